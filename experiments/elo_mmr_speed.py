@@ -136,13 +136,10 @@ def part_lengths(options):
 def inferred(name, points, event, centre, deviation):
     """The performances of a round."""
     if name == "logistic":
-        return performance_inference.infer_logistic_performance(
-            performance_inference.make_logistic_cdf_sums(centre, deviation, event, points), event, False
-        )
-    known = performance_inference.make_round_standing_sums(
-        performance_inference.NORMAL_NOISE, centre, deviation, event, points
-    )
-    return performance_inference.infer_performance_from_standing(known, event, False)
+        sums = performance_inference.make_logistic_cdf_sums(centre, deviation, event, points)
+        return performance_inference.infer_logistic_performance(sums)
+    known = performance_inference.make_round_standing_sums(standing_sums.NORMAL_NOISE, centre, deviation, event, points)
+    return performance_inference.infer_performance_from_standing(known)
 
 
 def part_accuracy(options):

@@ -10,7 +10,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.array_types import Array
 from jaxrate.core.pairwise import PairwiseRules, make_pairwise_rules
-from jaxrate.core.system import RatingSystem, full_leaf, rating_and_deviation
+from jaxrate.core.system import RatingSystem, full_leaf
 from tests.conftest import MOSTLY_DOUBLE
 
 
@@ -43,7 +43,7 @@ def init(params, num_players):
 
 
 RULES = make_pairwise_rules(PairwiseRules(predict, evidence, apply))
-SYSTEM = RatingSystem("margins", Params(), Params(), (jr.Matches, jr.Periods), init, RULES, rating_and_deviation)
+SYSTEM = RatingSystem(init, RULES, name="margins", params=Params(), space=Params())
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from jaxrate.events import LAST_ID, Rounds, build_rounds
 from jaxrate.history.recorded_runs import rating_history_with_performances
 from jaxrate.numerics import sums_and_recurrences
 from jaxrate.replay.blocks import Block, arrange_blocks
-from jaxrate.systems.elo_mmr import density_dispatch
 from jaxrate.systems.elo_mmr.belief import contest_variances
-from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference, standing_sums
+from jaxrate.systems.elo_mmr.system import LOGISTIC_METHODS, NORMAL_METHODS, check_split_ties
+from jaxrate.systems.rounds import cdf_sums, expected_wins
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick, refused
 from tests.reference import elo_mmr_twin as twin
 from tests.reference import performance_twin
@@ -142,12 +142,11 @@ def errors(performance, mu, delta, rank, split_ties, gaussian, tolerance):
     ],
 )
 def test_performances_are_zeros_of_q_in_rounds_of_any_size(gaussian, split_ties, x64):
-    look = look_normal if gaussian else performance_inference.make_logistic_cdf_sums
     points, tolerance = (
         cdf_sums.scale_table_points_to_precision(cdf_sums.count_table_points(210.0)),
         1e-6 if x64 else 0.01,
     )
-    solve = (quick if x64 else jax.jit)(lambda *x: infer_round(look, *x, split_ties, points))
+    solve = (quick if x64 else jax.jit)(lambda *x: infer_round(gaussian, *x, split_ties, points))
     for (players, slots), tied in product([(30, 40), (200, 2048), (2000, 2048)], [False, True]):
         mu, delta, rank = a_round(players, tied, seed=players)
         assert len(np.unique(rank)) == players // 5 + 1 if tied else len(np.unique(rank)) == players
@@ -160,12 +159,15 @@ def test_performances_are_zeros_of_q_in_rounds_of_any_size(gaussian, split_ties,
         assert np.isfinite(error).all()
 
 
-look_normal = partial(performance_inference.make_round_standing_sums, standing_sums.NORMAL_NOISE)
-
-
-def infer_round(look, mu, delta, weight, rank, split_ties, points, infer=density_dispatch.infer_performances):
+def infer_round(gaussian, mu, delta, weight, rank, split_ties, points, quantity="performances"):
+    """The performances of a round, or the worst ranks that keep the ratings."""
     event = Rounds(rank, rank, rank, weight, jnp.zeros(()))
-    return infer(look(mu, delta, event, points), event, split_ties)
+    return infer_event(gaussian, mu, delta, event, split_ties, points, quantity)
+
+
+def infer_event(gaussian, mu, delta, event, split_ties, points, quantity="performances"):
+    methods, (_, ties) = NORMAL_METHODS if gaussian else LOGISTIC_METHODS, check_split_ties("", split_ties)
+    return getattr(methods, quantity)(methods.gather(mu, delta, event, points, ties))
 
 
 # Histories
@@ -436,12 +438,11 @@ def test_performances_are_right_far_from_everybody(count, deviation, gaussian, s
     """In float32 those of the first two were off by some points; among many of small deviations all were."""
     centre, rank = some_players(count, second=deviation > 100.0)
     spread = np.full(count, deviation)
-    look = look_normal if gaussian else performance_inference.make_logistic_cdf_sums
     event = SimpleNamespace(rank=jnp.asarray(rank, jnp.int32), weight=jnp.ones(count), present=None)
 
     def infer(centre, spread):
-        sums = look(centre, spread, event, cdf_sums.scale_table_points_to_precision(72))
-        return density_dispatch.infer_performances(sums, event, split_ties)
+        points = cdf_sums.scale_table_points_to_precision(72)
+        return infer_event(gaussian, centre, spread, event, split_ties, points)
 
     got = quick(infer)(*(jnp.asarray(x, float) for x in (centre, spread)))
     wanted = performance_twin.performances(centre, spread, rank, split_ties, gaussian)

@@ -12,16 +12,14 @@ from scipy.special import expit
 
 import jaxrate as jr
 from jaxrate.events import Rounds
-from jaxrate.systems.elo_mmr import density_dispatch
 from jaxrate.systems.elo_mmr.belief import PerformanceHistory, add_performance, posterior_mode
-from jaxrate.systems.elo_mmr.density_dispatch import influence_on_belief
-from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
+from jaxrate.systems.elo_mmr.system import check_split_ties, find_performance_methods
+from jaxrate.systems.rounds import cdf_sums, expected_wins
 from jaxrate.systems.rounds.hazard_tables import (
     DENSITIES,
     Density,
     log_density_slope,
     make_expected_wins_integration_method,
-    make_noise_density,
     side_hazard,
     tabulate_density,
 )
@@ -29,7 +27,7 @@ from tests.conftest import MOSTLY_SINGLE, mark_full, quick
 from tests.reference import density_twin, elo_mmr_twin, performance_twin
 from tests.reference import elo_mmr_twin as twin
 from tests.reference import performance_twin as exact
-from tests.test_elo_mmr import a_round, as_rounds, infer_round, look_normal, rated
+from tests.test_elo_mmr import a_round, as_rounds, infer_event, infer_round, rated
 
 
 def skewed(x):
@@ -99,11 +97,9 @@ def infer(density, mu, delta, rank, slots, split_ties=False):
     full = np.pad(rank, gap, constant_values=2**31 - 1).astype(np.int32)
 
     def solve(mu, delta, weight, rank):
-        noise = make_noise_density(table_of(density))
+        methods = find_performance_methods(density, table_of(density))
         event = Rounds(rank, rank, rank, weight, jnp.zeros(()))
-        return performance_inference.infer_performance_from_standing(
-            performance_inference.make_round_standing_sums(noise, mu, delta, event, points), event, split_ties
-        )
+        return methods.performances(methods.gather(mu, delta, event, points, check_split_ties("", split_ties)[1]))
 
     found = quick(solve)(*(jnp.asarray(x, float) for x in (*columns, there)), full)
     return np.asarray(found, float)[: len(mu)]
@@ -165,17 +161,15 @@ def test_the_fast_route_of_logistic_performances_equals_the_tables():
         event = Rounds(rank, rank, rank, np.ones(100), np.zeros(()))
 
         def infer_fast(mu, delta):
-            sums = performance_inference.make_logistic_cdf_sums(mu, delta, event, 432)
-            return performance_inference.infer_logistic_performance(sums, event, False)
+            return infer_event(False, mu, delta, event, False, 432)
 
         fast = quick(infer_fast)(*(jnp.asarray(x, float) for x in (mu, delta)))
         np.testing.assert_allclose(infer(Density("copy", copy_of_logistic), mu, delta, rank, 100), fast, atol=1e-5)
 
 
 def test_normal_performances_make_it_elo_mmx():
-    both = (x.rules.update for x in (jr.elo_mmr(5, density="normal", rho=3.0), jr.elo_mmx()))
-    for own, theirs in zip(*both, strict=True):  # what learns, and what also infers
-        assert own.function == theirs.function and own.bound_args == (theirs.bound_args[0]._replace(teams=None),)
+    own, theirs = (x.rules.infer.rounds for x in (jr.elo_mmr(5, density="normal", rho=3.0), jr.elo_mmx()))
+    assert own.function == theirs.function and own.bound_args == (theirs.bound_args[0]._replace(teams=None),)
 
 
 # Predictions
@@ -216,7 +210,7 @@ def test_only_good_performances_far_off_are_outliers_of_the_gumbel_density(x64):
     """The factor of a skill s is f((p - s) / beta): a bad performance pulls further than a good one as far off."""
     one = jnp.ones(1)
     past = PerformanceHistory(1500.0 * one, 1e-4 * one, one[None], 0.0 * one[None], one[None])
-    influence = influence_on_belief(table_of(DENSITIES["gumbel"]))
+    influence = find_performance_methods(DENSITIES["gumbel"], table_of(DENSITIES["gumbel"])).influence
 
     @quick
     def rating_after(performance):
@@ -329,11 +323,8 @@ def test_ranks_needed_by_teams_with_ties_and_ceilings(kind):
 @pytest.mark.parametrize("spread", [1.0, 1e4], ids=["alike", "far apart"])
 def test_ranks_needed_in_large_rounds(spread, gaussian, x64):
     """The performance is at least the rating there, and below it one place further down."""
-    look, points = (
-        look_normal if gaussian else performance_inference.make_logistic_cdf_sums,
-        cdf_sums.scale_table_points_to_precision(cdf_sums.count_table_points(210.0)),
-    )
-    solve = quick(lambda *x: infer_round(look, *x, False, points, density_dispatch.worst_ranks_keeping_rating))
+    points = cdf_sums.scale_table_points_to_precision(cdf_sums.count_table_points(210.0))
+    solve = quick(lambda *x: infer_round(gaussian, *x, False, points, "worst_ranks"))
     mu, delta, rank = a_round(90, True, seed=2)
     wider = spread ** np.random.default_rng(3).uniform(size=90)
     mu, delta = (np.float32(x * wider) for x in (mu - 1500.0, delta))

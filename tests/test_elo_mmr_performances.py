@@ -1,6 +1,7 @@
 """Performances of Elo-MMR, section 3.1 of the paper."""
 
 import math
+from functools import partial
 from itertools import product
 
 import jax
@@ -10,10 +11,10 @@ import pytest
 
 from jaxrate.events import Rounds
 from jaxrate.systems.elo_mmr.belief import PerformanceHistory, posterior_mode
-from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
+from jaxrate.systems.rounds import cdf_sums, expected_wins
 from tests.conftest import quick
 from tests.reference import performance_twin as twin
-from tests.test_elo_mmr import infer_round, look_normal
+from tests.test_elo_mmr import infer_event, infer_round
 from tests.test_elo_mmr_properties import LOGISTIC, MODELS, NUMBER, TIES, functions, performances, some_rounds
 
 pytestmark = pytest.mark.usefixtures("double")
@@ -148,9 +149,8 @@ def test_performances_move_with_equal_players_whose_middle_one_performs_as_expec
     event = Rounds(*(jnp.array(x) for x in ([0, 1, 2], [0, 1, 2], [0, 1, 2], [1.0, 1.0, 1.0], 0.0)))
 
     def infer(centre, event=event):
-        sums = performance_inference.make_logistic_cdf_sums(centre, jnp.full(3, 300.0), event, 72)
         wins = expected_wins.expected_logistic_wins(centre, jnp.full(3, 300.0), jnp.full(3, True), 72)
-        return performance_inference.infer_logistic_performance(sums, event, False), wins
+        return infer_event(False, centre, jnp.full(3, 300.0), event, False, 72), wins
 
     ratings = np.full(3, 1500.0)
     slope = quick(lambda ratings, step: jax.jvp(infer, (ratings,), (step,)))
@@ -184,11 +184,11 @@ def roundings_off(x, mu, delta, rank, split_ties, gaussian, eps):
 @pytest.mark.parametrize(("gaussian", "split_ties"), [(False, True), (True, False)], ids=["logistic", "gaussian"])
 def test_performances_are_exact_where_deviations_lie_orders_of_magnitude_apart(gaussian, split_ties, double):
     """Of few, and of so many that there are tables; in any order."""
-    look = look_normal if gaussian else performance_inference.make_logistic_cdf_sums
     rng = np.random.default_rng(6)
     for players in (40, 72):
         with jax.enable_x64(double):
-            solve = quick(lambda mu, delta, rank: infer_round(look, mu, delta, jnp.ones_like(mu), rank, split_ties, 72))
+            infer = partial(infer_round, gaussian, split_ties=split_ties, points=72)
+            solve = quick(lambda mu, delta, rank, infer=infer: infer(mu, delta, jnp.ones_like(mu), rank))
             for tied, share in product([1, 5], [0.0, 1.0]):  # ratings that are alike, or as far apart as performances
                 delta = 10.0 ** rng.permutation(np.linspace(0.0, 6.0, players)).astype(np.float32)
                 mu = (rng.normal(size=players) * delta**share).astype(np.float32)

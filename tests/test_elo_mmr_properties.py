@@ -16,8 +16,8 @@ import jaxrate as jr
 from jaxrate.numerics import special_functions
 from jaxrate.systems.elo_mmr.belief import PerformanceHistory, State, add_performance, posterior_mode
 from jaxrate.systems.elo_mmr.belief import pseudodiffuse as diffuse_rows
-from jaxrate.systems.rounds import cdf_sums, performance_inference
-from tests.test_elo_mmr import infer_round, look_normal
+from jaxrate.systems.rounds import cdf_sums
+from tests.test_elo_mmr import infer_round
 
 NUMBER = 250  # random rounds or histories of a test
 LOGISTIC = math.pi / math.sqrt(3.0)
@@ -51,8 +51,7 @@ class Beliefs(NamedTuple):
 @partial(jax.jit, static_argnums=(4, 5))
 def _performances(mu, delta, rank, weight, gaussian, split_ties):
     def one(mu, delta, rank, weight):
-        look = look_normal if gaussian else performance_inference.make_logistic_cdf_sums
-        return infer_round(look, mu, delta, weight, rank, split_ties, 512)
+        return infer_round(gaussian, mu, delta, weight, rank, split_ties, 512)
 
     return jax.vmap(one)(mu, delta, rank, weight)
 

@@ -207,7 +207,7 @@ def test_performances_are_right_far_from_everybody(x64):
     def infer(deviation, centre, rank):
         event = SimpleNamespace(rank=rank, weight=jnp.append(jnp.ones(70), 0.0), present=None)
         sums = performance_inference.make_logistic_cdf_sums(centre, deviation, event, 72)
-        return performance_inference.infer_logistic_performance(sums, event, False)
+        return performance_inference.infer_logistic_performance(sums)
 
     @quick
     def infer_with_slopes(deviation, *others):

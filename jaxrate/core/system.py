@@ -35,13 +35,6 @@ def accept_any_events(_events: Any) -> None:
     """Any events do."""
 
 
-def check_events(system: "RatingSystem", events: Any) -> None:
-    """ValueError for events of a kind that the system neither rates nor predicts, or that lack what it needs."""
-    if type(events) is not Matches:  # which all predict
-        check_event_kind(system.name, system.events, events)
-    system.check(events)
-
-
 def check_event_kind(name: str, rated: tuple[type, ...], events: Any) -> None:
     """ValueError unless a system of this name, which rates events of these types, rates such events.
 
@@ -85,7 +78,7 @@ class RatingSystem(NamedTuple):
     rules: Any  # `Rules`; a factory may give `PairwiseRules`
     events: tuple[type, ...] = (Matches, Periods)  # what it rates
     summary: Callable[[Params, State], Rating] = rating_and_deviation  # (params, rows) -> Rating
-    check: Callable[[Any], None] = accept_any_events  # ValueError if events lack what it needs; names the row
+    check_events: Callable[[Any], None] = accept_any_events  # ValueError if events lack what it needs; names the row
     features: tuple[str, ...] = ()
     # Participants above which rules of rounds do little for padding (see `numerics/selective_evaluation.py`).
     # None: they do as much for it as for players.
@@ -96,6 +89,12 @@ class RatingSystem(NamedTuple):
     factory: "Callable[..., RatingSystem] | None" = None  # what made it
     settings: dict[str, Any] = Settings()  # what else the factory was given, or the form in which it is kept
     wrapper: "PredictionWrapper | None" = None  # what remade its predictions
+
+    def check(self, events: Any) -> None:
+        """ValueError for events of a kind that it neither rates nor predicts, or that lack what it needs."""
+        if type(events) is not Matches:  # which all predict
+            check_event_kind(self.name, self.events, events)
+        self.check_events(events)
 
     def make(self, **changes: Any) -> "RatingSystem":
         """The system of the same factory and settings with these arguments; other hyperparameters have defaults."""

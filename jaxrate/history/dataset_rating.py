@@ -11,7 +11,7 @@ import numpy as np
 from jaxrate.core.argument_checks import FilePath, Key, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.parallel_map import Executor, map_items
-from jaxrate.core.system import RatingSystem, check_events, set_default_period
+from jaxrate.core.system import RatingSystem, set_default_period
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.category_mixtures import check_known_categories
 from jaxrate.data.column_conversion import is_missing_value
@@ -290,7 +290,7 @@ def rate(
     events = data.events if period is None else _group_by_period(data, period, onto)
     check_contests_in_time_order(system, data)
     with add_location_to_data_errors("", lambda row: f"row {data.rows[row]} (counting from 0)"):
-        check_events(system, data.events)
+        system.check(data.events)
     if system.rules.draw is not None and key is None:
         key = jax.random.fold_in(jax.random.key(0), num_before)
     run_system, n = system if slope is None else unwrap_predictions(system), len(data.players)

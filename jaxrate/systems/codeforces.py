@@ -176,7 +176,7 @@ def codeforces(
         init,
         make_contest_rules(prepare_params, keep_rows, predict, predict_match, bind(infer, skip_ties)),
         (Matches, Rounds),
-        check=bind(check_match_results, "codeforces"),
+        check_events=bind(check_match_results, "codeforces"),
         padding_skipped_above=0,
         settings={"skip_ties": skip_ties},
     )

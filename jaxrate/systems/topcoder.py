@@ -150,7 +150,7 @@ def topcoder(
         init,
         make_contest_rules(prepare_params, keep_rows, predict, predict_match, bind(infer, skip_ties)),
         (Matches, Rounds),
-        check=bind(check_match_results, "topcoder"),
+        check_events=bind(check_match_results, "topcoder"),
         padding_skipped_above=expected_wins.PAIRS_PER_POINT * TABLE_POINTS,  # all pairs of smaller rounds are summed
         settings={"skip_ties": skip_ties},
     )

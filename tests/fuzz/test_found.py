@@ -142,7 +142,7 @@ def test_slopes_are_finite_where_the_points_of_a_table_lie_too_far_apart():
 
     def total(deviation):
         sums = performance_inference.make_logistic_cdf_sums(centre, jnp.full(65, deviation), event, 72)
-        return jnp.sum(performance_inference.infer_logistic_performance(sums, event, False))
+        return jnp.sum(performance_inference.infer_logistic_performance(sums))
 
     assert np.isfinite(quick(jax.grad(total))(107.0))
 

@@ -475,6 +475,6 @@ def category_glicko(
             bind(update, outcome, expansion, grows),
         ),
         (Periods,),
-        check=bind(check_categories, categories),
+        check_events=bind(check_categories, categories),
         features=("categories",),
     )

@@ -22,12 +22,13 @@ is the zero of equation (6), and sigma follows from (8). With C = pi / sqrt 3
 
 The last `history` performances are kept; older ones join the Gaussian factor with their weight (section 5.3).
 Elo-MMX (the paper's Elo-MM chi) has Gaussian performances, and so only one Gaussian factor; its teams are in
-`density_dispatch.py`.
+`team_performances.py`.
 A contest in which all tie is one like others, as in the paper; the authors' program skips it, and so does `skip_ties`.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
@@ -50,9 +51,11 @@ from jaxrate.core.pairwise import pass_time
 from jaxrate.core.system import RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics import selective_evaluation
-from jaxrate.systems.elo_mmr import density_dispatch
+from jaxrate.systems.elo_mmr import team_performances
 from jaxrate.systems.elo_mmr.belief import (
+    LOGISTIC_INFLUENCE,
     PerformanceHistory,
+    PerformanceInfluenceFunction,
     State,
     add_performance,
     contest_variances,
@@ -64,8 +67,17 @@ from jaxrate.systems.elo_mmr.belief import (
     resolve_noise_params,
 )
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
-from jaxrate.systems.rounds.hazard_tables import DENSITIES, Density, HazardTable, parse_density
-from jaxrate.systems.rounds.performance_inference import TieSplit
+from jaxrate.systems.rounds.hazard_tables import (
+    DENSITIES,
+    Density,
+    HazardTable,
+    log_density_slope,
+    make_expected_wins_integration_method,
+    make_noise_density,
+    parse_density,
+    tabulate_density,
+)
+from jaxrate.systems.rounds.performance_inference import TieWeights
 from jaxrate.systems.rounds.round_teams import (
     check_match_results,
     make_contest_rules,
@@ -73,6 +85,7 @@ from jaxrate.systems.rounds.round_teams import (
     max_over_player_team_entries,
     merge_multi_team_evidence,
 )
+from jaxrate.systems.rounds.standing_sums import NORMAL_NOISE
 
 WEIGHT = Parameter(MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2")
 LIMIT_DEVIATION = Parameter(MAYBE_NOT_NEGATIVE, "points", "L: where deviations settle")
@@ -86,20 +99,78 @@ GAMMA = Parameter(MAYBE_NOT_NEGATIVE, "points", "drift of a skill in every conte
 DRIFT = Parameter(MAYBE_NOT_NEGATIVE, "points^2 per day", "D: drift by the clock; None: none")
 
 
-def check_split_ties(name: str, split_ties: Any) -> TieSplit:
-    """The setting of this name; ValueError unless it is one."""
+def check_split_ties(name: str, split_ties: Any) -> tuple[bool | float | tuple[float, float], TieWeights]:
+    """The setting of this name as it is kept, and what a tie counts by it; ValueError unless it is one."""
     if isinstance(split_ties, (bool, np.bool_)):
-        return bool(split_ties)
+        return bool(split_ties), (0.5, 0.5) if split_ties else None
     if isinstance(split_ties, (float, np.floating)) and 0.0 < split_ties < 1.0:
-        return float(split_ties)
+        return float(split_ties), (float(split_ties), float(split_ties))
     if np.shape(split_ties) == (2,):
         of_loss, of_win = (float(x) for x in split_ties)
         if min(of_loss, of_win) > 0.0 and max(of_loss, of_win) <= 1.0:  # then they differ by less than 1
-            return of_loss, of_win
+            return (of_loss, of_win), (of_loss, of_win)
     allowed = (
         "True, False, a number above 0 and below 1, or what a tie counts of a loss and of a win, above 0, at most 1"
     )
     raise ValueError(f"{name}: split_ties must be {allowed}, got {split_ties!r}")
+
+
+class PerformanceMethods(NamedTuple):
+    """How performances of a density are expected and inferred."""
+
+    # [P] how many others each is expected to beat: of ratings, deviations, a mask, points in float32, and `present`
+    expected_wins: Callable[[Array, Array, Array, int, Array | None], Array]
+    gather: Callable[[Array, Array, Rounds, int, TieWeights], Any]  # sums over a round, by ratings and deviations
+    performances: Callable[[Any], Array]  # [P] of these sums
+    worst_ranks: Callable[[Any], Array]  # [P] at which performances are at least the ratings
+    influence: PerformanceInfluenceFunction  # of a performance on a belief
+
+
+def _expected_logistic_wins(rating: Array, deviation: Array, mask: Array, points: int, count: Array | None) -> Array:
+    points = cdf_sums.scale_table_points_to_precision(points)
+    return expected_wins.expected_logistic_wins(rating, deviation, mask, points, count)
+
+
+def _expected_normal_wins(rating: Array, deviation: Array, mask: Array, points: int, count: Array | None) -> Array:
+    return expected_wins.expected_normal_wins_and_losses(rating, deviation, mask, points, count=count)[0]
+
+
+LOGISTIC_METHODS = PerformanceMethods(
+    _expected_logistic_wins,
+    performance_inference.make_logistic_cdf_sums,
+    performance_inference.infer_logistic_performance,
+    performance_inference.logistic_worst_rank_keeping_rating,
+    LOGISTIC_INFLUENCE,
+)
+NORMAL_METHODS = PerformanceMethods(
+    _expected_normal_wins,
+    partial(performance_inference.make_round_standing_sums, NORMAL_NOISE),
+    performance_inference.infer_performance_from_standing,
+    performance_inference.bisected_worst_rank_keeping_rating,
+    LOGISTIC_INFLUENCE,  # which is not asked for: beliefs hold no performances
+)
+CLOSED_FORMS = {"logistic": LOGISTIC_METHODS, "normal": NORMAL_METHODS}  # densities that need no tables of their own
+
+
+def find_performance_methods(density: Density, table: HazardTable | None) -> PerformanceMethods:
+    """The methods of a density, by its table unless they are closed forms."""
+    if table is None:
+        return CLOSED_FORMS[density.name]
+
+    def expect(rating: Array, deviation: Array, mask: Array, points: int, count: Array | None) -> Array:
+        points = cdf_sums.scale_table_points_to_precision(points)
+        method = make_expected_wins_integration_method(table, tabulate_density(density))
+        return expected_wins.expected_wins_by_integrals(method, rating, deviation, mask, points, count)
+
+    def pull(y: Array) -> tuple[Array, Array]:
+        value, slope = log_density_slope(table, y)
+        return -value, -slope
+
+    return NORMAL_METHODS._replace(
+        expected_wins=expect,
+        gather=partial(performance_inference.make_round_standing_sums, make_noise_density(table)),
+        influence=PerformanceInfluenceFunction(pull, 1.0, 1.0),
+    )
 
 
 class ModelSettings(NamedTuple):
@@ -107,7 +178,7 @@ class ModelSettings(NamedTuple):
 
     density: Density  # of the noise of a performance
     history: int | None  # performances kept; None: normal ones, which need not be
-    split_ties: TieSplit
+    ties: TieWeights
     skip_ties: bool  # contests in which all tie change nothing
     newcomer: tuple[float, ...]  # factors of the weight in the first contests
     points: int  # of tables, in float32
@@ -138,23 +209,18 @@ def init(model: ModelSettings, params: Any, num_players: int) -> State:
 
 
 def prepare(model: ModelSettings, params: Any) -> Constants:
-    newcomer = jnp.array([*model.newcomer, 1.0], float)
-    return Constants(
-        params,
-        *contest_variances(params),
-        newcomer,
-        density_dispatch.make_hazard_table_unless_closed_form(model.density),
-    )
+    newcomer, table = jnp.array([*model.newcomer, 1.0], float), None
+    if model.density.name not in CLOSED_FORMS:
+        table = jax.tree.map(lambda x: jnp.asarray(x, float), tabulate_density(model.density).table)
+    return Constants(params, *contest_variances(params), newcomer, table)
 
 
-def age(constants: Constants, rows: State, duration: Array) -> State:
+def age(model: ModelSettings, constants: Constants, rows: State, duration: Array) -> State:
     """The pseudodiffusion by elapsed time."""
     if constants.params.drift is None:
         return rows
-    growth = constants.params.drift * duration
-    return pseudodiffuse(
-        rows, growth, _rho_or_zero(constants), influence=density_dispatch.influence_on_belief(constants.table)
-    )
+    influence = find_performance_methods(model.density, constants.table).influence
+    return pseudodiffuse(rows, constants.params.drift * duration, _rho_or_zero(constants), influence=influence)
 
 
 def _rho_or_zero(constants: Constants) -> float | Array:
@@ -172,52 +238,40 @@ def predict(model: ModelSettings, constants: Constants, rows: State, contest: Ro
     mask, weight = cdf_sums.participant_mask(contest), cdf_sums.participant_weights(contest)
     square, points = rows.variance + sum(drift_and_noise(constants, rows, weight, contest.noise)), 2 * model.points // 3
     if model.teams and contest.solo is None:
-        return density_dispatch.predict(model.teams, rows.rating, square, contest, points)
-    below = density_dispatch.expected_win_counts(
-        model.density, constants.table, rows.rating, jnp.sqrt(square), mask, points, contest.present
-    )
+        return team_performances.predict(model.teams, rows.rating, square, contest, points)
+    expect = find_performance_methods(model.density, constants.table).expected_wins
+    below = expect(rows.rating, jnp.sqrt(square), mask, points, contest.present)
     return expected_wins.expected_win_share(below, mask)
 
 
 def infer(
     model: ModelSettings, constants: Constants, rows: State, event: Rounds
 ) -> tuple[State, performance_inference.Performances]:
-    """The rows after a round, the performances in it, and the ranks that would have kept the ratings."""
-    after, p, round_statistics = _learn_from_contest(model, constants, rows, event)
-    if isinstance(round_statistics, density_dispatch.TeamRound):
-        needed = density_dispatch.worst_team_ranks_keeping_rating(round_statistics, event, model.split_ties)
-        return after, performance_inference.Performances(p, needed)
-    needed = density_dispatch.worst_ranks_keeping_rating(round_statistics, event, model.split_ties)
-    return after, performance_inference.combine_performances_and_needed_ranks(p, rows.rating, needed, event)
-
-
-def _learn_from_contest(
-    model: ModelSettings, constants: Constants, rows: State, event: Rounds
-) -> tuple[State, Array, density_dispatch.RoundStatistics | density_dispatch.TeamRound]:
-    """Let skills drift, infer the performances, and add them to the beliefs; what they were inferred from."""
+    """Let skills drift, infer the performances, and add them to the beliefs; the ranks that would have kept ratings."""
     growth, square = drift_and_noise(constants, rows, cdf_sums.participant_weights(event), event.noise)
     growth = max_over_player_team_entries(event, growth)
     contested = cdf_sums.is_rated_contest(event, model.skip_ties)
-    influence = density_dispatch.influence_on_belief(constants.table)
+    methods = find_performance_methods(model.density, constants.table)
     drifted = pseudodiffuse(rows._replace(past=None), growth, 0.0)
     variance = drifted.variance * square / (drifted.variance + square)
     share, points = variance / square, cdf_sums.scale_table_points_to_precision(model.points)
-    round_statistics: density_dispatch.RoundStatistics | density_dispatch.TeamRound
     if model.teams and event.solo is None:
-        round_statistics = density_dispatch.prepare_team_inference(
-            model.teams, rows.rating, drifted.variance + square, event, points, model.split_ties
+        team_round = team_performances.prepare_team_inference(
+            model.teams, rows.rating, drifted.variance + square, event, points, model.ties
         )
-        p, variance = density_dispatch.infer_member_performances(
-            round_statistics, rows.rating, drifted.variance, square, event, model.split_ties
+        p, variance = team_performances.infer_member_performances(
+            team_round, rows.rating, drifted.variance, square, event
         )
+        needed = team_performances.worst_team_ranks_keeping_rating(team_round, event)
+        performances = performance_inference.Performances(p, needed)
     else:
-        deviation = jnp.sqrt(drifted.variance + square)
-        round_statistics = density_dispatch.prepare_performance_inference(
-            model.density, constants.table, rows.rating, deviation, event, points, model.split_ties
-        )
-        p = density_dispatch.infer_performances(round_statistics, event, model.split_ties)
+        sums = methods.gather(rows.rating, jnp.sqrt(drifted.variance + square), event, points, model.ties)
+        p = methods.performances(sums)
         if event.ceiling is not None:
             p = jnp.minimum(p, event.ceiling)
+        performances = performance_inference.combine_performances_and_needed_ranks(
+            p, rows.rating, methods.worst_ranks(sums), event
+        )
     if rows.past is None:
         change, kept = share * (p - rows.rating), variance / drifted.variance
         change, merged = merge_multi_team_evidence(event, change, kept)
@@ -227,10 +281,12 @@ def _learn_from_contest(
 
         def remember(belief: tuple[Array, PerformanceHistory], *columns: Array) -> tuple[Array, PerformanceHistory]:
             (rating, past), (variance, growth, square, p, index) = belief, columns
-            past = diffuse_history(past, rating, variance, growth, _rho_or_zero(constants), contested, influence)
-            start = guess_posterior_mode(past, rating, p, square, influence)
-            past = add_performance(past, p, square, index, influence)
-            return posterior_mode(past, start, square, influence), past
+            past = diffuse_history(
+                past, rating, variance, growth, _rho_or_zero(constants), contested, methods.influence
+            )
+            start = guess_posterior_mode(past, rating, p, square, methods.influence)
+            past = add_performance(past, p, square, index, methods.influence)
+            return posterior_mode(past, start, square, methods.influence), past
 
         columns = rows.variance, growth, square, p, jnp.where(contested, rows.games, -1)
         rating, past = selective_evaluation.replace_row_tiles(
@@ -238,7 +294,7 @@ def _learn_from_contest(
         )
     new = State(rating, variance, rows.games + 1, jnp.full_like(rows.time, event.time), None)
     old = rows._replace(time=jnp.where(jnp.isfinite(rows.time), event.time, jnp.inf), past=None)  # time has passed
-    return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past), p, round_statistics
+    return jax.tree.map(lambda x, y: jnp.where(contested, x, y), new, old)._replace(past=past), performances
 
 
 @system_factory
@@ -291,11 +347,10 @@ def elo_mmr(
     weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmr", weight, limit_deviation, beta, gamma)
     params, space = collect_params(elo_mmr, locals())
     density = parse_density(density)
-    settings = check_contest_settings("elo_mmr", split_ties, newcomer, skip_ties)
-    model = make_model("elo_mmr", params, density, None if density.name == "normal" else history, **settings)
-    system = make_system("elo_mmr", model)
-    settings["density"] = density.name if density.name in DENSITIES else density
-    return system._replace(features=("noise",), params=params, space=space, settings=settings)
+    kept = None if density.name == "normal" else history
+    system = _make_system("elo_mmr", params, density, kept, split_ties, newcomer, skip_ties)
+    named = density.name if density.name in DENSITIES else density
+    return system._replace(features=("noise",), space=space, settings=system.settings | {"density": named})
 
 
 @system_factory
@@ -337,24 +392,25 @@ def elo_mmx(
     """
     weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmx", weight, limit_deviation, beta, gamma)
     params, space = collect_params(elo_mmx, locals())
-    settings = check_contest_settings("elo_mmx", split_ties, newcomer, skip_ties)
-    model = make_model("elo_mmx", params, DENSITIES["normal"], None, **settings)
-    system, features = make_system("elo_mmx", model._replace(teams=team_performance)), ("teams", "seats", "noise")
-    return system._replace(features=features, params=params, space=space, settings=settings)
+    normal = DENSITIES["normal"]
+    system = _make_system("elo_mmx", params, normal, None, split_ties, newcomer, skip_ties, team_performance)
+    return system._replace(features=("teams", "seats", "noise"), space=space)
 
 
-def check_contest_settings(
-    name: str, split_ties: bool | float | Sequence[float], newcomer: Sequence[float], skip_ties: bool
-) -> dict[str, Any]:
-    """The settings that both systems have, in the form in which they are kept; ValueError for wrong ones."""
+def _make_system(
+    name: str,
+    params: Any,
+    density: Density,
+    history: int | None,
+    split_ties: bool | float | Sequence[float],
+    newcomer: Sequence[float],
+    skip_ties: bool,
+    teams: str | None = None,
+) -> RatingSystem:
+    """A system with these settings, without features; ValueError for wrong ones, or for performances without noise."""
     factors = tuple(float(x) for x in newcomer)
     if not all(0 < x < math.inf for x in factors):
         raise ValueError(f"{name}: factors for newcomers must be above 0, got {factors}")
-    return {"split_ties": check_split_ties(name, split_ties), "newcomer": factors, "skip_ties": bool(skip_ties)}
-
-
-def make_model(name: str, params: Any, density: Density, history: int | None, **settings: Any) -> ModelSettings:
-    """What is fixed; ValueError for performances without noise."""
     if params.beta is None:
         square = (1.0 + 1.0 / params.weight) * params.limit_deviation**2
         square += 0.0 if params.drift is None else params.drift / params.weight
@@ -362,17 +418,19 @@ def make_model(name: str, params: Any, density: Density, history: int | None, **
         square = params.beta**2
     if not square > 0:
         raise ValueError(f"{name}: a limit_deviation of 0 leaves performances without noise; give a drift as well")
-    points = density_dispatch.count_table_points(density, math.sqrt(square), params.initial_deviation)
-    return ModelSettings(density=density, history=history, points=points, **settings)
-
-
-def make_system(name: str, model: ModelSettings) -> RatingSystem:
-    """A system of these fixed settings, without features and hyperparameters."""
+    split_ties, ties = check_split_ties(name, split_ties)
+    is_closed_form = density.name in CLOSED_FORMS
+    points = cdf_sums.count_table_points(math.sqrt(square), params.initial_deviation)
+    points *= 1 if is_closed_form else tabulate_density(density).fine
+    model = ModelSettings(density, history, ties, bool(skip_ties), factors, points, teams)
+    advance = bind(pass_time, bind(age, model), ())
     rules = (bind(rule, model) for rule in (predict, predict_match, infer))
     return RatingSystem(
         bind(init, model),
-        make_contest_rules(bind(prepare, model), bind(pass_time, age, ()), *rules),
+        make_contest_rules(bind(prepare, model), advance, *rules),
         (Matches, Rounds),
-        check=bind(check_match_results, name),
-        padding_skipped_above=0 if density_dispatch.has_closed_form(model.density) else None,
+        check_events=bind(check_match_results, name),
+        padding_skipped_above=0 if is_closed_form else None,
+        params=params,
+        settings={"split_ties": split_ties, "newcomer": factors, "skip_ties": bool(skip_ties)},
     )

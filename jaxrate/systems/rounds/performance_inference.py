@@ -172,26 +172,20 @@ def exact_logistic_performance(
 
 
 C = cdf_sums.LOGISTIC.deviation  # of the docstrings: pi / sqrt 3
-# False: a tie is one; True: half a win and half a loss; a number: so much of each; two: of a loss, and of a win.
-TieSplit = bool | float | tuple[float, float]
-WHOLE_TIE = 1.0, 1.0
+TieWeights = tuple[float, float] | None  # what a tie counts of a loss and of a win; None: what the density says
+WHOLE_TIE = 1.0, 1.0  # what a logistic density says
 
 
-def tie_weights(split_ties: TieSplit) -> tuple[float, float] | None:
-    """The shares of a loss and of a win in a tie; None: those by the density, one of each if it is logistic."""
-    if split_ties is False or isinstance(split_ties, tuple):
-        return split_ties or None
-    return (0.5, 0.5) if split_ties is True else (split_ties, split_ties)
-
-
-def _opponent_count_factor_for_tie_weights(split_ties: TieSplit) -> float:
+def _opponent_count_factor_for_tie_weights(ties: TieWeights) -> float:
     """How many times as many opponents a tie must outweigh if it counts less than half."""
-    return 1.0 / min(1.0, 2.0 * min(tie_weights(split_ties) or WHOLE_TIE))
+    return 1.0 / min(1.0, 2.0 * min(ties or WHOLE_TIE))
 
 
 class LogisticCdfSums(NamedTuple):
     """A round of logistic performances: sums over everybody, whatever the result."""
 
+    event: Rounds
+    ties: TieWeights
     participants: Participants
     sums: cdf_sums.SumFunction
     inverse: cdf_sums.InverseFunction
@@ -199,45 +193,35 @@ class LogisticCdfSums(NamedTuple):
 
 
 def make_logistic_cdf_sums(
-    centre: Array, deviation: Array, event: Rounds, table_points: int, split_ties: TieSplit = False
+    centre: Array, deviation: Array, event: Rounds, table_points: int, ties: TieWeights = None
 ) -> LogisticCdfSums:
     """The sums over logistic performances of a round.
 
     Args:
       centre: [P] ratings before it.
       deviation: [P] of each one's performance about their rating: skill and noise together.
-      event: the round; of it weights (0: padding) are read, and by `standing` ranks.
+      event: the round; of it ranks and weights (0: padding) are read.
       table_points: of the table, which is for more than `max_pairwise_participants` participants.
-      split_ties: as of `logistic`.
+      ties: what a tie counts of a loss and of a win.
     """
     mask, inverse = cdf_sums.participant_mask(event), C / deviation
     gain = jnp.where(mask, inverse, 0.0)
     margin = jnp.log(
-        2.0
-        * _opponent_count_factor_for_tie_weights(split_ties)
-        * jnp.sum(gain)
-        / jnp.min(jnp.where(mask, gain, jnp.inf))
+        2.0 * _opponent_count_factor_for_tie_weights(ties) * jnp.sum(gain) / jnp.min(jnp.where(mask, gain, jnp.inf))
     )
     widest = jnp.max(jnp.where(mask, deviation, 0.0)) / C
     ends = cdf_sums.rating_interval(centre, widest * margin, mask)
     participants = Participants(centre, inverse, gain, *ends, cdf_sums.rating_rounding_unit(gain), event.present)
-    return LogisticCdfSums(
-        participants,
-        *cdf_sums.make_cdf_sum_functions(cdf_sums.logistic_cdf_and_density, participants, table_points),
-    )
+    functions = cdf_sums.make_cdf_sum_functions(cdf_sums.logistic_cdf_and_density, participants, table_points)
+    return LogisticCdfSums(event, ties, participants, *functions)
 
 
-def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split_ties: TieSplit) -> Array:
-    """[P] performances of a round.
-
-    Args:
-      round_sums: its sums.
-      event: the round; of it ranks and weights (0: padding) are read.
-      split_ties: count a tie as half a win and half a loss, or so much of each, not as one of each.
-    """
+def infer_logistic_performance(round_sums: LogisticCdfSums) -> Array:
+    """[P] performances of a round."""
+    event = round_sums.event
     there, group = cdf_sums.participant_mask(event), jnp.minimum(event.rank, len(event.rank) - 1)
     centre, inverse, gain, *_ = round_sums.participants
-    of_loss, of_win = shares = tie_weights(split_ties) or WHOLE_TIE
+    of_loss, of_win = shares = round_sums.ties or WHOLE_TIE
     if len(event.rank) <= cdf_sums.max_pairwise_participants():  # then there are no tables
         return exact_logistic_performance(
             shares, jnp.arange(len(group), dtype=jnp.int32), round_sums.participants, group
@@ -296,6 +280,8 @@ def infer_logistic_performance(round_sums: LogisticCdfSums, event: Rounds, split
 class RoundStandingSums(NamedTuple):
     """A round, in the order in which its participants came. A group's number is the place where it begins."""
 
+    event: Rounds
+    ties: TieWeights
     noise: NoiseDensityFunctions
     participants: Participants  # of gains 1 / delta, and 0 for padding
     group: Array  # [P] which each participant is in
@@ -316,7 +302,7 @@ def make_round_standing_sums(
     deviation: Array,
     event: Rounds,
     table_points: int,
-    split_ties: TieSplit = False,
+    ties: TieWeights = None,
 ) -> RoundStandingSums:
     """The round, with the arguments of `make_logistic_cdf_sums`.
 
@@ -328,7 +314,7 @@ def make_round_standing_sums(
     group = jnp.minimum(event.rank, num_players - 1)
     begin = jnp.arange(num_players, dtype=jnp.int32)
     widest = jnp.max(jnp.where(mask, deviation, 0.0))
-    margins = noise.margins(_opponent_count_factor_for_tie_weights(split_ties) * jnp.sum(inverse) * widest)
+    margins = noise.margins(_opponent_count_factor_for_tie_weights(ties) * jnp.sum(inverse) * widest)
     (low, _), (_, high) = (cdf_sums.rating_interval(centre, widest * margin, mask) for margin in margins)
     # Sorting one array is four times as fast as sorting with an index beside it.
     short = num_players**2 <= LAST_ID
@@ -341,104 +327,89 @@ def make_round_standing_sums(
     )
     ordered = participants._replace(centre=centre[order], inverse=inverse[order], gain=inverse[order])
     curves = make_standing_sum_functions(noise, ordered, 3 * table_points // 2)
-    return RoundStandingSums(noise, participants, group, order, begin, end, stiffness, mean, *curves, table_points)
+    return RoundStandingSums(
+        event, ties, noise, participants, group, order, begin, end, stiffness, mean, *curves, table_points
+    )
 
 
-def infer_performance_from_standing(round_standing: RoundStandingSums, event: Rounds, split_ties: TieSplit) -> Array:
+def infer_performance_from_standing(standing: RoundStandingSums) -> Array:
     """Performances under any noise, of a round in which everybody's place is known."""
+    event, everyone, group = standing.event, standing.participants, standing.group
 
     def recompute_rows(indices: Array, participants: Participants, group: Array) -> Array:
-        q, alone = (
-            _make_exact_q_function(round_standing.noise, split_ties, indices, participants, group),
-            jnp.ones_like(indices, bool),
-        )
-        return solve_ratings(q, participants.centre[indices], alone, participants)
+        q = _make_exact_q_function(standing.noise, standing.ties, indices, participants, group)
+        return solve_ratings(q, participants.centre[indices], jnp.ones_like(indices, bool), participants)
 
     if cdf_sums.uses_all_pairs(len(event.rank)):
-        return recompute_rows(
-            jnp.arange(len(event.rank), dtype=jnp.int32), round_standing.participants, round_standing.group
-        )
+        return recompute_rows(jnp.arange(len(event.rank), dtype=jnp.int32), everyone, group)
 
     def solve(*groups: Array) -> Array:
         begin, end, stiffness, mean = groups
-        some = round_standing._replace(begin=begin, end=end, stiffness=stiffness, mean=mean)
+        some = standing._replace(begin=begin, end=end, stiffness=stiffness, mean=mean)
         start = mean if some.guess is None else some.guess(*groups)
-        return solve_ratings(_make_group_q_function(some, split_ties), start, end > begin, some.participants)
+        return solve_ratings(_make_group_q_function(some), start, end > begin, everyone)
 
-    groups = round_standing.begin, round_standing.end, round_standing.stiffness, round_standing.mean
-    alone = round_standing.noise.draw is None or tie_weights(split_ties) is not None  # groups need no other ones' sums
-    performances = selective_evaluation.map_row_tiles(solve, event.present if alone else None, *groups)[
-        round_standing.group
-    ]
-    return _recompute_where_table_coarse(round_standing, event, recompute_rows, performances)
+    groups = standing.begin, standing.end, standing.stiffness, standing.mean
+    alone = standing.noise.draw is None or standing.ties is not None  # groups need no other ones' sums
+    performances = selective_evaluation.map_row_tiles(solve, event.present if alone else None, *groups)[group]
+    return _recompute_where_table_coarse(standing, recompute_rows, performances)
 
 
-def rank_information_about_performance(
-    round_standing: RoundStandingSums, event: Rounds, split_ties: TieSplit, performance: Array
-) -> Array:
+def rank_information_about_performance(standing: RoundStandingSums, performance: Array) -> Array:
     """[P] how sharply the ranks tell each performance: -Q' there, without what one's own density adds to it.
 
     So with that density, normal and of deviation delta, a performance has the precision 1 / delta^2 + this (Laplace).
     """
-    everyone, group, noise = round_standing.participants, round_standing.group, round_standing.noise
+    everyone, group, noise, ties = standing.participants, standing.group, standing.noise, standing.ties
     z = (performance - everyone.centre) * everyone.inverse
-    own = _tie_contribution_to_q(noise, split_ties, z)[1] * everyone.inverse**2
-    if cdf_sums.uses_all_pairs(len(event.rank)):
-        every = jnp.arange(len(group), dtype=jnp.int32)
-        return jnp.maximum(own - _make_exact_q_function(noise, split_ties, every, everyone, group)(performance)[1], 0.0)
-    slope = _make_group_q_function(round_standing, split_ties)(performance[round_standing.order])[1]
-    slope = slope[group]  # a group's number is the place of one of its members
+    own = _tie_contribution_to_q(noise, ties, z)[1] * everyone.inverse**2
 
     def recompute_rows(indices: Array, participants: Participants, group: Array, p: Array) -> Array:
-        return _make_exact_q_function(noise, split_ties, indices, participants, group)(p[indices])[1]
+        return _make_exact_q_function(noise, ties, indices, participants, group)(p[indices])[1]
 
-    return jnp.maximum(
-        own - _recompute_where_table_coarse(round_standing, event, recompute_rows, performance, slope), 0.0
+    if cdf_sums.uses_all_pairs(len(group)):
+        slope = _make_exact_q_function(noise, ties, jnp.arange(len(group), dtype=jnp.int32), everyone, group)(
+            performance
+        )[1]
+    else:
+        slope = _make_group_q_function(standing)(performance[standing.order])[1]
+        slope = slope[group]  # a group's number is the place of one of its members
+        slope = _recompute_where_table_coarse(standing, recompute_rows, performance, slope)
+    return jnp.maximum(own - slope, 0.0)
+
+
+def _recompute_where_table_coarse(standing: RoundStandingSums, function: Callable[..., Array], *args: Array) -> Array:
+    """args[-1] [P], or function(who, everyone, group, *args[:-1]) where the points of the tables are too far apart."""
+    if len(standing.group) <= DIRECT_LIMIT:
+        return args[-1]
+    is_coarse = cdf_sums.is_table_too_coarse(standing.participants, standing.points // 2)
+    needed = cdf_sums.participant_mask(standing.event) & is_coarse
+    return selective_evaluation.evaluate_rows_where_needed(
+        needed, function, standing.participants, standing.group, *args
     )
 
 
-def _recompute_where_table_coarse(
-    round_standing: RoundStandingSums, event: Rounds, function: Callable[..., Array], *args: Array
-) -> Array:
-    """args[-1] [P], or function(who, everyone, group, *args[:-1]) where the points of the tables are too far apart."""
-    if len(round_standing.group) <= DIRECT_LIMIT:
-        return args[-1]
-    is_coarse = cdf_sums.is_table_too_coarse(round_standing.participants, round_standing.points // 2)
-    needed = cdf_sums.participant_mask(event) & is_coarse
-    inputs = round_standing.participants, round_standing.group, *args
-    return selective_evaluation.evaluate_rows_where_needed(needed, function, *inputs)
-
-
-def _tie_contribution_to_q(noise: NoiseDensityFunctions, split_ties: TieSplit, z: Array) -> tuple[Array, Array]:
+def _tie_contribution_to_q(noise: NoiseDensityFunctions, ties: TieWeights, z: Array) -> tuple[Array, Array]:
     """The term of a tie with somebody of deviation 1 in Q, and its slope."""
-    shares = tie_weights(split_ties)
-    if shares is not None:
+    if ties is not None:
         (down, rise), (up, fall) = noise.above(0, z), noise.above(1, -z)
-        return shares[1] * up - shares[0] * down, -shares[1] * fall - shares[0] * rise
+        return ties[1] * up - ties[0] * down, -ties[1] * fall - ties[0] * rise
     return (-z, -jnp.ones_like(z)) if noise.draw is None else noise.draw(z)
 
 
-def _make_group_q_function(
-    round_standing: RoundStandingSums, split_ties: TieSplit
-) -> Callable[[Array], tuple[Array, Array]]:
+def _make_group_q_function(standing: RoundStandingSums) -> Callable[[Array], tuple[Array, Array]]:
     """Q and its slope, of ratings [P] by group."""
-    begin, end, (centre, inverse, *_), group, noise = (
-        round_standing.begin,
-        round_standing.end,
-        round_standing.participants,
-        round_standing.group,
-        round_standing.noise,
-    )
-    shares = tie_weights(split_ties)
-    terms = [(1.0, round_standing.losses(begin)), (1.0, round_standing.wins(end))]
+    begin, end, group, noise, shares = standing.begin, standing.end, standing.group, standing.noise, standing.ties
+    centre, inverse, *_ = standing.participants
+    terms = [(1.0, standing.losses(begin)), (1.0, standing.wins(end))]
     if shares is not None:
-        rest = zip(shares, (round_standing.losses(end), round_standing.wins(begin)), strict=True)
+        rest = zip(shares, (standing.losses(end), standing.wins(begin)), strict=True)
         terms = [*((1.0 - share, f) for share, (_, f) in zip(shares, terms, strict=True)), *rest]
 
     def tied_sums(x: Array) -> tuple[Array, Array]:
         """The sum of d over those who tied."""
         if noise.draw is None:
-            return -round_standing.stiffness * (x - round_standing.mean), -round_standing.stiffness
+            return -standing.stiffness * (x - standing.mean), -standing.stiffness
         value, slope = noise.draw((x[group] - centre) * inverse)
         both = cdf_sums.sum_by_group(group, jnp.stack([inverse * value, inverse**2 * slope], axis=-1))
         return both[:, 0], both[:, 1]
@@ -453,7 +424,7 @@ def _make_group_q_function(
 
 
 def _make_exact_q_function(
-    noise: NoiseDensityFunctions, split_ties: TieSplit, indices: Array, participants: Participants, group: Array
+    noise: NoiseDensityFunctions, ties: TieWeights, indices: Array, participants: Participants, group: Array
 ) -> Callable[[Array], tuple[Array, Array]]:
     """Q and its slope, of ratings [R] of some, from all [P]."""
     rank, others = group[indices][:, None], group[None]
@@ -462,7 +433,7 @@ def _make_exact_q_function(
     def q(x: Array) -> tuple[Array, Array]:
         z = (x[:, None] - centre) * inverse
         (down, rise), (up, fall) = noise.above(0, z), noise.above(1, -z)
-        draw, slope = _tie_contribution_to_q(noise, split_ties, z)
+        draw, slope = _tie_contribution_to_q(noise, ties, z)
         won, lost = others > rank, others < rank
         value = jnp.where(won, up, jnp.where(lost, -down, draw))
         steep = jnp.where(won, -fall, jnp.where(lost, -rise, slope))
@@ -506,10 +477,10 @@ def worst_rank_with_limited_weight_ahead(max_weight_ahead: Array, weight: Array,
     return _rank_excluding_self(jnp.where(without < rank, without, own), rank, event)
 
 
-def logistic_worst_rank_keeping_rating(logistic_sums: LogisticCdfSums, event: Rounds, split_ties: TieSplit) -> Array:
+def logistic_worst_rank_keeping_rating(logistic_sums: LogisticCdfSums) -> Array:
     """[P] the worst ranks at which a performance among logistic ones is at least the rating."""
-    centre, _, gain, *_ = logistic_sums.participants
-    of_loss, of_win = tie_weights(split_ties) or WHOLE_TIE
+    event, (centre, _, gain, *_) = logistic_sums.event, logistic_sums.participants
+    of_loss, of_win = logistic_sums.ties or WHOLE_TIE
     own = 0.5 * (1.0 - of_win + of_loss) * gain  # of the tie with oneself
     above = logistic_sums.sums(centre, False)[0]
     if len(centre) > cdf_sums.max_pairwise_participants():
@@ -525,9 +496,9 @@ def logistic_worst_rank_keeping_rating(logistic_sums: LogisticCdfSums, event: Ro
     return worst_rank_with_limited_weight_ahead(above - own, gain, event)
 
 
-def bisected_worst_rank_keeping_rating(standing: RoundStandingSums, event: Rounds, split_ties: TieSplit) -> Array:
+def bisected_worst_rank_keeping_rating(standing: RoundStandingSums) -> Array:
     """The worst rank that keeps a rating, under any noise, by bisection."""
-    noise, (centre, inverse, *_) = standing.noise, standing.participants
+    event, noise, shares, (centre, inverse, *_) = standing.event, standing.noise, standing.ties, standing.participants
     centre, inverse = lax.stop_gradient((centre, inverse))
     count, rank = len(event.rank), jnp.minimum(event.rank, len(event.rank) - 1)
     players = jnp.sum(cdf_sums.participant_mask(event), dtype=jnp.int32)
@@ -535,7 +506,6 @@ def bisected_worst_rank_keeping_rating(standing: RoundStandingSums, event: Round
     begin = jnp.where(jnp.arange(count + 1, dtype=jnp.int32) < players, behind, players)  # of the group in a place
     zero = jnp.zeros_like(centre)
     lost, won = (sign * noise.above(side, zero)[0] for side, sign in ((0, -1.0), (1, 1.0)))  # at one's own rating
-    shares = tie_weights(split_ties)
     drawn = zero if noise.draw is None else noise.draw(zero)[0]
     tied = drawn if shares is None else shares[0] * lost + shares[1] * won
 
@@ -568,7 +538,7 @@ def bisected_worst_rank_keeping_rating(standing: RoundStandingSums, event: Round
 
     every = jnp.arange(count, dtype=jnp.int32)
     place = search(every, lambda place: (standing.losses(place)(centre)[0], standing.wins(place)(centre)[0]))
-    return _rank_excluding_self(_recompute_where_table_coarse(standing, event, recompute_rows, place), rank, event)
+    return _rank_excluding_self(_recompute_where_table_coarse(standing, recompute_rows, place), rank, event)
 
 
 def _relative_sum_rounding(x: Array) -> float:
