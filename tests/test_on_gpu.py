@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.system import random_draw_rule
 from jaxrate.data.simulate import contests, league
 from jaxrate.replay import compiler_options, execution
 from jaxrate.replay.execution import CompilePolicy
@@ -36,7 +35,7 @@ KERNEL_SYSTEMS = "elo", "glicko", "glicko2", "trueskill", "weng_lin", "skills"
 
 
 def is_random(system):
-    return random_draw_rule(system.rules) is not None
+    return system.rules.draw is not None
 
 
 def ratings_and_predictions(system, run, double):
