@@ -105,7 +105,7 @@ def test_saved_by_a_factory_of_ones_own(tmp_path):
 
 
 def at_home(**params):
-    return jr.blat_mmr(prior=peaked, **GRID, **params)._replace(name="at_home", make=at_home)
+    return jr.blat_mmr(prior=peaked, **GRID, **params)._replace(name="at_home", factory=at_home, settings=jr.extend.Settings())
 
 
 @pytest.mark.parametrize(

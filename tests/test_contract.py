@@ -242,7 +242,7 @@ RULES = ELO.rules
 
 
 def with_rules(**changes):
-    return ELO._replace(rules=RULES._replace(**changes), make=None)
+    return ELO._replace(rules=RULES._replace(**changes), factory=None)
 
 
 def knows(constants, rows, event):
@@ -344,7 +344,7 @@ def by_number(params, num_players):
             "the columns score, time",
         ),
         (
-            ELO._replace(check=for_each_length, make=None),
+            ELO._replace(check_events=for_each_length, factory=None),
             compilation_properties.another_length_compiles_nothing,
             "took . compilations",
         ),
@@ -355,12 +355,12 @@ def by_number(params, num_players):
         ),
         (with_rules(prepare=with_steep_slope), gradient_properties.slopes_are_finite, "slopes are not finite"),
         (
-            ELO._replace(init=by_position, make=None),
+            ELO._replace(init=by_position, factory=None),
             replay_properties.renaming_the_players_renames_the_rows,
             "the state",
         ),
         (
-            ELO._replace(init=by_number, make=None),
+            ELO._replace(init=by_number, factory=None),
             replay_properties.untouched_rows_are_inert,
             "the rows of players who",
         ),
@@ -377,9 +377,9 @@ def test_what_is_broken_is_found(broken, holds, message):
         (with_rules(advance=lambda constants, rows, time: rows), "elo: system is a hashable value: .*pickle"),
         (ELO._replace(space=jr.glicko().space), "elo: parameters are described: params has the fields"),
         (ELO._replace(space=ELO.space._replace(k=ELO.space.k._replace(unit=""))), "k lacks its range, unit or meaning"),
-        (ELO._replace(name="two\nlines", make=None), "system repr is one line"),
-        (ELO._replace(init=without_rows, make=None), "elo: state leaves have a row per player: .* leaves"),
-        (ELO._replace(events=(), make=None), "elo has no events to test: its events are"),
+        (ELO._replace(name="two\nlines", factory=None), "system repr is one line"),
+        (ELO._replace(init=without_rows, factory=None), "elo: state leaves have a row per player: .* leaves"),
+        (ELO._replace(events=(), factory=None), "elo has no events to test: its events are"),
         (
             with_rules(predict=beyond),
             "^elo, stream, float64: states are finite .*: a prediction is not between 0 and 1",
