@@ -105,7 +105,9 @@ def test_saved_by_a_factory_of_ones_own(tmp_path):
 
 
 def at_home(**params):
-    return jr.blat_mmr(prior=peaked, **GRID, **params)._replace(name="at_home", factory=at_home, settings=jr.extend.Settings())
+    return jr.blat_mmr(prior=peaked, **GRID, **params)._replace(
+        name="at_home", factory=at_home, settings=jr.extend.Settings()
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,17 +15,9 @@ from typing import Annotated, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
-from jaxrate.core.hyperparameter_definitions import (
-    MAYBE_NOT_NEGATIVE,
-    MAYBE_POSITIVE,
-    NOT_NEGATIVE,
-    POSITIVE,
-    RATING,
-    SIDE_ADVANTAGE,
-    Parameter,
-)
 from jaxrate.core.pairwise import PairwiseRules, Terms, signed_side_advantage
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem, full_leaf, system_factory
@@ -85,22 +77,26 @@ RULES = PairwiseRules(predict, evidence, apply, prepare=prepare)
 def elo(
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
-    k: Annotated[float, Parameter(NOT_NEGATIVE, "points", "largest change of a rating in one match")] = 32.0,
+    k: Annotated[
+        float, hyper.Parameter(hyper.NOT_NEGATIVE, "points", "largest change of a rating in one match")
+    ] = 32.0,
     k_new: Annotated[
-        float | None, Parameter(MAYBE_NOT_NEGATIVE, "points", "K of a player's first `new_games` games")
+        float | None, hyper.Parameter(hyper.MAYBE_NOT_NEGATIVE, "points", "K of a player's first `new_games` games")
     ] = None,
     new_games: Annotated[
-        float | None, Parameter(MAYBE_NOT_NEGATIVE, "games", "games before K settles", fitted=False)
+        float | None, hyper.Parameter(hyper.MAYBE_NOT_NEGATIVE, "games", "games before K settles", fitted=False)
     ] = None,
     scale: Annotated[
-        float, Parameter(POSITIVE, "points", "rating difference that means odds of 10 to 1", fitted=False)
+        float, hyper.Parameter(hyper.POSITIVE, "points", "rating difference that means odds of 10 to 1", fitted=False)
     ] = 400.0,
     limit: Annotated[
         float | None,
-        Parameter(MAYBE_POSITIVE, "points", "larger rating differences count as this (FIDE: 400)", fitted=False),
+        hyper.Parameter(
+            hyper.MAYBE_POSITIVE, "points", "larger rating differences count as this (FIDE: 400)", fitted=False
+        ),
     ] = None,
-    initial_rating: Annotated[float, RATING] = 1500.0,
-    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
+    initial_rating: Annotated[float, hyper.RATING] = 1500.0,
+    side_advantage: Annotated[float, hyper.SIDE_ADVANTAGE] = 0.0,
     reversion: Annotated[float | None, mean_reversion.REVERSION] = None,
     season_keep: Annotated[float | None, mean_reversion.SEASON_KEEP] = None,
 ) -> RatingSystem:

@@ -24,17 +24,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
-from jaxrate.core.hyperparameter_definitions import (
-    DEVIATION,
-    MAYBE_POSITIVE,
-    NOT_NEGATIVE,
-    PERIOD,
-    RATING,
-    SIDE_ADVANTAGE,
-    Parameter,
-)
 from jaxrate.core.pairwise import PairwiseRules, Terms, signed_side_advantage
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem, clip_optional, full_leaf, system_factory, variance_bound
@@ -111,16 +103,19 @@ def glicko(
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
     c: Annotated[
-        float, Parameter(NOT_NEGATIVE, "points per sqrt(period)", "growth of the deviation of an idle player")
+        float,
+        hyper.Parameter(hyper.NOT_NEGATIVE, "points per sqrt(period)", "growth of the deviation of an idle player"),
     ] = 15.0,
-    initial_rating: Annotated[float, RATING] = 1500.0,
-    initial_deviation: Annotated[float, DEVIATION._replace(bounds=("deviation_min", "deviation_max"))] = 350.0,
-    deviation_min: Annotated[float | None, Parameter(MAYBE_POSITIVE, "points", "smallest deviation")] = None,
+    initial_rating: Annotated[float, hyper.RATING] = 1500.0,
+    initial_deviation: Annotated[float, hyper.DEVIATION._replace(bounds=("deviation_min", "deviation_max"))] = 350.0,
+    deviation_min: Annotated[
+        float | None, hyper.Parameter(hyper.MAYBE_POSITIVE, "points", "smallest deviation")
+    ] = None,
     deviation_max: Annotated[
-        float | None, Parameter(MAYBE_POSITIVE, "points", "largest deviation", if_none="a million")
+        float | None, hyper.Parameter(hyper.MAYBE_POSITIVE, "points", "largest deviation", if_none="a million")
     ] = 350.0,
-    period: Annotated[float, PERIOD] = 7.0,
-    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
+    period: Annotated[float, hyper.PERIOD] = 7.0,
+    side_advantage: Annotated[float, hyper.SIDE_ADVANTAGE] = 0.0,
     reversion: Annotated[float | None, mean_reversion.REVERSION] = None,
     season_keep: Annotated[float | None, mean_reversion.SEASON_KEEP] = None,
     season_growth: Annotated[float | None, mean_reversion.SEASON_GROWTH] = None,

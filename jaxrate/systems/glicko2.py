@@ -24,18 +24,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
-from jaxrate.core.hyperparameter_definitions import (
-    DEVIATION,
-    MAYBE_POSITIVE,
-    NOT_NEGATIVE,
-    PERIOD,
-    POSITIVE,
-    RATING,
-    SIDE_ADVANTAGE,
-    Parameter,
-)
 from jaxrate.core.pairwise import PairwiseRules, Terms, signed_side_advantage
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem, clip_optional, full_leaf, system_factory, variance_bound
@@ -180,32 +171,37 @@ def glicko2(
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
     tau: Annotated[
-        float, Parameter(POSITIVE, "per sqrt(event)", "how fast volatilities may change", prior=TAU_PRIOR)
+        float, hyper.Parameter(hyper.POSITIVE, "per sqrt(event)", "how fast volatilities may change", prior=TAU_PRIOR)
     ] = 0.5,
-    initial_rating: Annotated[float, RATING] = 1500.0,
-    initial_deviation: Annotated[float, DEVIATION._replace(bounds=("deviation_min", "deviation_max"))] = 350.0,
+    initial_rating: Annotated[float, hyper.RATING] = 1500.0,
+    initial_deviation: Annotated[float, hyper.DEVIATION._replace(bounds=("deviation_min", "deviation_max"))] = 350.0,
     initial_volatility: Annotated[
         float,
-        Parameter(
-            POSITIVE,
+        hyper.Parameter(
+            hyper.POSITIVE,
             "173.7 points per sqrt(period)",
             "volatility of a newcomer",
             bounds=("volatility_min", "volatility_max"),
         ),
     ] = 0.06,
-    deviation_min: Annotated[float | None, Parameter(MAYBE_POSITIVE, "points", "smallest deviation")] = None,
-    deviation_max: Annotated[float | None, Parameter(MAYBE_POSITIVE, "points", "largest deviation")] = None,
+    deviation_min: Annotated[
+        float | None, hyper.Parameter(hyper.MAYBE_POSITIVE, "points", "smallest deviation")
+    ] = None,
+    deviation_max: Annotated[float | None, hyper.Parameter(hyper.MAYBE_POSITIVE, "points", "largest deviation")] = None,
     volatility_min: Annotated[
-        float | None, Parameter(MAYBE_POSITIVE, "as initial_volatility", "smallest volatility")
+        float | None, hyper.Parameter(hyper.MAYBE_POSITIVE, "as initial_volatility", "smallest volatility")
     ] = None,
     volatility_max: Annotated[
-        float | None, Parameter(MAYBE_POSITIVE, "as initial_volatility", "largest volatility")
+        float | None, hyper.Parameter(hyper.MAYBE_POSITIVE, "as initial_volatility", "largest volatility")
     ] = None,
-    period: Annotated[float, PERIOD] = 7.0,
+    period: Annotated[float, hyper.PERIOD] = 7.0,
     match_periods: Annotated[
-        float, Parameter(NOT_NEGATIVE, "periods", "periods that a single match takes, beside the clock", fitted=False)
+        float,
+        hyper.Parameter(
+            hyper.NOT_NEGATIVE, "periods", "periods that a single match takes, beside the clock", fitted=False
+        ),
     ] = 0.0,
-    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
+    side_advantage: Annotated[float, hyper.SIDE_ADVANTAGE] = 0.0,
     reversion: Annotated[float | None, mean_reversion.REVERSION] = None,
     season_keep: Annotated[float | None, mean_reversion.SEASON_KEEP] = None,
     season_growth: Annotated[float | None, mean_reversion.SEASON_GROWTH] = None,

@@ -28,17 +28,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.hyperparameter_definitions import (
-    ANY,
-    MAYBE_ANY,
-    POSITIVE,
-    Parameter,
-    check_params,
-    make_params_class,
-)
 from jaxrate.core.pairwise import signed_side_advantage, split_sides
 from jaxrate.core.rules import Constants, Params, PredictRule, RuleByKind, State
 from jaxrate.core.system import PredictionWrapper, RatingSystem, check_param_names, select_params
@@ -161,8 +154,8 @@ def wrap_predictions(
     for field in extra_params._fields:
         if field in system.params._fields:
             raise ValueError(f"{name}: {system.name} has a hyperparameter {field} of its own")
-    extra_params = check_params(name, extra_params, extra_space)
-    params_class = make_params_class((*system.params._fields, *extra_params._fields))
+    extra_params = hyper.check_params(name, extra_params, extra_space)
+    params_class = hyper.make_params_class((*system.params._fields, *extra_params._fields))
     inner, rules = system._replace(params=None), system.rules
     return system._replace(
         params=params_class(*system.params, *extra_params),
@@ -214,9 +207,11 @@ class DrawParams(NamedTuple):
 
 
 DRAW_SPACE = DrawParams(
-    draw_odds=Parameter(POSITIVE, "1", "odds of a draw between equals, to a win of one of them", concerns_draws=True),
-    draw_strength=Parameter(
-        MAYBE_ANY,
+    draw_odds=hyper.Parameter(
+        hyper.POSITIVE, "1", "odds of a draw between equals, to a win of one of them", concerns_draws=True
+    ),
+    draw_strength=hyper.Parameter(
+        hyper.MAYBE_ANY,
         "1 per point",
         "growth of log(draw_odds) with the mean rating of both above a newcomer's",
         concerns_draws=True,
@@ -304,8 +299,8 @@ class CalibrationParams(NamedTuple):
 
 
 CALIBRATION_SPACE = CalibrationParams(
-    calibration_slope=Parameter(POSITIVE, "1", "factor of the log-odds that are predicted"),
-    calibration_intercept=Parameter(ANY, "1", "log-odds that the better side is worth beyond them"),
+    calibration_slope=hyper.Parameter(hyper.POSITIVE, "1", "factor of the log-odds that are predicted"),
+    calibration_intercept=hyper.Parameter(hyper.ANY, "1", "log-odds that the better side is worth beyond them"),
 )
 
 

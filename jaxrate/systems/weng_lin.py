@@ -32,20 +32,9 @@ import numpy as np
 from jax import lax
 from jax.scipy.special import ndtr
 
+from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.hyperparameter_definitions import (
-    CLOCK_DRIFT,
-    DEVIATION,
-    MAYBE_NOT_NEGATIVE,
-    PERFORMANCE_NOISE,
-    RATING,
-    SIDE_ADVANTAGE,
-    SKILL_DRIFT,
-    HyperparameterRange,
-    Parameter,
-    collect_params,
-)
 from jaxrate.core.pairwise import pass_time, rate_players, signed_side_advantage
 from jaxrate.core.rules import Params, RuleByKind, Rules
 from jaxrate.core.system import RatingSystem, full_leaf, system_factory
@@ -70,7 +59,7 @@ from jaxrate.systems.trueskill.system import (
 
 MODELS = "plackett_luce", *(f"{x}_{y}" for x in ("bradley_terry", "thurstone_mosteller") for y in ("full", "part"))
 PARTIAL_WINDOW = 4
-KEPT_SHARE_RANGE = HyperparameterRange(
+KEPT_SHARE_RANGE = hyper.HyperparameterRange(
     "above 0, to 1", 0.0, 1.0, above=True
 )  # a deviation of 0 would never change again
 
@@ -272,20 +261,24 @@ def update_from_round(model: str, constants: Constants, rows: State, event: Roun
 def weng_lin(
     model: str = "bradley_terry_full",
     *,
-    beta: Annotated[float, PERFORMANCE_NOISE] = 25.0 / 6.0,
-    tau: Annotated[float, SKILL_DRIFT] = 25.0 / 300.0,
+    beta: Annotated[float, hyper.PERFORMANCE_NOISE] = 25.0 / 6.0,
+    tau: Annotated[float, hyper.SKILL_DRIFT] = 25.0 / 300.0,
     epsilon: Annotated[
         float | None,
-        Parameter(MAYBE_NOT_NEGATIVE, "points", "margin of a draw; of Thurstone-Mosteller only", concerns_draws=True),
+        hyper.Parameter(
+            hyper.MAYBE_NOT_NEGATIVE, "points", "margin of a draw; of Thurstone-Mosteller only", concerns_draws=True
+        ),
     ] = None,
     kappa: Annotated[
         float,
-        Parameter(KEPT_SHARE_RANGE, "1", "least share of a variance that is left by a match or round", fitted=False),
+        hyper.Parameter(
+            KEPT_SHARE_RANGE, "1", "least share of a variance that is left by a match or round", fitted=False
+        ),
     ] = 1e-4,
-    drift: Annotated[float | None, CLOCK_DRIFT] = None,
-    initial_rating: Annotated[float, RATING] = 25.0,
-    initial_deviation: Annotated[float, DEVIATION] = 25.0 / 3.0,
-    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
+    drift: Annotated[float | None, hyper.CLOCK_DRIFT] = None,
+    initial_rating: Annotated[float, hyper.RATING] = 25.0,
+    initial_deviation: Annotated[float, hyper.DEVIATION] = 25.0 / 3.0,
+    side_advantage: Annotated[float, hyper.SIDE_ADVANTAGE] = 0.0,
 ) -> RatingSystem:
     """Weng and Lin's systems, of matches and of rounds.
 
@@ -315,5 +308,5 @@ def weng_lin(
         RuleByKind(update_from_match, rounds=bind(update_from_round, model)),
         outcomes=RuleByKind(rounds=predict_round_outcomes),
     )
-    params, space = collect_params(weng_lin, locals())
+    params, space = hyper.collect_params(weng_lin, locals())
     return RatingSystem(init, rules, (Matches, Rounds), features=("teams", "noise"), params=params, space=space)

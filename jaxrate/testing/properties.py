@@ -29,61 +29,30 @@ from jaxrate.systems.prediction_wrapping import (
     has_outcome_wrapper,
     scores_or_score_probabilities,
 )
-from jaxrate.testing.cases import (
-    FORMS,
-    MATCHES,
-    PERIOD_LENGTH,
-    TIME_AFTER_EVENTS,
-    SystemFormPrecision,
-    as_float_arrays,
-    assert_claim,
-    assert_close_leaves,
-    assert_equal_leaves,
-    assert_with_label,
-    block_of_contest_pairs,
-    block_of_small_contests,
-    column_names_read_by_rules,
-    column_names_read_only_to_update,
-    events_in_form,
-    gather_player_rows,
-    jit_quickly,
-    make_key,
-    opposite_side_columns,
-    player_count,
-    prediction_counts,
-    record_compilations,
-    rename_players,
-    reverse_results,
-    schedule_for_form,
-    shuffle_participants,
-    split_in_chunks,
-    split_seasons,
-    stack_trees,
-    strict_precision,
-    swap_sides,
-)
+from jaxrate.testing import cases
+from jaxrate.testing.cases import SystemFormPrecision, assert_claim, strict_precision
 
 
 def slopes_are_finite(case: SystemFormPrecision) -> None:
     """The slopes of a run are finite in forward mode, which overflows first in float32."""
-    system, events = case.system, split_seasons(case)[0]
+    system, events = case.system, cases.split_seasons(case)[0]
     options = {
-        "num_players": player_count(case.form),
-        "schedule": schedule_for_form(case.form, events),
-        "key": make_key(system),
+        "num_players": cases.player_count(case.form),
+        "schedule": cases.schedule_for_form(case.form, events),
+        "key": cases.make_key(system),
     }
 
     def replay_summary(params: Params) -> Any:
-        result = run(system, events_in_form(case.form, events), params=params, **options)
+        result = run(system, cases.events_in_form(case.form, events), params=params, **options)
         return reduce_run_to_scalar(system, params, result)
 
     with strict_precision(case.double):
-        slopes = jit_quickly(jax.jacfwd(replay_summary))(as_float_arrays(system.params))
+        slopes = cases.jit_quickly(jax.jacfwd(replay_summary))(cases.as_float_arrays(system.params))
     assert_claim(all(bool(jnp.isfinite(x)) for x in jax.tree.leaves(slopes)), f"slopes are not finite: {slopes}")
 
 
 def streams_equal_levels(case: SystemFormPrecision) -> None:
-    assert_close_leaves(
+    cases.assert_close_leaves(
         "the state and the predictions",
         replay_first_season(case),
         replay_first_season(case._replace(form="levels")),
@@ -92,10 +61,10 @@ def streams_equal_levels(case: SystemFormPrecision) -> None:
 
 
 def a_column_that_nobody_reads_changes_nothing(case: SystemFormPrecision) -> None:
-    events = split_seasons(case)[0]
-    unread = {"unread": np.random.default_rng(7).normal(size=MATCHES)}
+    events = cases.split_seasons(case)[0]
+    unread = {"unread": np.random.default_rng(7).normal(size=cases.MATCHES)}
     context = events.context._replace(columns=unread | (events.context.columns or {}))
-    assert_equal_leaves(
+    cases.assert_equal_leaves(
         "the state and the predictions",
         replay_first_season(case),
         replay_case_events(case, events._replace(context=context)),
@@ -113,54 +82,56 @@ def win_draw_and_loss_agree_with_the_expected_score(case: SystemFormPrecision) -
         else add_outcomes(system, draw_odds=0.7, draw_strength=1e-3)
     )
     with_outcomes, plain = (
-        replay_case_events(case._replace(system=full), split_seasons(case)[0]),
+        replay_case_events(case._replace(system=full), cases.split_seasons(case)[0]),
         replay_first_season(case),
     )
     with strict_precision(case.double):
         chance = np.asarray(scores_or_score_probabilities(with_outcomes.prediction))
     assert_claim(chance.shape[1:] >= (2,), f"probabilities of the scores have shape {chance.shape}")
     assert_claim(((chance >= 0.0) & (chance <= 1.0)).all(), "a probability of a score is not within [0, 1]")
-    assert_with_label("sums of the probabilities", np.testing.assert_allclose, chance.sum(axis=1), 1.0, rtol=1e-12)
+    cases.assert_with_label(
+        "sums of the probabilities", np.testing.assert_allclose, chance.sum(axis=1), 1.0, rtol=1e-12
+    )
     mean = chance @ np.linspace(0.0, 1.0, chance.shape[1])
-    assert_with_label("expected scores", np.testing.assert_allclose, mean, plain.prediction, rtol=1e-12)
-    assert_close_leaves("the state", with_outcomes.state, plain.state, 1e-11)
+    cases.assert_with_label("expected scores", np.testing.assert_allclose, mean, plain.prediction, rtol=1e-12)
+    cases.assert_close_leaves("the state", with_outcomes.state, plain.state, 1e-11)
 
 
 def a_period_of_one_match_is_that_match(case: SystemFormPrecision) -> None:
     """If no time passes between the periods."""
-    system, events = case.system, split_seasons(case)[0]
+    system, events = case.system, cases.split_seasons(case)[0]
     if "match_periods" in system.params._fields:  # time that a match alone takes; leads fade in periods
         system = system._replace(params=system.params._replace(match_periods=1.0, reversion=None))
-    events = events._replace(time=np.zeros(MATCHES))
-    one_match_periods = periods(events, period=np.arange(MATCHES))
+    events = events._replace(time=np.zeros(cases.MATCHES))
+    one_match_periods = periods(events, period=np.arange(cases.MATCHES))
     one_match_periods = one_match_periods._replace(events=one_match_periods.events._replace(time=events.time))
     match_run = replay_case_events(case._replace(system=system, form="levels"), events)
     with strict_precision(case.double):
-        params, policy = as_float_arrays(system.params), CompilePolicy(quick=True)
-        num_players, key = player_count(case.form), make_key(system)
+        params, policy = cases.as_float_arrays(system.params), CompilePolicy(quick=True)
+        num_players, key = cases.player_count(case.form), cases.make_key(system)
         period_run = run(system, one_match_periods, params=params, num_players=num_players, key=key, policy=policy)
     if "time" in match_run.state._fields:  # the time of the last match or period differs
         match_run, period_run = (x._replace(state=x.state._replace(time=0.0)) for x in (match_run, period_run))
-    assert_close_leaves("the state and the predictions", match_run, period_run, 1e-10)
+    cases.assert_close_leaves("the state and the predictions", match_run, period_run, 1e-10)
 
 
 def contests_one_by_one_equal_batches(case: SystemFormPrecision) -> None:
     """Contests one by one, with other padding and perhaps other formulas, give what batches of them give."""
-    events = split_seasons(case)[0]
+    events = cases.split_seasons(case)[0]
     count = len(events.player_start) - 1
-    blocks = [block_of_contest_pairs([[0, count]], count), block_of_small_contests(range(1, count), count)]
+    blocks = [cases.block_of_contest_pairs([[0, count]], count), cases.block_of_small_contests(range(1, count), count)]
     one_by_one = replay_case_events(case, events, schedule=arrange_blocks(events, blocks))
-    assert_close_leaves("the state", one_by_one.state, replay_first_season(case).state, 1e-9)
-    assert_close_leaves("predictions", one_by_one.prediction, replay_first_season(case).prediction, 1e-5)
+    cases.assert_close_leaves("the state", one_by_one.state, replay_first_season(case).state, 1e-9)
+    cases.assert_close_leaves("predictions", one_by_one.prediction, replay_first_season(case).prediction, 1e-5)
 
 
 def times_must_not_decrease_where_the_clock_matters(case: SystemFormPrecision) -> None:
-    system, events = case.system, split_seasons(case)[0]
+    system, events = case.system, cases.split_seasons(case)[0]
     time = events.events.time.copy()
     time[-1] = -1.0
     disordered = events._replace(events=events.events._replace(time=time))
     if not depends_on_time(system, system.params):
-        assert_equal_leaves(
+        cases.assert_equal_leaves(
             "predictions, although time does not matter",
             replay_case_events(case, disordered).prediction,
             replay_first_season(case).prediction,
@@ -195,15 +166,15 @@ def replay_groups_with_idle_contests(case: SystemFormPrecision) -> tuple[Run, An
     constant_columns = {"weight": np.full(len(rank), 0.5), "time": time, "ceiling": np.full(len(rank), math.inf)}
     if "noise" in case.system.features:
         constant_columns["noise"] = np.ones(len(rank))
-    further = dict.fromkeys(column_names_read_by_rules(case.system, case.form), 1.0 + rank)
+    further = dict.fromkeys(cases.column_names_read_by_rules(case.system, case.form), 1.0 + rank)
     events = build_rounds(contest.astype(int), player.astype(int), rank, **constant_columns, columns=further)
     pairs = np.arange(len(table), dtype=np.int32).reshape(-1, 2)  # of contests without a common player
     result = replay_case_events(
-        case, events, schedule=arrange_blocks(events, [block_of_contest_pairs(pairs, len(table))])
+        case, events, schedule=arrange_blocks(events, [cases.block_of_contest_pairs(pairs, len(table))])
     )
     with strict_precision(case.double):
         state = jax.tree.map(lambda x: jnp.asarray(x[: 4 * len(IDLE_CASES)]), result.state)
-        ratings_later = [ratings(case.system, state, time=time) for time in (None, TIME_AFTER_EVENTS)]
+        ratings_later = [ratings(case.system, state, time=time) for time in (None, cases.TIME_AFTER_EVENTS)]
     return result, *(jax.tree.map(lambda x: np.asarray(x).reshape(len(IDLE_CASES), 4), x) for x in ratings_later)
 
 
@@ -212,8 +183,8 @@ def a_contest_of_one_changes_nothing(case: SystemFormPrecision) -> None:
     result, now, later = replay_groups_with_idle_contests(case)
     for quantity, x in (("rating", later.mean), ("deviation", later.deviation)):
         if x is not None:
-            assert_close_leaves(f"the {quantity} of players with a contest after it", x[0], x[1], 1e-13)
-            assert_close_leaves(f"the {quantity} of players without a contest after it", x[2], x[3], 1e-13)
+            cases.assert_close_leaves(f"the {quantity} of players with a contest after it", x[0], x[1], 1e-13)
+            cases.assert_close_leaves(f"the {quantity} of players without a contest after it", x[2], x[3], 1e-13)
     assert_claim((now.mean[1] != now.mean[3]).all(), "a contest of four changes nothing")
     idle_predictions = result.prediction[np.isclose(result.prediction, 0.5)]
     assert_claim(
@@ -224,23 +195,23 @@ def a_contest_of_one_changes_nothing(case: SystemFormPrecision) -> None:
 def rounds_are_predicted_as_in_a_run(case: SystemFormPrecision) -> None:
     """Rounds without a common player, which do not change each other, are predicted as a run predicts them."""
     system, state = case.system, replay_first_season(case).state
-    two = slice_events(split_seasons(case)[1], 1, 3)
-    num_players = player_count(case.form)
-    future = two._replace(events=two.events._replace(time=np.full(2, TIME_AFTER_EVENTS)))
-    schedule = arrange_blocks(future, [block_of_small_contests([0, 1], 2)])
+    two = slice_events(cases.split_seasons(case)[1], 1, 3)
+    num_players = cases.player_count(case.form)
+    future = two._replace(events=two.events._replace(time=np.full(2, cases.TIME_AFTER_EVENTS)))
+    schedule = arrange_blocks(future, [cases.block_of_small_contests([0, 1], 2)])
     for known_rows in (
         state,
-        gather_player_rows(state, slice(num_players // 2)),
+        cases.gather_player_rows(state, slice(num_players // 2)),
     ):  # the others are newcomers
         expected = replay_case_events(
             case, future, state=known_rows, num_players=num_players, schedule=schedule
         ).prediction
         with strict_precision(case.double):
             device_state = jax.tree.map(jnp.asarray, known_rows)
-            params = as_float_arrays(system.params)
+            params = cases.as_float_arrays(system.params)
             prediction = predict(system, device_state, future, params=params, num_players=num_players)
-            assert_equal_leaves("the given state", device_state, known_rows)
-        assert_close_leaves("predictions", np.asarray(prediction), expected, 1e-12)
+            cases.assert_equal_leaves("the given state", device_state, known_rows)
+        cases.assert_close_leaves("predictions", np.asarray(prediction), expected, 1e-12)
 
 
 FIXED_SCALES = ("topcoder",)  # constants in points are part of their rules
@@ -254,7 +225,7 @@ POINT_EXPONENTS = {  # units of hyperparameters, and their powers of points
 
 def ratings_have_any_unit_and_zero(case: SystemFormPrecision) -> None:
     """Unless the scale is fixed: ratings scale with the unit of points, and shift with the initial rating."""
-    system, (events, _), original = case.system, split_seasons(case), replay_first_season(case)
+    system, (events, _), original = case.system, cases.split_seasons(case), replay_first_season(case)
     if system.name in FIXED_SCALES:
         return
     params, first, tolerance = system.params, player_ratings(case, original.state), 1e-9 if case.double else 1e-4
@@ -270,13 +241,13 @@ def ratings_have_any_unit_and_zero(case: SystemFormPrecision) -> None:
         ceiling = None if events.events.ceiling is None else factor * events.events.ceiling + shift
         scaled = events._replace(events=events.events._replace(ceiling=ceiling))
         with strict_precision(case.double):
-            float_params = as_float_arrays(other)
+            float_params = cases.as_float_arrays(other)
         result = replay_case_events(case, scaled, params=float_params)
         mean, deviation = player_ratings(case, result.state, float_params)
-        assert_close_leaves(f"ratings {label}", (mean - shift) / factor, first.mean, tolerance)
+        cases.assert_close_leaves(f"ratings {label}", (mean - shift) / factor, first.mean, tolerance)
         if deviation is not None:
-            assert_close_leaves(f"deviations of ratings {label}", deviation / factor, first.deviation, tolerance)
-        assert_close_leaves(f"predictions of ratings {label}", result.prediction, original.prediction, tolerance)
+            cases.assert_close_leaves(f"deviations of ratings {label}", deviation / factor, first.deviation, tolerance)
+        cases.assert_close_leaves(f"predictions of ratings {label}", result.prediction, original.prediction, tolerance)
 
 
 def replay_case_events(case: SystemFormPrecision, events: Any, **options: Any) -> Run:
@@ -284,25 +255,27 @@ def replay_case_events(case: SystemFormPrecision, events: Any, **options: Any) -
     system, form = case.system, case.form
     with strict_precision(case.double):
         default_options = {
-            "num_players": player_count(form),
-            "schedule": schedule_for_form(form, events),
-            "params": as_float_arrays(system.params),
+            "num_players": cases.player_count(form),
+            "schedule": cases.schedule_for_form(form, events),
+            "params": cases.as_float_arrays(system.params),
             "policy": CompilePolicy(quick=True),
         }
-        result = run(system, events_in_form(form, events), key=make_key(system), **default_options | options)
+        result = run(
+            system, cases.events_in_form(form, events), key=cases.make_key(system), **default_options | options
+        )
         return jax.tree.map(np.asarray, result)
 
 
 @lru_cache(maxsize=64)
 def replay_first_season(case: SystemFormPrecision) -> Run:
     """The run of the first season."""
-    return replay_case_events(case, split_seasons(case)[0])
+    return replay_case_events(case, cases.split_seasons(case)[0])
 
 
 def reverse_case_results(case: SystemFormPrecision, events: Any, first_event: int) -> Any:
     """The events with reversed results from this one on, and what their columns say of them."""
-    evidence = column_names_read_only_to_update(case.system, case.form)
-    return reverse_results(events, first_event, evidence, opposite_side_columns(case.system))
+    evidence = cases.column_names_read_only_to_update(case.system, case.form)
+    return cases.reverse_results(events, first_event, evidence, cases.opposite_side_columns(case.system))
 
 
 def player_ratings(case: SystemFormPrecision, state: Any, params: Any = None) -> Rating:
@@ -317,7 +290,7 @@ def participant_ids(events: Any) -> Any:
 
 
 def states_are_finite_and_predictions_are_probabilities(case: SystemFormPrecision) -> None:
-    events, (state, prediction) = split_seasons(case)[0], replay_first_season(case)
+    events, (state, prediction) = cases.split_seasons(case)[0], replay_first_season(case)
     assert_claim(not any(np.isnan(x).any() for x in jax.tree.leaves(state)), "the state is not a number somewhere")
     assert_claim(
         all(np.isfinite(x).all() for x in jax.tree.leaves(player_ratings(case, state))), "a rating is not finite"
@@ -332,7 +305,7 @@ def states_are_finite_and_predictions_are_probabilities(case: SystemFormPrecisio
         )
         share = 0.5 * np.diff(events.player_start)
         total = np.add.reduceat(prediction, events.player_start[:-1])
-        assert_with_label("sums of the shares of contests", np.testing.assert_allclose, total, share, rtol=1e-4)
+        cases.assert_with_label("sums of the shares of contests", np.testing.assert_allclose, total, share, rtol=1e-4)
     else:
         assert_claim(((prediction > 0.0) & (prediction < 1.0)).all(), "a prediction is not between 0 and 1")
 
@@ -340,39 +313,41 @@ def states_are_finite_and_predictions_are_probabilities(case: SystemFormPrecisio
 def single_precision_agrees_with_double(case: SystemFormPrecision) -> None:
     double = case._replace(double=True)
     single_run, double_run = replay_first_season(case), replay_first_season(double)
-    assert_with_label(
+    cases.assert_with_label(
         "predictions", np.testing.assert_allclose, single_run.prediction, double_run.prediction, atol=1e-4
     )
-    assert_close_leaves(
+    cases.assert_close_leaves(
         "ratings and deviations", player_ratings(case, single_run.state), player_ratings(double, double_run.state), 1e-4
     )
 
 
 def untouched_rows_are_inert(case: SystemFormPrecision) -> None:
-    events, num_players = split_seasons(case)[0], player_count(case.form)
+    events, num_players = cases.split_seasons(case)[0], cases.player_count(case.form)
     with strict_precision(case.double):
-        initial_state = case.system.init(as_float_arrays(case.system.params), num_players)
+        initial_state = case.system.init(cases.as_float_arrays(case.system.params), num_players)
     idle = np.setdiff1d(np.arange(num_players), participant_ids(events))
     state = replay_first_season(case).state
-    assert_equal_leaves(
-        "the rows of players who never play", gather_player_rows(state, idle), gather_player_rows(initial_state, idle)
+    cases.assert_equal_leaves(
+        "the rows of players who never play",
+        cases.gather_player_rows(state, idle),
+        cases.gather_player_rows(initial_state, idle),
     )
 
 
 def predictions_know_neither_their_result_nor_the_future(case: SystemFormPrecision) -> None:
-    events, prediction = split_seasons(case)[0], replay_first_season(case).prediction
+    events, prediction = cases.split_seasons(case)[0], replay_first_season(case).prediction
     if case.form == "rounds":
         first_changed, num_unaffected = (
             1,
             int(events.player_start[2]),
         )  # index of the first contest with another result, and rows before the contest after it
     else:
-        first_changed = num_unaffected = int(np.searchsorted(events.time, 4 * PERIOD_LENGTH))
+        first_changed = num_unaffected = int(np.searchsorted(events.time, 4 * cases.PERIOD_LENGTH))
         num_unaffected = (
-            int(np.searchsorted(events.time, 5 * PERIOD_LENGTH)) if case.form == "periods" else first_changed + 1
+            int(np.searchsorted(events.time, 5 * cases.PERIOD_LENGTH)) if case.form == "periods" else first_changed + 1
         )
     other_prediction = replay_case_events(case, reverse_case_results(case, events, first_changed)).prediction
-    assert_equal_leaves(
+    cases.assert_equal_leaves(
         "predictions up to the first event that ends differently",
         prediction[:num_unaffected],
         other_prediction[:num_unaffected],
@@ -382,7 +357,7 @@ def predictions_know_neither_their_result_nor_the_future(case: SystemFormPrecisi
 
 
 def a_better_result_gives_a_better_rating(case: SystemFormPrecision) -> None:
-    events = split_seasons(case)[0]
+    events = cases.split_seasons(case)[0]
     if case.form == "rounds":
         last = slice(events.player_start[-2], None)
         player, rank = events.events.player[last], events.events.rank[last]
@@ -401,17 +376,17 @@ def a_better_result_gives_a_better_rating(case: SystemFormPrecision) -> None:
 
 def the_order_of_players_in_an_event_does_not_matter(case: SystemFormPrecision) -> None:
     """Except with further columns of matches, whose change under a swap is unknown."""
-    events, original = split_seasons(case)[0], replay_first_season(case)
+    events, original = cases.split_seasons(case)[0], replay_first_season(case)
     if case.form != "rounds" and events.context.columns is not None:
         return
     if case.form == "rounds":
         chained = are_ties_of_neighbours(case.system)
-        shuffle, order = shuffle_participants(events, renumber=not chained)
+        shuffle, order = cases.shuffle_participants(events, renumber=not chained)
         result, expected = replay_case_events(case, shuffle), original.prediction[order]
     else:
-        result, expected = replay_case_events(case, swap_sides(events)), 1.0 - original.prediction
-    assert_close_leaves("the state", result.state, original.state, 1e-10)
-    assert_close_leaves("predictions", result.prediction, expected, 1e-10)
+        result, expected = replay_case_events(case, cases.swap_sides(events)), 1.0 - original.prediction
+    cases.assert_close_leaves("the state", result.state, original.state, 1e-10)
+    cases.assert_close_leaves("predictions", result.prediction, expected, 1e-10)
 
 
 def are_ties_of_neighbours(system: RatingSystem) -> bool:
@@ -421,13 +396,13 @@ def are_ties_of_neighbours(system: RatingSystem) -> bool:
 
 
 def renaming_the_players_renames_the_rows(case: SystemFormPrecision) -> None:
-    new_ids = np.random.default_rng(1).permutation(player_count(case.form))
+    new_ids = np.random.default_rng(1).permutation(cases.player_count(case.form))
     original, renamed = (
         replay_first_season(case),
-        replay_case_events(case, rename_players(split_seasons(case)[0], new_ids)),
+        replay_case_events(case, cases.rename_players(cases.split_seasons(case)[0], new_ids)),
     )
-    assert_close_leaves("the state", gather_player_rows(renamed.state, new_ids), original.state, 1e-10)
-    assert_close_leaves("predictions", renamed.prediction, original.prediction, 1e-10)
+    cases.assert_close_leaves("the state", cases.gather_player_rows(renamed.state, new_ids), original.state, 1e-10)
+    cases.assert_close_leaves("predictions", renamed.prediction, original.prediction, 1e-10)
 
 
 MANY_PLAYERS = 7919  # a number of players that no other dimension has
@@ -435,11 +410,11 @@ MANY_PLAYERS = 7919  # a number of players that no other dimension has
 
 def another_length_compiles_nothing(case: SystemFormPrecision) -> None:
     """A history with two events fewer and one player more."""
-    events = split_seasons(case)[0]
+    events = cases.split_seasons(case)[0]
     count = len(events.flat.time)
     replay_case_events(case, events)
-    with record_compilations() as durations:
-        replay_case_events(case, slice_events(events, 0, count - 2), num_players=player_count(case.form) + 1)
+    with cases.record_compilations() as durations:
+        replay_case_events(case, slice_events(events, 0, count - 2), num_players=cases.player_count(case.form) + 1)
     assert_claim(not durations, f"a history of two events fewer took {len(durations)} compilations")
 
 
@@ -455,8 +430,8 @@ def no_state_sized_copy_inside_the_loop(case: SystemFormPrecision) -> None:
 
 def lower_replay(case: SystemFormPrecision) -> Any:
     """The replay of a season or, in periods and rounds, of a few events, for many players."""
-    (system, form, _), events = case, events_in_form(case.form, split_seasons(case)[0])
-    params, random = as_float_arrays(system.params), make_key(system)
+    (system, form, _), events = case, cases.events_in_form(case.form, cases.split_seasons(case)[0])
+    params, random = cases.as_float_arrays(system.params), cases.make_key(system)
     state = system.init(params, MANY_PLAYERS)
     if form in ("stream", "levels"):
         plan, stream = make_plan(events, form), form == "stream"
@@ -470,8 +445,10 @@ def lower_replay(case: SystemFormPrecision) -> Any:
         return replay.lower(scan_programs.make_replay_rules(system.rules, params), shape, params, state, *arguments)
     starts = jax.tree.map(lambda x: jnp.asarray(x, jnp.int32), (events.player_start, events.pair_start))
     flat, block = as_device_arrays(events.events), Block(np.zeros((4, 2), np.int32), (8, 8))
-    carry = state, jnp.zeros(split_seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
-    replay = compile_replay(scan_programs.replay_block, (params, state, random), traits=ProgramTraits(FORMS[form]))
+    carry = state, jnp.zeros(cases.split_seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
+    replay = compile_replay(
+        scan_programs.replay_block, (params, state, random), traits=ProgramTraits(cases.FORMS[form])
+    )
     return replay.lower(
         scan_programs.make_replay_rules(system.rules, params),
         block.size,
@@ -494,7 +471,7 @@ class ReplayInputs(NamedTuple):
 
 def reduce_run_to_scalar(system: RatingSystem, params: Params, result: Run) -> Any:
     """A number that depends on every prediction and on the whole final state."""
-    rating, deviation = ratings(system, result.state, time=TIME_AFTER_EVENTS, params=params)
+    rating, deviation = ratings(system, result.state, time=cases.TIME_AFTER_EVENTS, params=params)
     random = np.random.default_rng(6)
 
     def weighted_mean(values: Any) -> Any:
@@ -510,10 +487,10 @@ def replay_and_summarise(case: SystemFormPrecision, inputs: ReplayInputs) -> tup
     system, params = case.system, inputs.params
 
     def replay_chunk(state: Any, events: Any) -> tuple[Any, Any]:
-        result = scan(system, params, state, events, make_key(system))
+        result = scan(system, params, state, events, cases.make_key(system))
         return result.state, result.prediction
 
-    result = Run(*lax.scan(replay_chunk, system.init(params, player_count(case.form)), inputs.chunks))
+    result = Run(*lax.scan(replay_chunk, system.init(params, cases.player_count(case.form)), inputs.chunks))
     return reduce_run_to_scalar(system, params, result), result
 
 
@@ -541,9 +518,12 @@ def scale_first_parameter(system: RatingSystem, factor: float) -> Params:
 
 def make_histories_for_batch(case: SystemFormPrecision) -> list[tuple[Any, Params]]:
     """Three histories of one shape, each with other hyperparameters."""
-    (first, second), new_ids = split_seasons(case), np.random.default_rng(1).permutation(player_count(case.form))
+    (first, second), new_ids = (
+        cases.split_seasons(case),
+        np.random.default_rng(1).permutation(cases.player_count(case.form)),
+    )
     params = case.system.params, *(scale_first_parameter(case.system, factor) for factor in (0.5, 0.75))
-    return [*zip((first, second, rename_players(first, new_ids)), params, strict=True)]
+    return [*zip((first, second, cases.rename_players(first, new_ids)), params, strict=True)]
 
 
 def float_column_indices(chunks: Any) -> dict[str, int]:
@@ -555,7 +535,7 @@ def float_column_indices(chunks: Any) -> dict[str, int]:
 
 def make_base_replay_inputs(case: SystemFormPrecision) -> ReplayInputs:
     """A history whose scores and times avoid points at which rules may switch formulas."""
-    chunked = stack_trees(split_in_chunks(case, split_seasons(case)[0]))
+    chunked = cases.stack_trees(cases.split_in_chunks(case, cases.split_seasons(case)[0]))
     leaves, structure = jax.tree.flatten(chunked)
     for name, i in float_column_indices(chunked).items():
         if name == "score":
@@ -564,7 +544,7 @@ def make_base_replay_inputs(case: SystemFormPrecision) -> ReplayInputs:
         elif name == "time":
             leaves[i] = leaves[i] + 0.01
     return jax.tree.map(
-        np.asarray, ReplayInputs(as_float_arrays(case.system.params), jax.tree.unflatten(structure, leaves))
+        np.asarray, ReplayInputs(cases.as_float_arrays(case.system.params), jax.tree.unflatten(structure, leaves))
     )
 
 
@@ -586,22 +566,25 @@ def perturbation_directions(case: SystemFormPrecision, inputs: ReplayInputs) -> 
 def stack_replay_inputs(case: SystemFormPrecision) -> ReplayInputs:
     """The histories of a batch, in chunks; leaves [3, ...]."""
     histories = make_histories_for_batch(case)
-    chunks = [(as_float_arrays(params), stack_trees(split_in_chunks(case, events))) for events, params in histories]
-    return stack_trees([ReplayInputs(*x) for x in chunks])
+    chunks = [
+        (cases.as_float_arrays(params), cases.stack_trees(cases.split_in_chunks(case, events)))
+        for events, params in histories
+    ]
+    return cases.stack_trees([ReplayInputs(*x) for x in chunks])
 
 
 def chunks_of_several_histories_in_one_batch_equal_runs(case: SystemFormPrecision) -> None:
     """Under jit, vmap and lax.scan, with other hyperparameters in each."""
     with strict_precision(case.double):
-        replay_batch = jit_quickly(jax.vmap(lambda inputs: replay_and_summarise(case, inputs)[1]))
+        replay_batch = cases.jit_quickly(jax.vmap(lambda inputs: replay_and_summarise(case, inputs)[1]))
         runs = jax.tree.map(np.asarray, replay_batch(stack_replay_inputs(case)))
     for i, (events, params) in enumerate(make_histories_for_batch(case)):
         with strict_precision(case.double):
-            expected = replay_case_events(case, events, params=as_float_arrays(params))
-            length = prediction_counts(split_in_chunks(case, events))
+            expected = replay_case_events(case, events, params=cases.as_float_arrays(params))
+            length = cases.prediction_counts(cases.split_in_chunks(case, events))
         prediction = np.concatenate([x[:n] for x, n in zip(runs.prediction[i], length, strict=True)])
-        assert_close_leaves("the state", jax.tree.map(lambda x, i=i: x[i], runs.state), expected.state, 1e-10)
-        assert_close_leaves("predictions", prediction, expected.prediction, 1e-10)
+        cases.assert_close_leaves("the state", jax.tree.map(lambda x, i=i: x[i], runs.state), expected.state, 1e-10)
+        cases.assert_close_leaves("predictions", prediction, expected.prediction, 1e-10)
 
 
 def slopes_equal_finite_differences(case: SystemFormPrecision) -> None:
@@ -625,15 +608,15 @@ def slopes_equal_finite_differences(case: SystemFormPrecision) -> None:
             values = jax.vmap(lambda inputs: replay_and_summarise(case, inputs)[0])(moved)
             return jax.grad(summary_of_leaves)(float_leaves), values
 
-        program = jit_quickly(slopes_and_values)  # one program, since compiling takes most of the time
-        slopes, values = jax.tree.map(np.asarray, program([leaves[i] for i in float_indices], stack_trees(moved)))
+        program = cases.jit_quickly(slopes_and_values)  # one program, since compiling takes most of the time
+        slopes, values = jax.tree.map(np.asarray, program([leaves[i] for i in float_indices], cases.stack_trees(moved)))
     low, high = values.reshape(-1, 2).T
     differences = dict(zip(directions, (high - low) / (2.0 * DIFFERENCE_STEP), strict=True))
     for name, direction in directions.items():
         direction_leaves = [x for x in jax.tree.leaves(direction) if x.dtype.kind == "f"]
         slope = sum(float(np.sum(x * y)) for x, y in zip(slopes, direction_leaves, strict=True))
         tolerance = 1e-9  # rounding of the differences
-        assert_with_label(
+        cases.assert_with_label(
             f"the slope in {name}", np.testing.assert_allclose, slope, differences[name], rtol=2e-5, atol=tolerance
         )
     assert_claim(all(np.isfinite(x).all() for x in slopes), "slopes are not finite")

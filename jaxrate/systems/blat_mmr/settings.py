@@ -16,14 +16,7 @@ from jaxrate.core.hashable_functions_and_arrays import HashableArray, hashable_a
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.rules import Params
 from jaxrate.systems.blat_mmr import kernels, opponent_sum_algorithms
-from jaxrate.systems.blat_mmr.kernels import (
-    Kernel,
-    PreparedKernelComponent,
-    depends_on_distance,
-    has_custom_shape,
-    has_width,
-    shape_function_arguments,
-)
+from jaxrate.systems.blat_mmr.kernels import Kernel, PreparedKernelComponent
 from jaxrate.systems.blat_mmr.luck import POINTS_PER_NATURAL_UNIT, Luck
 from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid, NodeLayout, grid_step
 
@@ -108,7 +101,7 @@ def default_deviations(luck: Luck, kernel: Kernel | None) -> tuple[float, float]
 
 def has_min_width(kernel: Kernel) -> bool:
     """Whether a width below two steps of the grid is refused: for shapes of which little is left then."""
-    return kernel.clock == "match" and not has_custom_shape(kernel)
+    return kernel.clock == "match" and not kernels.has_custom_shape(kernel)
 
 
 def min_kernel_width(grid: Grid, kernel: Kernel) -> float:
@@ -171,7 +164,7 @@ def resolve_algorithms(model: Model, has_inner: bool) -> Model:
 def _iterate_needs(model: Model, is_linear: bool) -> Iterator[tuple[bool, str]]:
     """The needs of the kernel and of the algorithm that was named, each with whether it is met."""
     luck, grid, kernel, wish = model.luck, model.grid, model.kernel, model.summing
-    is_own = kernel is not None and has_custom_shape(kernel)
+    is_own = kernel is not None and kernels.has_custom_shape(kernel)
     misfit = f"the algorithm {wish} does not fit {kernel!r}; take another, or auto"
     is_laplace = kernel is not None and kernel.shape == "laplace"
     yield not is_laplace or luck.dimension == 1, "a laplace kernel needs strengths that are numbers"
@@ -183,7 +176,7 @@ def _iterate_needs(model: Model, is_linear: bool) -> Iterator[tuple[bool, str]]:
     elif wish == "fft":
         is_difference = grid is not None and luck.difference
         yield is_difference, "the algorithm fft needs a grid and a luck function of the difference of strengths"
-        yield kernel is None or depends_on_distance(kernel), misfit
+        yield kernel is None or kernels.depends_on_distance(kernel), misfit
     elif wish == "low_rank":
         need = "the algorithm low_rank needs a grid and a smooth luck function, not too sharp for it"
         yield _do_nodes_hold_luck(model, "float32"), need
@@ -219,9 +212,9 @@ def _choose_spreading(model: Model) -> str:
     if is_player_and_time_independent_kernel(kernel):
         if not is_fft and _is_band_fastest(model):
             return "band"
-        if not depends_on_distance(kernel) and low_rank_kernel_factors(model) is not None:
+        if not kernels.depends_on_distance(kernel) and low_rank_kernel_factors(model) is not None:
             return "low_rank"
-    return "fft" if is_fft and depends_on_distance(kernel) else _reach_independent_algorithm(kernel)
+    return "fft" if is_fft and kernels.depends_on_distance(kernel) else _reach_independent_algorithm(kernel)
 
 
 def _choose_spreading_without_grid(model: Model, has_inner: bool) -> str:
@@ -236,7 +229,7 @@ def _is_band_fastest(model: Model) -> bool:
     """Whether a band is faster than what else holds the kernel on a grid."""
     assert model.grid is not None and model.kernel is not None
     most = device_preferences().band_taps
-    if not depends_on_distance(model.kernel):
+    if not kernels.depends_on_distance(model.kernel):
         most = min(most // 2, (model.grid.size // COLUMNS_PER_TAP - 1) // 2)
     return band_reach(model, model.kernel_width) <= most
 
@@ -257,7 +250,7 @@ def is_player_and_time_independent_kernel(kernel: Kernel) -> bool:
 
 def _reach_independent_algorithm(kernel: Kernel) -> str:
     """The algorithm that holds on a grid however far a kernel reaches."""
-    if not depends_on_distance(kernel):
+    if not kernels.depends_on_distance(kernel):
         return "naive"
     return device_preferences().wide_kernel if is_player_and_time_independent_kernel(kernel) else "fft"
 
@@ -266,7 +259,7 @@ def band_reach(model: Model, width: float) -> int:
     """Grid steps from the centre to the last tap of a band, for a `kernel_width`."""
     assert model.grid is not None and model.kernel is not None
     precision = jnp.result_type(float).name
-    if has_custom_shape(model.kernel):
+    if kernels.has_custom_shape(model.kernel):
         points = hashable_array(model.grid.points)
         return kernels.kernel_reach(model.kernel, points, model.grid.step, width, model.kernel_values, precision)
     return math.ceil(BAND_WIDTHS[precision] * width * max(model.kernel.widths) / model.grid.step)
@@ -364,7 +357,7 @@ def _band_reach_for(model: Model, params: Any) -> int | None:
     A function of one's own has a band for the values that the factory was given, as what others do to it is not known.
     """
     assert model.kernel is not None
-    if has_custom_shape(model.kernel):
+    if kernels.has_custom_shape(model.kernel):
         return band_reach(model, model.kernel_width) if _kernel_params_equal_factory_arguments(model, params) else None
     widest = _value_bounds_or_range_if_traced(params.kernel_width, (0.0, math.inf))[1]
     reach = band_reach(model, model.kernel_width)
@@ -381,12 +374,12 @@ def _band_reach_for(model: Model, params: Any) -> int | None:
 
 def kernel_shape_argument_values(kernel: Kernel | None, params: Any) -> tuple[Any, ...]:
     """The values of the hyperparameters that a kernel's function takes."""
-    return tuple(getattr(params, name) for name in shape_function_arguments(kernel).names)
+    return tuple(getattr(params, name) for name in kernels.shape_function_arguments(kernel).names)
 
 
 def check_custom_kernel(model: Model, strengths: Any, params: Any) -> None:
     """ValueError if a function of one's own is no kernel with these hyperparameters, which are numbers."""
-    if model.kernel is not None and has_custom_shape(model.kernel):
+    if model.kernel is not None and kernels.has_custom_shape(model.kernel):
         values = tuple(map(float, kernel_shape_argument_values(model.kernel, params)))
         given = hashable_array(strengths), grid_step(model.grid), float(params.kernel_width), values
         kernels.checked_custom_kernel_matrix(model.kernel, *given)
@@ -395,7 +388,7 @@ def check_custom_kernel(model: Model, strengths: Any, params: Any) -> None:
 def _kernel_params_equal_factory_arguments(model: Model, params: Any) -> bool:
     """Whether a function of one's own has the width and the values that the factory was given."""
     assert model.kernel is not None
-    given = [(params.kernel_width, model.kernel_width)] if has_width(model.kernel) else []
+    given = [(params.kernel_width, model.kernel_width)] if kernels.has_width(model.kernel) else []
     given += zip(kernel_shape_argument_values(model.kernel, params), model.kernel_values, strict=True)
     ends = [(*_value_bounds_or_range_if_traced(now, (-math.inf, math.inf)), made) for now, made in given]
     return all(max(abs(x - made) for x in (low, high)) <= RELATIVE_TOLERANCE * abs(made) for low, high, made in ends)

@@ -24,24 +24,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, is_traced
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.hashable_functions_and_arrays import HashableArray, bind, display_name, hashable_array
-from jaxrate.core.hyperparameter_definitions import (
-    ANY,
-    POSITIVE,
-    RELATIVE_TOLERANCE,
-    SIDE_ADVANTAGE,
-    UNIT_INTERVAL,
-    Parameter,
-    collect_params,
-)
 from jaxrate.core.mean_reversion import elapsed_time
 from jaxrate.core.rules import Params, Rating, Rules
 from jaxrate.core.system import RatingSystem, check_param_names, full_leaf, system_factory
 from jaxrate.events import Matches, fail_where
 from jaxrate.numerics.fourier_convolution import grid_differences_in_fft_order
-from jaxrate.systems.blat_mmr import kernels, opponent_sum_algorithms
+from jaxrate.systems.blat_mmr import kernels, opponent_sum_algorithms, settings
 from jaxrate.systems.blat_mmr import luck as lucks
 from jaxrate.systems.blat_mmr.kernels import (
     NO_ARGUMENTS,
@@ -53,25 +45,7 @@ from jaxrate.systems.blat_mmr.kernels import (
 )
 from jaxrate.systems.blat_mmr.luck import Luck
 from jaxrate.systems.blat_mmr.opponent_sum_algorithms import Grid, ResultLikelihood, grid_step
-from jaxrate.systems.blat_mmr.settings import (
-    Constants,
-    Model,
-    SizedAlgorithms,
-    State,
-    check_custom_kernel,
-    check_inner_distributions,
-    check_support,
-    default_deviations,
-    has_min_width,
-    is_player_and_time_independent_kernel,
-    kernel_shape_argument_values,
-    low_rank_kernel_factors,
-    make_grid,
-    mean_strengths_of_support_points,
-    min_kernel_width,
-    resolve_algorithm_sizes,
-    resolve_algorithms,
-)
+from jaxrate.systems.blat_mmr.settings import Constants, Model, SizedAlgorithms, State
 
 
 def win_chances_at_strengths(
@@ -204,12 +178,12 @@ PLAYERS_PER_BATCH = 256  # players whose beliefs are spread at once, as of a tim
 
 def prepare(model: Model, algorithms: SizedAlgorithms | None, params: Params) -> Constants:
     """The constants of a run with these algorithms, or, if None, with those that suit the hyperparameters."""
-    algorithms = resolve_algorithm_sizes(model, params) if algorithms is None else algorithms
+    algorithms = settings.resolve_algorithm_sizes(model, params) if algorithms is None else algorithms
     params = jax.tree.map(lambda x: jnp.asarray(x, float), params)
     parts, kernel = None, model.kernel
     if algorithms.spreading == "low_rank":
-        parts = kernels.low_rank_component(*(low_rank_kernel_factors(model) or ()))
-    elif kernel is not None and is_player_and_time_independent_kernel(kernel):
+        parts = kernels.low_rank_component(*(settings.low_rank_kernel_factors(model) or ()))
+    elif kernel is not None and settings.is_player_and_time_independent_kernel(kernel):
         if model.grid is not None:
             parts = _prepare_kernel_components(model, algorithms, params, params.kernel_width, grid_points(model))
         elif isinstance(kernel.shape, HashableArray):  # whatever the supports
@@ -300,7 +274,7 @@ def _prepare_kernel_components(
     values = dict(
         zip(
             kernels.shape_function_arguments(model.kernel).names,
-            kernel_shape_argument_values(model.kernel, params),
+            settings.kernel_shape_argument_values(model.kernel, params),
             strict=True,
         )
     )
@@ -321,7 +295,7 @@ def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Arra
     args = (
         (width, belief)
         if rows.support is None
-        else (width, belief, mean_strengths_of_support_points(rows.support, rows.inner))
+        else (width, belief, settings.mean_strengths_of_support_points(rows.support, rows.inner))
     )
     if belief.ndim == 1:  # one player, as `advance` sees a match
         return one(*args)
@@ -392,7 +366,7 @@ def check_prior(prior: Prior, strengths: Any, params: Any, grid: Grid | None) ->
             raise ValueError(
                 f"blat_mmr: prior_mean {params.prior_mean:g} is beyond the grid's half_width {grid.half_width:g}"
             )
-        if params.prior_deviation < grid.step * (1.0 - RELATIVE_TOLERANCE):
+        if params.prior_deviation < grid.step * (1.0 - hyper.RELATIVE_TOLERANCE):
             raise ValueError(
                 f"blat_mmr: the grid is too coarse for the prior: its deviation is {params.prior_deviation:g}, less "
                 f"than a step of {grid.step:g}; take a finer grid, or give the probabilities (prior)"
@@ -447,7 +421,7 @@ def make_initial_belief(points: HostArray | None, inner: HostArray | None, prior
 def init(model: Model, initial: InitialBelief, params: Params, num_players: int) -> State:
     """Everyone's prior: normal on the support, and over distributions all of them alike, or what was given."""
     support, inner = (None if x is None else jnp.asarray(x, float) for x in (initial.support, initial.inner))
-    points = grid_points(model) if support is None else mean_strengths_of_support_points(support, inner)
+    points = grid_points(model) if support is None else settings.mean_strengths_of_support_points(support, inner)
     if inner is not None and initial.prior is None:
         belief = jnp.full(len(inner), 1.0 / len(inner))
     else:
@@ -470,8 +444,8 @@ def init(model: Model, initial: InitialBelief, params: Params, num_players: int)
 def check_kernel_and_prior(model: Model, initial: InitialBelief, params: Any) -> None:
     """ValueError if the kernel or the prior is none with these hyperparameters, which are numbers."""
     support, inner = (None if x is None else np.asarray(x) for x in (initial.support, initial.inner))
-    strengths = mean_strengths_of_support_points(support, inner) if model.grid is None else model.grid.points
-    check_custom_kernel(model, strengths, params)
+    strengths = settings.mean_strengths_of_support_points(support, inner) if model.grid is None else model.grid.points
+    settings.check_custom_kernel(model, strengths, params)
     if inner is None or initial.prior is not None:
         check_prior(initial.prior, strengths, params, model.grid)
 
@@ -488,23 +462,24 @@ def blat_mmr(
     inner: Any = None,
     prior: Any = None,
     *,
-    beta: Annotated[float, Parameter(UNIT_INTERVAL, "share", "share of the result that is not luck")] = 0.8,
-    prior_mean: Annotated[float, Parameter(ANY, "strength", "mean of a newcomer's belief")] = 0.0,
+    beta: Annotated[float, hyper.Parameter(hyper.UNIT_INTERVAL, "share", "share of the result that is not luck")] = 0.8,
+    prior_mean: Annotated[float, hyper.Parameter(hyper.ANY, "strength", "mean of a newcomer's belief")] = 0.0,
     prior_deviation: Annotated[
-        float | None, Parameter(POSITIVE, "strength", "deviation of a newcomer's belief", if_none="0.7 natural units")
+        float | None,
+        hyper.Parameter(hyper.POSITIVE, "strength", "deviation of a newcomer's belief", if_none="0.7 natural units"),
     ] = None,
     kernel_width: Annotated[
         float | None,
-        Parameter(
-            POSITIVE,
+        hyper.Parameter(
+            hyper.POSITIVE,
             "strength",
             "how far a belief spreads per match (or sqrt of unit time)",
             if_none="0.03 natural units, or by time 0.03 in a week",
         ),
     ] = None,
-    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
+    side_advantage: Annotated[float, hyper.SIDE_ADVANTAGE] = 0.0,
     temperature: Annotated[
-        float, Parameter(POSITIVE, "factor", "scale of the luck function: F(x / temperature, ...)")
+        float, hyper.Parameter(hyper.POSITIVE, "factor", "scale of the luck function: F(x / temperature, ...)")
     ] = 1.0,
     **more: float,
 ) -> RatingSystem:
@@ -566,31 +541,31 @@ def blat_mmr(
     """
     game = lucks.parse(luck)
     spec = kernels.parse("none" if inner is not None and kernel == "gaussian" else kernel)
-    usual_deviation, usual_width = default_deviations(game, spec)
+    usual_deviation, usual_width = settings.default_deviations(game, spec)
     prior_deviation = usual_deviation if prior_deviation is None else prior_deviation
     kernel_width = usual_width if kernel_width is None else kernel_width
     functions = kernels.shape_function_arguments(spec), prior_function_arguments(prior)
     argument_names = [*signature(blat_mmr).parameters][:-1]
     extra = function_params(functions, more, argument_names)
     check_param_names("blat_mmr", more, [*argument_names, *extra])
-    params, space = collect_params(blat_mmr, locals(), extra)
-    grid, given_points = None, check_support(support, game, inner is not None)
+    params, space = hyper.collect_params(blat_mmr, locals(), extra)
+    grid, given_points = None, settings.check_support(support, game, inner is not None)
     points = given_points
     if points is None:
-        grid = make_grid(size, half_width, game, spec, params)
+        grid = settings.make_grid(size, half_width, game, spec, params)
         points, space = grid.points, bound_by_grid(space, grid, spec, prior)
-    given_inner = None if inner is None else check_inner_distributions(inner, points)
+    given_inner = None if inner is None else settings.check_inner_distributions(inner, points)
     lucks.check_luck(game, hashable_array(points.reshape(-1, game.dimension) if game.dimension > 1 else points.ravel()))
-    at = mean_strengths_of_support_points(points, given_inner)
+    at = settings.mean_strengths_of_support_points(points, given_inner)
     if spec is not None and spec.edges is None:
         given = hashable_array(at), grid_step(grid), params.kernel_width
         spec = spec._replace(edges=choose_edge_normalisation(spec, *given))
     given_values = params.beta, params.temperature, params.kernel_width
-    own_values = kernel_shape_argument_values(spec, params)
+    own_values = settings.kernel_shape_argument_values(spec, params)
     model = Model(game, grid, spec, draws, algorithm, "", *given_values, own_values, algorithm)
     initial = make_initial_belief(given_points, given_inner, parse_prior(prior, len(at), at))
     check_kernel_and_prior(model, initial, params)
-    model = resolve_algorithms(model, inner is not None)
+    model = settings.resolve_algorithms(model, inner is not None)
     rules = Rules(bind(prepare, model, None), *(bind(rule, model) for rule in (advance, predict, update)))
     return RatingSystem(
         bind(init, model, initial),
@@ -606,8 +581,8 @@ def blat_mmr(
 
 def bound_by_grid(space: Any, grid: Grid, kernel: Kernel | None, prior: Any) -> Any:
     """The space of hyperparameters without widths that the grid does not resolve."""
-    if kernel is not None and has_min_width(kernel):
-        space = space._replace(kernel_width=space.kernel_width._replace(least=min_kernel_width(grid, kernel)))
+    if kernel is not None and settings.has_min_width(kernel):
+        space = space._replace(kernel_width=space.kernel_width._replace(least=settings.min_kernel_width(grid, kernel)))
     if prior is None:
         space = space._replace(prior_deviation=space.prior_deviation._replace(least=grid.step))
     return space
@@ -636,5 +611,5 @@ def make_sized_prepare(model: Model, initial: InitialBelief, params: Params) -> 
     """`prepare` in the form that holds for these hyperparameters; ValueError if they make no kernel or no prior."""
     if not any(isinstance(x, jax.core.Tracer) or np.ndim(x) for x in params):
         check_kernel_and_prior(model, initial, params)
-    prepared: Callable[[Params], Constants] = bind(prepare, model, resolve_algorithm_sizes(model, params))
+    prepared: Callable[[Params], Constants] = bind(prepare, model, settings.resolve_algorithm_sizes(model, params))
     return prepared

@@ -40,19 +40,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
+from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.argument_checks import check_count
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import concatenate_pair
 from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.hyperparameter_definitions import (
-    MAYBE_POSITIVE,
-    NOT_NEGATIVE,
-    PERIOD,
-    POSITIVE,
-    RATING,
-    SIDE_ADVANTAGE,
-    Parameter,
-)
 from jaxrate.core.pairwise import pass_time, rows_before_games, signed_side_advantage, split_sides
 from jaxrate.core.rules import Params, RuleByKind, Rules
 from jaxrate.core.system import RatingSystem, clip_optional, full_leaf, system_factory, variance_bound
@@ -423,33 +415,41 @@ def category_glicko(
     grows: Literal["all", "unplayed"] = "all",
     *,
     scale: Annotated[
-        float, Parameter(POSITIVE, "points", "deviation of the difference of two performances", fitted=False)
+        float,
+        hyper.Parameter(hyper.POSITIVE, "points", "deviation of the difference of two performances", fitted=False),
     ] = 1000.0,
-    initial_rating: Annotated[float, RATING] = 1000.0,
+    initial_rating: Annotated[float, hyper.RATING] = 1000.0,
     initial_deviation: Annotated[
         float,
-        Parameter(POSITIVE, "points", "deviation of a newcomer's rating", bounds=("deviation_min", "deviation_max")),
+        hyper.Parameter(
+            hyper.POSITIVE, "points", "deviation of a newcomer's rating", bounds=("deviation_min", "deviation_max")
+        ),
     ] = 160.0,
     initial_modifier_deviation: Annotated[
         float,
-        Parameter(
-            POSITIVE,
+        hyper.Parameter(
+            hyper.POSITIVE,
             "points",
             "deviation of a newcomer's modifiers",
             bounds=("deviation_min", "modifier_deviation_max"),
         ),
     ] = 160.0,
     growth: Annotated[
-        float, Parameter(NOT_NEGATIVE, "points per sqrt(period)", "growth of the deviations of an idle player")
+        float,
+        hyper.Parameter(hyper.NOT_NEGATIVE, "points per sqrt(period)", "growth of the deviations of an idle player"),
     ] = 65.0,
     deviation_min: Annotated[
-        float | None, Parameter(MAYBE_POSITIVE, "points", "smallest deviation of a rating or modifier")
+        float | None, hyper.Parameter(hyper.MAYBE_POSITIVE, "points", "smallest deviation of a rating or modifier")
     ] = 40.0,
-    deviation_max: Annotated[float, Parameter(POSITIVE, "points", "largest deviation of a rating")] = 160.0,
-    modifier_deviation_max: Annotated[float, Parameter(POSITIVE, "points", "largest deviation of a modifier")] = 160.0,
-    match_weight: Annotated[float, Parameter(POSITIVE, "matches", "what a match of weight 1 counts as")] = 1.0,
-    period: Annotated[float, PERIOD] = 14.0,
-    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
+    deviation_max: Annotated[float, hyper.Parameter(hyper.POSITIVE, "points", "largest deviation of a rating")] = 160.0,
+    modifier_deviation_max: Annotated[
+        float, hyper.Parameter(hyper.POSITIVE, "points", "largest deviation of a modifier")
+    ] = 160.0,
+    match_weight: Annotated[
+        float, hyper.Parameter(hyper.POSITIVE, "matches", "what a match of weight 1 counts as")
+    ] = 1.0,
+    period: Annotated[float, hyper.PERIOD] = 14.0,
+    side_advantage: Annotated[float, hyper.SIDE_ADVANTAGE] = 0.0,
 ) -> RatingSystem:
     """Glicko with categories, of rating periods. (Match by match no modifier would ever move.)
 

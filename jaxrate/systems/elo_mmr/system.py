@@ -35,68 +35,34 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, check_count
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.hyperparameter_definitions import (
-    DEVIATION,
-    MAYBE_NOT_NEGATIVE,
-    MAYBE_POSITIVE,
-    RATING,
-    HyperparameterRange,
-    Parameter,
-    collect_params,
-)
 from jaxrate.core.pairwise import pass_time
 from jaxrate.core.system import RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics import selective_evaluation
+from jaxrate.systems.elo_mmr import belief as beliefs
 from jaxrate.systems.elo_mmr import team_performances
-from jaxrate.systems.elo_mmr.belief import (
-    LOGISTIC_INFLUENCE,
-    PerformanceHistory,
-    PerformanceInfluenceFunction,
-    State,
-    add_performance,
-    contest_variances,
-    diffuse_history,
-    drift_and_noise,
-    guess_posterior_mode,
-    posterior_mode,
-    pseudodiffuse,
-    resolve_noise_params,
-)
-from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
-from jaxrate.systems.rounds.hazard_tables import (
-    DENSITIES,
-    Density,
-    HazardTable,
-    log_density_slope,
-    make_expected_wins_integration_method,
-    make_noise_density,
-    parse_density,
-    tabulate_density,
-)
+from jaxrate.systems.elo_mmr.belief import PerformanceHistory, PerformanceInfluenceFunction, State
+from jaxrate.systems.rounds import cdf_sums, expected_wins, hazard_tables, performance_inference, round_teams
+from jaxrate.systems.rounds.hazard_tables import Density, HazardTable
 from jaxrate.systems.rounds.performance_inference import TieWeights
-from jaxrate.systems.rounds.round_teams import (
-    check_match_results,
-    make_contest_rules,
-    match_as_contest,
-    max_over_player_team_entries,
-    merge_multi_team_evidence,
-)
 from jaxrate.systems.rounds.standing_sums import NORMAL_NOISE
 
-WEIGHT = Parameter(MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2")
-LIMIT_DEVIATION = Parameter(MAYBE_NOT_NEGATIVE, "points", "L: where deviations settle")
-BETA = Parameter(
-    MAYBE_POSITIVE,
+WEIGHT = hyper.Parameter(hyper.MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2")
+LIMIT_DEVIATION = hyper.Parameter(hyper.MAYBE_NOT_NEGATIVE, "points", "L: where deviations settle")
+BETA = hyper.Parameter(
+    hyper.MAYBE_POSITIVE,
     "points",
     "noise of a performance; with gamma, in place of these two",
     caution="it predicts best, but is some 15% below the true noise of performances; its interval is too narrow",
 )
-GAMMA = Parameter(MAYBE_NOT_NEGATIVE, "points", "drift of a skill in every contest; goes with beta; 0: skills stay")
-DRIFT = Parameter(MAYBE_NOT_NEGATIVE, "points^2 per day", "D: drift by the clock; None: none")
+GAMMA = hyper.Parameter(
+    hyper.MAYBE_NOT_NEGATIVE, "points", "drift of a skill in every contest; goes with beta; 0: skills stay"
+)
+DRIFT = hyper.Parameter(hyper.MAYBE_NOT_NEGATIVE, "points^2 per day", "D: drift by the clock; None: none")
 
 
 def check_split_ties(name: str, split_ties: Any) -> tuple[bool | float | tuple[float, float], TieWeights]:
@@ -140,14 +106,14 @@ LOGISTIC_METHODS = PerformanceMethods(
     performance_inference.make_logistic_cdf_sums,
     performance_inference.infer_logistic_performance,
     performance_inference.logistic_worst_rank_keeping_rating,
-    LOGISTIC_INFLUENCE,
+    beliefs.LOGISTIC_INFLUENCE,
 )
 NORMAL_METHODS = PerformanceMethods(
     _expected_normal_wins,
     partial(performance_inference.make_round_standing_sums, NORMAL_NOISE),
     performance_inference.infer_performance_from_standing,
     performance_inference.bisected_worst_rank_keeping_rating,
-    LOGISTIC_INFLUENCE,  # which is not asked for: beliefs hold no performances
+    beliefs.LOGISTIC_INFLUENCE,  # which is not asked for: beliefs hold no performances
 )
 CLOSED_FORMS = {"logistic": LOGISTIC_METHODS, "normal": NORMAL_METHODS}  # densities that need no tables of their own
 
@@ -159,16 +125,16 @@ def find_performance_methods(density: Density, table: HazardTable | None) -> Per
 
     def expect(rating: Array, deviation: Array, mask: Array, points: int, count: Array | None) -> Array:
         points = cdf_sums.scale_table_points_to_precision(points)
-        method = make_expected_wins_integration_method(table, tabulate_density(density))
+        method = hazard_tables.make_expected_wins_integration_method(table, hazard_tables.tabulate_density(density))
         return expected_wins.expected_wins_by_integrals(method, rating, deviation, mask, points, count)
 
     def pull(y: Array) -> tuple[Array, Array]:
-        value, slope = log_density_slope(table, y)
+        value, slope = hazard_tables.log_density_slope(table, y)
         return -value, -slope
 
     return NORMAL_METHODS._replace(
         expected_wins=expect,
-        gather=partial(performance_inference.make_round_standing_sums, make_noise_density(table)),
+        gather=partial(performance_inference.make_round_standing_sums, hazard_tables.make_noise_density(table)),
         influence=PerformanceInfluenceFunction(pull, 1.0, 1.0),
     )
 
@@ -211,8 +177,8 @@ def init(model: ModelSettings, params: Any, num_players: int) -> State:
 def prepare(model: ModelSettings, params: Any) -> Constants:
     newcomer, table = jnp.array([*model.newcomer, 1.0], float), None
     if model.density.name not in CLOSED_FORMS:
-        table = jax.tree.map(lambda x: jnp.asarray(x, float), tabulate_density(model.density).table)
-    return Constants(params, *contest_variances(params), newcomer, table)
+        table = jax.tree.map(lambda x: jnp.asarray(x, float), hazard_tables.tabulate_density(model.density).table)
+    return Constants(params, *beliefs.contest_variances(params), newcomer, table)
 
 
 def age(model: ModelSettings, constants: Constants, rows: State, duration: Array) -> State:
@@ -220,7 +186,7 @@ def age(model: ModelSettings, constants: Constants, rows: State, duration: Array
     if constants.params.drift is None:
         return rows
     influence = find_performance_methods(model.density, constants.table).influence
-    return pseudodiffuse(rows, constants.params.drift * duration, _rho_or_zero(constants), influence=influence)
+    return beliefs.pseudodiffuse(rows, constants.params.drift * duration, _rho_or_zero(constants), influence=influence)
 
 
 def _rho_or_zero(constants: Constants) -> float | Array:
@@ -229,14 +195,17 @@ def _rho_or_zero(constants: Constants) -> float | Array:
 
 def predict_match(model: ModelSettings, constants: Constants, rows: State, match: Matches) -> Array:
     """The probability that player 0 does better."""
-    share = predict(model, constants, rows, match_as_contest(match))
+    share = predict(model, constants, rows, round_teams.match_as_contest(match))
     return 0.5 * (1.0 + share[0] - share[1])  # the two add up to 1
 
 
 def predict(model: ModelSettings, constants: Constants, rows: State, contest: Rounds) -> Array:
     """The share of the others that each is expected to beat."""
     mask, weight = cdf_sums.participant_mask(contest), cdf_sums.participant_weights(contest)
-    square, points = rows.variance + sum(drift_and_noise(constants, rows, weight, contest.noise)), 2 * model.points // 3
+    square, points = (
+        rows.variance + sum(beliefs.drift_and_noise(constants, rows, weight, contest.noise)),
+        2 * model.points // 3,
+    )
     if model.teams and contest.solo is None:
         return team_performances.predict(model.teams, rows.rating, square, contest, points)
     expect = find_performance_methods(model.density, constants.table).expected_wins
@@ -248,11 +217,11 @@ def infer(
     model: ModelSettings, constants: Constants, rows: State, event: Rounds
 ) -> tuple[State, performance_inference.Performances]:
     """Let skills drift, infer the performances, and add them to the beliefs; the ranks that would have kept ratings."""
-    growth, square = drift_and_noise(constants, rows, cdf_sums.participant_weights(event), event.noise)
-    growth = max_over_player_team_entries(event, growth)
+    growth, square = beliefs.drift_and_noise(constants, rows, cdf_sums.participant_weights(event), event.noise)
+    growth = round_teams.max_over_player_team_entries(event, growth)
     contested = cdf_sums.is_rated_contest(event, model.skip_ties)
     methods = find_performance_methods(model.density, constants.table)
-    drifted = pseudodiffuse(rows._replace(past=None), growth, 0.0)
+    drifted = beliefs.pseudodiffuse(rows._replace(past=None), growth, 0.0)
     variance = drifted.variance * square / (drifted.variance + square)
     share, points = variance / square, cdf_sums.scale_table_points_to_precision(model.points)
     if model.teams and event.solo is None:
@@ -274,19 +243,19 @@ def infer(
         )
     if rows.past is None:
         change, kept = share * (p - rows.rating), variance / drifted.variance
-        change, merged = merge_multi_team_evidence(event, change, kept)
+        change, merged = round_teams.merge_multi_team_evidence(event, change, kept)
         rating, past = rows.rating + change, None
         variance = variance if event.seat is None else drifted.variance * merged
     else:
 
         def remember(belief: tuple[Array, PerformanceHistory], *columns: Array) -> tuple[Array, PerformanceHistory]:
             (rating, past), (variance, growth, square, p, index) = belief, columns
-            past = diffuse_history(
+            past = beliefs.diffuse_history(
                 past, rating, variance, growth, _rho_or_zero(constants), contested, methods.influence
             )
-            start = guess_posterior_mode(past, rating, p, square, methods.influence)
-            past = add_performance(past, p, square, index, methods.influence)
-            return posterior_mode(past, start, square, methods.influence), past
+            start = beliefs.guess_posterior_mode(past, rating, p, square, methods.influence)
+            past = beliefs.add_performance(past, p, square, index, methods.influence)
+            return beliefs.posterior_mode(past, start, square, methods.influence), past
 
         columns = rows.variance, growth, square, p, jnp.where(contested, rows.games, -1)
         rating, past = selective_evaluation.replace_row_tiles(
@@ -310,12 +279,12 @@ def elo_mmr(
     beta: Annotated[float | None, BETA] = None,
     gamma: Annotated[float | None, GAMMA] = None,
     drift: Annotated[float | None, DRIFT] = None,
-    initial_rating: Annotated[float, RATING] = 1500.0,
-    initial_deviation: Annotated[float, DEVIATION] = 350.0,
+    initial_rating: Annotated[float, hyper.RATING] = 1500.0,
+    initial_deviation: Annotated[float, hyper.DEVIATION] = 350.0,
     rho: Annotated[
         float,
-        Parameter(
-            HyperparameterRange(">= 0 or inf", 0.0, allows_inf=True),
+        hyper.Parameter(
+            hyper.HyperparameterRange(">= 0 or inf", 0.0, allows_inf=True),
             "1",
             "how fast drift makes earlier performances Gaussian",
         ),
@@ -344,12 +313,12 @@ def elo_mmr(
       ValueError: for an unknown name, a value out of range, or a density that is not log-concave or finite: says where.
     """
     check_count("elo_mmr: history", history, 1, 10_000)
-    weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmr", weight, limit_deviation, beta, gamma)
-    params, space = collect_params(elo_mmr, locals())
-    density = parse_density(density)
+    weight, limit_deviation, beta, gamma = beliefs.resolve_noise_params("elo_mmr", weight, limit_deviation, beta, gamma)
+    params, space = hyper.collect_params(elo_mmr, locals())
+    density = hazard_tables.parse_density(density)
     kept = None if density.name == "normal" else history
     system = _make_system("elo_mmr", params, density, kept, split_ties, newcomer, skip_ties)
-    named = density.name if density.name in DENSITIES else density
+    named = density.name if density.name in hazard_tables.DENSITIES else density
     return system._replace(features=("noise",), space=space, settings=system.settings | {"density": named})
 
 
@@ -365,8 +334,8 @@ def elo_mmx(
     beta: Annotated[float | None, BETA] = None,
     gamma: Annotated[float | None, GAMMA] = None,
     drift: Annotated[float | None, DRIFT] = None,
-    initial_rating: Annotated[float, RATING] = 1500.0,
-    initial_deviation: Annotated[float, DEVIATION] = 350.0,
+    initial_rating: Annotated[float, hyper.RATING] = 1500.0,
+    initial_deviation: Annotated[float, hyper.DEVIATION] = 350.0,
 ) -> RatingSystem:
     """Elo-MMX, which is Elo-MMR with Gaussian performances: it has the arguments of `elo_mmr` but `history` and `rho`.
 
@@ -390,9 +359,9 @@ def elo_mmx(
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
-    weight, limit_deviation, beta, gamma = resolve_noise_params("elo_mmx", weight, limit_deviation, beta, gamma)
-    params, space = collect_params(elo_mmx, locals())
-    normal = DENSITIES["normal"]
+    weight, limit_deviation, beta, gamma = beliefs.resolve_noise_params("elo_mmx", weight, limit_deviation, beta, gamma)
+    params, space = hyper.collect_params(elo_mmx, locals())
+    normal = hazard_tables.DENSITIES["normal"]
     system = _make_system("elo_mmx", params, normal, None, split_ties, newcomer, skip_ties, team_performance)
     return system._replace(features=("teams", "seats", "noise"), space=space)
 
@@ -421,15 +390,15 @@ def _make_system(
     split_ties, ties = check_split_ties(name, split_ties)
     is_closed_form = density.name in CLOSED_FORMS
     points = cdf_sums.count_table_points(math.sqrt(square), params.initial_deviation)
-    points *= 1 if is_closed_form else tabulate_density(density).fine
+    points *= 1 if is_closed_form else hazard_tables.tabulate_density(density).fine
     model = ModelSettings(density, history, ties, bool(skip_ties), factors, points, teams)
     advance = bind(pass_time, bind(age, model), ())
     rules = (bind(rule, model) for rule in (predict, predict_match, infer))
     return RatingSystem(
         bind(init, model),
-        make_contest_rules(bind(prepare, model), advance, *rules),
+        round_teams.make_contest_rules(bind(prepare, model), advance, *rules),
         (Matches, Rounds),
-        check_events=bind(check_match_results, name),
+        check_events=bind(round_teams.check_match_results, name),
         padding_skipped_above=0 if is_closed_form else None,
         params=params,
         settings={"split_ties": split_ties, "newcomer": factors, "skip_ties": bool(skip_ties)},

@@ -41,22 +41,12 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import erfc, erfinv, log_ndtr, ndtr
 
+from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core import mean_reversion
 from jaxrate.core.argument_checks import check_count
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead, stack_pair
 from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.hyperparameter_definitions import (
-    CLOCK_DRIFT,
-    DEVIATION,
-    PERFORMANCE_NOISE,
-    RATING,
-    SIDE_ADVANTAGE,
-    SKILL_DRIFT,
-    HyperparameterRange,
-    Parameter,
-    collect_params,
-)
 from jaxrate.core.pairwise import pass_time, signed_side_advantage
 from jaxrate.core.rules import Params, RuleByKind, Rules
 from jaxrate.core.system import RatingSystem, full_leaf, system_factory
@@ -469,21 +459,21 @@ def trueskill(
     sweeps: int | None = None,
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
-    beta: Annotated[float, PERFORMANCE_NOISE] = 25.0 / 6.0,
-    tau: Annotated[float, SKILL_DRIFT] = 25.0 / 300.0,
+    beta: Annotated[float, hyper.PERFORMANCE_NOISE] = 25.0 / 6.0,
+    tau: Annotated[float, hyper.SKILL_DRIFT] = 25.0 / 300.0,
     draw_probability: Annotated[
         float,
-        Parameter(
-            HyperparameterRange("0 to 1, without 1", 0.0, 1.0, below=True),
+        hyper.Parameter(
+            hyper.HyperparameterRange("0 to 1, without 1", 0.0, 1.0, below=True),
             "1",
             "share of draws between equals, which sets the margin",
             concerns_draws=True,
         ),
     ] = 0.1,
-    drift: Annotated[float | None, CLOCK_DRIFT] = None,
-    initial_rating: Annotated[float, RATING] = 25.0,
-    initial_deviation: Annotated[float, DEVIATION] = 25.0 / 3.0,
-    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
+    drift: Annotated[float | None, hyper.CLOCK_DRIFT] = None,
+    initial_rating: Annotated[float, hyper.RATING] = 25.0,
+    initial_deviation: Annotated[float, hyper.DEVIATION] = 25.0 / 3.0,
+    side_advantage: Annotated[float, hyper.SIDE_ADVANTAGE] = 0.0,
     reversion: Annotated[float | None, mean_reversion.REVERSION] = None,
     season_keep: Annotated[float | None, mean_reversion.SEASON_KEEP] = None,
     season_growth: Annotated[
@@ -510,7 +500,7 @@ def trueskill(
     """
     if sweeps is not None:
         check_count("trueskill: sweeps", sweeps, 1, 10_000)
-    params, space = collect_params(trueskill, locals())
+    params, space = hyper.collect_params(trueskill, locals())
     params = mean_reversion.fill_season_defaults("trueskill", bool(seasons), params, season_growth=params.beta / 7.0)
     rules = Rules(
         prepare,

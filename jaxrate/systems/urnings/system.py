@@ -39,16 +39,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.argument_checks import check_count, to_floats
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.hyperparameter_definitions import (
-    OPEN_UNIT_INTERVAL,
-    POSITIVE,
-    HyperparameterRange,
-    Parameter,
-    collect_params,
-)
 from jaxrate.core.pairwise import split_sides
 from jaxrate.core.rules import Params, Rating, Rules, keep_rows
 from jaxrate.core.system import RatingSystem, full_leaf, system_factory
@@ -280,8 +274,8 @@ def _check_score_weights(outcomes: int | None, weights: Sequence[float] | None) 
 def urnings(
     size: Annotated[
         float,
-        Parameter(
-            HyperparameterRange(f"whole, from 1 to {MAX_URN_SIZE}", 1.0, MAX_URN_SIZE, whole=True),
+        hyper.Parameter(
+            hyper.HyperparameterRange(f"whole, from 1 to {MAX_URN_SIZE}", 1.0, MAX_URN_SIZE, whole=True),
             "balls",
             "size of a newcomer's urn",
             fitted=False,
@@ -293,12 +287,12 @@ def urnings(
     estimate: Literal["mean", "share"] = "mean",
     *,
     initial_proportion: Annotated[
-        float, Parameter(OPEN_UNIT_INTERVAL, "share", "green balls in the urn of a newcomer", fitted=False)
+        float, hyper.Parameter(hyper.OPEN_UNIT_INTERVAL, "share", "green balls in the urn of a newcomer", fitted=False)
     ] = 0.5,
     draw_weight: Annotated[
         float | None,
-        Parameter(
-            POSITIVE,
+        hyper.Parameter(
+            hyper.POSITIVE,
             "factor",
             "of the weights of scores between 0 and 1",
             concerns_draws=True,
@@ -331,7 +325,7 @@ def urnings(
     outcomes = len(score_weighting)
     if draw_weight is None:
         draw_weight = 2.0 if outcomes == 3 and weights is None else 1.0
-    params, space = collect_params(urnings, locals())
+    params, space = hyper.collect_params(urnings, locals())
     heavy = [*score_weighting, *(params.draw_weight * w for w in score_weighting[1:-1])]
     if any(w and not 1.0 / MAX_WEIGHT <= w <= MAX_WEIGHT for w in heavy):
         raise ValueError(f"urnings: weights, also times draw_weight, must be 0 or 1e-9 to 1e9, got {tuple(heavy)}")
