@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mean_side_score
 from jaxrate.data import simulate
 from jaxrate.evaluation import comparison
 from jaxrate.evaluation.scored_predictions import describe_constant_forecast, format_metric
 from jaxrate.events import slice_events
 from jaxrate.fitting import hyperparameter_fit
-from jaxrate.systems.system_construction_by_name import DataFacts, make_system
+from jaxrate.systems.system_construction_by_name import (
+    DEFAULT_SIDE_SCORE,
+    DataFacts,
+    make_system,
+    smoothed_mean_side_score,
+)
 from tests.conftest import refused
 
 

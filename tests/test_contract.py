@@ -12,12 +12,7 @@ import jaxrate as jr
 from jaxrate import testing
 from jaxrate.systems.elo import State
 from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
-from jaxrate.testing import properties as batch_chunk_and_slope_properties
-from jaxrate.testing import properties as compilation_properties
-from jaxrate.testing import properties as gradient_properties
-from jaxrate.testing import properties as match_properties
-from jaxrate.testing import properties as replay_properties
-from jaxrate.testing import properties as round_properties
+from jaxrate.testing import properties as claims
 from jaxrate.testing.cases import (
     FORMS,
     SystemFormPrecision,
@@ -102,13 +97,13 @@ EVERY = SYSTEMS | VARIANTS
 # What hangs on the runner alone is tested with states of one number, of matrices and of random draws, and in contests.
 RUNNER = {"elo": "stream levels periods", "skills": "levels", "urnings": "stream levels", "weng_lin": "rounds"}
 BY_RUNNER = {
-    batch_chunk_and_slope_properties.chunks_of_several_histories_in_one_batch_equal_runs,
-    compilation_properties.no_state_sized_copy_inside_the_loop,
-    compilation_properties.another_length_compiles_nothing,
-    match_properties.a_column_that_nobody_reads_changes_nothing,
+    claims.chunks_of_several_histories_in_one_batch_equal_runs,
+    claims.no_state_sized_copy_inside_the_loop,
+    claims.another_length_compiles_nothing,
+    claims.a_column_that_nobody_reads_changes_nothing,
 }
 # Slopes are those of one step, below, but of the simplest system.
-BY_STEP = {batch_chunk_and_slope_properties.slopes_equal_finite_differences, gradient_properties.slopes_are_finite}
+BY_STEP = {claims.slopes_equal_finite_differences, claims.slopes_are_finite}
 # Numbers, predictions and players in any order of these equal their twins in files of their own, in every form.
 TWINS = {"glicko2", "category_glicko", "trueskill", "elo_mmx", "codeforces", "topcoder"}
 # The other systems are tested in the events that are tested most, and as streams and in single precision by hand.
@@ -131,14 +126,14 @@ def by_default(name, holds, form):
     if name in VARIANTS or name in TWINS:
         return False
     if form == "stream":
-        return name in EVERY_FORM and holds is match_properties.streams_equal_levels
-    if holds is match_properties.win_draw_and_loss_agree_with_the_expected_score:
+        return name in EVERY_FORM and holds is claims.streams_equal_levels
+    if holds is claims.win_draw_and_loss_agree_with_the_expected_score:
         return name in EVERY_FORM and form == forms_of_outcomes(name)
-    if holds is round_properties.rounds_are_predicted_as_in_a_run:
+    if holds is claims.rounds_are_predicted_as_in_a_run:
         return name in PREDICTED
-    if holds is round_properties.contests_one_by_one_equal_batches:
+    if holds is claims.contests_one_by_one_equal_batches:
         return name in BATCHED
-    if holds is match_properties.a_period_of_one_match_is_that_match and name == "glicko":
+    if holds is claims.a_period_of_one_match_is_that_match and name == "glicko":
         return False
     return FORMS[form] is main_events(name) or (name in EVERY_FORM and form != "rounds")
 
@@ -150,7 +145,7 @@ def forms_of_outcomes(name):
 
 def precision_by_default(name, holds, double, is_main):
     """Whether a precision is in every run: what is finite in single precision is in double; the rest is double."""
-    if holds is replay_properties.states_are_finite_and_predictions_are_probabilities:
+    if holds is claims.states_are_finite_and_predictions_are_probabilities:
         return double != (is_main and name in EVERY_FORM)
     return double or (is_main and name in EVERY_FORM)
 
@@ -316,54 +311,26 @@ def by_number(params, num_players):
 @pytest.mark.parametrize(
     ("broken", "holds", "message"),
     [
-        (
-            with_rules(predict=knows),
-            replay_properties.predictions_know_neither_their_result_nor_the_future,
-            "predictions up to",
-        ),
-        (
-            with_rules(predict=beyond),
-            replay_properties.states_are_finite_and_predictions_are_probabilities,
-            "between 0 and 1",
-        ),
-        (with_rules(update=knows_ids), replay_properties.renaming_the_players_renames_the_rows, "the state"),
-        (
-            with_rules(update=first_twice),
-            replay_properties.the_order_of_players_in_an_event_does_not_matter,
-            "the state",
-        ),
-        (with_rules(update=the_wrong_way), replay_properties.a_better_result_gives_a_better_rating, "rated higher"),
+        (with_rules(predict=knows), claims.predictions_know_neither_their_result_nor_the_future, "predictions up to"),
+        (with_rules(predict=beyond), claims.states_are_finite_and_predictions_are_probabilities, "between 0 and 1"),
+        (with_rules(update=knows_ids), claims.renaming_the_players_renames_the_rows, "the state"),
+        (with_rules(update=first_twice), claims.the_order_of_players_in_an_event_does_not_matter, "the state"),
+        (with_rules(update=the_wrong_way), claims.a_better_result_gives_a_better_rating, "rated higher"),
         (
             with_rules(update=otherwise_in_batches, draw=jax.random.uniform),
-            batch_chunk_and_slope_properties.chunks_of_several_histories_in_one_batch_equal_runs,
+            claims.chunks_of_several_histories_in_one_batch_equal_runs,
             "the state",
         ),
-        (
-            with_rules(update=without_slope_in_scores),
-            batch_chunk_and_slope_properties.slopes_equal_finite_differences,
-            "the columns score, time",
-        ),
+        (with_rules(update=without_slope_in_scores), claims.slopes_equal_finite_differences, "the columns score, time"),
         (
             ELO._replace(check_events=for_each_length, factory=None),
-            compilation_properties.another_length_compiles_nothing,
+            claims.another_length_compiles_nothing,
             "took . compilations",
         ),
-        (
-            with_rules(prepare=without_slope),
-            batch_chunk_and_slope_properties.slopes_equal_finite_differences,
-            "the slope in k",
-        ),
-        (with_rules(prepare=with_steep_slope), gradient_properties.slopes_are_finite, "slopes are not finite"),
-        (
-            ELO._replace(init=by_position, factory=None),
-            replay_properties.renaming_the_players_renames_the_rows,
-            "the state",
-        ),
-        (
-            ELO._replace(init=by_number, factory=None),
-            replay_properties.untouched_rows_are_inert,
-            "the rows of players who",
-        ),
+        (with_rules(prepare=without_slope), claims.slopes_equal_finite_differences, "the slope in k"),
+        (with_rules(prepare=with_steep_slope), claims.slopes_are_finite, "slopes are not finite"),
+        (ELO._replace(init=by_position, factory=None), claims.renaming_the_players_renames_the_rows, "the state"),
+        (ELO._replace(init=by_number, factory=None), claims.untouched_rows_are_inert, "the rows of players who"),
     ],
 )
 def test_what_is_broken_is_found(broken, holds, message):
@@ -403,10 +370,7 @@ def test_every_form_is_tested_in_both_precisions():
     assert {case.form for _, case in testing.contract_cases(jr.category_glicko())} == {"periods"}
     assert {case.form for _, case in testing.contract_cases(jr.codeforces())} == {"stream", "levels", "rounds"}
     drawn = {one.assert_holds for one, _ in testing.contract_cases(jr.urnings())}
-    assert (
-        replay_properties.untouched_rows_are_inert in drawn
-        and batch_chunk_and_slope_properties.slopes_equal_finite_differences not in drawn
-    )
+    assert claims.untouched_rows_are_inert in drawn and claims.slopes_equal_finite_differences not in drawn
 
 
 def by_margin(constants, rows, event):
@@ -425,8 +389,8 @@ def test_a_system_gets_the_columns_that_it_reads(form):
     assert column_names_read_by_rules(system, form) == ("margin",) and column_names_read_by_rules(ELO, form) == ()
     case = SystemFormPrecision(system, form, True)
     assert list(two_season_events(case).context.columns) == ["margin"]
-    replay_properties.states_are_finite_and_predictions_are_probabilities(case)
-    match_properties.a_column_that_nobody_reads_changes_nothing(case)
+    claims.states_are_finite_and_predictions_are_probabilities(case)
+    claims.a_column_that_nobody_reads_changes_nothing(case)
 
 
 @pytest.mark.parametrize("form", ["levels", "periods"])
@@ -434,10 +398,10 @@ def test_a_system_may_learn_from_margins_alone(form):
     """Whatever the score says; a system that learns against them is found."""
     case = SystemFormPrecision(with_rules(update=by_margin), form, True)
     assert column_names_read_only_to_update(case.system, form) == ("margin",)
-    replay_properties.predictions_know_neither_their_result_nor_the_future(case)
-    replay_properties.a_better_result_gives_a_better_rating(case)
+    claims.predictions_know_neither_their_result_nor_the_future(case)
+    claims.a_better_result_gives_a_better_rating(case)
     with pytest.raises(AssertionError, match="is not rated higher than after a loss"):
-        replay_properties.a_better_result_gives_a_better_rating(case._replace(system=with_rules(update=against_margin)))
+        claims.a_better_result_gives_a_better_rating(case._replace(system=with_rules(update=against_margin)))
 
 
 def test_columns_that_predict_are_no_evidence():
@@ -454,8 +418,8 @@ def test_weights_are_left_out_where_they_are_refused():
 def test_draws_are_left_out_where_they_are_refused():
     case = SystemFormPrecision(jr.urnings(), "levels", True)
     assert 0.5 not in two_season_events(case).score
-    replay_properties.states_are_finite_and_predictions_are_probabilities(case)
-    match_properties.win_draw_and_loss_agree_with_the_expected_score(case)
+    claims.states_are_finite_and_predictions_are_probabilities(case)
+    claims.win_draw_and_loss_agree_with_the_expected_score(case)
 
 
 def test_plain_systems_have_weights():

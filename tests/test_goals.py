@@ -12,7 +12,6 @@ import pytest
 from scipy.stats import poisson
 
 import jaxrate as jr
-from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE
 from jaxrate.forecasts.scorelines import make_scoreline_system
 from jaxrate.forecasts.season_simulation import GoalSimulationMatches, poisson_quantile
 from jaxrate.replay import execution
@@ -25,7 +24,7 @@ from jaxrate.systems.skills.goal_likelihoods import (
     result_probabilities,
     scoreline_probabilities,
 )
-from jaxrate.systems.system_construction_by_name import make_system_for_data
+from jaxrate.systems.system_construction_by_name import DEFAULT_SIDE_SCORE, make_system_for_data
 from tests.conftest import mark_full, quick, refused
 from tests.reference.goals_twin import Goals, Q
 

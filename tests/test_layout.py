@@ -18,7 +18,7 @@ FLOORS = [  # from the ground up; the members of a floor do not know each other
     | {"compiled_program_cache"},
     {"argument_checks"},
     {"events"},
-    {"backend_dependent_operations", "hyperparameter_definitions", "rules", "default_side_advantage"},
+    {"backend_dependent_operations", "hyperparameter_definitions", "rules"},
     {"data", "mean_reversion", "numerics"},
     {"pairwise"},
     {"system"},

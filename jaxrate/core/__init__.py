@@ -4,7 +4,6 @@ argument_checks.py                arguments of public functions are what their a
 array_types.py                    names for arrays of the host and of JAX
 backend_dependent_operations.py   operations that each backend does in its own way
 compiled_program_cache.py         compiled programs, kept on disk
-default_side_advantage.py         what the side is worth by default
 hashable_functions_and_arrays.py  functions and arrays that can be keys
 hyperparameter_definitions.py     hyperparameters: range, unit and meaning, as factories of systems declare them
 mean_reversion.py                 what time does to ratings: leads fade, by the clock and from season to season

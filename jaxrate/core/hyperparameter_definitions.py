@@ -89,16 +89,11 @@ class Parameter(NamedTuple):
 def make_params_class(fields: tuple[str, ...]) -> Any:
     """A class of hyperparameters of these names."""
     base: Any = namedtuple("Params", fields)  # type: ignore[misc]
-    return type(
-        "Params", (base,), {"__slots__": (), "__reduce__": _reduce_params}
-    )  # pickle knows no class made on the way
+    reduce = {"__slots__": (), "__reduce__": lambda params: (_restore_params, (params._fields, *params))}
+    return type("Params", (base,), reduce)  # pickle knows no class made on the way
 
 
-def _reduce_params(params: Any) -> tuple[Any, ...]:
-    return _restore_params, (params._fields, tuple(params))
-
-
-def _restore_params(fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+def _restore_params(fields: tuple[str, ...], *values: Any) -> Any:
     return make_params_class(fields)(*values)
 
 

@@ -19,11 +19,7 @@ from jaxrate.core.argument_checks import (
 )
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import display_name
-from jaxrate.core.hyperparameter_definitions import (
-    RELATIVE_TOLERANCE,
-    add_hyperparameters_to_docstring,
-    collect_params,
-)
+from jaxrate.core.hyperparameter_definitions import RELATIVE_TOLERANCE, add_hyperparameters_to_docstring, collect_params
 from jaxrate.core.mean_reversion import fill_season_defaults, parse_season_starts
 from jaxrate.core.pairwise import PairwiseRules, make_pairwise_rules
 from jaxrate.core.rules import Params, Rating, State

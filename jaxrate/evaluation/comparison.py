@@ -21,7 +21,6 @@ import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.default_side_advantage import DEFAULT_SIDE_SCORE, smoothed_mean_side_score
 from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.system import RatingSystem, replace_params, set_default_period
 from jaxrate.core.text_format import format_html_table, format_number, format_table, join_names
@@ -56,10 +55,12 @@ from jaxrate.systems import SYSTEMS, systems_with_feature
 from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
 from jaxrate.systems.system_construction_by_name import (
     CONTEST_SYSTEMS,
+    DEFAULT_SIDE_SCORE,
     MEAN_MARGIN_POINTS,
     can_rate_dataset,
     has_sides,
     make_system_for_data,
+    smoothed_mean_side_score,
     uses_side,
 )
 

@@ -69,15 +69,8 @@ def expected_counts_below_and_above(
 
 def _direct_expected_counts_below_and_above(indices: Array, participants: Participants) -> Array:
     """[R, 2] how many are expected below and above some of them."""
-    return jnp.stack(
-        [
-            cdf_sums.direct_cdf_sums(cdf_sums.logistic_cdf_and_density, participants, participants.centre[indices], x)[
-                0
-            ]
-            for x in (True, False)
-        ],
-        axis=1,
-    )
+    sums = partial(cdf_sums.direct_cdf_sums, cdf_sums.logistic_cdf_and_density, participants)
+    return jnp.stack([sums(participants.centre[indices], side)[0] for side in (True, False)], axis=1)
 
 
 def predict_match(params: Params, rows: State, match: Matches) -> Array:
@@ -142,13 +135,9 @@ def infer(
 
 def _exact_performances(indices: Array, participants: Participants, from_below: Array, target: Array) -> Array:
     """[R] the performances of some, from all [P]."""
-    sums, mask = (
-        partial(cdf_sums.direct_cdf_sums, cdf_sums.logistic_cdf_and_density, participants),
-        jnp.ones_like(indices, bool),
-    )
-    return performance_inference.solve_ratings_for_target_sums(
-        sums, from_below[indices], target[indices], participants.centre[indices], mask, participants
-    )
+    sums = partial(cdf_sums.direct_cdf_sums, cdf_sums.logistic_cdf_and_density, participants)
+    columns = from_below[indices], target[indices], participants.centre[indices], jnp.ones_like(indices, bool)
+    return performance_inference.solve_ratings_for_target_sums(sums, *columns, participants)
 
 
 @system_factory

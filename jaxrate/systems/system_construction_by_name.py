@@ -1,17 +1,19 @@
-"""Systems by name, adapted to data."""
+"""Systems by name, adapted to data.
+
+A side is worth as many points as the mean score of players with the side implies. Of two equal players the one with the
+side is expected to score p. On a logistic scale that is a lead of scale log10(p / (1 - p)), on a normal one of
+deviation Phi^-1(p). Without past matches, p is that of 50 points of Elo; past matches are averaged with `PRIOR_MATCHES`
+of these.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.core.default_side_advantage import (
-    DEFAULT_SIDE_SCORE,
-    logistic_lead_for_score,
-    normal_lead_for_score,
-    smoothed_mean_side_score,
-)
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.data.rounds_from_nested_teams import dataset_has_teams, make_teammates_opponents
@@ -27,6 +29,11 @@ from jaxrate.systems.prediction_wrapping import (
     find_own_draw_predict_rule,
 )
 from jaxrate.systems.skills.settings import DEFAULT_NOISE, statistic_noise_name, statistic_scale_name
+
+DEFAULT_SIDE_LEAD = 50.0  # points of Elo
+DEFAULT_SIDE_SCORE = 1.0 / (1.0 + 10.0 ** (-DEFAULT_SIDE_LEAD / 400.0))
+PRIOR_MATCHES = 100.0  # weight of the default: a standard error of 0.05, as mean scores differ between leagues
+MIN_SCORE, MAX_SCORE = 0.05, 0.95  # bounds of the expected score of an equal
 
 DEFAULT_EXPERIENCE = 20.0  # points per unit of log(1 + matches played)
 DEFAULT_REVERSION = 3000.0  # days
@@ -52,15 +59,8 @@ class DataFacts(NamedTuple):
     statistic_noise: tuple[float, ...] = ()  # the deviation of each about strengths, in its own units; 0: unknown
 
 
-# By system: the settings of its factory that are facts of the data, unless they are given.
-SETTINGS_FROM_DATA = {
-    "elo": ("seasons",),
-    "glicko": ("seasons", "period"),
-    "glicko2": ("seasons", "period"),
-    "category_glicko": ("categories", "period"),
-    "skills": ("covariates", "seasons", "categories", "league_season", "period"),
-    "trueskill": ("seasons",),
-}
+# Arguments of factories that are facts of the data, unless they are given.
+FACT_ARGUMENTS = "covariates", "seasons", "categories", "league_season", "period"
 
 
 def outcome_count_settings(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,11 +108,33 @@ SETTINGS_DERIVED_FROM_DATA = {"skills": skills_evidence_settings, "urnings": out
 
 def adapt_settings(name: str, facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a system's factory for data: those that are given, and others as the data ask for."""
-    known = {setting: getattr(facts, setting) for setting in SETTINGS_FROM_DATA.get(name, ())}
-    settings = {setting: value for setting, value in known.items() if value not in (None, ())}
+    known = {field: getattr(facts, field) for field in FACT_ARGUMENTS if field in signature(SYSTEMS[name]).parameters}
+    settings = {field: value for field, value in known.items() if value not in (None, ())}
     if name in SETTINGS_DERIVED_FROM_DATA:
         settings |= SETTINGS_DERIVED_FROM_DATA[name](facts, explicit_settings)
     return settings | dict(explicit_settings)
+
+
+def logistic_lead_for_score(score: float, scale: float = 400.0) -> float:
+    """The lead with this expected score, where a lead of `scale` points means odds of 10 to 1."""
+    score = min(max(score, MIN_SCORE), MAX_SCORE)
+    return scale * math.log10(score / (1.0 - score))
+
+
+def normal_lead_for_score(score: float, deviation: float) -> float:
+    """The lead with this expected score, where the difference of two performances has this deviation."""
+    return deviation * NormalDist().inv_cdf(min(max(score, MIN_SCORE), MAX_SCORE))
+
+
+def smoothed_mean_side_score(matches: Matches, match_count: int) -> float:
+    """The mean score of players with the side in the first `match_count` matches and in the prior ones."""
+    if matches.context.side is None:
+        return DEFAULT_SIDE_SCORE
+    side = np.asarray(matches.context.side[:match_count], np.float64)
+    score, weight = np.asarray(matches.score[:match_count], np.float64), matches.context.weight
+    match_weight = np.ones(len(side)) if weight is None else np.asarray(weight[:match_count], np.float64)
+    lead = PRIOR_MATCHES * (DEFAULT_SIDE_SCORE - 0.5) + np.sum(match_weight * side * (score - 0.5))
+    return float(0.5 + lead / (PRIOR_MATCHES + np.sum(match_weight * np.abs(side))))
 
 
 def blat_mmr_rating_lead_for_score(params: Any, expected_score: float) -> float:

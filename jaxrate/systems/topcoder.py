@@ -103,10 +103,7 @@ def infer(
         rows.games + contested.astype(jnp.int32),
     )
     return state, performance_inference.combine_performances_and_needed_ranks(
-        p,
-        rating,
-        performance_inference.worst_rank_with_limited_weight_ahead(above - 0.5, gain, event),
-        event,
+        p, rating, performance_inference.worst_rank_with_limited_weight_ahead(above - 0.5, gain, event), event
     )
 
 

@@ -16,13 +16,9 @@ from jaxrate.core.rules import Params, Rating
 from jaxrate.core.system import RatingSystem, replace_params
 from jaxrate.events import Matches, Periods, Ragged, Rounds, build_rounds, matches, periods, rounds, slice_events
 from jaxrate.history.ratings_at_times import ratings
-from jaxrate.replay import scan_programs
-from jaxrate.replay.blocks import Block, BlockSteps, arrange_blocks
+from jaxrate.replay.blocks import arrange_blocks
 from jaxrate.replay.checked_replay import Run, depends_on_time, predict, run, scan
-from jaxrate.replay.compiler_options import ProgramTraits
-from jaxrate.replay.execution import CompilePolicy, compile_replay
-from jaxrate.replay.row_gather_and_scatter import as_device_arrays
-from jaxrate.replay.schedule import make_plan
+from jaxrate.replay.execution import CompilePolicy
 from jaxrate.systems.prediction_wrapping import (
     add_outcomes,
     find_own_draw_predict_rule,
@@ -199,10 +195,7 @@ def rounds_are_predicted_as_in_a_run(case: SystemFormPrecision) -> None:
     num_players = cases.player_count(case.form)
     future = two._replace(events=two.events._replace(time=np.full(2, cases.TIME_AFTER_EVENTS)))
     schedule = arrange_blocks(future, [cases.block_of_small_contests([0, 1], 2)])
-    for known_rows in (
-        state,
-        cases.gather_player_rows(state, slice(num_players // 2)),
-    ):  # the others are newcomers
+    for known_rows in (state, cases.gather_player_rows(state, slice(num_players // 2))):  # the others are newcomers
         expected = replay_case_events(
             case, future, state=known_rows, num_players=num_players, schedule=schedule
         ).prediction
@@ -420,42 +413,16 @@ def another_length_compiles_nothing(case: SystemFormPrecision) -> None:
 
 def no_state_sized_copy_inside_the_loop(case: SystemFormPrecision) -> None:
     """XLA must not copy a leaf of the state at every step: an event would cost more, the more players there are."""
+    system, chunk = case.system, cases.split_in_chunks(case, cases.split_seasons(case)[0])[0]
     with strict_precision(case.double):
-        text = lower_replay(case).compile(compiler_options={"xla_backend_optimization_level": 0}).as_text()
+        params = cases.as_float_arrays(system.params)
+        replay = jax.jit(lambda params, state: scan(system, params, state, chunk, cases.make_key(system)))
+        lowered = replay.lower(params, system.init(params, MANY_PLAYERS))
+        text = lowered.compile(compiler_options={"xla_backend_optimization_level": 0}).as_text()
     inner = text[: text.index("ENTRY")]
     assert_claim(re.search(rf"\[{MANY_PLAYERS}[,\]]", inner), "the loop does not hold the state")
     copies = re.findall(rf"= \S*\[{MANY_PLAYERS}[,\]]\S* copy\(", inner)
     assert_claim(not copies, f"at every step, {len(copies)} leaves of the state are copied")
-
-
-def lower_replay(case: SystemFormPrecision) -> Any:
-    """The replay of a season or, in periods and rounds, of a few events, for many players."""
-    (system, form, _), events = case, cases.events_in_form(case.form, cases.split_seasons(case)[0])
-    params, random = cases.as_float_arrays(system.params), cases.make_key(system)
-    state = system.init(params, MANY_PLAYERS)
-    if form in ("stream", "levels"):
-        plan, stream = make_plan(events, form), form == "stream"
-        replay = compile_replay(
-            scan_programs.replay_matches_one_by_one if stream else scan_programs.replay_levels,
-            (params, state, random),
-            traits=ProgramTraits(stream=stream),
-        )
-        shape = scan_programs.MatchProgramShape(plan.size, None, True)
-        arguments = plan.events, plan.number, random, np.int32(plan.num_steps)
-        return replay.lower(scan_programs.make_replay_rules(system.rules, params), shape, params, state, *arguments)
-    starts = jax.tree.map(lambda x: jnp.asarray(x, jnp.int32), (events.player_start, events.pair_start))
-    flat, block = as_device_arrays(events.events), Block(np.zeros((4, 2), np.int32), (8, 8))
-    carry = state, jnp.zeros(cases.split_seasons(case)[0].score.shape if form == "periods" else flat.player.shape)
-    replay = compile_replay(
-        scan_programs.replay_block, (params, state, random), traits=ProgramTraits(cases.FORMS[form])
-    )
-    return replay.lower(
-        scan_programs.make_replay_rules(system.rules, params),
-        block.size,
-        params,
-        carry,
-        BlockSteps(flat, starts, block.number, random, np.int32(4)),
-    )
 
 
 DIFFERENCE_STEP = 1e-5  # of finite differences, relative to a hyperparameter, or to about 1 in a column

@@ -235,11 +235,7 @@ def _are_of_one_size(values: HostArray, layout: NodeLayout, precision: str) -> b
 
 
 def low_rank_opponent_sums(
-    weights: Array,
-    panel: HostArray,
-    log_chance_table: tuple[Array, Array],
-    belief: Array,
-    likelihood: ResultLikelihood,
+    weights: Array, panel: HostArray, log_chance_table: tuple[Array, Array], belief: Array, likelihood: ResultLikelihood
 ) -> Array:
     """The opponents' sums from the logarithms [r, r] of the chances between nodes, interpolated to and from them.
 

@@ -102,11 +102,7 @@ def prepare_team_inference(
 
 
 def infer_member_performances(
-    team_round: TeamRound,
-    rating: Array,
-    variance: Array,
-    noise: Array,
-    event: Rounds,
+    team_round: TeamRound, rating: Array, variance: Array, noise: Array, event: Rounds
 ) -> tuple[Array, Array]:
     """[P] the expected performances of the members, given their teams', and their variances sigma^2 after the round.
 

@@ -75,10 +75,7 @@ def normal_win_probability(lead: Array, deviation: Array, other_deviation: Array
 def logistic_win_probability(lead: Array, deviation: Array, other_deviation: Array) -> tuple[Array, Array]:
     """The chances of two logistic performances below and above each other, to 1e-8 at all ratios of deviations."""
     widest = jnp.maximum(deviation, other_deviation)
-    inverse, part = (
-        cdf_sums.LOGISTIC.deviation / widest,
-        jnp.minimum(deviation, other_deviation) / widest,
-    )
+    inverse, part = (cdf_sums.LOGISTIC.deviation / widest, jnp.minimum(deviation, other_deviation) / widest)
     if cdf_sums.max_simultaneous_pairs():
         return _unrolled_logistic_win_probability(lead * inverse, part)
     # The cdf F is summed at two nodes, F(x - lead) + F(-x - lead), with one exponential, q = exp(-x).
@@ -236,11 +233,7 @@ def interpolated_wins_and_losses(
     wide = performances._replace(deviation=jnp.where(narrow, floor, performances.deviation))
     wins = _tabulate_and_interpolate_wins(precise, layout, wide, mask, table_points, count)
     return evaluate_where_needed(
-        jnp.any(narrow),
-        partial(batched_expected_wins_and_losses, normal_win_probability),
-        performances,
-        mask,
-        wins,
+        jnp.any(narrow), partial(batched_expected_wins_and_losses, normal_win_probability), performances, mask, wins
     )
 
 
@@ -404,12 +397,7 @@ class ExpectedWinsIntegrationMethod(NamedTuple):
 
 
 LOGISTIC_INTEGRALS = ExpectedWinsIntegrationMethod(
-    cdf_sums.LOGISTIC,
-    cdf_sums.LOGISTIC_FINE,
-    logistic_win_probability,
-    1,
-    1.0,
-    16.0,
+    cdf_sums.LOGISTIC, cdf_sums.LOGISTIC_FINE, logistic_win_probability, 1, 1.0, 16.0
 )
 
 

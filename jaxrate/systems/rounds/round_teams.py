@@ -54,21 +54,12 @@ def make_contest_rules(
     prepare: PrepareRule, advance: AdvanceRule, predict: PredictRule, predict_match: PredictRule, infer: InferRule
 ) -> Rules:
     """The rules of contests that also rate a match, as a contest of two; `infer` gives the new rows, and what else."""
-    return Rules(
-        prepare,
-        advance,
-        RuleByKind(predict_match, rounds=predict),
-        RuleByKind(bind(_update_from_match, infer), rounds=bind(_update_from_contest, infer)),
-        RuleByKind(bind(_infer_from_match, infer), rounds=infer),
-    )
+    infer = RuleByKind(bind(_infer_from_match, infer), rounds=infer)
+    return Rules(prepare, advance, RuleByKind(predict_match, rounds=predict), bind(_update_by_inference, infer), infer)
 
 
-def _update_from_contest(infer: InferRule, constants: Constants, rows: State, contest: Rounds) -> State:
-    return infer(constants, rows, contest)[0]
-
-
-def _update_from_match(infer: InferRule, constants: Constants, rows: State, match: Matches) -> State:
-    return infer(constants, rows, match_as_contest(match))[0]
+def _update_by_inference(infer: InferRule, constants: Constants, rows: State, event: Matches | Rounds) -> State:
+    return infer(constants, rows, event)[0]
 
 
 def _infer_from_match(infer: InferRule, constants: Constants, rows: State, match: Matches) -> tuple[State, Any]:
