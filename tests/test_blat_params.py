@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.system import replace_params, rules_with_sizes_for_params
+from jaxrate.core.system import replace_params
 from jaxrate.systems.blat_mmr import settings
 from jaxrate.systems.blat_mmr.settings import AlgorithmPreferences, device_preferences
 from jaxrate.testing.cases import assert_close_leaves
@@ -111,7 +111,7 @@ def test_a_profile_is_that_of_systems_made_for_its_values():
 
 def test_few_sizes_are_compiled():
     system = jr.blat_mmr()
-    rules = partial(rules_with_sizes_for_params, system.rules)
+    rules = system.rules.with_sizes_for
     assert rules(system.params) == rules(jax.tree.map(jnp.asarray, system.params))
     assert rules(system.params) == rules(other(system, "prior_deviation", 1.0))
     for name, values in (("kernel_width", np.geomspace(0.03, 3.0, 50)), ("temperature", np.geomspace(0.1, 10.0, 20))):

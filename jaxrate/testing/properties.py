@@ -418,7 +418,7 @@ def no_state_sized_copy_inside_the_loop(case: SystemFormPrecision) -> None:
         params = cases.as_float_arrays(system.params)
         replay = jax.jit(lambda params, state: scan(system, params, state, chunk, cases.make_key(system)))
         lowered = replay.lower(params, system.init(params, MANY_PLAYERS))
-        text = lowered.compile(compiler_options={"xla_backend_optimization_level": 0}).as_text()
+        text: Any = lowered.compile(compiler_options={"xla_backend_optimization_level": "0"}).as_text()
     inner = text[: text.index("ENTRY")]
     assert_claim(re.search(rf"\[{MANY_PLAYERS}[,\]]", inner), "the loop does not hold the state")
     copies = re.findall(rf"= \S*\[{MANY_PLAYERS}[,\]]\S* copy\(", inner)
