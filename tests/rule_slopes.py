@@ -27,7 +27,6 @@ from jaxrate.testing.properties import (
     DIFFERENCE_STEP,
     float_column_indices,
     perturbable_parameters,
-    perturbation_scale,
     replay_first_season,
 )
 
@@ -111,7 +110,7 @@ def perturbation_directions(case, inputs, to_newcomers):
     random, zero = np.random.default_rng(5), jax.tree.map(np.zeros_like, inputs)
     directions = {}
     for name, value in perturbable_parameters(case.system).items():
-        directions[name] = zero._replace(params=zero.params._replace(**{name: np.asarray(perturbation_scale(value))}))
+        directions[name] = zero._replace(params=zero.params._replace(**{name: np.asarray(abs(value) or 1.0)}))
     rows = jax.tree.map(lambda x: np.where(np.isfinite(x), x, np.zeros((), x.dtype)), to_newcomers)
     directions["the rows"] = zero._replace(rows=rows)
     leaves, structure = jax.tree.flatten(zero.events)

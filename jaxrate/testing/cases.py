@@ -303,12 +303,7 @@ def make_noisy_contests() -> Ragged:
 
 CHUNK_LEVELS = 8  # number of levels is a multiple of this
 PADDED_PERIOD = 18, 16  # players and matches to which periods are padded
-SECOND_CHUNK_START = {
-    "stream": MATCHES // 2,
-    "levels": MATCHES // 2,
-    "periods": 5,
-    "rounds": 4,
-}  # where the second chunk begins
+SECOND_CHUNK_START = {"stream": MATCHES // 2, "levels": MATCHES // 2, "periods": 5, "rounds": 4}
 
 
 def split_in_chunks(case: SystemFormPrecision, events: Any) -> list[Any]:
@@ -336,15 +331,11 @@ def stack_trees(trees: list[Any]) -> Any:
     return jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *trees)
 
 
-def prediction_counts(event_chunks: list[Any]) -> list[int]:
-    """The number of predictions of each chunk."""
-    return [_prediction_count(one) for one in event_chunks]
-
-
-def _prediction_count(chunk: Any) -> int:
-    if isinstance(chunk, Matches):
+def prediction_count(chunk: Any) -> int:
+    """The number of predictions of a chunk: a stream, a plan in blocks, or one of levels."""
+    if type(chunk) is Matches:
         return len(chunk.score)
-    return int(chunk.num_rows if isinstance(chunk, BlockPlan) else chunk.num_matches)
+    return int(chunk.num_rows if type(chunk) is BlockPlan else chunk.num_matches)
 
 
 def swap_sides(league: Matches, opposite: Mapping[str, str] | None = None) -> Matches:

@@ -4,7 +4,7 @@ import copy
 import math
 import pickle
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxrate.core.rules import Params, Rating
 from jaxrate.core.system import RatingSystem, replace_params
-from jaxrate.events import Matches, Periods, Ragged, Rounds, build_rounds, matches, periods, rounds, slice_events
+from jaxrate.events import Matches, Periods, Rounds, build_rounds, matches, periods, rounds, slice_events
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay.blocks import arrange_blocks
 from jaxrate.replay.checked_replay import Run, depends_on_time, predict, run, scan
@@ -48,23 +48,16 @@ def slopes_are_finite(case: SystemFormPrecision) -> None:
 
 
 def streams_equal_levels(case: SystemFormPrecision) -> None:
-    cases.assert_close_leaves(
-        "the state and the predictions",
-        replay_first_season(case),
-        replay_first_season(case._replace(form="levels")),
-        1e-11,
-    )
+    by_levels = replay_first_season(case._replace(form="levels"))
+    cases.assert_close_leaves("the state and the predictions", replay_first_season(case), by_levels, 1e-11)
 
 
 def a_column_that_nobody_reads_changes_nothing(case: SystemFormPrecision) -> None:
     events = cases.split_seasons(case)[0]
     unread = {"unread": np.random.default_rng(7).normal(size=cases.MATCHES)}
     context = events.context._replace(columns=unread | (events.context.columns or {}))
-    cases.assert_equal_leaves(
-        "the state and the predictions",
-        replay_first_season(case),
-        replay_case_events(case, events._replace(context=context)),
-    )
+    with_column = replay_case_events(case, events._replace(context=context))
+    cases.assert_equal_leaves("the state and the predictions", replay_first_season(case), with_column)
 
 
 def win_draw_and_loss_agree_with_the_expected_score(case: SystemFormPrecision) -> None:
@@ -72,22 +65,14 @@ def win_draw_and_loss_agree_with_the_expected_score(case: SystemFormPrecision) -
     system = case.system
     if has_outcome_wrapper(system):
         return
-    full = (
-        add_outcomes(system)
-        if find_own_draw_predict_rule(system)
-        else add_outcomes(system, draw_odds=0.7, draw_strength=1e-3)
-    )
-    with_outcomes, plain = (
-        replay_case_events(case._replace(system=full), cases.split_seasons(case)[0]),
-        replay_first_season(case),
-    )
+    draws = {} if find_own_draw_predict_rule(system) else {"draw_odds": 0.7, "draw_strength": 1e-3}
+    full, plain = case._replace(system=add_outcomes(system, **draws)), replay_first_season(case)
+    with_outcomes = replay_case_events(full, cases.split_seasons(case)[0])
     with strict_precision(case.double):
         chance = np.asarray(scores_or_score_probabilities(with_outcomes.prediction))
     assert_claim(chance.shape[1:] >= (2,), f"probabilities of the scores have shape {chance.shape}")
     assert_claim(((chance >= 0.0) & (chance <= 1.0)).all(), "a probability of a score is not within [0, 1]")
-    cases.assert_with_label(
-        "sums of the probabilities", np.testing.assert_allclose, chance.sum(axis=1), 1.0, rtol=1e-12
-    )
+    cases.assert_with_label("sums of the chances", np.testing.assert_allclose, chance.sum(axis=1), 1.0, rtol=1e-12)
     mean = chance @ np.linspace(0.0, 1.0, chance.shape[1])
     cases.assert_with_label("expected scores", np.testing.assert_allclose, mean, plain.prediction, rtol=1e-12)
     cases.assert_close_leaves("the state", with_outcomes.state, plain.state, 1e-11)
@@ -227,10 +212,8 @@ def ratings_have_any_unit_and_zero(case: SystemFormPrecision) -> None:
     larger = params._replace(**{name: values[name] * 32.0**k for name, k in units if values[name] is not None})
     shift_of_zero = 8.0 * params.initial_rating  # twelve thousand points, if newcomers have 1500
     shifted = params._replace(initial_rating=params.initial_rating + shift_of_zero)
-    for label, other, factor, shift in (
-        ("32 times as large", larger, 32.0, 0.0),
-        ("far away", shifted, 1.0, shift_of_zero),
-    ):
+    changes = ("32 times as large", larger, 32.0, 0.0), ("far away", shifted, 1.0, shift_of_zero)
+    for label, other, factor, shift in changes:
         ceiling = None if events.events.ceiling is None else factor * events.events.ceiling + shift
         scaled = events._replace(events=events.events._replace(ceiling=ceiling))
         with strict_precision(case.double):
@@ -253,10 +236,8 @@ def replay_case_events(case: SystemFormPrecision, events: Any, **options: Any) -
             "params": cases.as_float_arrays(system.params),
             "policy": CompilePolicy(quick=True),
         }
-        result = run(
-            system, cases.events_in_form(form, events), key=cases.make_key(system), **default_options | options
-        )
-        return jax.tree.map(np.asarray, result)
+        events, key = cases.events_in_form(form, events), cases.make_key(system)
+        return jax.tree.map(np.asarray, run(system, events, key=key, **default_options | options))
 
 
 @lru_cache(maxsize=64)
@@ -277,25 +258,16 @@ def player_ratings(case: SystemFormPrecision, state: Any, params: Any = None) ->
         return jax.tree.map(np.asarray, ratings(case.system, state, params=params))
 
 
-def participant_ids(events: Any) -> Any:
-    """The ids of all participants, in increasing order."""
-    return np.unique(events.flat.player)
-
-
 def states_are_finite_and_predictions_are_probabilities(case: SystemFormPrecision) -> None:
     events, (state, prediction) = cases.split_seasons(case)[0], replay_first_season(case)
     assert_claim(not any(np.isnan(x).any() for x in jax.tree.leaves(state)), "the state is not a number somewhere")
-    assert_claim(
-        all(np.isfinite(x).all() for x in jax.tree.leaves(player_ratings(case, state))), "a rating is not finite"
-    )
-    assert_claim(
-        prediction.dtype == (np.float64 if case.double else np.float32), f"predictions are of {prediction.dtype}"
-    )
-    if isinstance(events, Ragged):
-        assert_claim(
-            ((prediction >= 0.0) & (prediction <= 1.0)).all(),
-            "the share of the others whom somebody beats is not 0 to 1",
-        )
+    shown = jax.tree.leaves(player_ratings(case, state))
+    assert_claim(all(np.isfinite(x).all() for x in shown), "a rating is not finite")
+    dtype = np.float64 if case.double else np.float32
+    assert_claim(prediction.dtype == dtype, f"predictions are of {prediction.dtype}")
+    if case.form == "rounds":
+        is_share = (prediction >= 0.0) & (prediction <= 1.0)
+        assert_claim(is_share.all(), "the share of the others whom somebody beats is not 0 to 1")
         share = 0.5 * np.diff(events.player_start)
         total = np.add.reduceat(prediction, events.player_start[:-1])
         cases.assert_with_label("sums of the shares of contests", np.testing.assert_allclose, total, share, rtol=1e-4)
@@ -304,27 +276,21 @@ def states_are_finite_and_predictions_are_probabilities(case: SystemFormPrecisio
 
 
 def single_precision_agrees_with_double(case: SystemFormPrecision) -> None:
-    double = case._replace(double=True)
-    single_run, double_run = replay_first_season(case), replay_first_season(double)
-    cases.assert_with_label(
-        "predictions", np.testing.assert_allclose, single_run.prediction, double_run.prediction, atol=1e-4
-    )
-    cases.assert_close_leaves(
-        "ratings and deviations", player_ratings(case, single_run.state), player_ratings(double, double_run.state), 1e-4
-    )
+    precisions = case, case._replace(double=True)
+    states, predictions = zip(*map(replay_first_season, precisions), strict=True)
+    cases.assert_with_label("predictions", np.testing.assert_allclose, *predictions, atol=1e-4)
+    single, double = map(player_ratings, precisions, states)
+    cases.assert_close_leaves("ratings and deviations", single, double, 1e-4)
 
 
 def untouched_rows_are_inert(case: SystemFormPrecision) -> None:
     events, num_players = cases.split_seasons(case)[0], cases.player_count(case.form)
     with strict_precision(case.double):
         initial_state = case.system.init(cases.as_float_arrays(case.system.params), num_players)
-    idle = np.setdiff1d(np.arange(num_players), participant_ids(events))
-    state = replay_first_season(case).state
-    cases.assert_equal_leaves(
-        "the rows of players who never play",
-        cases.gather_player_rows(state, idle),
-        cases.gather_player_rows(initial_state, idle),
-    )
+    idle = np.setdiff1d(np.arange(num_players), events.flat.player)
+    states = replay_first_season(case).state, initial_state
+    idle_rows = (cases.gather_player_rows(x, idle) for x in states)
+    cases.assert_equal_leaves("the rows of players who never play", *idle_rows)
 
 
 def predictions_know_neither_their_result_nor_the_future(case: SystemFormPrecision) -> None:
@@ -426,7 +392,6 @@ def no_state_sized_copy_inside_the_loop(case: SystemFormPrecision) -> None:
 
 
 DIFFERENCE_STEP = 1e-5  # of finite differences, relative to a hyperparameter, or to about 1 in a column
-DIFFERENCE_STEPS = -DIFFERENCE_STEP, DIFFERENCE_STEP
 
 
 class ReplayInputs(NamedTuple):
@@ -467,29 +432,18 @@ def perturbable_parameters(system: RatingSystem) -> dict[str, float]:
     for name, value in system.params._asdict().items():
         if value is None or not math.isfinite(value):
             continue
-        allows, step = getattr(system.space, name).range.allows, DIFFERENCE_STEP * perturbation_scale(value)
+        allows, step = getattr(system.space, name).range.allows, DIFFERENCE_STEP * (abs(value) or 1.0)
         if allows(value - step) and allows(value + step):
             values[name] = float(value)
     return values
 
 
-def perturbation_scale(value: float) -> float:
-    return abs(value) or 1.0
-
-
-def scale_first_parameter(system: RatingSystem, factor: float) -> Params:
-    """Hyperparameters with the first perturbable one scaled."""
-    first_parameter = dict([*perturbable_parameters(system).items()][:1])
-    return system.params._replace(**{name: factor * value for name, value in first_parameter.items()})
-
-
 def make_histories_for_batch(case: SystemFormPrecision) -> list[tuple[Any, Params]]:
-    """Three histories of one shape, each with other hyperparameters."""
-    (first, second), new_ids = (
-        cases.split_seasons(case),
-        np.random.default_rng(1).permutation(cases.player_count(case.form)),
-    )
-    params = case.system.params, *(scale_first_parameter(case.system, factor) for factor in (0.5, 0.75))
+    """Three histories of one shape, each with another value of the first perturbable hyperparameter."""
+    first, second = cases.split_seasons(case)
+    new_ids = np.random.default_rng(1).permutation(cases.player_count(case.form))
+    changed = [*perturbable_parameters(case.system).items()][:1]
+    params = [case.system.params._replace(**{name: k * x for name, x in changed}) for k in (1.0, 0.5, 0.75)]
     return [*zip((first, second, cases.rename_players(first, new_ids)), params, strict=True)]
 
 
@@ -510,9 +464,8 @@ def make_base_replay_inputs(case: SystemFormPrecision) -> ReplayInputs:
             leaves[i] = leaves[i] + np.where(leaves[i] < 1.0, step, -step)
         elif name == "time":
             leaves[i] = leaves[i] + 0.01
-    return jax.tree.map(
-        np.asarray, ReplayInputs(cases.as_float_arrays(case.system.params), jax.tree.unflatten(structure, leaves))
-    )
+    params = cases.as_float_arrays(case.system.params)
+    return jax.tree.map(np.asarray, ReplayInputs(params, jax.tree.unflatten(structure, leaves)))
 
 
 def perturbation_directions(case: SystemFormPrecision, inputs: ReplayInputs) -> dict[str, ReplayInputs]:
@@ -520,7 +473,7 @@ def perturbation_directions(case: SystemFormPrecision, inputs: ReplayInputs) -> 
     random, zero = np.random.default_rng(5), jax.tree.map(np.zeros_like, inputs)
     directions = {}
     for name, value in perturbable_parameters(case.system).items():
-        directions[name] = zero._replace(params=zero.params._replace(**{name: np.asarray(perturbation_scale(value))}))
+        directions[name] = zero._replace(params=zero.params._replace(**{name: np.asarray(abs(value) or 1.0)}))
     leaves, structure = jax.tree.flatten(zero.chunks)
     for name, i in float_column_indices(inputs.chunks).items():
         x = jax.tree.leaves(inputs.chunks)[i]
@@ -530,25 +483,19 @@ def perturbation_directions(case: SystemFormPrecision, inputs: ReplayInputs) -> 
     return directions | {columns_label: zero._replace(chunks=jax.tree.unflatten(structure, leaves))}
 
 
-def stack_replay_inputs(case: SystemFormPrecision) -> ReplayInputs:
-    """The histories of a batch, in chunks; leaves [3, ...]."""
-    histories = make_histories_for_batch(case)
-    chunks = [
-        (cases.as_float_arrays(params), cases.stack_trees(cases.split_in_chunks(case, events)))
-        for events, params in histories
-    ]
-    return cases.stack_trees([ReplayInputs(*x) for x in chunks])
-
-
 def chunks_of_several_histories_in_one_batch_equal_runs(case: SystemFormPrecision) -> None:
     """Under jit, vmap and lax.scan, with other hyperparameters in each."""
+    histories, inputs, lengths = make_histories_for_batch(case), [], []
     with strict_precision(case.double):
+        for events, params in histories:
+            chunks = cases.split_in_chunks(case, events)
+            lengths.append([cases.prediction_count(x) for x in chunks])
+            inputs.append(ReplayInputs(cases.as_float_arrays(params), cases.stack_trees(chunks)))
         replay_batch = cases.jit_quickly(jax.vmap(lambda inputs: replay_and_summarise(case, inputs)[1]))
-        runs = jax.tree.map(np.asarray, replay_batch(stack_replay_inputs(case)))
-    for i, (events, params) in enumerate(make_histories_for_batch(case)):
+        runs = jax.tree.map(np.asarray, replay_batch(cases.stack_trees(inputs)))
+    for i, ((events, params), length) in enumerate(zip(histories, lengths, strict=True)):
         with strict_precision(case.double):
             expected = replay_case_events(case, events, params=cases.as_float_arrays(params))
-            length = cases.prediction_counts(cases.split_in_chunks(case, events))
         prediction = np.concatenate([x[:n] for x, n in zip(runs.prediction[i], length, strict=True)])
         cases.assert_close_leaves("the state", jax.tree.map(lambda x, i=i: x[i], runs.state), expected.state, 1e-10)
         cases.assert_close_leaves("predictions", prediction, expected.prediction, 1e-10)
@@ -562,7 +509,7 @@ def slopes_equal_finite_differences(case: SystemFormPrecision) -> None:
         moved = [
             jax.tree.map(lambda x, y, by=by: x + (by * y).astype(x.dtype), center, direction)
             for direction in directions.values()
-            for by in DIFFERENCE_STEPS
+            for by in (-DIFFERENCE_STEP, DIFFERENCE_STEP)
         ]
         leaves, structure = jax.tree.flatten(center)
         float_indices = [i for i, x in enumerate(leaves) if x.dtype.kind == "f"]
@@ -582,10 +529,8 @@ def slopes_equal_finite_differences(case: SystemFormPrecision) -> None:
     for name, direction in directions.items():
         direction_leaves = [x for x in jax.tree.leaves(direction) if x.dtype.kind == "f"]
         slope = sum(float(np.sum(x * y)) for x, y in zip(slopes, direction_leaves, strict=True))
-        tolerance = 1e-9  # rounding of the differences
-        cases.assert_with_label(
-            f"the slope in {name}", np.testing.assert_allclose, slope, differences[name], rtol=2e-5, atol=tolerance
-        )
+        close = partial(np.testing.assert_allclose, rtol=2e-5, atol=1e-9)  # rounding of the differences
+        cases.assert_with_label(f"the slope in {name}", close, slope, differences[name])
     assert_claim(all(np.isfinite(x).all() for x in slopes), "slopes are not finite")
     assert_claim(any(differences.values()) or not differences, "neither hyperparameters nor columns matter")
 
