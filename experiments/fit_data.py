@@ -81,7 +81,7 @@ def paired(one, other, low):
 def score(system, events):
     key = jax.random.key(SEED)
     what = make_prediction_task(system, events, jr.fitting.ahead(key=key))
-    key = key if random_draw_rule(system.rules) is not None else None
+    key = key if system.rules.draw is not None else None
     guess = jr.run(system, events, schedule=what.schedule, key=key).prediction
     rounds = isinstance(events, jr.extend.Ragged) and events.pair_start is None
     event = what.event if rounds else np.arange(len(what.weight))

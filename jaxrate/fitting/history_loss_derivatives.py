@@ -17,8 +17,7 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.memory_checks import device_memory_bytes
 from jaxrate.core.parallel_map import map_items
-from jaxrate.core.rules import Params, SizedPrepare
-from jaxrate.core.system import rules_with_sizes_for_params
+from jaxrate.core.rules import Params
 from jaxrate.events import Matches
 from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import ParameterSettings, to_hyperparameters
@@ -108,9 +107,9 @@ def _evaluate_settings(
     """A function that evaluates another one, of the losses [n] by free parameters [k] and these, for all settings."""
     free = settings.free
     x, params = shard_hyperparameter_settings((settings.x, settings.params), list(devices))
-    if isinstance(task.system.rules.prepare, SizedPrepare):
+    if task.system.rules.prepare_for is not None:
         columns = jax.vmap(partial(to_hyperparameters, free))(x, params)
-        rules = rules_with_sizes_for_params(task.system.rules, columns)
+        rules = task.system.rules.with_sizes_for(columns)
         task = task._replace(system=task.system._replace(rules=rules))
     policy = compile_policy_from_environment()._replace(outermost=True)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.rules import Params, Record
-from jaxrate.core.system import RatingSystem, random_draw_rule
+from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged, Rounds, count_teams, fail_where, has_teammates
 from jaxrate.events.dataset import count_first_share, resolve_events_and_num_players
 from jaxrate.fitting.evidence_objective import EvidenceProblem, prepare_evidence_problem
@@ -93,7 +93,7 @@ def make_prediction_task(system: RatingSystem, data: Any, objective: Objective =
         weight * ~is_held_out if evidence_problem is None else evidence_problem.weight,
         weight * is_held_out,
         event,
-        None if random_draw_rule(system.rules) is None else key,
+        None if system.rules.draw is None else key,
         player_count if state is None else max(player_count, len(jax.tree.leaves(state)[0])),
         num_score_levels,
         evidence_problem,

@@ -30,8 +30,7 @@ from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.row_gather_and_scatter import describe_shapes
 from jaxrate.systems import SYSTEMS
-from jaxrate.systems.draw_probability_wrapper import calibrate
-from jaxrate.systems.prediction_wrapping import expected_score_from_prediction, wrapper_names
+from jaxrate.systems.prediction_wrapping import calibrate, expected_score_from_prediction, wrapper_names
 from jaxrate.systems.rounds.performance_inference import PERFORMANCE_COLUMNS, Performances
 
 FADING_HYPERPARAMETERS = "reversion", "season_keep", "form_reversion"  # each None where nothing fades

@@ -43,7 +43,7 @@ from jaxrate.core.argument_checks import (
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.pairwise import split_sides
 from jaxrate.core.rules import Params, Rating, State
-from jaxrate.core.system import EventCheck, RatingSystem, accept_any_events, random_draw_rule
+from jaxrate.core.system import RatingSystem, accept_any_events
 from jaxrate.core.text_format import format_count, format_value_for_error, join_names
 from jaxrate.data.column_conversion import is_usable_as_name
 from jaxrate.data.lookalike_names import accentless_key, describe_new_names, similar_names_hint, unstorable_reason
@@ -1143,6 +1143,6 @@ def start_history(
     names = check_player_names(players)
     if state is not None:
         state = restore_state(system, len(names), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
-    if key is None and random_draw_rule(system.rules) is not None:
+    if key is None and system.rules.draw is not None:
         key = jax.random.fold_in(jax.random.key(0), 0 if base is None else base.num_rows)
     return Live(system, state, names, base, key)
