@@ -17,7 +17,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.rules import Params
-from jaxrate.core.system import RatingSystem, random_draw_rule, replace_params
+from jaxrate.core.system import RatingSystem, replace_params
 from jaxrate.data.column_role_definitions import Columns
 from jaxrate.data.saved_options import read_if_table
 from jaxrate.events import periods, slice_events
