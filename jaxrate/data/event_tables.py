@@ -107,7 +107,7 @@ def _describe_possible_line_ups(cells: Mapping[str, Column]) -> str:
 def _divide_cells(name: str, column: Column, divider: str, names_in_use: Collection[str]) -> dict[str, Column]:
     """A column for each player in the cells of one, the first of which has its name, which errors show."""
     cells = [_names_in_cell(value, divider) for value in to_values(column)]
-    first, *others = [*zip_longest(*cells)] or [[None] * len(cells)]
+    first, *others = [*zip_longest(*cells)] or [(None,) * len(cells)]
     parts = {name: to_column(name, [*first])}
     for number, names in enumerate(others, 2):
         part = f"{name}, {number}"
