@@ -241,15 +241,6 @@ def test_who_only_lost_and_who_met_nobody_is_said(jaxrate, tmp_path):
     assert all(row["rating"] is not None for row in plain(jaxrate, path, "--prior", 350)["players"])
 
 
-def test_a_bad_row_has_its_own_number_where_others_are_dropped(jaxrate, tmp_path):
-    path = tmp_path / "bad.csv"
-    path.write_text("a,b,wins,losses,gone,v\nx,y,1,1,1,\nx,y,3,2,0,p\ny,z,-1,3,0,p\n")
-    assert "row 2 (counting from 0, line 4): wins is -1" in jaxrate("arena", path, "--column", "drop=gone")[2]
-    path.write_text("a,b,wins,losses,gone,v\nx,y,1,1,1,\nx,y,3,2,0,p\ny,z,1,3,0,\n")
-    errors = jaxrate("arena", path, "--column", "drop=gone", "--cluster", "v")[2]
-    assert "row 2 (counting from 0, line 4): column 'v' has no value" in errors
-
-
 def test_ties_that_are_not_counted_are_told(jaxrate, tmp_path):
     table = {
         "a": ["x", "y", "x"],

@@ -293,16 +293,3 @@ def test_bad_rows_of_contests_are_named(jaxrate, tmp_path, share, row, message):
     assert not (tmp_path / "out").exists()
     for command, *more in (("compare",), ("rate", "--dry-run")):
         assert jaxrate(command, path, *COLUMNS, "--system", "share", *more) == (2, "", errors)
-
-
-def test_a_contest_of_one_is_a_note(jaxrate, tmp_path, share):
-    rows = "contest,player,rank\nr,Ada,1\nr,Bo,2\ns,Ada,1\nt,Bo,1\nt,Ada,1\n"
-    (tmp_path / "races.csv").write_text(rows)
-    for command in ("rate", "compare"):
-        code, text, errors = jaxrate(command, tmp_path / "races.csv", "--system", "share")
-        assert (
-            code == 0
-            and errors == "jaxrate: contest 's' has one participant; that changes nothing in systems of ranks\n"
-        )
-        assert re.search(r"5 before .* -", text, re.DOTALL)  # nobody has played so often
-    assert "one participant" in jaxrate("rate", tmp_path / "races.csv", "--system", "share", "-q")[2]

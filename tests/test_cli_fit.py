@@ -103,11 +103,11 @@ def test_fit_says_what_is_open_which_is_no_failure(jaxrate, tmp_path):
     rows = {line.split()[0]: line.split()[3] for line in text.splitlines() if line.startswith(("k ", "side"))}
     assert rows["k"] == "inf" and 0 < float(rows["side_advantage"]) < 30 and "--free side_advantage" in text
     assert tomllib.loads(saved.read_text())["left_open"] == ["k"]
-    note = f"the fit of {saved} left k open, as turns.csv says next to nothing of it; its value there means little"
+    note = f"the fit of {saved} left k open, of which turns.csv says next to nothing"
     for command, given in (("rate", "k=20"), ("compare", "elo.k=20")):
         used = command, path, "--side", "home", "--param", saved, *["--system", "elo"] * (command == "compare")
         code, _, errors = jaxrate(*used)
-        assert code == 0 and f"{note}; set it with --param, or fit the others alone with --free\n" in errors
+        assert code == 0 and f"{note}; set a value with --param, or fit the others alone with --free\n" in errors
         assert note not in jaxrate(*used, "--param", given)[2]
     code, text, _ = jaxrate(*arguments, "--json")
     told = json.loads(text)

@@ -236,6 +236,32 @@ arena bad.csv | a,b,wins,losses x,y,3,2 y,z,many,3 :: line 3\): column 'wins' is
 arena bad.csv | a,b,wins,losses x,x,3,2 :: x is on both sides
 arena bad.csv --moved | a,b,wins,losses,time x,y,7,5,1 :: needs votes with times, and not counts
 arena bad.csv --moved | a,b,score x,y,1 y,x,1 :: name their column with --time
+arena bad.csv --column drop=gone | a,b,wins,losses,gone x,y,1,1,1 x,y,3,2,0 y,z,-1,3,0 :: line 4\): wins is -1
+arena bad.csv --column drop=no --cluster v | a,b,wins,losses,no,v x,y,1,1,1, x,y,3,2,0,p y,z,1,3,0, :: line 4\): column
+arena bad.csv --out '' | a,b,score x,y,1 :: name a file or a folder
+arena bad.csv --report '' | a,b,score x,y,1 :: name a file or a folder
+rate bad.csv --period 7 | a,b,score x,y,1 y,z,0 :: rating periods need times; name the column of time
+rate bad.csv --sort | a,b,score x,y,1 y,z,0 :: --sort needs a column of time
+rate bad.csv --score home_goals | a,b,score,home_goals p,q,1,3 q,p,0,1 :: of both sides are the margin, as --margin
+rate bad.csv | home,away,result x,y,W y,x,void x,y,D x,y,P :: column 'result' is 'void'
+report bad.csv --out page.html | winner,loser :: no rows
+"""
+MOMENTS = "a,b,score,date x,y,1,2024-01-01T12:00 y,x,0,2024-01-05T18:30 x,y,0,2024-01-06T00:30"
+LONE = "contest,player,rank r,Ada,1 r,Bo,2 s,Ada,1 t,Bo,1 t,Ada,1"
+NOTED = rf"""
+rate bad.csv | a,b,score x,y,1 y,z,0 :: no column of dates, so uncertainty does not grow with time
+rate bad.csv | a,b,score,date x,y,1,2024-01-01 x,y,1,2024-01-01 :: line 3 repeats line 2; they count again
+rate bad.csv | team_a,team_b,score A;B,C;D,1 A;C,B;D,0 :: (if semicolons divide players, say --a team_a, --b team_b,)
+rate bad.csv --na-values void | home,away,result x,y,W y,x,void x,y,D x,y,P :: 2 matches of 2 teams
+rate bad.csv --as-of 2024-01-05T18:29 | {MOMENTS} :: glicko: 1 match
+rate bad.csv --as-of 2024-01-05T18:30 | {MOMENTS} :: glicko: 2 matches
+rate bad.csv --as-of 2024-01-05T19:30+01:00 | {MOMENTS} :: glicko: 2 matches
+rate bad.csv --as-of 2024-01-05 | {MOMENTS} :: glicko: 2 matches
+rate bad.csv --as-of 2024-01-06 | {MOMENTS} :: glicko: 3 matches
+rate bad.csv --system elo_mmr -q | {LONE} :: contest 's' has one participant; that changes nothing in systems of ranks
+rate bad.csv --system elo_mmr | {LONE} :: 5 before +-
+compare bad.csv --system elo_mmr | {LONE} :: contest 's' has one participant; that changes nothing in systems of ranks
+report bad.csv --plain --compare elo | a,b,score,home_goals,away_goals x,y,1,3,1 y,x,1,2,two :: are not shown: .*'two'
 """
 TEAMS = "a,Ada,red,1,1\na,Bo,red,1,1\na,Cy,blue,2,1\nb,Cy,red,2,2\nb,Ada,red,2,2\nb,Di,blue,1,2\nb,Bo,blue,1,2\n"
 FILES = {
@@ -318,3 +344,12 @@ def test_bad_rows_are_named(jaxrate, tmp_path, monkeypatch, line, message):
     command, rows = line.split(" | ")
     Path("bad.csv").write_text("\n".join(rows.split(" ")) + "\n")
     check_refused(jaxrate, command, message)
+
+
+@pytest.mark.parametrize(("line", "message"), parse_cases(NOTED))
+def test_rows_are_noted(jaxrate, tmp_path, monkeypatch, line, message):
+    monkeypatch.chdir(tmp_path)
+    command, rows = line.split(" | ")
+    Path("bad.csv").write_text("\n".join(rows.split(" ")) + "\n")
+    code, text, errors = jaxrate(*shlex.split(command))
+    assert code == 0 and (message in text + errors or re.search(message, text + errors)), errors

@@ -241,13 +241,6 @@ def test_football_at_the_first_try(jaxrate, tmp_path):
     ]
 
 
-def test_more_words_for_no_result(jaxrate, tmp_path):
-    (tmp_path / "games.csv").write_text("home,away,result\nx,y,W\ny,x,void\nx,y,D\nx,y,P\n")
-    assert "column 'result' is 'void'" in jaxrate("rate", tmp_path / "games.csv")[2]
-    code, said, _ = jaxrate("rate", tmp_path / "games.csv", "--na-values", "void")
-    assert code == 0 and "2 matches of 2 teams" in said
-
-
 def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
     """A run that is carried on, and what it predicts, know the matches before."""
     made = [

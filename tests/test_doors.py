@@ -395,7 +395,10 @@ REFUSALS = [  # of a rated history
     (lambda _: jr.rate(jr.urnings(), CONTEST), "urnings rates Matches, not Rounds"),
     (lambda _: jr.rate(jr.blat_mmr(), CONTEST), "blat_mmr rates Matches, not Rounds"),
     (lambda _: jr.history.performance_ratings(jr.elo_mmr(), MATCH), "performances are of contests"),
-    (lambda _: jr.fit(jr.elo(), MATCH, loss=lambda *_: None), "a number for each prediction"),
+    (
+        lambda _: jr.fit(jr.elo(), MATCH, objective=jr.fitting.ahead(loss=lambda *_: None)),
+        "a number for each prediction",
+    ),
     (lambda _: jr.fitting.sweep_parameters(jr.elo(), MATCH, {"k": [1.0]}), "params._replace(k="),
     (lambda x: jr.forecasts.predict_fixtures(x, ("p", "q")), "or a table; of one match it is [('p', 'q')]"),
     (lambda _: read_goals(["1", "x", "1"]), "row 1 (counting from 0): column 'home_goals' is 'x', not a number"),
@@ -442,18 +445,3 @@ def test_missing_and_unknown_arguments_are_pythons_errors(rated):
 def test_options_that_leave_nothing_say_what_to_do(jaxrate, fixtures_and_results, options, said):
     _, text, errors = jaxrate("rate", fixtures_and_results[0], *options)
     assert said in text + errors
-
-
-def test_messages_of_the_command_name_its_options(jaxrate, tmp_path):
-    path = tmp_path / "games.csv"
-    path.write_text("a,b,score,home_goals\np,q,1,3\nq,p,0,1\n")
-    assert "--sort needs a column of time" in jaxrate("rate", path, "--sort")[2]
-    assert (
-        "goals or points of both sides are the margin, as --margin" in jaxrate("rate", path, "--score", "home_goals")[2]
-    )
-
-
-@pytest.mark.parametrize("option", ["--out", "--report"])
-def test_an_empty_path_is_refused(jaxrate, games, option):
-    code, _, errors = jaxrate("arena", games, option, "")
-    assert code == 2 and "name a file or a folder" in errors

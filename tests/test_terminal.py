@@ -18,7 +18,7 @@ from jaxrate.cli.predict import prediction_table
 from jaxrate.cli.terminal_tables import (
     ProgressReport,
     TextTable,
-    choose_column_widths_and_hidden_columns,
+    choose_hidden_columns,
     print_message,
     print_sections,
 )
@@ -80,8 +80,7 @@ def test_rows_are_never_wrapped(terminal, monkeypatch, columns):
 
 def test_columns_fill_the_terminal_to_the_last_cell():
     cells = [["player", "rating", "games"], ["Ada", "1500", "9"]]  # 6, 6 and 5 wide, and two gaps of 2
-    assert choose_column_widths_and_hidden_columns(cells, {"player"}, 21) == ({0: 6, 1: 6, 2: 5}, [])
-    assert choose_column_widths_and_hidden_columns(cells, {"player"}, 20) == ({0: 6, 1: 6}, [2])
+    assert choose_hidden_columns(cells, {"player"}, 21) == [] and choose_hidden_columns(cells, {"player"}, 20) == [2]
 
 
 def test_odds_fit_into_80_columns():
@@ -95,8 +94,7 @@ def test_odds_fit_into_80_columns():
     assert shown.headings == ["date", "a", "b", "win", "draw", "loss", "odds win/draw/loss"]
     assert shown.rows == [("2026-06-01", *names, "66%", "3%", "31%", "1.50  52.05  3.19")]
     cells = [[*shown.headings], *map(list, shown.rows)]
-    widths, hidden = choose_column_widths_and_hidden_columns(cells, {"a", "b", "date"}, 80)
-    assert hidden == [] and widths[1] + widths[2] == 29
+    assert choose_hidden_columns(cells, {"a", "b", "date"}, 80) == []
 
 
 @pytest.mark.parametrize(

@@ -100,16 +100,14 @@ def _choose_count_columns(
     from jaxrate.data.column_recognition import time_columns
 
     of_votes = [name for name in VOTE_ROLES if name in columns]
-    is_named = any(named)
-    counts = None if is_named or {*of_votes} - {"weight"} else find_count_columns(names)
-    if of_votes and (is_named or counts is not None):
+    are_counts = any(named) or ({*of_votes} <= {"weight"} and find_count_columns(names) is not None)
+    if of_votes and are_counts:
         raise ValueError(f"`{of_votes[0]}` is for votes; counts have --wins, --losses and --tied")
-    counts = find_count_columns(names, named) if is_named else counts
-    if has_times and not time_columns(names) and "time" not in columns:
-        raise ValueError("--moved needs the times of votes; name their column with --time")
-    if has_times and counts is not None:
+    if has_times and are_counts:
         raise ValueError("--moved needs votes with times, and not counts of them")
-    return counts
+    if has_times and not ("time" in columns or time_columns(names)):
+        raise ValueError("--moved needs the times of votes; name their column with --time")
+    return find_count_columns(names, named) if are_counts else None
 
 
 def _read_votes_of_format(report: ProgressReport, file: str, columns: dict[str, Any]) -> VoteData:
@@ -349,23 +347,23 @@ def _fit_details(strengths: Strengths, *, with_model: bool) -> Iterator[str]:
 
 def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int, noun: PlayerOrTeamNoun) -> TextTable:
     """The table of players, the best first, with the ranks that they may have."""
+    rows: list[tuple[Any, ...]] = []
+    for i in strengths.order[:top].tolist():
+        rating, interval = _format_strength(strengths.rating[i], strengths.half_width[i])
+        interval = "anchor" if strengths.is_anchor[i] else interval
+        score = f"{100.0 * strengths.score[i]:.0f}%" if strengths.games[i] else ""
+        rank_range = [] if ranks is None else [format_range(ranks.least[i], ranks.greatest[i])]
+        rows.append((*rank_range, strengths.players[i], rating, interval, f"{strengths.games[i]:,.15g}", score))
+    headings = [noun.one, "rating", "95% interval", "votes", "score"]
+    caption = first_rows_caption(len(rows), len(strengths.order), noun.many)
+    return TextTable(headings if ranks is None else ["ranks", *headings], rows, (noun.one,), caption, (noun.one,))
 
-    def format_interval(i: int) -> str:
-        ends = [strengths.rating[i] + x * strengths.half_width[i] for x in (-1.0, 1.0)]
-        text = " to ".join(format_decimals(x, 0) for x in ends) if np.isfinite(ends).all() else ""
-        return "anchor" if strengths.is_anchor[i] else text
 
-    order = strengths.order[:top].tolist()
-    columns: dict[str, list[Any]] = {}
-    if ranks is not None:
-        columns["ranks"] = [format_range(ranks.least[i], ranks.greatest[i]) for i in order]
-    columns[noun.one] = [strengths.players[i] for i in order]
-    columns["rating"] = ["" if x != x else format_decimals(x, 0) for x in strengths.rating[order]]
-    columns["95% interval"] = [format_interval(i) for i in order]
-    columns["votes"] = [f"{x:,.15g}" for x in strengths.games[order]]
-    columns["score"] = [f"{100.0 * strengths.score[i]:.0f}%" if strengths.games[i] else "" for i in order]
-    caption = first_rows_caption(len(order), len(strengths.order), noun.many)
-    return TextTable([*columns], [*zip(*columns.values(), strict=True)], (noun.one,), caption, (noun.one,))
+def _format_strength(rating: float, half_width: float) -> tuple[str, str]:
+    """A rating and its interval as text, empty where there is none."""
+    if not np.isfinite(rating + half_width):
+        return "" if np.isnan(rating) else format_decimals(rating, 0), ""
+    return format_decimals(rating, 0), " to ".join(format_decimals(rating + x * half_width, 0) for x in (-1.0, 1.0))
 
 
 def _strength_columns(fitted: FittedVotes) -> ColumnTable:

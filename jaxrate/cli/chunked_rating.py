@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import jaxrate as jr
@@ -30,7 +31,7 @@ CHUNK_OPTIONS = (
 
 
 def rate_by_chunks(report: ProgressReport, request: RatingRequest, sizes: dict[str, Any], asked: RateOptions) -> Rating:
-    """Rate by chunks; `sizes` has the arguments of `Chunks` that options give."""
+    """Rate by chunks; `sizes` has the arguments of `Chunks` that options give, or None."""
     from jaxrate.data.table_files import join_files
     from jaxrate.history.history import describe_event_counts
     from jaxrate.history.out_of_core.chunk_pipeline import Chunks
@@ -39,18 +40,13 @@ def rate_by_chunks(report: ProgressReport, request: RatingRequest, sizes: dict[s
     check_only(ALLOWED_OPTIONS, "rating in chunks")
     if unknown := [name for name in request.columns if name not in (*COLUMN_ROLES, "sort")]:
         raise ValueError(f"--column {unknown[0]} cannot be combined with rating in chunks")
-    if (out := asked.out) is None:
-        raise ValueError("the results of rating by chunks go into a folder; name one with --out")
-    if (out / "checkpoint").exists():
-        report.note(f"going on with the run in {out}")
-    elif (out / "predictions").exists():
-        raise ValueError(f"there is a run in {out} that cannot be gone on with; name another folder")
+    out = _check_folder(report, asked.out)
     files = join_files(request.file)
     reading, task, columns = _choose_reading_and_system(report, request, asked, files)
     n, noun = files.count_rows(), "participations" if reading.roles.layout.contest else "matches"
     calibrate = False if asked.no_calibrate else task.calibrate
     with report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress:
-        chunks = Chunks(progress=progress, **sizes)
+        chunks = Chunks(progress=progress, **{name: x for name, x in sizes.items() if x is not None})
         rated = rate_by_chunks(task.system, reading, out, chunks, columns, task.period, calibrate=calibrate)
     for work, seconds in rated.seconds.items() if report.verbose else ():
         print_message("note", f"{work}: {seconds:.2f} s")
@@ -59,6 +55,17 @@ def rate_by_chunks(report: ProgressReport, request: RatingRequest, sizes: dict[s
     lines = [f"{count} in {rated.seconds['all']:.2f} s, reading, writing and compilation included"]
     lines += [*metric_lines(rated.quality), *calibration_lines(rated.system, rated.options)]
     return Rating(rated, text="\n".join(lines), metrics=rated.quality)
+
+
+def _check_folder(report: ProgressReport, out: Path | None) -> Path:
+    """The folder for the results, with a note if a run there goes on; ValueError without one, or if none can go on."""
+    if out is None:
+        raise ValueError("the results of rating by chunks go into a folder; name one with --out")
+    if (out / "checkpoint").exists():
+        report.note(f"going on with the run in {out}")
+    elif (out / "predictions").exists():
+        raise ValueError(f"there is a run in {out} that cannot be gone on with; name another folder")
+    return out
 
 
 def _choose_reading_and_system(
@@ -72,7 +79,7 @@ def _choose_reading_and_system(
     checkpoint = None if asked.out is None else read_checkpoint(asked.out)
     sampled = SAMPLE_ROWS if checkpoint is None else min(SAMPLE_ROWS, checkpoint[0]["at_first"])  # as at the beginning
     source = files.to_source(sampled)._replace(noted=False)
-    if request.name is None and not request.changes:
+    if request.learns_from_all_evidence:
         evidence = recognise_evidence_columns_of_file(request.file, columns, source)
         columns = {role: x for role, x in evidence.items() if role != "category"} | columns
     with warnings.catch_warnings(action="ignore"):  # which are those of the sample below

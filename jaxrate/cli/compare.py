@@ -87,24 +87,20 @@ def compare(
     values, fits = _parse_contenders(name, params)
     columns = pop_columns(scoring | {"file": file, "plain": plain})
     request = RatingRequest(file, next(iter((*name, *fits)), None), values, None, columns, plain=plain)
-    if fits and first is None and not plain:
-        recognised = recognise_evidence_columns_of_file(file, columns)
-        for fit in fits.values():
-            request = request._replace(columns=fitted_evidence(recognised, fit) | request.columns)
-    data, request = read_events_with_evidence(report, request, first)
+    data, request = _read_events(report, request, fits, first)
     lengths = _period_lengths(report, data, period, fits)
     changes = _merge_hyperparameter_changes(data, name or (*jr.extend.SYSTEMS,), values, fits)
-    for fit in fits.values():
-        note_open_hyperparameters(report, fit, changes[fit.system])
     comparison = compare_with_notes(
         report, file, data, changes, is_named=bool(name), lengths=lengths, last=last, timed=True, fit=fitting
     )
     best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
-    if not (name or values or fits or plain) and SKILLS in best:
+    if request.learns_from_all_evidence and SKILLS in best:
         note_evidence(report, best[SKILLS].system, data)
     note_side_advantage(report, data, [result.system for result in best.values()])
     for key, result in best.items():
         note_worse_than_constant(report, data, key, changes[key], result.quality, last)
+    for fit in fits.values():
+        note_open_hyperparameters(report, fit, changes[fit.system])
     hint_scored_on_fitted_data(report, [*fits.values()], file, last)
     nouns = "teams" if is_about_teams(file, request.columns) else "players"
     return Output(_comparison_sections(comparison, nouns, last), _json_result(comparison, file))
@@ -131,6 +127,17 @@ def _parse_contenders(
             raise ValueError(f"{fit.path} is of {fit.system}, which --system leaves out; add --system {fit.system}")
         fits[fit.system] = fit
     return values, fits
+
+
+def _read_events(
+    report: ProgressReport, request: RatingRequest, fits: dict[str, FittedParams], first: int | None
+) -> tuple[jr.data.Dataset, RatingRequest]:
+    """The events, with what all systems learn from where none is named, else what those of files learn from."""
+    if fits and first is None and not request.plain:
+        recognised = recognise_evidence_columns_of_file(request.file, request.columns)
+        for fit in fits.values():
+            request = request._replace(columns=fitted_evidence(recognised, fit) | request.columns)
+    return read_events_with_evidence(report, request, first)
 
 
 def _period_lengths(

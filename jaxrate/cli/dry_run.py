@@ -62,18 +62,21 @@ def describe_run(report: ProgressReport, request: RatingRequest) -> Output:
             check_contests_in_time_order(system, run.data)
     with report.stage("scheduling"):
         schedule, steps = _describe_schedule(run.events)
-    rows = [_describe_system(report, system, run) for system in systems]
-    if short := [row["system"] for row in rows if row["fits"] and row["per_second"] is None]:
-        report.note(f"not enough memory for {', '.join(short)}: rate fewer players, or use a larger device")
-    unit, count, span = "matches" if run.data.of_matches else "participations", len(run.data.players), _time_span(run)
-    summary = {unit: run.num_rows, "players": count, **span, "schedule": schedule}
+    rows = _describe_systems(report, systems, run)
+    unit, span = "matches" if run.data.of_matches else "participations", _time_span(run)
+    summary = {unit: run.num_rows, "players": len(run.data.players), **span, "schedule": schedule}
     summary |= {"device": device.device_kind, "memory": run.memory, "systems": rows}
     nouns = "teams" if is_about_teams(request.file, request.columns) else "players"
+    about = [_describe_counts(run, unit, nouns, span), steps, f"device: {device.device_kind}"]
+    about[-1] += "" if run.memory is None else f", {run.memory / 1e9:.1f} GB"
+    return Output(["\n".join([*about, ""]), *_system_sections(rows, unit)], summary)
+
+
+def _describe_counts(run: DryRun, unit: str, nouns: str, span: dict[str, str]) -> str:
+    """What there is, in a line."""
     at_least = "" if run.num_rows == len(run.data.rows) else "at least "
     times = " to ".join(span.values()) or "no times"
-    memory = "" if run.memory is None else f", {run.memory / 1e9:.1f} GB"
-    about = f"{run.num_rows:,} {unit} of {at_least}{count:,} {nouns}, {times}\n{steps}\n"
-    return Output([f"{about}device: {device.device_kind}{memory}\n", *_system_sections(rows, unit)], summary)
+    return f"{run.num_rows:,} {unit} of {at_least}{len(run.data.players):,} {nouns}, {times}"
 
 
 def _read_run(report: ProgressReport, request: RatingRequest, memory: float | None) -> DryRun:
@@ -110,6 +113,16 @@ def _time_span(run: DryRun) -> dict[str, str]:
     span = np.array([times.min(), times.max()])
     ends = map(str, days_to_dates(np.floor(span))) if run.data.clock == "dates" else map(format_number, span)
     return dict(zip(("first", "last"), ends, strict=True))
+
+
+def _describe_systems(
+    report: ProgressReport, systems: list[jr.extend.RatingSystem], run: DryRun
+) -> list[dict[str, Any]]:
+    """The systems beside the events, and a note of those for which there is not enough memory."""
+    rows = [_describe_system(report, system, run) for system in systems]
+    if short := [row["system"] for row in rows if row["fits"] and row["per_second"] is None]:
+        report.note(f"not enough memory for {', '.join(short)}: rate fewer players, or use a larger device")
+    return rows
 
 
 def _describe_system(report: ProgressReport, system: jr.extend.RatingSystem, run: DryRun) -> dict[str, Any]:

@@ -18,6 +18,9 @@ from jaxrate.cli.shared_options import plain_option, pop_request, system_options
 from jaxrate.cli.system_selection import RatingTask, choose_system, read_events_with_evidence
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 
+LOSS_TEXT = "Loss: log_loss, brier, margin (of margins), joint or pairwise (of contests).  [default: log_loss]"
+    "Loss to minimise: log_loss, brier, margin (of margins), joint or pairwise (of contests).  [default: log_loss]"
+)
 MAX_CALL_LENGTH = 400  # characters of a call that is printed
 HINTS = {  # by the reason why a search ended without the best result
     "steps": "not converged: all steps used; try more --steps",
@@ -42,7 +45,7 @@ def complete_losses(context: Any, parameter: Any, incomplete: str) -> list[str]:
     "Fit",
     option("free", "NAME ...", "Hyperparameters to fit.  [default: all continuous ones that matter here]",
            multiple=True, most_words=inf),
-    library_option("ahead", "loss", "NAME", shell_complete=complete_losses),
+    library_option("ahead", "loss", "NAME", text=LOSS_TEXT, shell_complete=complete_losses),
     option("calibrated", text="Also fit a calibration of the predictions (a map of the log-odds)."),
     library_option("ahead", "warm_up", "GAMES", least=0),
     library_option("ahead", "data_share", "SHARE", **SHARE),

@@ -28,17 +28,19 @@ class FittedParams(NamedTuple):
 def parse_params(params: tuple[str, ...]) -> tuple[dict[str, Any], list[Path]]:
     """The values of --param NAME=VALUE, see `_parse_value`, and the files of hyperparameters that it names."""
     values: dict[str, Any] = {}
-    files = [Path(text) for text in params if text.endswith(".toml") or "=" not in text]
+    files: list[Path] = []
     for text in params:
-        field, _, value = (part.strip() for part in text.partition("="))
-        if Path(text) in files and not Path(text).exists():
+        name, equals, value = map(str.strip, text.partition("="))
+        is_file = text.endswith(".toml") or not equals
+        if is_file and not Path(text).exists():
             raise ValueError(f"--param {text}: there is no such file; write name=value, as in k=20, or name a file")
-        if Path(text) not in files and not value:
+        if is_file:
+            files.append(Path(text))
+        elif not value:
             raise ValueError(f"--param {text}: write name=value, as in k=20")
-        if Path(text) not in files:
-            values[field] = (
-                tuple(map(_parse_value, value.strip(",").split(","))) if "," in value else _parse_value(value)
-            )
+        else:
+            parts = [_parse_value(part) for part in value.rstrip(",").split(",")]
+            values[name] = tuple(parts) if "," in value else parts[0]
     return values, files
 
 
@@ -126,10 +128,8 @@ def note_open_hyperparameters(report: ProgressReport, fit: FittedParams, values:
     """A note if values that a fit left open are used; `values` has those of all hyperparameters that are set."""
     names = [name for name in fit.left_open if values.get(name) == fit.values[name]]
     if names:
-        it, values_mean = ("it", "its value there means") if len(names) == 1 else ("them", "their values there mean")
-        text = f"the fit of {fit.path} left {join_names(names)} open, as {fit.file or 'its file'} says next to nothing "
-        text += f"of {it}; {values_mean} little; set {it} with --param, or fit the others alone with --free"
-        report.note(text)
+        text = f"the fit of {fit.path} left {join_names(names)} open, of which {fit.file or 'its file'} says next to"
+        report.note(f"{text} nothing; set a value with --param, or fit the others alone with --free")
 
 
 def hint_scored_on_fitted_data(report: ProgressReport, fits: list[FittedParams], file: str, last: float) -> None:

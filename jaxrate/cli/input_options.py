@@ -254,24 +254,29 @@ def load_match_columns(
     Raises:
       ValueError: for a column that the file does not have, or that holds no numbers, as 0.3 or 30%.
     """
+    if not columns_by_name:
+        return {}
+    numbers = _load_numbers(file, [name for columns in columns_by_name.values() for name in columns], option)
+    rows = np.asarray(data.rows)[np.asarray(data.events.start)[:-1]]
+    if any(rows.max(initial=0) >= len(x) for x in numbers.values()):
+        raise ValueError(f"{option}{file} is read from several tables, whose columns cannot be told apart")
+    values = {key: np.stack([numbers[x][rows] for x in columns], axis=1) for key, columns in columns_by_name.items()}
+    return {key: x[:, 0] if x.shape[1] == 1 else x for key, x in values.items()}
+
+
+def _load_numbers(file: str, names: list[str], option: str) -> dict[str, Any]:
+    """Columns of a file as numbers, NaN where there is none."""
     from jaxrate.data.column_conversion import is_text, to_column, to_numbers
     from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
 
-    if not columns_by_name:
-        return {}
-    arrow, rows = import_pyarrow(), np.asarray(data.rows)
-    rows = rows if data.of_matches else rows[np.asarray(data.rounds.player_start)[:-1]]
-    source, numbers = open_file_table(file), {}
-    loaded = load_columns(source, [name for columns in columns_by_name.values() for name in columns], option)
+    arrow, source, numbers = import_pyarrow(), open_file_table(file), {}
+    loaded = load_columns(source, names, option)
     with add_location_to_data_errors(source.title, source.where):
         for name, x in loaded.items():
             column: Any = to_column(name, x)
             column = arrow.compute.utf8_rtrim(column, characters=" %") if is_text(column) else column
             numbers[name] = to_numbers(name, column, np.nan)
-    if any(rows.max(initial=0) >= len(x) for x in numbers.values()):
-        raise ValueError(f"{option}{file} is read from several tables, whose columns cannot be told apart")
-    values = {key: np.stack([numbers[x][rows] for x in columns], axis=1) for key, columns in columns_by_name.items()}
-    return {key: x[:, 0] if x.shape[1] == 1 else x for key, x in values.items()}
+    return numbers
 
 
 def is_pgn_file(file: str) -> bool:

@@ -95,15 +95,10 @@ def _name_options_of_hint(hint: str, options: Mapping[str, click.Parameter]) -> 
             return hint
         is_time = name == "time" and isinstance(value, str) and value[:1].isdigit()
         option = options.get("at" if is_time else name)
-        if option is None or not _takes_value(option, value):
+        if option is None or (value is True) != getattr(option, "is_flag", False):  # a flag takes the truth alone
             raise _LackingOptionError
         words += _option_words(name, option, text if text[0].isdigit() else value)
     return " ".join(words)
-
-
-def _takes_value(option: click.Parameter, value: Any) -> bool:
-    """Whether an option takes such a value: a flag takes the truth alone."""
-    return (value is True) == getattr(option, "is_flag", False)
 
 
 def _option_words(name: str, option: click.Parameter, value: Any) -> list[str]:

@@ -120,15 +120,12 @@ def rate(
         return describe_run(report, request)
     if by is not None:
         return rate_leagues(report, request, by, asked)
-    is_folder = "format" not in request.columns and is_parquet_folder_or_pattern(request.file)
-    if chunk is not None or brief or is_folder:
-        sizes: dict[str, Any] = {"brief": brief} | ({} if chunk is None else {"rows": chunk})
-        return answer_questions(rate_by_chunks(report, request, sizes, asked), asked)
+    if chunk is not None or brief or ("format" not in request.columns and is_parquet_folder_or_pattern(request.file)):
+        return answer_questions(rate_by_chunks(report, request, {"rows": chunk, "brief": brief}, asked), asked)
     if asked.out is not None and asked.out.is_dir():
         lock_output_folder(asked.out)  # before the run there is loaded: whoever carries on there follows this command
     saved = None if asked.state is None else jr.load(asked.state)
-    rating = _rate_file(report, asked, request, saved) if request.file else _show_run(asked, request, saved)
-    note_time_outside_history(report, rating.history, rating.span.until)
+    rating = _rate_file(report, asked, request, saved) if request.file else _show_run(report, asked, request, saved)
     output = answer_questions(rating, asked)
     if asked.out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         _save(report, asked.out, rating, csv=asked.csv)
@@ -148,7 +145,7 @@ def _check_options(request: RatingRequest, asked: RateOptions) -> None:
         raise ValueError("--show hindsight is of a whole history; rate its FILE without --state")
 
 
-def _show_run(asked: RateOptions, request: RatingRequest, saved: Any) -> Rating:
+def _show_run(report: ProgressReport, asked: RateOptions, request: RatingRequest, saved: Any) -> Rating:
     """A run as it was saved; it cannot be saved anew up to an earlier time."""
     from jaxrate.history.ratings_at_times import date_format_of_history_file
 
@@ -156,6 +153,7 @@ def _show_run(asked: RateOptions, request: RatingRequest, saved: Any) -> Rating:
     span = parse_span(asked, saved.clock, date_format_of_history_file(saved))
     if span.until is not None and saved.last is not None and span.until < saved.last and asked.out is not None:
         raise ValueError(f"--out: the run in {asked.state} ends after --as-of; rate its file again")
+    note_time_outside_history(report, saved, span.until)
     return Rating(saved._replace(options=saved.options | {"columns": columns}), span)
 
 
@@ -179,6 +177,7 @@ def _rate_file(report: ProgressReport, asked: RateOptions, request: RatingReques
     hindsight = smooth_task(report, task) if "hindsight" in asked.show else None
     rating = rate_and_evaluate_task(report, task, request, saved)
     history = _fit_draws(report, rating.history) if fits_draws else rating.history
+    note_time_outside_history(report, history, span.until)
     facts = {"title": title_from_file(request.file)} | history.options
     facts |= describe_file(request, data, history.options)
     facts |= {"columns": columns_of_saved_run(history.system, data, request.columns)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -145,18 +144,21 @@ def _strengths_by_category(rated: jr.History, board: Leaderboard) -> list[TextTa
     """
     categories = [] if rated.categories is None else rated.categories.tolist()
     columns = jr.history.rating_table(rated) if categories else {}
-    if f"modifier {categories[0] if categories else ''}" not in columns:
+    if not any(f"modifier {x}" in columns for x in categories):
         return []
     row = {name: i for i, name in enumerate(columns["player"])}
     shown = [row[name] for name in board.player]
-    rating = columns["rating"][shown]
-    digits = rating_decimals(rating)
     modifiers = {UNKNOWN_NAMES.get(str(x), str(x)): columns[f"modifier {x}"][shown] for x in categories}
-    proven = {name: x for name, x in modifiers.items() if np.any(np.abs(x) >= 0.5 * 10.0**-digits)}
-    format_points = partial(format_decimals, digits=digits)
-    cells = {name: [*map(format_points, rating + x)] for name, x in (proven or modifiers).items()}
+    cells = _cells_of_strengths(columns["rating"][shown], modifiers)
     head = "strength against" if rated.system.name == "category_glicko" else "strength by category"
     return [TextTable([head, *cells], [*zip(board.player, *cells.values(), strict=True)], (head,))]
+
+
+def _cells_of_strengths(rating: Any, modifiers: dict[str, Any]) -> dict[str, list[str]]:
+    """The strengths in each category as text, by its name: ratings and their modifiers."""
+    digits = rating_decimals(rating)
+    proven = {name: x for name, x in modifiers.items() if np.any(np.abs(x) >= 0.5 * 10.0**-digits)}
+    return {name: [format_decimals(x, digits) for x in rating + more] for name, more in (proven or modifiers).items()}
 
 
 def career_sides(rated: jr.History, name: str) -> dict[str, Any]:

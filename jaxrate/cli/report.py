@@ -121,8 +121,7 @@ def report(
 
 def _load_points(report: ProgressReport, request: RatingRequest, data: jr.data.Dataset) -> tuple[Any, Any] | None:
     """The points [n] of both players that the file has, where the system is named and learns from none; else None."""
-    learns_from_results = request.plain or request.name is not None or bool(request.changes)
-    if not learns_from_results or data.margin or not data.of_matches:
+    if request.learns_from_all_evidence or data.margin or not data.of_matches:
         return None
     columns = recognise_evidence_columns_of_file(request.file, request.columns).get("margin", ())
     if len(columns) != 2:

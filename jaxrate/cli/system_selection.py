@@ -34,15 +34,14 @@ def read_events_with_evidence(
     alone name columns, but for those that the system of a file of hyperparameters learns from, and goals or points
     that are asked for. Plain events have no sides, unless an option names them.
     """
-    file = request.file
-    recognised = {} if request.plain else recognise_evidence_columns_of_file(file, request.columns)
-    if not (request.plain or request.name is not None or request.changes or first is not None):
-        data, evidence = _read_events_with_readable_evidence(report, file, request.columns, recognised)
+    recognised = {} if request.plain else recognise_evidence_columns_of_file(request.file, request.columns)
+    if request.learns_from_all_evidence and first is None:
+        data, evidence = _read_events_with_readable_evidence(report, request.file, request.columns, recognised)
         if data.of_matches and "margin" in evidence and not has_informative_margins(data):
             data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
         return data, request._replace(columns=evidence | request.columns)
     request = _complete_named_request(request, recognised)
-    data = read_events(report, file, request.columns, first=first)
+    data = read_events(report, request.file, request.columns, first=first)
     if request.plain and data.of_matches and "side" not in request.columns:
         matches = data.matches
         data = data._replace(events=matches._replace(context=matches.context._replace(side=None)))
@@ -168,16 +167,20 @@ def choose_system(
         changes = drop_fitted_seasons_from_changes(data, request.fitted, changes)
         note_open_hyperparameters(report, request.fitted, changes)
     is_default = request.name is None and not changes
-    name = request.name or (default_system(data) if is_default else default_system_name(data))
+    name = request.name or (default_system if is_default else default_system_name)(data)
     system = make_system_for_data(name, changes, request.period, data, data_share)
     if is_default and not fitting:
         note_evidence(report, system, data)
     task = check_system(report, system, data, request)
     if not fitting:
         note_side_advantage(report, data, [system], is_chosen=is_default or "side_advantage" in changes)
+    return task._replace(calibrate=request.fitted is None and not _has_fitted(system, changes))
+
+
+def _has_fitted(system: RatingSystem, changes: dict[str, Any]) -> bool:
+    """Whether some of the changes are of hyperparameters that a fit may move."""
     space = {} if system.space is None else system.space._asdict()
-    has_chosen_values = any(space[key].fitted for key in changes if key in space)
-    return task._replace(calibrate=request.fitted is None and not has_chosen_values)
+    return any(space[name].fitted for name in changes if name in space)
 
 
 def default_system(data: jr.data.Dataset) -> str:

@@ -308,56 +308,45 @@ def open_console() -> Console | None:
 
 
 def _fit_table(table: TextTable, width: int) -> tuple[Table, list[str]]:
-    """The table in so many columns of the terminal, and the headings that do not fit."""
+    """The table in so many columns of the terminal, in which long names are cut, and the headings that do not fit."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     cells = [[*table.headings], *escape_control_characters_in_cells(table.rows)]
-    left_aligned = {*table.left_aligned}
-    widths, hidden = choose_column_widths_and_hidden_columns(cells, left_aligned, width)
-    styles = ["bold" if heading in table.bold else STYLES.get(heading, "") for heading in table.headings]
+    hidden = choose_hidden_columns(cells, {*table.left_aligned}, width)
     fitted = Table(box=SIMPLE_HEAD, show_edge=False, border_style=QUIET, padding=(0, 1, 0, 0), pad_edge=False)
-    for i, column_width in widths.items():
-        heading = table.headings[i]
-        fitted.add_column(
-            Text(heading),
-            justify="left" if heading in left_aligned else "right",
-            no_wrap=heading not in FLOWING_COLUMNS,
-            max_width=column_width,
-        )
+    shown = [i for i in range(len(cells[0])) if i not in hidden]
+    for heading in (cells[0][i] for i in shown):
+        is_name = heading in table.left_aligned
+        fitted.add_column(Text(heading), justify="left" if is_name else "right", no_wrap=not is_name)
     for row in cells[1:]:
-        texts = {i: Text(row[i], _change_style(table.headings[i], row[i]) or styles[i]) for i in widths}
-        for i, text in texts.items():
-            if table.headings[i] not in FLOWING_COLUMNS:
-                text.truncate(widths[i], overflow="ellipsis")
-        fitted.add_row(*texts.values())
-    return fitted, [table.headings[i] for i in hidden]
+        texts = [Text(row[i], _cell_style(table, cells[0][i], row[i]), overflow="ellipsis") for i in shown]
+        for i, text in zip(shown, texts, strict=True):
+            text.no_wrap = cells[0][i] not in FLOWING_COLUMNS
+        fitted.add_row(*texts)
+    return fitted, [cells[0][i] for i in hidden]
 
 
-def choose_column_widths_and_hidden_columns(
-    cells: list[list[str]], left_aligned: set[str], width: int
-) -> tuple[dict[int, int], list[int]]:
-    """The width of each column that fits into so many columns of the terminal, by its number, and the others.
+def choose_hidden_columns(cells: list[list[str]], left_aligned: set[str], width: int) -> list[int]:
+    """The numbers of the columns that do not fit into so many columns of the terminal.
 
     Long names are cut to a usual length first. Then columns are left out, the least important first. Then names are cut
     further, and at last columns go from the right; two stay in any case.
     """
     from rich.cells import cell_len
 
-    headings = cells[0]
-    natural = {i: max(map(cell_len, column)) for i, column in enumerate(zip(*cells, strict=True))}
-    names = sorted((i for i in natural if headings[i] in left_aligned), key=lambda i: -natural[i])
-    widths = natural
-    for left_out, least in _list_column_choices(headings):
-        widths = {i: x for i, x in natural.items() if i not in left_out}
-        excess = sum(widths.values()) + GAP * (len(widths) - 1) - width
-        for i in filter(widths.__contains__, names):
-            cut = min(max(excess, 0), max(widths[i] - max(least, cell_len(headings[i])), 0))
-            widths[i], excess = widths[i] - cut, excess - cut
-        if excess <= 0:
+    natural = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    hidden: list[int] = []
+    for hidden, least in _list_column_choices(cells[0]):
+        widths = [
+            min(x, max(least, cell_len(heading))) if heading in left_aligned else x
+            for i, (x, heading) in enumerate(zip(natural, cells[0], strict=True))
+            if i not in hidden
+        ]
+        if sum(widths) + GAP * (len(widths) - 1) <= width:
             break
-    return widths, sorted(natural.keys() - widths.keys())
+    return sorted(hidden)
 
 
 def _list_column_choices(headings: list[str]) -> Iterator[tuple[list[int], int]]:
@@ -372,6 +361,8 @@ def _list_column_choices(headings: list[str]) -> Iterator[tuple[list[int], int]]
         yield [*optional, *others[:k]], MIN_TEXT_WIDTH
 
 
-def _change_style(heading: str, cell: str) -> str:
-    """The colour of a gain or a loss; none of other cells."""
-    return {"+": UP, "-": DOWN}.get(cell[:1], "") if heading == "change" else ""
+def _cell_style(table: TextTable, heading: str, cell: str) -> str:
+    """The style of a cell: colours of gains and losses, and bold names."""
+    if heading == "change" and cell[:1] in ("+", "-"):
+        return UP if cell[0] == "+" else DOWN
+    return "bold" if heading in table.bold else STYLES.get(heading, "")
