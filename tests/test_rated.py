@@ -314,3 +314,12 @@ def test_they_print_as_a_few_lines(data, rated):
     assert text.startswith("History: 2 contests, 5 participations of 3 players\n") and "last" not in text
     assert "in periods of 50" in repr(jr.rate(jr.elo(), data, period=50.0))
     assert repr(jax.eval_shape(lambda: jr.run(jr.elo(), data))).startswith("Run\n")
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_history_of_no_events_is_refused_and_a_run_is_not(count):
+    nothing = jr.data.Dataset(jr.matches(np.zeros((0, 2), int), [], []), np.arange(count), np.zeros(0, int))
+    for call in (lambda: jr.rate(jr.glicko(), nothing), lambda: jr.history.rating_history(jr.elo(), nothing)):
+        with refused("there are no matches: a history needs one"):
+            call()
+    assert len(jr.run(jr.glicko(), nothing).state.rating) == count

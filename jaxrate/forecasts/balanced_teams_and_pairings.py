@@ -214,6 +214,8 @@ def pair_players(
     """
     ids = _check_pool_players(rated, players, time_limit)
     n = len(ids)
+    if rated.contests is not None:
+        raise ValueError("pairs play matches of two, and this history is of contests; balance_teams makes teams")
     if n < 2:
         raise ValueError(f"pairs need a pool of at least two players, got {n}")
     mean = np.asarray(ratings(rated).mean, np.float64)[ids]

@@ -158,6 +158,8 @@ def rating_history_with_performances(
 ) -> tuple[RecordedRun, Performances | None]:
     """The history, and its performances on the host, if these are contests and the system infers them."""
     history, _ = resolve_events_and_num_players(events)
+    if not len(history.flat.player):
+        raise ValueError(f"there are no {history.nouns}: a history needs one, and jr.run returns the state of newcomers")
     has_contests = isinstance(history, Ragged) and isinstance(history.events, Rounds)
     with_performances = with_performances and has_contests and infers_performances(system)
     record = bind(record_prediction_and_ratings, system.summary, with_performances, after)
@@ -173,8 +175,6 @@ def mask_performances_of_contests_without_effect(
     system: RatingSystem, inferred: Performances, rounds: Ragged
 ) -> Performances:
     """The performances that a system inferred, NaN in contests that changed nothing."""
-    if not len(inferred.performance):
-        return inferred
     flat: Any = rounds.events
     start, performance = rounds.player_start, inferred.performance
     is_contested_row = (flat.rank if system.settings.get("skip_ties") else flat.team) > 0  # as `field.contested`
