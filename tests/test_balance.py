@@ -126,12 +126,14 @@ def test_pairings_by_quality(rated):
 
 
 def test_what_cannot_be_balanced(rated):
+    contests = jr.rate(jr.weng_lin(), {"contest": [0, 0], "player": ["a", "b"], "rank": [1, 2]})
     for call, message in (
         (lambda: jr.forecasts.balance_teams(rated, NAMES[:1]), "1 players cannot be divided into 2 teams"),
         (lambda: jr.forecasts.balance_teams(rated, NAMES[:4], teams=1), "4 players cannot be divided into 1 teams"),
         (lambda: jr.forecasts.balance_teams(rated, ["player 01", "player 01"]), "somebody is in the pool twice"),
         (lambda: jr.forecasts.balance_teams(rated, NAMES[:4], time_limit=0), "time_limit must be above 0"),
         (lambda: jr.forecasts.pair_players(rated, ["player 01"]), "a pool of at least two players, got 1"),
+        (lambda: jr.forecasts.pair_players(contests, ["a", "b"]), "pairs play matches of two"),
         (lambda: jr.forecasts.pair_players(rated, NAMES[:2], by="luck"), "by must be 'even' or 'quality', got 'luck'"),
         (
             lambda: jr.forecasts.pair_players(rated, NAMES[:4], apart=[(NAMES[0], x) for x in NAMES[1:4]]),

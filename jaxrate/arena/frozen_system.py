@@ -9,10 +9,10 @@ It predicts and is compared like any other system.
 import math
 from typing import Annotated, Any, Literal, NamedTuple, cast
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.arena.newton import log_likelihood
 from jaxrate.arena.strength_fit import MEAN_RATING, Strengths
 from jaxrate.core.argument_checks import to_floats
 from jaxrate.core.array_types import Array
@@ -41,14 +41,8 @@ def predict(model: str, constants: Params, rows: State, event: Matches | Periods
     first, second = split_sides(rows, event)
     difference = first.rating - second.rating + signed_side_advantage(event, constants.side_advantage)
     eta = difference * math.log(10.0) / constants.scale
-    if model == "bradley_terry":
-        return jax.nn.sigmoid(eta)
-    if model == "davidson":
-        three = jnp.stack([0.5 * eta, jnp.broadcast_to(jnp.log(constants.tie), eta.shape), -0.5 * eta])
-        chance = jax.nn.softmax(three, axis=0)
-        return chance[0] + 0.5 * chance[1]
-    log_theta = jnp.log(constants.tie)
-    return 0.5 * (jax.nn.sigmoid(eta - log_theta) + jax.nn.sigmoid(eta + log_theta))
+    win, tie = (jnp.exp(log_likelihood(model, one, eta, jnp.log(constants.tie))) for one in ((1, 0, 0), (0, 1, 0)))
+    return win if model == "bradley_terry" else win + 0.5 * tie
 
 
 def update(_constants: Params, rows: State, _event: Matches | Periods) -> State:

@@ -63,7 +63,7 @@ class LogLikelihoodDerivatives(NamedTuple):
     kappa_kappa: Array
 
 
-def log_likelihood(model: str, counts: Array, eta: Array, kappa: Array) -> Array:
+def log_likelihood(model: str, counts: Any, eta: Array, kappa: Array) -> Array:
     """The log likelihood of counts [3, ...]: wins, ties and losses."""
     win, tie, loss = counts
     if model == "bradley_terry":

@@ -112,7 +112,8 @@ def rank_sets(strengths: Strengths, *, level: float = 0.95, samples: int = 4000,
       ValueError: for a level out of range, or strengths without a covariance or that did not converge.
     """
     strengths.check_converged()
-    covariance = require_covariance(strengths)
+    if (covariance := strengths.covariance) is None:
+        raise ValueError("strengths of so many players have no covariance, which this needs")
     check_in_open_unit_interval("level", level)
     check_count("samples", samples, 1, MAX_SAMPLES)
     rated_ids = np.flatnonzero(np.isfinite(strengths.rating))
@@ -183,12 +184,6 @@ def votes_needed(
     eta = (strengths.rating[first] - strengths.rating[second]) / POINTS_PER_LOG_STRENGTH
     information_per_vote = float(vote_information(strengths.model, eta, strengths.kappa)) / POINTS_PER_LOG_STRENGTH**2
     return float(math.ceil((error_needed**-2 - error**-2) / information_per_vote))
-
-
-def require_covariance(strengths: Strengths) -> HostArray:
-    if strengths.covariance is None:
-        raise ValueError("strengths of so many players have no covariance, which this needs")
-    return strengths.covariance
 
 
 def check_in_open_unit_interval(name: str, value: float) -> None:

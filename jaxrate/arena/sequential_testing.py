@@ -110,10 +110,7 @@ def sprt(
     frequency = frequency / frequency.sum()
     points = np.linspace(0.0, 1.0, len(counts))
     if kind == "logistic":
-        p0, p1 = (
-            likeliest_distribution_with_mean(points, frequency, 1.0 / (1.0 + 10.0 ** (-elo / 400.0)))
-            for elo in (elo0, elo1)
-        )
+        p0, p1 = (_tilt_to_zero_mean(points - 1.0 / (1.0 + 10.0 ** (-elo / 400.0)), frequency) for elo in (elo0, elo1))
     else:
         p0, p1 = (
             likeliest_distribution_with_mean_over_deviation(
@@ -156,11 +153,6 @@ def _check_counts(results: Any) -> HostArray:
 def mean_and_deviation(points: HostArray, p: HostArray) -> tuple[float, float]:
     mean = float(p @ points)
     return mean, math.sqrt(float(p @ (points - mean) ** 2))
-
-
-def likeliest_distribution_with_mean(points: HostArray, frequency: HostArray, mean: float) -> HostArray:
-    """[k] the likeliest distribution of a mean score strictly between the least and the greatest."""
-    return _tilt_to_zero_mean(points - mean, frequency)
 
 
 def likeliest_distribution_with_mean_over_deviation(points: HostArray, frequency: HostArray, ratio: float) -> HostArray:

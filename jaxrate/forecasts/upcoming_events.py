@@ -238,18 +238,17 @@ def is_list_of_name_tuples(source: Any) -> bool:
     return is_list and not (source and isinstance(source[0], Mapping))
 
 
-def _pair_table(pairs: Any, category: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _pair_table(pairs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Pairs of names as a table of matches, and the columns of it that `read` must be told of."""
     if not all(isinstance(x, (tuple, list)) and len(x) == 2 for x in pairs):
         example = f"; of one match it is [{tuple(pairs)!r}]" if len(pairs) == 2 else ""
         raise ValueError(f"fixtures must be pairs of names, as [('Ada', 'Bo')], or a table{example}")
     if any(isinstance(name, list) for pair in pairs for name in pair):
         raise ValueError("the run is of matches, and not of contests of teams: fixtures must be pairs of names")
-    table = {name: to_object_array([x[i] for x in pairs]) for i, name in enumerate("ab")}
-    return _add_category(table, {}, category)
+    return {name: to_object_array([x[i] for x in pairs]) for i, name in enumerate("ab")}, {}
 
 
-def _line_up_table(contests: Any, category: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _line_up_table(contests: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Line-ups as a table of contests, and the columns of it that `read` must be told of."""
     rows: list[tuple[int, int, Any]] = []
     for number, teams in enumerate(contests):
@@ -264,17 +263,7 @@ def _line_up_table(contests: Any, category: Any) -> tuple[dict[str, Any], dict[s
             rows += [(number, i, name) for name in members]
     contest, team_number, player = zip(*rows, strict=True) if rows else ((), (), ())
     table = {"contest": np.array(contest), "team": np.array(team_number), "player": to_object_array(player)}
-    return _add_category(table, {"contest": "contest", "participant": "player", "team": "team"}, category)
-
-
-def _add_category(
-    table: dict[str, Any], columns: dict[str, Any], category: Any
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A table and the names of its columns, with the category that everybody meets; None: none."""
-    if category is None:
-        return table, columns
-    count = len(next(iter(table.values())))
-    return table | {"category": to_object_array([category] * count)}, columns | {"category": "category"}
+    return table, {"contest": "contest", "participant": "player", "team": "team"}
 
 
 def to_object_array(values: Any) -> HostArray:
@@ -290,7 +279,10 @@ def _read_source(rated: History, source: Any, columns: dict[str, Any]) -> Datase
     if source is None:
         raise ValueError("nothing is to come: the data have no fixtures, which are rows without a result")
     if is_list_of_name_tuples(source):
-        table, named = (_pair_table if of_matches else _line_up_table)(source, columns.get("category"))
+        table, named = (_pair_table if of_matches else _line_up_table)(source)
+        if (category := columns.get("category")) is not None:  # which everybody meets
+            count = len(next(iter(table.values())))
+            table, named = table | {"category": to_object_array([category] * count)}, named | {"category": "category"}
         columns = reading_options_of_run(rated, [], columns | named, ["side", "dates"])
         table = open_table_source(table)._replace(noted=False)  # similar names were noted with the history
         data = read_by_options(table, columns | {"upcoming": True}, rated)

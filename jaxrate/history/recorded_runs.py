@@ -159,7 +159,9 @@ def rating_history_with_performances(
     """The history, and its performances on the host, if these are contests and the system infers them."""
     history, _ = resolve_events_and_num_players(events)
     if not len(history.flat.player):
-        raise ValueError(f"there are no {history.nouns}: a history needs one, and jr.run returns the state of newcomers")
+        raise ValueError(
+            f"there are no {history.nouns}: a history needs one, and jr.run returns the state of newcomers"
+        )
     has_contests = isinstance(history, Ragged) and isinstance(history.events, Rounds)
     with_performances = with_performances and has_contests and infers_performances(system)
     record = bind(record_prediction_and_ratings, system.summary, with_performances, after)

@@ -120,11 +120,6 @@ class PackedEvent(NamedTuple):
     floats: list[float]
 
 
-def pack_match(match: Matches) -> PackedEvent:
-    """One match, of leaves without the axis of matches."""
-    return _pack(None, match)
-
-
 def pack_contest(contest: Ragged) -> PackedEvent:
     """One contest, with columns for a power of two of participants."""
     flat: Any = contest.events
@@ -399,7 +394,7 @@ WITHOUT_FIELD = {"side": 0.0, "weight": 1.0, "ceiling": np.inf, "noise": 1.0, "c
 EMPTY_MATCH = Matches(np.zeros(2, np.int32), np.zeros(()), np.zeros(()))
 NO_VALUE: Any = np.zeros(())
 MATCH_FORMS: dict[tuple[str, ...], Any] = {  # forms of matches by the names of their fields
-    fields: pack_match(EMPTY_MATCH._replace(context=Context()._replace(**dict.fromkeys(fields, NO_VALUE)))).form
+    fields: _pack(None, EMPTY_MATCH._replace(context=Context()._replace(**dict.fromkeys(fields, NO_VALUE)))).form
     for fields in ((), ("side",), ("weight",), ("side", "weight"))
 }
 
@@ -435,7 +430,7 @@ def pack_event(system: RatingSystem, event: LiveEvent, ids: list[int], key: Any)
         raise ValueError(f"{system.name} learns from {missing[0]!r}, which is missing; give columns={{{example}}}")
     match = to_matches([event], id_by_name)
     system.check(match)
-    return pack_match(jax.tree.map(lambda x: x[0], match))
+    return _pack(None, jax.tree.map(lambda x: x[0], match))
 
 
 def pack_plain_match(event: LiveEvent, ids: list[int]) -> PackedEvent | None:

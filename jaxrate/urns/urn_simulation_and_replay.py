@@ -80,11 +80,6 @@ class ProposedPairs(NamedTuple):
     move_uniform: Array
 
 
-def draw_true_score(constants: Constants, lead: Array, uniform: Array) -> Array:
-    """Draw the score X of a real game, from the difference of true logits."""
-    return draw_mock_score(score_probabilities(constants, lead), uniform)
-
-
 def play_in_batches(
     rule: UrnGameRules, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
 ) -> State:
@@ -137,7 +132,7 @@ def _play_batch(
     def play_pair(
         first: State, second: State, lead: Array, score_uniform: Array, mock_uniform: Array
     ) -> tuple[Array, Array]:
-        x = draw_true_score(constants, lead, score_uniform)
+        x = draw_mock_score(score_probabilities(constants, lead), score_uniform)
         gain = x - draw_mock_score(
             unnormalised_simulated_score_probabilities(rule.variant, constants, first, second, x), mock_uniform
         )
@@ -246,7 +241,7 @@ def simulate_world(
       ValueError: for another system, proportions out of range, less than two players or one game, a `record_every` that
         does not divide games, a state of other players, or a matchmaker that leaves groups of players who never meet.
     """
-    _check_is_urnings(system)
+    constants = _prepare_constants(system)
     truth = np.asarray(proportions, np.float64)
     if truth.ndim != 1 or len(truth) < 2 or not ((truth > 0) & (truth < 1)).all():
         raise ValueError("proportions must be [num_players] numbers above 0 and below 1, of at least two players")
@@ -267,7 +262,6 @@ def simulate_world(
     )
     table = _make_checked_matchmaker_table(matchmaker, state)
     rule = UrnGameRules(system.settings["variant"], proposes_pairs, corrected, matchmaker)
-    constants = _prepare_constants(system)
     skill = jnp.asarray(np.log(truth) - np.log1p(-truth), float)
     keys = jax.random.split(key, games // record_every)
     state, green = _simulate_history(rule, record_every, constants, skill, table, State(*map(jnp.asarray, state)), keys)
@@ -294,11 +288,10 @@ def replay_history(
       ValueError: for another system, matches that `run` refuses, ids beyond the state, a matchmaker that leaves groups
         of players who never meet, or a match of two whom it could not have matched (names the first).
     """
-    _check_is_urnings(system)
+    constants = _prepare_constants(system)
     check_system_takes_events(system, matches, key)
     state = init_or_copy_state(system, system.params, state, None, int(np.max(matches.player, initial=-1)) + 1)
     table = _make_checked_matchmaker_table(matchmaker, state)
-    constants = _prepare_constants(system)
     uniforms = draw_random_numbers_for_events(system.rules, key, jnp.arange(len(matches.score), dtype=jnp.int32))
     rules = system.settings["variant"], system.rules.predict, matchmaker
     state, (prediction, is_possible) = _replay_games(
@@ -316,12 +309,10 @@ def replay_history(
     return Run(state, prediction)
 
 
-def _check_is_urnings(system: RatingSystem) -> None:
+def _prepare_constants(system: RatingSystem) -> Constants:
+    """The constants of Urnings; ValueError for another system."""
     if system.name != "urnings":
         raise ValueError(f"only urnings has a matchmaker, not {system.name}")
-
-
-def _prepare_constants(system: RatingSystem) -> Constants:
     constants: Constants = system.rules.prepare(jax.tree.map(lambda x: jnp.asarray(x, float), system.params))
     return constants
 
@@ -428,7 +419,7 @@ def _play_sequentially(
     def play_one_game(state: State, number: Array) -> tuple[State, None]:
         u = jax.random.uniform(jax.random.fold_in(key, number), (5,))
         pair = rule.matchmaker.pick(table, state, u[:2])
-        score = draw_true_score(constants, skill[pair[0]] - skill[pair[1]], u[2])
+        score = draw_mock_score(score_probabilities(constants, skill[pair[0]] - skill[pair[1]]), u[2])
         return _rate_game(rule.variant, matchmaker, constants, table, state, pair, score, u[3:]), None
 
     return lax.scan(play_one_game, state, jnp.arange(games, dtype=jnp.uint32))[0]
