@@ -249,7 +249,8 @@ def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home, no_erro
     found = jr.compare(home, systems, last=0.1, fit=True, executor=ThreadPoolExecutor(2), watch=done.append)
     results = {result.name: result.system for result in found.results}
     past = slice_events(home.matches, 0, 540)
-    wanted = jr.fit(make_system("elo", {}, DataFacts(side=True)), past, steps=50, errors="products")
+    products = jr.fitting.ahead(errors="products")
+    wanted = jr.fit(make_system("elo", {}, DataFacts(side=True)), past, steps=50, objective=products)
     assert results["elo"].params.k == pytest.approx(wanted.params.k, rel=0.05)
     assert results["elo"].params.side_advantage == pytest.approx(wanted.params.side_advantage, rel=0.05)
     assert (results["glicko"].params.c, results["glicko"].params.side_advantage) == (9.0, 70.0)
@@ -265,7 +266,8 @@ def test_a_fit_to_the_past_ends_in_time(home, monkeypatch, no_errors):
     monkeypatch.setattr(hyperparameter_fit, "TIME_LIMIT", 0.0)
     monkeypatch.setattr(hyperparameter_fit, "MAX_EVENTS", 200)
     first = hyperparameter_fit.fit_with_time_limit(jr.elo(), home, 450)
-    wanted = jr.fit(jr.elo(), slice_events(home.matches, 250, 450), warm_up=0.2, steps=1, data_share=0.8)
+    objective = jr.fitting.ahead(warm_up=0.2, data_share=0.8)
+    wanted = jr.fit(jr.elo(), slice_events(home.matches, 250, 450), steps=1, objective=objective)
     assert first[1] == "" and first[0].params.k == pytest.approx(wanted.params.k, rel=1e-3)
     assert first[0].params.k != 32.0
 

@@ -19,8 +19,6 @@ from jaxrate.cli.system_selection import RatingTask, choose_system, read_events_
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 
 LOSS_TEXT = "Loss: log_loss, brier, margin (of margins), joint or pairwise (of contests).  [default: log_loss]"
-    "Loss to minimise: log_loss, brier, margin (of margins), joint or pairwise (of contests).  [default: log_loss]"
-)
 MAX_CALL_LENGTH = 400  # characters of a call that is printed
 HINTS = {  # by the reason why a search ended without the best result
     "steps": "not converged: all steps used; try more --steps",

@@ -56,20 +56,16 @@ def _as_large(values: Any) -> Any:
 
 def _to_arrow(values: Any) -> Any:
     """`values` as a chunked array; None if they are of several types, or of one that Arrow does not have."""
-    arrow, dtype = import_pyarrow(), getattr(values, "dtype", None)
-    is_loose = isinstance(values, (list, tuple)) or str(dtype) == "object"
+    arrow = import_pyarrow()
+    is_loose = isinstance(values, (list, tuple)) or str(getattr(values, "dtype", "")) == "object"
     types = set(map(type, values)) - {type(None)} if is_loose else set[type]()
-    if types == {np.datetime64}:  # of which Arrow takes arrays, but no lists
-        values = [np.datetime64("NaT") if value is None else value for value in values]
-        has_one_unit = len({np.datetime_data(value.dtype) for value in values if not np.isnat(value)}) == 1
-        values = np.array(values if has_one_unit else [value.astype("datetime64[s]") for value in values])
-    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
-        if np.datetime_data(values.dtype) not in [(unit, 1) for unit in ARROW_TIME_UNITS]:
-            values = values.astype("datetime64[s]")
-    elif types & {tuple, set, frozenset} or (
-        len(types) > 1 and not all(map(_is_number_type, types))
-    ):  # "x" would become b"x"
+    if not _have_one_kind(types):
         return None
+    if types == {np.datetime64}:
+        values = _times_of_one_unit(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+        is_known = np.datetime_data(values.dtype) in [(unit, 1) for unit in ARROW_TIME_UNITS]
+        values = values if is_known else values.astype("datetime64[s]")
     for convert in (lambda values: values, to_values):  # some arrays it knows only as lists
         with suppress(arrow.ArrowException, OverflowError, TypeError, UnicodeError):  # as of infinite Decimals
             array = arrow.array(convert(values))
@@ -77,8 +73,17 @@ def _to_arrow(values: Any) -> Any:
     return None
 
 
-def _is_number_type(kind: type) -> bool:
-    return issubclass(kind, (int, float, np.number)) and not issubclass(kind, bool)
+def _times_of_one_unit(values: Sequence[Any]) -> HostArray:
+    """Times of NumPy as an array: in seconds if their units differ, of which NumPy silently takes the finest."""
+    times = [np.datetime64("NaT") if value is None else value for value in values]
+    has_one_unit = len({np.datetime_data(time.dtype) for time in times if not np.isnat(time)}) == 1
+    return np.array(times if has_one_unit else [time.astype("datetime64[s]") for time in times])
+
+
+def _have_one_kind(types: set[type]) -> bool:
+    """Whether values of these types may be one column: Arrow would take "x" for b"x", and a tuple for a list."""
+    are_numbers = all(issubclass(kind, (int, float, np.number)) and kind is not bool for kind in types)
+    return are_numbers or (len(types) == 1 and types.isdisjoint((tuple, set, frozenset)))
 
 
 def _to_text(name: str, values: list[Any]) -> Column:

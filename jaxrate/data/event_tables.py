@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,17 +74,24 @@ def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tupl
     if layout.contest is not None:
         return roles, columns, ""
     cells = {name: columns[name] for name in layout.players}
-    has_lists = any(map(is_list, cells.values()))
-    if not (has_lists or layout.num_first):
+    if not layout.num_first and not any(map(is_list, cells.values())):
         return roles, columns, _describe_possible_line_ups(cells)
-    divider = ";" if has_lists or len(cells) > 2 else "|".join(SEPARATORS)  # slashes where a side is one column
-    if not (has_lists or any(_has_separator(column, divider).any() for column in cells.values())):
+    divider = _find_divider(cells)
+    if divider is None:
         return roles, columns | {name: null_where(x, is_blank_mask(x)) for name, x in cells.items()}, ""
     parts = [_divide_cells(name, column, divider, columns) for name, column in cells.items()]
-    num_first = sum(map(len, parts[: layout.num_first or 1]))
-    layout = layout._replace(players=[name for names in parts for name in names], num_first=num_first)
+    players, num_first = dict(chain(*map(dict.items, parts))), sum(map(len, parts[: layout.num_first or 1]))
+    layout = layout._replace(players=[*players], num_first=num_first)
     note = f"{' and '.join(map(str, cells))} for teams, of several players in a cell"
-    return roles._replace(layout=layout), {**columns, **{x: y for part in parts for x, y in part.items()}}, note
+    return roles._replace(layout=layout), columns | players, note
+
+
+def _find_divider(cells: Mapping[str, Column]) -> str | None:
+    """The pattern that divides the players in cells; None if no cell has several."""
+    if any(map(is_list, cells.values())):
+        return ";"
+    divider = ";" if len(cells) > 2 else "|".join(SEPARATORS)  # slashes where a side is one column
+    return divider if any(_has_separator(column, divider).any() for column in cells.values()) else None
 
 
 def _describe_possible_line_ups(cells: Mapping[str, Column]) -> str:
@@ -99,12 +107,13 @@ def _describe_possible_line_ups(cells: Mapping[str, Column]) -> str:
 def _divide_cells(name: str, column: Column, divider: str, names_in_use: Collection[str]) -> dict[str, Column]:
     """A column for each player in the cells of one, the first of which has its name, which errors show."""
     cells = [_names_in_cell(value, divider) for value in to_values(column)]
-    parts = {name: to_column(name, [next(iter(cell), None) for cell in cells])}
-    for number in range(2, max(map(len, cells)) + 1):
+    first, *others = [*zip_longest(*cells)] or [(None,) * len(cells)]
+    parts = {name: to_column(name, [*first])}
+    for number, names in enumerate(others, 2):
         part = f"{name}, {number}"
         while part in names_in_use:
             part += "'"
-        parts[part] = to_column(part, [cell[number - 1] if number <= len(cell) else None for cell in cells])
+        parts[part] = to_column(part, [*names])
     return parts
 
 
@@ -288,12 +297,7 @@ def read_event_columns(
             values["time"] = to_numbers(str(roles.time), columns[str(roles.time)])
         dates = values["time"] if clock == "dates" else None
         values["columns"] = further_columns(roles, columns, n, dates)
-    seasons = None
-    if roles.season is not None:
-        if clock is None:
-            raise ValueError(NO_TIME_MESSAGE)
-        batch = match_seasons_from_column(roles.season, columns, values["time"])
-        seasons = find_season_starts(lambda: [batch], earlier.seasons)
+    seasons = _read_season_starts(roles.season, columns, values.get("time"), earlier.seasons)
     return EventColumns(values, players, categories, clock, seasons, contest_names)
 
 
@@ -426,6 +430,18 @@ def further_columns(
     if roles.league_season is not None:
         values[roles.league_season] = parse_season_start_years(roles.league_season, columns)
     return values
+
+
+def _read_season_starts(
+    season: str | None, columns: dict[str, Column], time: HostArray | None, earlier: Mapping[str, float] | None
+) -> dict[str, float] | None:
+    """When each season begins, by its name; None without a column of them. ValueError without times."""
+    if season is None:
+        return None
+    if time is None:
+        raise ValueError(NO_TIME_MESSAGE)
+    batch = match_seasons_from_column(season, columns, time)
+    return find_season_starts(lambda: [batch], earlier)
 
 
 def _read_ranks(layout: TableLayout, columns: dict[str, Column], n: int) -> HostArray:

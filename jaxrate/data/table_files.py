@@ -185,15 +185,16 @@ def _open_spreadsheet(path: Path, title: str, sheet: str = "") -> TableSource:
     name = sheet or next(iter(sheets))
     if name not in sheets:
         raise ValueError(f"no sheet {name!r}{did_you_mean_suffix(name, sheets)} (there are: {', '.join(sheets)})")
-    rows, others = sheets[name], [other for other in sheets if other != name and not sheet]
+    rows = sheets.pop(name)
     head = next((i for i, row in enumerate(rows) if sum(map(bool, row.cells)) > 1), 0)
     header, records = rows[head].cells, rows[head + 1 :]
     columns = {text: [row.cells[i] or None for row in records] for i, text in enumerate(header) if text}
     where = _make_row_locator(title, lambda row: f"row {records[row].number} of the sheet")
-    names = [text for text in header if text]  # one of which may be there twice
-    note = f"sheet {name!r} for the table, and not {join_names(map(repr, others))}" if others else ""
-    note += f" (which {path.name}#{others[0]} names)" if others else ""
-    return table_in_memory(columns, names, title, where)._replace(note=note)
+    table = table_in_memory(columns, [*filter(None, header)], title, where)  # a name may be there twice
+    if sheet or not sheets:
+        return table
+    others = f"{join_names(map(repr, sheets))} (which {path.name}#{next(iter(sheets))} names)"
+    return table._replace(note=f"sheet {name!r} for the table, and not {others}")
 
 
 class SheetRow(NamedTuple):

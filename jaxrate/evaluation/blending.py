@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit  # type: ignore[import-untyped]
 
 from jaxrate.core.argument_checks import (
     ArgumentRequirement,
@@ -32,6 +33,7 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.evaluation.scored_predictions import check_last_share, format_metric, make_scoring_target
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset, check_dataset
+from jaxrate.metrics.logistic_regression import clipped_log_odds, fit_logistic_regression
 from jaxrate.metrics.running_metrics import match_metrics
 from jaxrate.replay.checked_replay import predict, run
 from jaxrate.replay.schedule import get_or_make_levels_plan
@@ -41,7 +43,6 @@ Systems = ArgumentRequirement("systems, as [jr.elo(), jr.glicko()], or a mapping
 GROWTH = 1.05  # of the history, after which weights are fitted again
 BOLDEST_SHARE = 0.999  # of the log-odds of a system, as far as they count
 FIRST_FIT_MATCHES = 64  # matches after which weights are fitted for the first time
-MAX_NEWTON_STEPS = 100  # of Newton's method at most; some five are usual
 
 
 class Blend(NamedTuple):
@@ -143,12 +144,7 @@ def blend_one_step_ahead(
 
 def log_odds_by_system(expected_scores: list[Any]) -> HostArray:
     """[n, K] the log-odds of expected scores [K][n], kept from 0 and 1 by the rounding of their type."""
-    columns = []
-    for prediction in expected_scores:
-        p, rounding = np.asarray(prediction, np.float64), float(np.finfo(np.asarray(prediction).dtype).eps)
-        p = np.clip(p, rounding, 1.0 - rounding)
-        columns.append(np.log(p) - np.log1p(-p))
-    return np.stack(columns, axis=1)
+    return np.stack([clipped_log_odds(p, float(np.finfo(np.asarray(p).dtype).eps)) for p in expected_scores], axis=1)
 
 
 def fit_blend_weights(
@@ -156,25 +152,8 @@ def fit_blend_weights(
 ) -> HostArray:
     """The weights [K] by which log-odds [n, K] predict scores [n] best, with weights of matches [n]."""
     num_systems = x.shape[1]
-    prior, w = 1.0 / num_systems, initial_weights
-
-    def loss(w: HostArray) -> float:
-        z = x @ w
-        return float(match_weights @ (np.logaddexp(0.0, z) - score * z) + 0.5 * num_systems * np.sum((w - prior) ** 2))
-
-    value = loss(w)
-    for _ in range(MAX_NEWTON_STEPS):
-        p = _blend_log_odds(x, np.inf, w)
-        slope = x.T @ (match_weights * (p - score)) + num_systems * (w - prior)
-        curvature = (x * (match_weights * p * (1.0 - p))[:, None]).T @ x + num_systems * np.eye(num_systems)
-        step = np.linalg.solve(curvature, slope)
-        decrease, size = float(slope @ step), 1.0
-        if decrease <= 1e-9 * (1.0 + abs(value)):
-            return w - step  # as near as its square
-        while (new_value := loss(w - size * step)) > value - 0.25 * size * decrease and size > 1e-6:
-            size *= 0.5
-        w, value = w - size * step, new_value
-    return w
+    fit = fit_logistic_regression(x, score, match_weights, initial_weights, float(num_systems), 1.0 / num_systems)
+    return initial_weights if fit is None else fit[0]
 
 
 def _log_odds_limits(x: HostArray) -> HostArray:
@@ -184,7 +163,7 @@ def _log_odds_limits(x: HostArray) -> HostArray:
 
 def _blend_log_odds(x: HostArray, limits: Any, weights: HostArray) -> HostArray:
     """[n] expected scores of the blend from log-odds [n, K], of which each counts within its limits."""
-    return 1.0 / (1.0 + np.exp(-np.clip(np.clip(x, -limits, limits) @ weights, -700.0, 700.0)))
+    return np.asarray(expit(np.clip(x, -limits, limits) @ weights))
 
 
 def name_systems(systems: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """Metrics of predictions and rankings.
 
-ranking_metrics.py     participants in the order of their ranks and of their ratings, and how far these differ
-prediction_metrics.py  metrics of predictions and of ratings, on the host and in float64
-running_metrics.py     all metrics by name, added up chunk by chunk
-calibration_slopes.py  by what the log-odds of predictions should have been multiplied
-bookmaker_odds.py      probabilities from the odds of bookmakers
+ranking_metrics.py      participants in the order of their ranks and of their ratings, and how far these differ
+prediction_metrics.py   metrics of predictions and of ratings, on the host and in float64
+running_metrics.py      all metrics by name, added up chunk by chunk
+calibration_slopes.py   by what the log-odds of predictions should have been multiplied
+logistic_regression.py  coefficients by which numbers predict scores
+bookmaker_odds.py       probabilities from the odds of bookmakers
 """
 
 from jaxrate.metrics.bookmaker_odds import probabilities_from_odds

@@ -13,6 +13,7 @@ Decimal odds o_k of the K outcomes of a match imply pi_k = 1 / o_k. Their sum is
 The second and the third take more of the margin from outsiders than from favourites, as bookmakers do.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,7 @@ from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import fail_where
 
 ODDS_METHODS = "power", "proportional", "shin"
-MAX_NEWTON_STEPS = 100  # some ten are usual
-NUM_BISECTIONS = 60  # of the share of insiders, to the last digit
+NUM_BISECTIONS = 60  # of the share of insiders or of the exponent, to the last digit
 
 
 @enforce_argument_annotations
@@ -49,25 +49,18 @@ def probabilities_from_odds(odds: Any, *, method: str = "power") -> HostArray:
     if decimal.ndim != 2 or decimal.shape[1] < 2:
         raise ValueError(f"odds must be [n, K], of two outcomes or more, got the shape {decimal.shape}")
     check_decimal_odds(decimal)
-    has_odds = ~np.isnan(decimal).any(axis=1)
-    implied = 1.0 / decimal[has_odds]
-    booksum = implied.sum(axis=1, keepdims=True)
-    if method == "proportional":
-        p = implied / booksum
-    elif method == "power":
-        p = _power_probabilities(implied)
-    else:
-        is_low = np.zeros(len(decimal), bool)
-        is_low[has_odds] = booksum[:, 0] < 1.0 - 1e-12
+    booksum = np.sum(1.0 / decimal, axis=1)  # NaN where odds are missing
+    if method == "shin":
         fail_where(
-            is_low,
+            booksum < 1.0 - 1e-12,
             lambda row: (
-                f"the inverse odds sum to {np.sum(1.0 / decimal[row]):.4f}, below 1, so Shin's method has no answer; "
+                f"the inverse odds sum to {booksum[row]:.4f}, below 1, so Shin's method has no answer; "
                 "take the power method"
             ),
         )
-        p = _shin_probabilities(implied, booksum)
-    result = np.full(decimal.shape, np.nan)
+    has_odds, result = ~np.isnan(booksum), np.full(decimal.shape, np.nan)
+    remove_margin = {"power": _power_probabilities, "shin": _shin_probabilities}.get(method, np.asarray)
+    p = remove_margin(1.0 / decimal[has_odds])
     result[has_odds] = p / p.sum(axis=1, keepdims=True)
     return result
 
@@ -89,31 +82,21 @@ def check_odds_method(method: str) -> None:
 
 
 def _power_probabilities(implied: HostArray) -> HostArray:
-    """[n, K] powers of inverse odds [n, K] that sum to 1.
-
-    The logarithm of their sum is convex in the exponent and falls: Newton's method rises to its root from 0.
-    """
-    log_implied = np.log(implied)
-    exponent = np.zeros((len(implied), 1))
-    for _ in range(MAX_NEWTON_STEPS):
-        p = np.exp(exponent * log_implied)
-        total = p.sum(axis=1, keepdims=True)
-        step = np.log(total) * total / -(p * log_implied).sum(axis=1, keepdims=True)
-        exponent += step
-        if not np.any(np.abs(step) > 1e-12 * exponent):
-            break
-    return np.exp(exponent * log_implied)
+    """[n, K] powers of inverse odds [n, K] that sum to 1, with exponents z / (1 - z)."""
+    return _solve_for_sum_of_one(lambda z: implied ** (z / (1.0 - z)), len(implied))
 
 
-def _shin_probabilities(implied: HostArray, booksum: HostArray) -> HostArray:
-    """[n, K] probabilities from inverse odds [n, K] and their sums [n, 1]; the sum of them falls with z."""
-    squares = implied**2 / booksum
-    low, high = np.zeros((len(implied), 1)), np.ones((len(implied), 1))
+def _shin_probabilities(implied: HostArray) -> HostArray:
+    """[n, K] probabilities by Shin's formula, with the root in the denominator: it holds for z = 1, too."""
+    squares = implied**2 / implied.sum(axis=1, keepdims=True)
+    return _solve_for_sum_of_one(
+        lambda z: 2.0 * squares / (np.sqrt(z**2 + 4.0 * (1.0 - z) * squares) + z), len(implied)
+    )
 
-    def probabilities(z: HostArray) -> HostArray:
-        """Shin's formula, with the root in the denominator: it holds for z = 1, too."""
-        return 2.0 * squares / (np.sqrt(z**2 + 4.0 * (1.0 - z) * squares) + z)
 
+def _solve_for_sum_of_one(probabilities: Callable[[HostArray], HostArray], count: int) -> HostArray:
+    """[n, K] probabilities by numbers [n, 1] from 0 to 1 at which they sum to 1; the sums fall with these."""
+    low, high = np.zeros((count, 1)), np.ones((count, 1))
     for _ in range(NUM_BISECTIONS):
         middle = 0.5 * (low + high)
         is_above = probabilities(middle).sum(axis=1, keepdims=True) > 1.0

@@ -28,12 +28,13 @@ to half the teams, as they did before. Of two teams these are the chances of a m
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit  # type: ignore[import-untyped]
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.metrics.logistic_regression import clipped_log_odds, fit_logistic_regression
 from jaxrate.metrics.prediction_metrics import check_and_select_samples, mirror_winner_first, probability_clip_margin
 from jaxrate.numerics.newton_roots_and_maxima import center_log_odds
 
-MAX_NEWTON_STEPS = 50  # some six are usual
 MAX_ABS_SLOPE = 1e3  # beyond it predictions separate wins from losses, and there is no slope
 
 
@@ -66,44 +67,20 @@ def calibration_slope(prediction: Any, score: Any, *, weight: Any = None, mask: 
     samples = check_and_select_samples(prediction, score, weight, mask)
     is_mirrored = bool((samples[1] == 1).all())
     p, s, w = mirror_winner_first(*samples)
-    margin = probability_clip_margin(prediction)
-    p = np.clip(p, margin, 1.0 - margin)
-    log_odds = np.log(p) - np.log1p(-p)
-    design = np.stack([np.ones(len(p)), log_odds], axis=1)
-    coefficients = np.array([0.0, 1.0])
+    log_odds = clipped_log_odds(p, probability_clip_margin(prediction))
     if np.ptp(log_odds[w > 0]) == 0.0:
         return NO_SLOPE
-    for _ in range(MAX_NEWTON_STEPS):
-        slope, curvature = _slope_and_curvature(design, s, w, coefficients)
-        if not np.linalg.cond(curvature) < 1e12:
-            return NO_SLOPE
-        step = np.linalg.solve(curvature, slope)
-        size = min(1.0, 4.0 / max(float(np.abs(step).max()), 1e-300))  # far from the root steps would be too long
-        coefficients = coefficients + size * step
-        if np.abs(coefficients[1]) > MAX_ABS_SLOPE:
-            return NO_SLOPE
-        if np.abs(step).max() < 1e-10:
-            break
-    slope, curvature = _slope_and_curvature(design, s, w, coefficients)
-    residual = w * (s - _sigmoid(design @ coefficients))
-    scores = design * residual[:, None]
+    x = np.stack([np.ones(len(log_odds)), log_odds], axis=1)
+    fit = fit_logistic_regression(x, s, w, np.array([0.0, 1.0]))
+    if fit is None or abs(fit[0][1]) > MAX_ABS_SLOPE:
+        return NO_SLOPE
+    coefficients, curvature = fit
+    scores = x * (w * (s - expit(x @ coefficients)))[:, None]
     if is_mirrored:  # both sides of a match are one
         scores = scores[: len(p) // 2] + scores[len(p) // 2 :]
     inverse = np.linalg.inv(curvature)
     covariance = inverse @ (scores.T @ scores) @ inverse
     return CalibrationSlope(float(coefficients[1]), float(np.sqrt(covariance[1, 1])))
-
-
-def _slope_and_curvature(
-    design: HostArray, score: HostArray, weight: HostArray, coefficients: HostArray
-) -> tuple[HostArray, HostArray]:
-    """The slope [2] of the log-likelihood, and minus its curvature [2, 2]."""
-    p = _sigmoid(design @ coefficients)
-    return design.T @ (weight * (score - p)), (design * (weight * p * (1.0 - p))[:, None]).T @ design
-
-
-def _sigmoid(x: HostArray) -> HostArray:
-    return 1.0 / (1.0 + np.exp(-np.clip(x, -700.0, 700.0)))
 
 
 MEMORY = 8000.0  # matches, M
@@ -146,26 +123,24 @@ def calibrate_online(
       state: what was known before.
       contest_start: [E + 1] where the rows of each contest begin. None: these are matches.
     """
-    p = np.asarray(prediction, np.float64)
-    least = 0.5 * float(np.finfo(prediction.dtype).eps)
-    p = np.clip(p, least, 1.0 - least)
-    log_odds, score = np.log(p) - np.log1p(-p), np.asarray(score, np.float64)
-    weight = np.ones(len(p)) if weight is None else np.asarray(weight, np.float64)
-    starts = np.append(np.flatnonzero(begins_time), len(p))
-    count = np.ones(len(p))
-    if contest_start is not None and len(p):  # in halves, which sum without rounding
+    log_odds = clipped_log_odds(prediction, 0.5 * float(np.finfo(prediction.dtype).eps))
+    n, score = len(log_odds), np.asarray(score, np.float64)
+    weight = np.ones(n) if weight is None else np.asarray(weight, np.float64)
+    starts = np.append(np.flatnonzero(begins_time), n)
+    count = np.ones(n)
+    if contest_start is not None and n:  # in halves, which sum without rounding
         first = contest_start[:-1]
-        count = np.zeros(len(p))
+        count = np.zeros(n)
         count[first] = 0.5 * np.rint(2.0 * np.add.reduceat(weight, first))
     matches_before = np.append(0.0, np.cumsum(count))
-    calibrated, begin = np.empty(len(p)), 0
-    while begin < len(p):
+    calibrated, begin = np.empty(n), 0
+    while begin < n:
         needed = max(min(state.matches, MEMORY) / STEPS_PER_MEMORY, 1.0) - state.new_matches
         if needed <= 0.0 and begins_time[begin]:
             state = state.learn()
             needed = max(min(state.matches, MEMORY) / STEPS_PER_MEMORY, 1.0)
         enough = max(np.searchsorted(matches_before, matches_before[begin] + max(needed, 1.0)), begin + 1)
-        end = int(starts[np.searchsorted(starts, min(enough, len(p)))])
+        end = int(starts[np.searchsorted(starts, min(enough, n))])
         block = slice(begin, end)
         x, w = log_odds[block], weight[block]
         odds = state.slope * x
@@ -173,7 +148,7 @@ def calibrate_online(
             odds = _center_contests(
                 odds, w, contest_start[slice(*np.searchsorted(contest_start, (begin, end)))] - begin
             )
-        q = 1.0 / (1.0 + np.exp(-odds))
+        q = expit(odds)
         calibrated[block], begin = q, end
         state = state._replace(
             new_matches=state.new_matches + float(matches_before[end] - matches_before[block.start]),

@@ -85,7 +85,7 @@ def test_functions_take_what_read_takes(games):
     )
     path = games("a,b,score\nx,y,1\nz,y,0\ny,x,1\nx,z,0\n")
     with pytest.raises(ValueError, match="leave no matches to score"):  # and so it reads the file
-        jr.fit(jr.elo(), path, free=["k"], warm_up=4)
+        jr.fit(jr.elo(), path, free=["k"], objective=jr.fitting.ahead(warm_up=4))
     for call in (lambda x: jr.rate(jr.elo(), x), jr.compare):
         with pytest.raises(ValueError, match="takes a Dataset, or a table or path as `read` does, and not int"):
             call(5)

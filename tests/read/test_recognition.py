@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pytest
 
-from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
@@ -308,14 +307,6 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("table, options, scores, note", NAMED.values(), ids=NAMED)
-def test_columns_are_recognised_by_their_names(games, table, options, scores, note):
-    data, said = read_noting(games(table) if isinstance(table, str) else table, **options)
-    assert scores_of(data) == scores and re.fullmatch(note, said), said
-    has_side = "side" in options or ("side;" in said and "a" not in options)
-    assert data.of_matches is False or (data.matches.context.side is not None) == has_side
-
-
 def test_contests_have_no_evidence():
     assert recognise_evidence_columns([*CONTEST, "team", "opponent"], {}) == {}
 
@@ -346,7 +337,7 @@ READINGS = {  # the table, the scores, and a word of the note
     ),
     "no winner, drawn elsewhere": (
         {"team1": X, "team2": Y, "winner": ["x", None, None, "z"], "outcome_type": ["runs", "Match tied", "drawn", "wkts"]},
-        [1, 0.5, 0.5, 0], "outcome_type for the draws (2 of 4 matches)",
+        [1, 0.5, 0.5, 0], "outcome_type for the draws .2 of 4 matches.",
     ),
     "goals that a third column confirms": (
         {"home": X, "away": Y, "result": list("DDHD"), "FT": ["2-1", "1-1", "1-0", "0-2"], "hg": [2, 1, 1, 0], "ag": [1, 1, 0, 2]},
@@ -383,13 +374,69 @@ READINGS = {  # the table, the scores, and a word of the note
        for x, y in (("points_a", "points_b"), ("a_points", "b_points"), ("PtsA", "PtsB"), ("goal_a", "goal_b"),
                     ("team_a_runs", "team_b_runs"), ("score_team_a", "score_team_b"), ("sets_won_a", "sets_won_b"))},
 }  # fmt: skip
+SIGNED = {"a": ["x", "y", "z", "x"], "b": ["y", "x", "x", "z"], "score": [1, -1, 0, 1]}
+VOTES = {  # of four pairs of ash and birch: won, lost, and two that are ties
+    "LMArena": ("model_a,model_b,winner", ["model_a", "model_b", "both_bad", "tie"]),
+    "LMArena before": ("model_a,model_b,winner", ["model_a", "model_b", "tie (bothbad)", "tie"]),
+    "evalica": ("left,right,winner", ["left", "right", "tie", "tie"]),
+    "MT-Bench": ("model_1,model_2,g1_winner", ["model_1", "model_2", "tie", "tie"]),
+    "MT-Bench by pairs": ("model_a,model_b,winner", ["model_a", "model_b", "tie (inconsistent)", "tie"]),
+    "AlpacaEval": ("generator_1,generator_2,preference", ["1", "2", "1.5", "1.5"]),
+    "AlpacaEval in floats": ("generator_1,generator_2,preference", ["1.0", "2.0", "1.5", "1.5"]),
+    "Kaggle": ("model_a,model_b,winner_model_a,winner_model_b,winner_tie", ["1,0,0", "0,1,0", "0,0,1", "0,0,1"]),
+    "Arena-Hard": ("model_a,model_b,verdict", ["A>>B", "B>A", "A=B", "A=B"]),
+    "judges": ("model_a,model_b,judgment", ["[[A]]", "[[B]]", "[[C]]", "[[C]]"]),
+    "FastChat": ("left_model,right_model,vote_type", ["leftvote", "rightvote", "tievote", "bothbad_vote"]),
+    "numbers": ("item_1,item_2,choice", ["1", "2", "1.5", "1.5"]),
+    "names": ("model_a_name,model_b_name,preferred", ["ash", "birch", "both_bad", "neither"]),
+    "words": (
+        "model_a,model_b,preference",
+        ["Response A is better", "Response B is slightly better", "same", "Both bad"],
+    ),
+}
+POINTS_OF_NAMED_SIDES = {  # header, a and b, the first row, and the score of a
+    "home and away": ("away_team,home_team,away_score,home_score", "away_team", "home_team", "x,y,1,3", 0.0),
+    "visitors": ("Visitor,VisitorPts,Home,HomePts", "Visitor", "Home", "x,90,y,100", 0.0),
+    "numbers": ("player1,player2,score1,score2", "player2", "player1", "x,y,1,3", 1.0),
+    "as they are called": ("player1,player2,score1,score2", "player1", "player2", "x,y,1,3", 0.0),
+    "team-mates": ("red_one,blue_one,red_score,blue_score", "blue_one", "red_one", "x,y,1,3", 1.0),
+}
+RESULTS_BESIDE_OTHERS = {  # a file, and the scores of the first players
+    "somebody won": ("team1,team2,winner,result\nx,y,y,won\ny,z,,draw\nx,z,x,won\n", [0.0, 0.5, 1.0]),
+    "a shoot-out": ("team1,team2,winner,result\nx,y,x,normal\ny,z,,tie\nz,x,x,tie\nx,y,y,normal\n", [1, 0.5, 0, 0]),
+    "truth": ("team_a,team_b,winner\nx,y,true\ny,x,false\n", [1.0, 0.0]),
+    "extra time": ("home,away,goals_home,goals_away,score_fulltime_home,score_fulltime_away\nx,y,2,1,1,1\n", [1.0]),
+    "blanks after commas": ("a, b, score\nx, y, 1\ny, x, 0\n", [1.0, 0.0]),
+}
+SIGNS = "took score as 1, 0 and -1 for win, draw and loss.*na_values.*"
+READ = {  # the table, options, the scores or ranks, and the whole note as a pattern
+    **NAMED,
+    **{name: (table, {}, scores, f".*{note}.*") for name, (table, scores, note) in READINGS.items()},
+    **{f"votes of {tool}": ("\n".join([head, *(f"ash,birch,{row}" for row in rows), ""]), {}, [1, 0, 0.5, 0.5], ".*")
+       for tool, (head, rows) in VOTES.items()},
+    **{f"points of named sides: {name}": (f"{header}\n{row}\n", {"a": a, "b": b}, [score], ".*")
+       for name, (header, a, b, row, score) in POINTS_OF_NAMED_SIDES.items()},
+    **{name: (file, {}, scores, ".*") for name, (file, scores) in RESULTS_BESIDE_OTHERS.items()},
+    **{f"signs in {number.__name__}": (SIGNED | {"score": [*map(number, SIGNED["score"])]}, {}, [1, 0, 0.5, 1], SIGNS)
+       for number in (int, float)},
+    **{f"no result in {number.__name__}: {code}": (
+        SIGNED | {"score": [number(float(code) if x == -1 else x) for x in SIGNED["score"]]},
+        {"na_values": [code, "void", "inf"]}, [1, 0, 1], "1 of 4 rows has no result(?!.*took).*",
+    ) for number in (int, float) for code in ("-1", " -1.0", "999")},
+    "signs in a file": ("a,b,score\nx,y,1\ny,x,-1\nz,x,0\nx,z,1\n", {}, [1, 0, 0.5, 1], SIGNS),
+    **{f"no result in a file: {code}": (f"a,b,score\nx,y,1\ny,x,{code.strip()}\nz,x,0\nx,z,1\n", {"na_values": [code]},
+                                        [1, 0, 1], "1 of 4 rows has no result(?!.*took).*")
+       for code in ("-1", " -1.0", "999")},
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("columns, scores, note", READINGS.values(), ids=READINGS)
-def test_columns_that_can_be_read_in_two_ways(columns, scores, note):
-    data, said = read_noting(columns)
-    assert data.matches.score.tolist() == scores
-    assert re.search(note, said) or note in said
+@pytest.mark.parametrize("table, options, scores, note", READ.values(), ids=READ)
+def test_columns_are_recognised_by_their_names_and_contents(games, table, options, scores, note):
+    data, said = read_noting(games(table) if isinstance(table, str) else table, **options)
+    assert scores_of(data) == scores and re.fullmatch(note, said), said
+    has_side = "side" in options or ("side;" in said and "a" not in options)
+    assert data.of_matches is False or (data.matches.context.side is not None) == has_side
+    assert not any(name != name.strip() for name in map(str, data.players))
 
 
 COMING_DAYS = "Tag,Heim,Gast,ToreH,ToreG\n2026-05-01,x,y,1,1\n2026-05-02,y,x,0,1\n"
@@ -448,42 +495,6 @@ def test_players_who_may_be_no_single_player_are_told(names, said):
     assert "rated as" not in read_noting(table, history=NamesOfEarlierData(names))[1]  # who were told before
 
 
-POINTS_OF_NAMED_SIDES = {  # header, a and b, the first row, and the score of a
-    "home and away": ("away_team,home_team,away_score,home_score", "away_team", "home_team", "x,y,1,3", 0.0),
-    "visitors": ("Visitor,VisitorPts,Home,HomePts", "Visitor", "Home", "x,90,y,100", 0.0),
-    "numbers": ("player1,player2,score1,score2", "player2", "player1", "x,y,1,3", 1.0),
-    "as they are called": ("player1,player2,score1,score2", "player1", "player2", "x,y,1,3", 0.0),
-    "team-mates": ("red_one,blue_one,red_score,blue_score", "blue_one", "red_one", "x,y,1,3", 1.0),
-}
-
-
-@pytest.mark.filterwarnings("ignore:took ")
-@pytest.mark.parametrize("case", POINTS_OF_NAMED_SIDES)
-def test_points_are_those_of_the_named_sides(games, case):
-    header, a, b, row, score = POINTS_OF_NAMED_SIDES[case]
-    assert read(games(f"{header}\n{row}\n"), a=a, b=b).matches.score.tolist() == [score]
-
-
-RESULTS_BESIDE_OTHERS = {  # a file, and the scores of the first players
-    "somebody won": ("team1,team2,winner,result\nx,y,y,won\ny,z,,draw\nx,z,x,won\n", [0.0, 0.5, 1.0]),
-    "a shoot-out": ("team1,team2,winner,result\nx,y,x,normal\ny,z,,tie\nz,x,x,tie\nx,y,y,normal\n", [1, 0.5, 0, 0]),
-    "truth": ("team_a,team_b,winner\nx,y,true\ny,x,false\n", [1.0, 0.0]),
-    "extra time": ("home,away,goals_home,goals_away,score_fulltime_home,score_fulltime_away\nx,y,2,1,1,1\n", [1.0]),
-}
-
-
-@pytest.mark.filterwarnings("ignore:took ")
-@pytest.mark.parametrize("case", RESULTS_BESIDE_OTHERS)
-def test_results_beside_other_columns(games, case):
-    file, scores = RESULTS_BESIDE_OTHERS[case]
-    assert read(games(file)).matches.score.tolist() == scores
-
-
-def test_blanks_after_commas_are_no_part_of_names(games):
-    data = read(games("a, b, score\nx, y, 1\ny, x, 0\n"))
-    assert data.players.tolist() == ["x", "y"] and data.matches.score.tolist() == [1.0, 0.0]
-
-
 @pytest.mark.parametrize("header", ["home,away,hg,ag,date", "Datum,Heim,Gast,Ergebnis", "contest,player,rank"])
 def test_a_header_alone_has_no_rows(games, header):
     with pytest.raises(ValueError, match="no rows"):
@@ -516,25 +527,6 @@ def test_ways_to_write_results(source, written, scores):
     assert data.matches.score.tolist() == scores
 
 
-SIGNED = {"a": ["x", "y", "z", "x"], "b": ["y", "x", "x", "z"], "score": [1, -1, 0, 1]}
-
-
-@pytest.mark.parametrize("number", [int, float])
-def test_signs_as_results_are_told(source, number):
-    with pytest.warns(ColumnsRecognisedWarning, match="took score as 1, 0 and -1 for win, draw and loss.*na_values"):
-        data = read(source(SIGNED | {"score": list(map(number, SIGNED["score"]))}))
-    assert data.matches.score.tolist() == [1, 0, 0.5, 1]
-
-
-@pytest.mark.parametrize("number", [int, float])
-@pytest.mark.parametrize("code", ["-1", " -1.0", "999"])
-def test_numbers_that_say_that_there_is_no_result(source, number, code):
-    scores = [number(float(code) if x == -1 else x) for x in SIGNED["score"]]
-    with pytest.warns(UserWarning, match="1 of 4 rows has no result") as notes:
-        data = read(source(SIGNED | {"score": scores}), na_values=[code, "void", "inf"])
-    assert data.matches.score.tolist() == [1, 0, 1] and not any("took" in str(note.message) for note in notes)
-
-
 @pytest.mark.parametrize("text", ["", "P", "P-P", "postp.", "NA", "-", " p "])
 def test_what_counts_as_missing(games, text):
     with pytest.warns(UserWarning) as notes:
@@ -545,35 +537,6 @@ def test_what_counts_as_missing(games, text):
     assert "1 of 3 rows has no result and is left out: 1 is to come (`fixtures` of the data, or jaxrate predict)" in [
         str(x.message) for x in notes
     ]
-
-
-VOTES = {  # of four pairs of ash and birch: won, lost, and two that are ties
-    "LMArena": ("model_a,model_b,winner", ["model_a", "model_b", "both_bad", "tie"]),
-    "LMArena before": ("model_a,model_b,winner", ["model_a", "model_b", "tie (bothbad)", "tie"]),
-    "evalica": ("left,right,winner", ["left", "right", "tie", "tie"]),
-    "MT-Bench": ("model_1,model_2,g1_winner", ["model_1", "model_2", "tie", "tie"]),
-    "MT-Bench by pairs": ("model_a,model_b,winner", ["model_a", "model_b", "tie (inconsistent)", "tie"]),
-    "AlpacaEval": ("generator_1,generator_2,preference", ["1", "2", "1.5", "1.5"]),
-    "AlpacaEval in floats": ("generator_1,generator_2,preference", ["1.0", "2.0", "1.5", "1.5"]),
-    "Kaggle": ("model_a,model_b,winner_model_a,winner_model_b,winner_tie", ["1,0,0", "0,1,0", "0,0,1", "0,0,1"]),
-    "Arena-Hard": ("model_a,model_b,verdict", ["A>>B", "B>A", "A=B", "A=B"]),
-    "judges": ("model_a,model_b,judgment", ["[[A]]", "[[B]]", "[[C]]", "[[C]]"]),
-    "FastChat": ("left_model,right_model,vote_type", ["leftvote", "rightvote", "tievote", "bothbad_vote"]),
-    "numbers": ("item_1,item_2,choice", ["1", "2", "1.5", "1.5"]),
-    "names": ("model_a_name,model_b_name,preferred", ["ash", "birch", "both_bad", "neither"]),
-    "words": (
-        "model_a,model_b,preference",
-        ["Response A is better", "Response B is slightly better", "same", "Both bad"],
-    ),
-}
-
-
-@pytest.mark.filterwarnings("ignore:took ", "ignore:names of players")
-@pytest.mark.parametrize("tool", VOTES)
-def test_votes_of_other_tools(games, tool):
-    head, rows = VOTES[tool]
-    data = read(games("\n".join([head, *(f"ash,birch,{row}" for row in rows)]) + "\n"))
-    assert data.players.tolist() == ["ash", "birch"] and data.matches.score.tolist() == [1, 0, 0.5, 0.5]
 
 
 def test_a_table_of_others_may_be_called_dataset():

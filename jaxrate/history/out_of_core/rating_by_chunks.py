@@ -115,7 +115,7 @@ def rate_by_chunks(
     }
     options |= {
         "whole_days": order.whole_days,
-        "results": notation.label if (notation := reading.conventions.notation) else None,
+        "results": getattr(reading.conventions.notation, "label", None),
     }
     settings = settings_that_must_match(system, reading.roles, options, key)
     check_no_other_run(folder)
