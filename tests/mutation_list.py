@@ -269,7 +269,8 @@ MUTATIONS = [
     # Benchmarks
     M("RPS scale", "[:, :-1] ** 2, axis=1) / (num_scores - 1)", "[:, :-1] ** 2, axis=1)",
       "tests/test_metrics.py -k 'rps and (twin or worked)'"),
-    M("odds Shin squares", "squares = implied**2 / booksum", "squares = implied**2", "tests/test_metrics.py -k 'shin'"),
+    M("odds Shin squares", "squares = implied**2 / implied.sum(axis=1, keepdims=True)", "squares = implied**2",
+      "tests/test_metrics.py -k 'shin'"),
     M("calibration slope both sides", "scores = scores[: len(p) // 2] + scores[len(p) // 2 :]", "scores = scores",
       "tests/test_metrics.py -k 'winners_and_losers'"),
     M("trees round of season", "count = count if season_so_far == this_season else 0", "count = count",

@@ -30,20 +30,23 @@ PREDICTION, SCORE = [0.8, 0.4, 0.5], [1.0, 1.0, 0.5]
 METRICS = [log_loss, brier_score, accuracy, calibration]
 
 
-def test_log_loss_by_hand():
-    wanted = -(math.log(0.8) + math.log(0.4) + math.log(0.5)) / 3
-    assert log_loss(PREDICTION, SCORE) == pytest.approx(wanted, rel=1e-14)
-    assert log_loss([0.8], [0.0]) == pytest.approx(-math.log(0.2), rel=1e-14)
-
-
-def test_brier_by_hand():
-    assert brier_score(PREDICTION, SCORE) == pytest.approx((0.04 + 0.36 + 0.0) / 3, rel=1e-14)
-    assert brier_score([0.8], [0.0]) == pytest.approx(0.64, rel=1e-14)
-
-
-def test_accuracy_by_hand():
-    assert accuracy([0.8, 0.4, 0.1, 0.9], [1, 1, 0, 0]) == 0.5
-    assert accuracy([0.8, 0.4, 0.1], [1, 0, 0]) == 1.0
+@pytest.mark.parametrize(
+    ("metric", "prediction", "score", "wanted"),
+    [
+        (log_loss, PREDICTION, SCORE, -(math.log(0.8) + math.log(0.4) + math.log(0.5)) / 3),
+        (log_loss, [0.8], [0.0], -math.log(0.2)),
+        (log_loss, [0.8], [0.5], -0.5 * (math.log(0.8) + math.log(0.2))),
+        (brier_score, PREDICTION, SCORE, (0.04 + 0.36 + 0.0) / 3),
+        (brier_score, [0.8], [0.0], 0.64),
+        (brier_score, [0.8], [0.5], 0.09),
+        (accuracy, [0.8, 0.4, 0.1, 0.9], [1, 1, 0, 0], 0.5),
+        (accuracy, [0.8, 0.4, 0.1], [1, 0, 0], 1.0),
+        (accuracy, [0.8, 0.2], [0.5, 0.5], 0.5),  # a draw is half a win for either
+        *((accuracy, [0.5, 0.9], [score, 1.0], 0.75) for score in (0.0, 0.5, 1.0)),  # equal chances count half
+    ],
+)
+def test_by_hand(metric, prediction, score, wanted):
+    assert metric(prediction, score) == pytest.approx(wanted, rel=1e-14)
 
 
 def test_a_difference_is_that_of_each_match():
@@ -56,17 +59,6 @@ def test_a_difference_is_that_of_each_match():
     )
     masked = compare_log_loss(PREDICTION, [0.6, 0.7, 0.5], SCORE, mask=np.array([True, False, False]))
     assert masked.difference == pytest.approx(each[0]) and masked.error is None
-
-
-def test_a_draw_is_half_a_win_for_either():
-    assert log_loss([0.8], [0.5]) == pytest.approx(-0.5 * (math.log(0.8) + math.log(0.2)), rel=1e-14)
-    assert brier_score([0.8], [0.5]) == pytest.approx(0.09, rel=1e-14)
-    assert accuracy([0.8, 0.2], [0.5, 0.5]) == 0.5
-
-
-def test_equal_probabilities_count_half_whatever_the_result():
-    for score in (0.0, 0.5, 1.0):
-        assert accuracy([0.5, 0.9], [score, 1.0]) == 0.75
 
 
 @pytest.mark.parametrize("metric", METRICS[:3])
@@ -527,7 +519,7 @@ def test_the_calibration_slope_is_that_of_a_slow_twin():
 
 
 def test_bold_predictions_have_a_slope_below_1():
-    """However bold: from six times as much on steps of Newton's method went to and fro, and the slope was any number."""
+    """However bold: steps of Newton's method went to and fro from four times on, and the slope was any number."""
     rng = np.random.default_rng(4)
     log_odds = rng.normal(0.0, 1.0, 40_000)
     score = (rng.random(40_000) < 1.0 / (1.0 + np.exp(-log_odds))).astype(float)

@@ -95,11 +95,29 @@ def test_random_rounds_equal_the_slow_twin(sort_of_rating, has_teams):
     assert scored > 0.8 * CASES
 
 
-def test_by_hand():
-    rounds = one_contest([0, 1, 2, 3])
-    rating = [10.0, 30.0, 20.0, 0.0]  # predicts 1, 2, 0, 3: two pairs of six are wrong
-    assert pairwise_accuracy(rounds, rating) == pytest.approx(4 / 6, rel=1e-14)
-    assert rank_deviation(rounds, rating) == pytest.approx((2 + 1 + 1) / 3 / 4, rel=1e-14)
+TWO_AND_THREE = [0, 0, 1, 1, 1], [0, 1, 0, 1, 2], [0, 1, 0, 1, 2]
+BY_HAND = {  # the ranks of one contest, or the columns of several; ratings; shares of pairs in order; rank deviations
+    "1, 2, 0, 3 predicted: two pairs of six are wrong": ([0, 1, 2, 3], [10, 30, 20, 0], 4 / 6, (2 + 1 + 1) / 3 / 4),
+    "ties are right": ([0, 0, 2], [1, 2, 0], 1.0, 0.0),
+    "equal ratings are right": ([0, 1, 2], [5, 5, 5], 1.0, 0.0),
+    "equal ratings stand as they rank": ([2, 0, 1], [5, 5, 5], 1.0, 0.0),
+    "one of a tie below the last": ([0, 0, 2], [1, 2, 1.5], 2 / 3, 1 / 3),
+    "a tie has the nearest rank of its range": ([0, 1, 1, 1, 4], [4, 1, 2, 3, 0], 1.0, 0.0),
+    # By rating 1, 2, 3, 4, 0: the tied come at places 0, 1 and 2 of 1 to 3, the last at 3, the first at 4.
+    "a tie out of its range": ([0, 1, 1, 1, 4], [0, 9, 8, 7, 1], 6 / 10, (1 + 0 + 0 + 1 + 4) / 4 / 5),
+    "the tied at places 0 and 1": ([0, 1, 1, 3], [1, 3, 2, 0], 4 / 6, 3 / 12),
+    "contests are averaged by participants": (TWO_AND_THREE, [0, 1, 3, 2, 1], 3 / 5, 2 / 5),
+    "a mask renumbers the ranks": ([0, 1, 2, 2, 4], [1, np.nan, 3, 2, 0], 4 / 6, (2 + 1 + 0) / 3 / 4),
+}
+
+
+@pytest.mark.parametrize("case", BY_HAND)
+def test_by_hand(case):
+    rank, rating, in_order, deviation = BY_HAND[case]
+    rounds = jr.rounds(*rank) if isinstance(rank, tuple) else one_contest(rank)
+    mask = np.isfinite(rating)
+    assert pairwise_accuracy(rounds, rating, mask=mask) == pytest.approx(in_order, rel=1e-14)
+    assert rank_deviation(rounds, rating, mask=mask) == pytest.approx(deviation, rel=1e-14)
 
 
 def test_team_mates_are_no_pair():
@@ -129,35 +147,6 @@ def test_right_and_reversed():
         assert pairwise_accuracy(rounds, -np.arange(n)) == 1.0 and rank_deviation(rounds, -np.arange(n)) == 0.0
         assert pairwise_accuracy(rounds, np.arange(n)) == pytest.approx(0.0, abs=1e-15)
         assert rank_deviation(rounds, np.arange(n)) == pytest.approx((n * n // 2) / (n * (n - 1)), rel=1e-14)
-
-
-def test_ties_and_equal_ratings_are_right():
-    assert pairwise_accuracy(one_contest([0, 0, 2]), [1.0, 2.0, 0.0]) == 1.0
-    assert pairwise_accuracy(one_contest([0, 1, 2]), [5.0, 5.0, 5.0]) == 1.0
-    assert rank_deviation(one_contest([2, 0, 1]), [5.0, 5.0, 5.0]) == 0.0
-    assert pairwise_accuracy(one_contest([0, 0, 2]), [1.0, 2.0, 1.5]) == pytest.approx(2 / 3, rel=1e-14)
-
-
-def test_a_tie_has_the_nearest_rank_of_its_range():
-    rounds = one_contest([0, 1, 1, 1, 4])
-    assert rank_deviation(rounds, [4.0, 1.0, 2.0, 3.0, 0.0]) == 0.0
-    # By rating 1, 2, 3, 4, 0: the tied come at places 0, 1 and 2 of 1 to 3, the last at 3, the first at 4.
-    assert rank_deviation(rounds, [0.0, 9.0, 8.0, 7.0, 1.0]) == pytest.approx((1 + 0 + 0 + 1 + 4) / 4 / 5, rel=1e-14)
-
-
-def test_contests_are_averaged_by_participants():
-    rounds = jr.rounds([0, 0, 1, 1, 1], [0, 1, 0, 1, 2], [0, 1, 0, 1, 2])
-    rating = [0.0, 1.0, 3.0, 2.0, 1.0]  # all wrong in the contest of two, all right in that of three
-    assert pairwise_accuracy(rounds, rating) == pytest.approx(3 / 5, rel=1e-14)
-    assert rank_deviation(rounds, rating) == pytest.approx(2 / 5, rel=1e-14)
-
-
-def test_a_mask_renumbers_the_ranks():
-    rounds, rating = one_contest([0, 1, 2, 2, 4]), np.array([1.0, np.nan, 3.0, 2.0, 0.0])
-    mask = np.isfinite(rating)
-    assert pairwise_accuracy(rounds, rating, mask=mask) == pytest.approx(4 / 6, rel=1e-14)
-    assert rank_deviation(rounds, rating, mask=mask) == pytest.approx((2 + 1 + 0) / 3 / 4, rel=1e-14)
-    assert rank_deviation(one_contest([0, 1, 1, 3]), [1.0, 3.0, 2.0, 0.0]) == pytest.approx(3 / 12, rel=1e-14)
 
 
 def test_contests_that_rank_nobody_are_left_out():
