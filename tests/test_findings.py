@@ -83,7 +83,7 @@ def test_the_first_is_the_best_only_against_all(rivals, place):
         (59.0, "probably ahead", "on top"),
         (330.0, "probably best", "on top"),
         (60.0, "level", "on top"),
-        (59.0, "level", "new on top"),
+        (59.0, "level", "on top"),
     ],
 )
 def test_a_lead_is_new_for_sixty_days_and_old_from_eleven_months_on_if_it_is_sure(held, place, relation):

@@ -33,6 +33,7 @@ Places: TypeAlias = Mapping[str, tuple[str, str]]  # the page and the name that 
 class MatchForecast(NamedTuple):
     """A match to come: its day and time, the two as they are named in the history, the chances, and odds as text."""
 
+    number: int  # in the order of the file, from 0
     day: str
     clock: str  # the time of the day, where the file has one
     first: str
@@ -193,7 +194,7 @@ def add_scoreline_columns(forecasts: ColumnTable | None, scorelines: Scorelines 
     return ColumnTable(dict(forecasts) | {name: summary[name] for name in names})
 
 
-def build_scoreline_cards(scorelines: Scorelines | None, matches: Sequence[MatchForecast]) -> list[ScorelineCard]:
+def build_scoreline_maps(scorelines: Scorelines | None, matches: Sequence[MatchForecast]) -> list[ScorelineCard]:
     """The first matches as cards; the side that a page names first is first."""
     if scorelines is None:
         return []
@@ -362,13 +363,13 @@ def _build_table(
         kind, head = "words" if name in ("player", "time", "contest") else "figure", headings[name]
         columns.append(Column(kind, escape(head), cells, escape(head)))
     is_matches = {"a", "b", "win", "loss"} <= set(forecasts)
-    matches = [_match_forecast(row) for row in forecasts.to_records()] if is_matches else []
+    matches = [_match_forecast(*x) for x in enumerate(forecasts.to_records())] if is_matches else []
     return ForecastTable(
         title, file, rows, columns, note, matches, "side" in forecasts, _describe_unconnected(forecasts)
     )
 
 
-def _match_forecast(row: dict[str, Any]) -> MatchForecast:
+def _match_forecast(number: int, row: dict[str, Any]) -> MatchForecast:
     sides = [("a", "win"), ("b", "loss")]
     if row.get("side") is not None and row["side"] == row["b"]:
         sides.reverse()
@@ -379,6 +380,7 @@ def _match_forecast(row: dict[str, Any]) -> MatchForecast:
     odds = {labels[kind]: row.get(f"odds_{column}") for column, kind in kinds.items()}
     day, _, clock = str(row.get("time") or "").replace("T", " ").partition(" ")
     return MatchForecast(
+        number,
         day,
         clock[:5],
         str(row[first]),

@@ -82,7 +82,6 @@ def report_html(
     compared = comparison_view(comparison, rated.system, views.site["events"])
     links = {
         "#leaderboard": "Ranking",
-        "#systems": "Systems" * (compared is not None),
         "#player": nouns.capitalize(),
         "#pair": views.site["pair_title"] * views.site["paired"],
         "#quality": "Accuracy",

@@ -31,7 +31,6 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "best": "{subject} on top, {amount} ahead of {other}",
     },
     "new on top": {
-        "level": "{subject} new on top, {amount} ahead of {other} \N{EN DASH} too close to call",
         "ahead": "{subject} new on top",
         "best": "{subject} new on top",
     },
