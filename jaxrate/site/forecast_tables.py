@@ -194,7 +194,7 @@ def add_scoreline_columns(forecasts: ColumnTable | None, scorelines: Scorelines 
     return ColumnTable(dict(forecasts) | {name: summary[name] for name in names})
 
 
-def build_scoreline_maps(scorelines: Scorelines | None, matches: Sequence[MatchForecast]) -> list[ScorelineCard]:
+def build_scoreline_cards(scorelines: Scorelines | None, matches: Sequence[MatchForecast]) -> list[ScorelineCard]:
     """The first matches as cards; the side that a page names first is first."""
     if scorelines is None:
         return []

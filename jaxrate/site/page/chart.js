@@ -4,7 +4,7 @@
 // chart has the form of those in the page: lines in thousandths of its size, labels beside them in percent.
 
 const UNITS = 1000;
-const PEAK_ROOM = 16; // pixels to the right of the chart and above it into which the label of a peak may reach
+const PEAK_ROOM = 16; // pixels to the right of the chart into which the label of a peak may reach
 const EDGE_ROOM = 0.05; // of the height of lines and bands: free above and below them
 const MONTH_STEPS = [1, 2, 3, 4, 6];
 
@@ -91,46 +91,31 @@ class Chart {
       if (bridges.length) parts.push(svgElement("path", { class: `line ${line.class} pause`, d: `M${bridges.join("M")}` }));
     }
     for (const { peak } of this.lines) if (peak) parts.push(svgElement("path", { class: "peak", d: `M${put(peak, peak.y)}h0` }));
-    parts.push(...this.labelPeaks(put));
     this.svg.replaceChildren(...parts);
+    this.labelPeaks();
     this.dots.forEach((dot) => dot.remove());
     this.dots = this.lines.map(() => make("i", { class: "dot", hidden: "" }));
     this.frame.append(...this.dots);
   }
 
-  // The labels of peaks: each above its dot, or where it would touch another or hide a line, below it or farther off, at the
-  // end of a line. Where no place is free of lines, the label is where it hides least.
+  // The label of each peak above its dot, or below it where it would touch another.
 
-  labelPeaks(put) {
-    const [width, height] = [this.frame.clientWidth, this.frame.clientHeight];
-    const leaders = [];
-    const heights = this.lines.flatMap(({ points }) => points.slice(1).map((p, i) => [width * this.x(p.x), ...[points[i], p].map(({ y }) => height * this.y(y)).sort((a, b) => a - b)]));
-    const lines = this.lines.filter(({ peak }) => peak).sort((a, b) => b.peak.y - a.peak.y);
-    const at = ({ peak }) => [width * this.x(peak.x), height * this.y(peak.y)];
-    const taken = lines.map((line) => ({ line, left: at(line)[0] - 4, right: at(line)[0] + 4, top: at(line)[1] - 4, bottom: at(line)[1] + 4 }));
-    for (const line of lines) {
-      const { peak } = line;
+  labelPeaks() {
+    const taken = [];
+    for (const { peak, lead, class: kind } of this.lines) {
+      if (!peak) continue;
       const year = this.dated ? ` (${new Date(864e5 * Math.floor(peak.x)).getUTCFullYear()})` : "";
-      const label = make("b", { class: `top ${line.class}`, style: `left:${100 * this.x(peak.x)}%;top:${100 * this.y(peak.y)}%` }, `peak ${line.lead === undefined ? grouped(peak.y, this.digits) : signed(line.lead, this.digits)}${year}`);
+      const place = `left:${100 * this.x(peak.x)}%;top:${100 * this.y(peak.y)}%`;
+      const label = make("b", { class: `top ${kind}`, style: place }, `peak ${lead === undefined ? grouped(peak.y, this.digits) : signed(lead, this.digits)}${year}`);
       this.labels.append(label);
-      const [x, y] = at(line);
-      const [wide, high] = [label.offsetWidth, label.offsetHeight];
-      const edge = x + wide / 2 > width + PEAK_ROOM ? "late" : x < wide / 2 ? "early" : "";
-      if (edge) label.classList.add(edge);
-      const left = x - (edge === "late" ? wide : edge === "early" ? 0 : wide / 2);
-      const steps = [...Array(Math.ceil(height / high)).keys()].slice(2);
-      const lifts = [6, -high - 6, ...steps.flatMap((k) => (k % 2 ? [-k * high] : [k * high]))];
-      const boxOf = (lift) => ({ left, right: left + wide, top: y - high - lift, bottom: y - lift });
-      const isFree = (box) => box.top > -PEAK_ROOM && box.bottom < height && !taken.some((other) => other.line !== line && box.left < other.right + 3 && other.left < box.right + 3 && box.top < other.bottom && other.top < box.bottom);
-      const crossed = (box) => heights.filter(([at, from, to]) => at > box.left && at < box.right && from < box.bottom + 2 && to > box.top - 2).length;
-      const free = lifts.filter((lift) => isFree(boxOf(lift)));
-      const crossings = free.map((lift) => crossed(boxOf(lift)));
-      const lift = free[crossings.indexOf(Math.min(...crossings))] ?? lifts[0];
-      taken.push(boxOf(lift));
-      label.style.setProperty("--lift", `${lift}px`);
-      if (lift > 6 || lift < -2 * high) leaders.push(svgElement("path", { class: "leader", d: `M${put(peak, peak.y)}v${((-UNITS * (lift > 0 ? lift : lift + high)) / height).toFixed(1)}` }));
+      const [x, width, half] = [this.frame.clientWidth * this.x(peak.x), this.frame.clientWidth, label.offsetWidth / 2];
+      if (x + half > width + PEAK_ROOM) label.classList.add("late");
+      else if (x < half) label.classList.add("early");
+      const box = label.getBoundingClientRect();
+      const touches = (other) => box.left < other.right + 3 && other.left < box.right + 3 && box.top < other.bottom && other.top < box.bottom;
+      if (taken.some(touches)) label.style.setProperty("--lift", `${-box.height - 6}px`);
+      taken.push(label.getBoundingClientRect());
     }
-    return leaders;
   }
 
   point(event) {
