@@ -1,6 +1,7 @@
 """The rankings of categories, and who won how often against whom."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from jaxrate.forecasts.pairwise_probabilities import MAX_CATEGORIES
 from jaxrate.history.event_columns import lookup_ids
 from jaxrate.history.history import History
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
-from jaxrate.site.html_tables import Column, link_player, render_table, table_head, table_rows
+from jaxrate.site.html_tables import Column, link_player, make_column, render_table, table_head, table_rows
 from jaxrate.site.page_templates import assign_slugs
 from jaxrate.site.page_texts import stale_clause
 from jaxrate.site.site_data import (
@@ -31,7 +32,6 @@ from jaxrate.views.wording import (
     rating_unit,
 )
 
-WAYS = "won", "drawn", "lost"
 MIN_EVENTS, MIN_PLAYERS = 10, 20  # a ranking is of those with so many events in the category, if so many have them
 
 
@@ -135,12 +135,13 @@ def _player_table_columns(data: SiteData, one: CategoryStrengths, played: HostAr
     columns = [
         Column("words", noun, [name] * len(played)),
         Column("figure", "rating", [f"{data.format_rating(x)} ± {y:,.{data.digits}f}" for x, y in ratings]),
-        Column("figure", "rank", [f"{x:,}" if x else "" for x in rank[played].tolist()]),
+        make_column("figure", "rank", rank[played].tolist(), lambda x: f"{x:,}" * bool(x)),
     ]
     if one.results is not None and data.line_ups.score is not None:
-        ways = [0, 1, 2] if data.has_draws else [0, 2]
-        records = ["\N{EN DASH}".join(f"{x:,}" for x in row) for row in one.results[played][:, ways].tolist()]
-        columns.append(Column("figure", "\N{EN DASH}".join(WAYS[i] for i in ways), records))
+        ways = ("won", "drawn", "lost") if data.has_draws else ("won", "lost")
+        records = one.results[played] if data.has_draws else one.results[played][:, ::2]
+        count = "\N{EN DASH}".join(["{:,}"] * len(ways)).format
+        columns.append(make_column("figure", "\N{EN DASH}".join(ways), records.tolist(), lambda row: count(*row)))
     return columns
 
 
@@ -241,15 +242,14 @@ def _render_category_ranking(data: SiteData, one: CategoryStrengths, begin: int,
     rows = RankedRows(ids.tolist(), [*range(begin + 1, end + 1)], one.mean[ids], one.deviation[ids])
     limit = data.uncertain_half_width(one.deviation[one.listed])
     axis, columns = ranked_columns(data, rows, limit, lambda i: f"href=players/{data.slugs[i]}.html")
-    gains = [data.format_rating(x, signed=True) for x in (one.mean - overall)[ids].tolist()]
-    columns.append(Column("figure change", "vs overall", gains))
-    columns.append(Column("figure overall", "overall rank", [f"{x:,}" for x in overall_rank[ids].tolist()]))
+    signed = partial(data.format_rating, signed=True)
+    columns.append(make_column("figure change", "vs overall", (one.mean - overall)[ids].tolist(), signed))
+    columns.append(make_column("figure overall", "overall rank", overall_rank[ids], "{:,}".format))
     if one.results is not None:
-        events, games = data.events, one.results[ids].sum(axis=1)
-        columns.append(Column("figure count", events, [f"{x:,}<small> {events}</small>" for x in games.tolist()]))
+        games, count = one.results[ids].sum(axis=1), f"{{:,}}<small> {data.events}</small>".format
+        columns.append(make_column("figure count", data.events, games, count))
         if data.line_ups.score is not None:
-            shares = 100 * one.results[ids, 0] / games
-            columns.append(Column("figure share", "won", [f"{x:.0f}%" for x in shares.tolist()]))
+            columns.append(make_column("figure share", "won", one.results[ids, 0] / games, "{:.0%}".format))
     return render_table(f"Ranking {one.place}", columns, "rows ranking by-category", style=axis.grid)
 
 

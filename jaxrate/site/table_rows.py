@@ -1,6 +1,7 @@
 """Rows of tables: events and rankings."""
 
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from itertools import chain, pairwise, repeat
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_percentage
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
-from jaxrate.site.html_tables import Column, join_figures, render_table, table_head
+from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, table_head
 from jaxrate.site.line_ups import PlayerLists, side_words
 from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData, ratings_for_json, returned_players, times_for_json
 from jaxrate.views.charts import half_widths
@@ -220,28 +221,23 @@ class CareerLines(NamedTuple):
 
 
 def build_career_lines(data: SiteData) -> CareerLines:
-    """The lines of careers of current players, all over the same time."""
+    """The lines of careers of current players, all over the same time, or by the numbers of their events."""
     careers, heading = data.careers, "Career"
-    has_times = data.rated.clock is not None and not np.isnan(careers.time).any() and len(careers.time) > 0
-    grid = np.linspace(0.0, 1.0, COURSE_POINTS)  # of a career, by the numbers of its events
-    if has_times:
-        first, last = float(careers.time.min()), float(careers.time.max())
+    number = np.arange(len(careers.time)) - careers.start[careers.player]
+    time = number / np.maximum(np.diff(careers.start) - 1, 1)[careers.player]
+    first, last = 0.0, 1.0
+    if data.rated.clock is not None and len(careers.time) and not np.isnan(careers.time).any():
+        time, first, last = careers.time, float(careers.time.min()), float(careers.time.max())
         years = (last - first) / MEAN_YEAR_DAYS
         if data.is_dated and years >= 2:
             first = max(first, last - COURSE_YEARS * MEAN_YEAR_DAYS)
             heading = f"{min(round(years), COURSE_YEARS)} years"
-        grid = np.linspace(first, last, COURSE_POINTS)
+    grid = np.linspace(first, last, COURSE_POINTS)
     ratings = np.full((len(data.listed), COURSE_POINTS), np.nan)
     for row, i in zip(ratings, data.listed.tolist(), strict=True):
-        begin, end = careers.start[i : i + 2].tolist()
-        if end > begin:
-            times = careers.time[begin:end]
-            at = (
-                np.searchsorted(times, grid, "right") - 1
-                if has_times
-                else np.round(grid * (end - begin - 1)).astype(int)
-            )
-            row[:] = np.where(at < 0, np.nan, careers.after.mean[begin + np.maximum(at, 0)])
+        career = slice(*careers.start[i : i + 2].tolist())
+        at = np.searchsorted(time[career], grid + 1e-9, "right")
+        row[:] = np.append(np.nan, careers.after.mean[career])[at]
     some = ratings[:SPAN_PLAYERS]  # whose greatest range is the height of all lines
     some = some[~np.isnan(some).all(axis=1)]
     height = float((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max()) if len(some) else 1.0
@@ -267,24 +263,30 @@ def ranked_columns(data: SiteData, rows: RankedRows, limit: float | None, link: 
     ends = np.zeros(len(rows.ids)) if half is None else half
     axis = make_axis(float((rows.rating - ends).min()), float((rows.rating + ends).max()))
     is_uncertain = (ends > (np.inf if limit is None else limit)).tolist()
-    groups, names = data.groups, []
-    for i, doubtful in zip(rows.ids, is_uncertain, strict=True):
-        name, attributes = f"<bdi>{escape(join_figures(data.names[i]))}</bdi>", link(i)
-        name = f"<a {attributes}>{name}</a>" if attributes else name
-        name += ' <small class="uncertain">uncertain</small>' * doubtful
-        names.append(name + f' <small class="badge">group {groups[i]}</small>' * int(groups[i] > 1))
+    names = map(partial(_ranked_name, data, link), rows.ids, is_uncertain)
     ranks = [f"{'~' * doubtful}{rank:,}" for rank, doubtful in zip(rows.ranks, is_uncertain, strict=True)]
-    ratings = [data.format_rating(x) for x in rows.rating.tolist()]
     shown = ratings_for_json(data, rows.rating)  # as scripts know them, so that both tell the same ends of intervals
     widths = repeat(None) if half is None else ratings_for_json(data, half)
     bars = [interval_bar(axis, *x, data.digits) for x in zip(shown, widths, strict=False)]
     interval = f'<span class="axis">{axis.labels}</span><span class="hidden">95% interval</span>'
     return axis, [
         Column("figure rank", "rank", ranks, "rank"),
-        Column("words name", data.noun.one, names, "name"),
-        Column("figure rating", "rating", ratings, "rating"),
+        Column("words name", data.noun.one, [*names], "name"),
+        make_column("figure rating", "rating", rows.rating.tolist(), data.format_rating, label="rating"),
         Column("interval", interval, bars),
     ]
+
+
+def _ranked_name(data: SiteData, link: Any, player: int, is_uncertain: bool) -> str:
+    """The name of a player in a ranking, as HTML, with what is to be known of the rating."""
+    name, attributes, group = (
+        f"<bdi>{escape(join_figures(data.names[player]))}</bdi>",
+        link(player),
+        data.groups[player],
+    )
+    name = f"<a {attributes}>{name}</a>" if attributes else name
+    name += ' <small class="uncertain">uncertain</small>' * is_uncertain
+    return name + f' <small class="badge">group {group}</small>' * int(group > 1)
 
 
 def render_ranking(data: SiteData, lines: CareerLines, begin: int, end: int, link: Any) -> Any:
@@ -296,17 +298,17 @@ def render_ranking(data: SiteData, lines: CareerLines, begin: int, end: int, lin
     axis, columns = ranked_columns(data, rows, data.uncertain_half_width(board.deviation), link)
     if board.change is not None and board.rank_then is not None:
         moves = map(_describe_move, ranks, board.rank_then[some].tolist(), lines.returned[some])
-        changes = [data.format_rating(x, signed=True) for x in board.change[some].tolist()]
         columns.insert(1, Column("move", "move", [*moves], "move", data.change_period))
-        columns.append(Column("figure change", "change", changes, "change", data.change_period))
-    columns.append(Column("course", lines.heading, [course_line(x) for x in lines.levels[some]]))
-    games = Column("figure more", events, [f"{int(x):,}" for x in np.asarray(board.games)[some]], events)
+        signed, about = partial(data.format_rating, signed=True), {"label": "change", "title": data.change_period}
+        columns.append(make_column("figure change", "change", board.change[some].tolist(), signed, **about))
+    columns += [make_column("course", lines.heading, lines.levels[some], course_line), *_peak_column(data, some)]
+    games = np.asarray(board.games)[some].astype(int)
+    columns.append(make_column("figure more", events, games, "{:,}".format, label=events))
     dates = {data.last_event_heading: board.last, "peak on": board.peak_time if data.has_peaks else None}
-    columns += [*_peak_column(data, some), games]
     for heading, times in dates.items():
         if times is not None:
-            texts = [time_text(data, x) for x in times_for_json(data, np.asarray(times)[some])]
-            columns.append(Column("words more", heading, texts, heading))
+            days = times_for_json(data, np.asarray(times)[some])
+            columns.append(make_column("words more", heading, days, partial(time_text, data), label=heading))
     return render_table("Ranking", columns, "rows ranking", element="board", style=axis.grid)
 
 
