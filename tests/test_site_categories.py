@@ -199,7 +199,7 @@ def test_players_have_their_first_match():
     places = {"Ayr": ("ayr", "AFC Ayr"), "Bo": ("bo", "Bo"), "Ely": ("ely", "Ely")}  # Cork is new
     sections = render_next_matches([*cards, again], places, make_template_environment())
     assert sections.keys() == {"ayr", "bo", "ely"} and sections["ely"] == sections["bo"] != sections["ayr"]
-    assert "<bdi>AFC Ayr</bdi> \u2013 <bdi>Cork</bdi>: likeliest 2:0" in sections["ayr"]
+    assert "<bdi>AFC Ayr</bdi></a> \u2013 <bdi>Cork</bdi>: likeliest 2:0" in sections["ayr"]
     assert render_next_matches([], places, make_template_environment()) == {}
 
 

@@ -6,10 +6,9 @@ from html import escape
 from typing import Any, NamedTuple
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
-from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_decimals, format_number, join_names, metric_heading, use_minus_sign
 from jaxrate.evaluation.benchmark import Benchmark, relation_to_best
-from jaxrate.evaluation.comparison import Comparison, format_side_advantage, system_result_label
+from jaxrate.evaluation.comparison import Comparison, system_result_label
 from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, LOSS_DIFFERENCE_HEAD, ScoredForecaster, format_metric
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
@@ -56,15 +55,15 @@ PAIR_ORDER = Measure(
 )
 
 
-def comparison_view(comparison: Comparison | None, system: RatingSystem, events: str) -> dict[str, Any] | None:
-    """What a report says of other systems than this one, as variables; None of a single forecaster."""
+def comparison_view(comparison: Comparison | None, system: str, events: str) -> dict[str, Any] | None:
+    """What a report says of other systems than that of this name, as variables; None of a single forecaster."""
     if comparison is None or len(comparison.results) + len(comparison.others) < 2:
         return None
     results, others = comparison.results, comparison.others
     rows = [[system_title(name), *map(use_minus_sign, cells)] for name, *cells in comparison.rows]
     for row, forecaster in zip(rows[len(results) :], others, strict=True):
         row[0] = name_in_print(forecaster)
-    standing, measure, bars, beaten = find_standing(comparison, system.name), _measure(comparison), "", ""
+    standing, measure, bars, beaten = find_standing(comparison, system), _measure(comparison), "", ""
     if standing is not None:
         bars = render_system_bars("Systems", "system", [*results, *others], len(results), measure)
         gaps = [gap_and_half_width(_difference(x), measure)[0] for x in (*results[1:], *others)]
@@ -77,7 +76,7 @@ def comparison_view(comparison: Comparison | None, system: RatingSystem, events:
         below.append(f"the forecasts of {names}, computed by its published model")
     return {
         "title": "Other systems" if standing is None else str(standing.finding),
-        "texts": describe_comparison(comparison, standing, system),
+        "text": "" if standing is None else standing.describe(),
         "notes": " ".join(_name_systems_in_print(comparison.notes, results)),
         "scored_on": comparison.scored_on.replace("contests", events),
         "bars": bars,
@@ -157,13 +156,19 @@ class Standing(NamedTuple):
     measure: Measure
     event: str  # "matches" or what else was called
 
-    def calls(self, result: ScoredForecaster) -> int:
-        """How many of 1,000 matches a system called right, or of pairs that it put in order."""
-        return round(1000 * result.quality[self.measure.calls])
+    def describe(self) -> str:
+        """How many of 1,000 matches the best systems called right, and that of the page, if it is clearly behind."""
+        calls = sorted(map(self._count_calls, self.equal))
+        number = " to ".join(dict.fromkeys(map(str, (calls[0], calls[-1]))))
+        best = name_in_print(self.equal[0]) if len(self.equal) == 1 else "They"
+        text = f"{best} {self.measure.calls_text.format(number, self.event)}."
+        if self.shown is None:
+            return text
+        fewer = self.measure.calls_text.format(self._count_calls(self.shown), self.event)
+        return f"{text} The ratings on this page are those of {name_in_print(self.shown)}, which {fewer}."
 
-    def describe_calls(self, number: object) -> str:
-        """So many right calls, in words."""
-        return self.measure.calls_text.format(number, self.event)
+    def _count_calls(self, result: ScoredForecaster) -> int:
+        return round(1000 * result.quality[self.measure.calls])
 
 
 def find_standing(comparison: Comparison | None, name: str) -> Standing | None:
@@ -175,51 +180,6 @@ def find_standing(comparison: Comparison | None, name: str) -> Standing | None:
     behind = [x for x in results if relation_to_best(_difference(x), pairs) == "behind"]
     equal, shown = [x for x in results if x not in behind], next((x for x in behind if x.name == name), None)
     return Standing(finding, equal, behind, shown, _measure(comparison), next(iter(comparison.counts)))
-
-
-def describe_comparison(comparison: Comparison, standing: Standing | None, system: RatingSystem) -> list[str]:
-    """Sentences that qualify the title: who is equal or behind, who alone learns from margins, and other forecasts.
-
-    `system` is that whose ratings are shown.
-    """
-    if standing is None:
-        return []
-    best, results = name_in_print(comparison.results[0]), comparison.results
-    learners = {x.name for x in results if x.system.settings.get("outcome") == "margin"}
-    texts = []
-    if len(learners) == 1 and len({x.name for x in results}) > 1:
-        texts.append(f"Of these systems only {system_title(*learners)} learns from points.")
-    others = [(f"The model of {x.name}", x.log_loss_difference) for x in comparison.published]
-    if comparison.blend is not None:
-        others.append(("The blend of all systems", comparison.blend.log_loss_difference))
-    texts += [f"{other} {compare_in_words(gap, best)}." for other, gap in others]
-    about = f"{_describe_standing(standing)} {_describe_shown_system(standing, system)}".rstrip()
-    return [*filter(None, [about, " ".join(texts)])]
-
-
-def _describe_standing(standing: Standing) -> str:
-    """How much the best systems called right, and which predicted worse, by the measure of the comparison."""
-    equal, behind, measure = standing.equal, standing.behind, standing.measure
-    calls = sorted(standing.calls(x) for x in equal)
-    number = " to ".join(dict.fromkeys([str(calls[0]), str(calls[-1])]))
-    text = f"{name_in_print(equal[0]) if len(equal) == 1 else 'They'} {standing.describe_calls(number)}."
-    if not behind:
-        return text
-    return f"{text} By {measure.heading} {join_names(dict.fromkeys(map(name_in_print, behind)))} predicted worse."
-
-
-def _describe_shown_system(standing: Standing, system: RatingSystem) -> str:
-    """What it means for readers that the ratings shown are of a system that is clearly behind; nothing of others."""
-    shown = standing.shown
-    if shown is None:
-        return ""
-    calls = standing.describe_calls(standing.calls(shown))
-    text = f"The ratings on this page are those of {name_in_print(shown)}, which {calls}."
-    advantages = [getattr(x.params, "side_advantage", None) for x in (system, shown.system)]
-    here, there = ("" if x is None else format_side_advantage(x) for x in advantages)
-    if not here or not there or here == there:
-        return text
-    return f"{text} Here the side advantage is {here} points; in the comparison it is {there}, from earlier matches."
 
 
 def compare_in_words(gap: LogLossDifference | None, best: str) -> str:

@@ -198,7 +198,6 @@ def describe_draw_chances(rated: History) -> str:
 
 # The method.
 
-CONTEST_SETTINGS = "team_performance", "quit"  # which say nothing of matches
 SCALE_LOGIT = 0.28  # of the least difference in the table of what points are worth: a chance of about 57%
 SCALE_STEPS = 4  # differences in it, each twice the one before
 SCALE_PLAYERS = 200  # the best, whose pairs tell what points are worth
@@ -223,22 +222,20 @@ class RatingScale(NamedTuple):
 
 def describe_settings(rated: History) -> list[tuple[str, str]]:
     """The system's hyperparameters and settings: names, and values in words with their units and meanings."""
-    system, settings = rated.system, dict(rated.system.settings)
-    is_hidden = dict.fromkeys(CONTEST_SETTINGS, rated.contests is None) | {
-        "own_side": not settings.get("own_side"),
-        "categories": rated.categories is None,
-        "margin": not _learns_from_margins(rated),
-    }
-    hidden = {name for name in is_hidden if is_hidden[name]}
-    margin = "goals" if settings.get("outcome") == "goals" else "margin"
-    texts = {
-        name: _format_hyperparameter(system, name, x, rated.clock == "dates")
-        for name, x in system.params._asdict().items()
-        if x is not None
-    }
-    for name in (x for x in settings if x not in hidden and settings[x] not in (None, (), "")):
-        texts[{"margin": margin}.get(name, name)] = _format_setting(name, settings[name], rated)
+    system, settings = rated.system, rated.system.settings
+    hyperparameters = {name: x for name, x in system.params._asdict().items() if x is not None}
+    is_dated = rated.clock == "dates"
+    texts = {name: _format_hyperparameter(system, name, x, is_dated) for name, x in hyperparameters.items()}
+    hidden = {name for name, is_hidden in _hidden_settings(rated).items() if is_hidden}
+    texts |= {name: _format_setting(name, x, rated) for name, x in settings.items() if x and name not in hidden}
     return [(name.replace("_", " "), text) for name, text in texts.items()]
+
+
+def _hidden_settings(rated: History) -> dict[str, bool]:
+    """Which settings say nothing of this history."""
+    is_of_matches = rated.contests is None
+    return {"team_performance": is_of_matches, "quit": is_of_matches, "categories": rated.categories is None,
+            "margin": not _learns_from_margins(rated)}  # fmt: skip
 
 
 def _format_hyperparameter(system: RatingSystem, name: str, value: Any, is_dated: bool) -> str:
@@ -254,28 +251,15 @@ def _format_hyperparameter(system: RatingSystem, name: str, value: Any, is_dated
 
 
 def _format_setting(name: str, value: Any, rated: History) -> str:
-    """A setting in words: columns by their names, seasons by their number and the first one."""
-    dated = rated.clock == "dates"
+    """A setting in words: seasons by their number and the first one, columns by their names."""
     if name == "seasons":
-        begin = next(iter(rated.seasons or ()), "") or format_times(np.array([value[0]]), dates=dated)[0]
+        is_dated = rated.clock == "dates"
+        begin = next(iter(rated.seasons or ()), "") or format_times(np.array([value[0]]), dates=is_dated)[0]
         return f"{len(value):,}, from {begin}"
-    if name == "side_since" and dated:
-        return str(format_times(np.array([value]), dates=True)[0])
-    if name == "own_side":
-        return "what it is worth is learned for each"
-    if isinstance(value, tuple):
-        is_difference = name == "margin" and len(value) == 2 and rated.system.settings.get("outcome") == "margin"
-        return (" less " if is_difference else ", ").join(map(_name_column, map(str, value)))
-    if isinstance(value, float):
-        return f"{value:,.6g}"
-    return {"True": "yes", "False": "no"}.get(str(value), str(value).replace("_", " "))
-
-
-def _name_column(column: str) -> str:
-    """A column in words: "goals of the first" for goals_a."""
-    stem, _, end = column.rpartition("_")
-    whose = {"a": " of the first", "b": " of the second"}.get(end) if stem else None
-    return (column if whose is None else f"{stem}{whose}").replace("_", " ")
+    if name == "side_since":
+        return str(format_times(np.array([value]), dates=rated.clock == "dates")[0])
+    text = f"{value:,.6g}" if isinstance(value, float) else ", ".join(map(str, np.atleast_1d(value).tolist()))
+    return {"True": "yes", "False": "no"}.get(text, text.replace("_", " "))
 
 
 def rating_scale(data: SiteData, tables: MatchupTables | None, category: Any = None) -> RatingScale:

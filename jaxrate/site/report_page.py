@@ -79,7 +79,7 @@ def report_html(
     short_ids = [i for i in listed[top : top + SHORT_SECTIONS] if i not in set(long_ids)] if top else []
     sections = _build_sections(views, long_ids, short_ids)
     shown, nouns = min(RANKING_ROWS, len(listed)), views.site["nouns"]
-    compared = comparison_view(comparison, rated.system, views.site["events"])
+    compared = comparison_view(comparison, rated.system.name, views.site["events"])
     links = {
         "#leaderboard": "Ranking",
         "#player": nouns.capitalize(),
