@@ -137,9 +137,6 @@ def test_calibration_is_that_of_the_metrics(ax):
             for end in (low, high):  # Wilson: where the share is 1.96 standard errors of a binomial off
                 assert np.isclose((share - end) ** 2, 1.96**2 * end * (1 - end) / count, atol=1e-6)
     assert len({c[0].get_marker() for c in ax.containers}) == 2
-    (above,) = ax.child_axes
-    count = jr.metrics.calibration(several["elo"], score, bins=8).weight
-    np.testing.assert_array_equal(above.patches[0].get_data().values, count)
 
 
 def test_calibration_of_winners_is_from_either_side(ax):
@@ -147,7 +144,6 @@ def test_calibration_of_winners_is_from_either_side(ax):
     plots.calibration(p, np.ones(4), bins=5, ax=ax)
     found = jr.metrics.calibration(np.append(p, 1 - p), [1] * 4 + [0] * 4, bins=5)
     np.testing.assert_allclose(ax.containers[0][0].get_ydata(), 100.0 * found.observed[found.weight > 0])
-    np.testing.assert_allclose(ax.child_axes[0].patches[0].get_data().values, 0.5 * found.weight)
 
 
 def test_calibration_of_rounds_is_of_shares_left_behind(ax):

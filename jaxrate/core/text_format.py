@@ -239,11 +239,3 @@ def join_names(names: Iterable[Any], conjunction: str = "and") -> str:
     """Names joined for a sentence: "a, b and c"."""
     *earlier, last = map(str, names)
     return f"{', '.join(earlier)} {conjunction} {last}" if earlier else last
-
-
-def format_short_count(count: float) -> str:
-    """A count in at most four characters."""
-    for size, sign in ((1e6, "m"), (1e3, "k")):
-        if count >= 0.9995 * size:
-            return f"{count / size:.{int(count < 9.95 * size)}f}{sign}"
-    return f"{count:.0f}"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_short_count, format_whole_percent
+from jaxrate.core.text_format import format_whole_percent
 from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
 from jaxrate.plots.scoreboard_style import COLOURS, GREY, INK, NAMED_COLOURS, PALE, PAPER, RULE
@@ -21,7 +21,6 @@ ROW_HEIGHT = 20
 MAX_LABEL_LENGTH = 60
 MAX_MATRIX_SIDE = 700
 COLUMN_NUMBER_WIDTH = 26  # pixels from one number of a column to the next
-COUNT_HEIGHT = 13  # of a line of numbers above a chart
 LABEL_LINE_HEIGHT = 14
 NAME_GAP = 14  # pixels between a chart and the names beside it
 DATA_ROOM = 0.03  # of the height of a chart, above and below the data
@@ -170,7 +169,7 @@ def number_names(numbers: Sequence[int], names: Sequence[str]) -> list[str]:
 
 
 def calibration_chart(text: charts.PictureText, curves: Sequence[charts.Curve]) -> Any:
-    """Observed by predicted scores in percent of each system, and above the numbers of predictions in its colour."""
+    """Observed by predicted scores in percent of each system; the pointer shows the numbers of predictions."""
     altair = import_altair()
     labels, percent = [curve.label for curve in curves], altair.Scale(domain=[0, 100])
     ticks = [20, 40, 60, 80, 100]  # the zero in the corner is that of both axes
@@ -182,18 +181,13 @@ def calibration_chart(text: charts.PictureText, curves: Sequence[charts.Curve]) 
     parts = ("predicted:Q", None, ".1f"), ("observed:Q", None, ".1f"), ("low:Q", None, ".1f"), ("high:Q", None, ".1f")
     tooltip = make_tooltips(("system:N", None, None), *parts, ("count:Q", None, ",.0f"))
     diagonal = chart_of_rows([{"x": 0, "y": 0}, {"x": 100, "y": 100}]).mark_line(**LOOKS["diagonal"])
-    rows_of_curves = [_curve_rows(curve) for curve in curves]
-    chart = chart_of_rows([row for rows in rows_of_curves for row in rows])
+    chart = chart_of_rows([row for curve in curves for row in _curve_rows(curve)])
     layers = [
         diagonal.encode(x=altair.X("x:Q", **x_options), y=altair.Y("y:Q", **y_options)),
         chart.mark_rule(opacity=0.5).encode(x=x, y=altair.Y("low:Q", **y_options), y2="high:Q", color=colour),
         chart.mark_line(strokeWidth=1.2).encode(x=x, y=observed, color=colour),
         chart.mark_circle(size=50, opacity=1).encode(x=x, y=observed, color=colour, tooltip=tooltip),
     ]
-    for i, rows in enumerate(reversed(rows_of_curves)):
-        counts = chart_of_rows(rows).mark_text(baseline="bottom", clip=False, fontSize=LABEL_FONT)
-        at = altair.value(-COUNT_HEIGHT * (i + 0.3))
-        layers.append(counts.encode(x=x, y=at, text="number:N", color=colour))
     return style_chart(altair.layer(*layers).properties(width=HEIGHT, height=HEIGHT), text, HEIGHT + SOURCE_DISTANCE)
 
 
@@ -201,7 +195,7 @@ def _curve_rows(curve: charts.Curve) -> list[dict[str, Any]]:
     """The points of a curve for JSON."""
     label, predicted, observed, low, high, count, _ = curve
     columns = {"predicted": predicted, "observed": observed, "low": low, "high": high, "count": count}
-    return _rows_of(system=[label] * len(count), number=[format_short_count(x) for x in count], **columns)
+    return _rows_of(system=[label] * len(count), **columns)
 
 
 def _rows_of(**columns: Any) -> list[dict[str, Any]]:

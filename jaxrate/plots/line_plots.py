@@ -82,14 +82,14 @@ def trajectory(
         lines = after_events(lines)
     known = [f"after each {event_noun(rated)}"] if is_stepped else ["in hindsight"] * (shown.hindsight is not None)
     if is_thinned:
-        known.append(f"{steps.describe()}{describe_begin(rated, num_early)}")
+        known.append(f"{steps.description}{describe_begin(rated, num_early)}")
         lines = thin_lines(lines, steps, num_early)
         then = thin_lines(after_events(then), steps, num_early)
         grey_lines = thin_lines(after_events(grey_lines), steps)
     if len(lines) > MAX_INTERVALS:
         lines = charts.without_deviations(lines)
     bands = ", with 95% intervals" * (lines[0].deviation is not None)
-    dashed = ". Dashed: at the time" * (bool(then) and backend == "altair")
+    dashed = ". Dashed: at the time" * bool(then)
     rules = f"{', '.join(known)}{bands}{dashed}{'. Dots mark peaks' * is_thinned}{describe_gaps([*lines, *then])}"
     unnamed = unnamed_players(grey_lines, steps)
     text = _rating_text(rated, title, rules, unnamed)
@@ -144,7 +144,7 @@ def careers(
     unnamed = unnamed_players(thin_lines(after_events(grey, num_early), steps), steps)
     others_peak = max((float(line.y[1 + num_early :].max(initial=-np.inf)) for line in grey), default=-np.inf)
     title = _find_end_or_peak(rated, whole, num_early, others_peak=others_peak, prefers_peaks=True)
-    rules = steps.describe()
+    rules = steps.description
     if any(has_peak):
         rules += f"{describe_begin(rated, num_early)}. Dots mark peaks"
     text = _rating_text(rated, title, rules + describe_gaps(lines), unnamed)
@@ -233,19 +233,19 @@ def ranks(
     if not len(times):
         raise ValueError(f"none of {', '.join(labels.values())} has played")
     begin, last, is_dated = float(times.min()), float(rows.time.max()), rated.clock == "dates"
-    steps = TimeSteps(last, step or default_step_length(max(last - begin, 1.0), is_dated), is_dated)
-    table = _rank_table(rated, steps.ends(begin), labels, rules)
+    steps = make_steps(begin, last, step or default_step_length(max(last - begin, 1.0), is_dated), is_dated)
+    table = _rank_table(rated, steps.end, labels, rules)
     count = len(table.moments)
     count -= steps.is_cut and count > 1  # a year that goes on counts for nobody
     at = days_to_dates(np.floor(table.moments)) if is_dated else table.moments
     lines = [_rank_line(name, at, table.ranks[:, i], count) for i, name in labels.items()]
     others = [i for i in player_labels_by_id(list(others), names, len(names)) if i not in labels]
     unnamed = _unnamed_ranks(at, table.ranks[:, others].T)
-    until = "" if steps.years else f", back from {spell_dates(format_time(steps.last, rated.clock))}"
+    until = "" if steps.years else f", back from {spell_dates(format_time(last, rated.clock))}"
     since = describe_begin(rated, 0 if table.is_settled else PEAK_MIN_EVENTS - 1)
     text = PictureText(
         find_most_firsts(table.ranks[:count], labels, steps.years == 1),
-        f"Ranks by {system_title(rated.system.name)} {steps.describe()}{until}{since}{unnamed.description}",
+        f"Ranks by {system_title(rated.system.name)} {steps.description}{until}{since}{unnamed.description}",
         time_axis_label(rated), "rank", inputs.describe_source(rated),
     )  # fmt: skip
     return show_lines(LineView(text, lines, unnamed, is_rank=True), ax, backend)
@@ -319,6 +319,7 @@ STEPS = 100  # of a history, where a picture has no room for every event
 MIN_YEARS = 20  # of a history from which on steps are years
 MIN_STEP = 0.01
 GAP_QUANTILE = 0.95  # share of the times between events of players that steps by default are not shorter than
+DAYS_OF_DECEMBER = 31
 MIDNIGHT = 1e-6  # days before the next day, so that the events of a year's last day belong to it
 ABSENCE_RATIO = 2.0  # of a pause to the usual longest one of a year, from which on it is an absence
 UNDATED_ABSENCE_RATIO = 3.0  # the same without dates, of a pause to the length that few exceed
@@ -327,47 +328,31 @@ UNDATED_ABSENCE_RATIO = 3.0  # the same without dates, of a pause to the length 
 class TimeSteps(NamedTuple):
     """Steps counted back from the last event; those of whole years with dates end with calendar years."""
 
-    last: float  # time of the last event
-    length: float
-    is_dated: bool
+    end: HostArray  # [s] of each; the last is the time of the last event
+    years: int  # calendar years in a step; 0 of other steps
+    is_cut: bool  # whether the last calendar year goes on after the last event: until December
+    description: str  # when a line has points
     least_absence: float = 0.0  # shorter pauses do not interrupt lines
 
-    @property
-    def years(self) -> int:
-        """The number of calendar years in a step; 0 of other steps."""
-        return round(self.length / YEAR) if self.is_dated and self.length % YEAR == 0.0 else 0
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether the last calendar year goes on after the last event: until December."""
-        return bool(self.years) and int(_months(np.array([self.last]))[0]) % 12 != 11
-
     def numbers(self, times: HostArray) -> HostArray:
-        """The step of each time, counted back from 0, which has the last event."""
-        if not self.years:
-            return np.floor((self.last - times) / self.length).astype(int)
-        last, year = (_months(np.asarray(x, float)) // 12 for x in (self.last, times))
-        return np.asarray((last - year) // self.years)
+        """The step of each time, from 0."""
+        return np.searchsorted(self.end, times)
 
-    def ends(self, begin: float) -> HostArray:
-        """The ends of the steps from that of a time on; the last is the time of the last event."""
-        numbers = np.arange(int(self.numbers(np.array([begin]))[0]), -1, -1)
-        if not self.years:
-            return self.last - self.length * numbers
-        year = _months(np.array([self.last]))[0] // 12 - self.years * numbers
-        first_days = (year + 1).astype("datetime64[Y]").astype("datetime64[D]").astype(float)
-        return np.minimum(first_days - MIDNIGHT, self.last)
 
-    def describe(self) -> str:
-        """When a line has points, in words."""
-        length = self.length
-        if not self.is_dated:
-            return f"every {length:,.3g} units of time"
-        if not self.years:
-            return f"every {max(round(length), 1):,} days" if length >= 1.5 else "every day"
-        every = "each year" if self.years == 1 else f"every {self.years} years"
-        until = f" and on {spell_day(self.last)}" if self.is_cut else ""
-        return f"at the end of {every}{until}"
+def make_steps(first: float, last: float, length: float, is_dated: bool, least_absence: float = 0.0) -> TimeSteps:
+    """Steps of this length from that of the first event to the last one."""
+    if not (is_dated and length % YEAR == 0.0):
+        end = last - length * np.arange(int((last - first) // length), -1, -1)
+        days = f"every {max(round(length), 1):,} days" if length >= 1.5 else "every day"
+        description = days if is_dated else f"every {length:,.3g} units of time"
+        return TimeSteps(end, 0, False, description, least_absence)
+    years, (begin, year) = round(length / YEAR), _years(np.array([first, last])).tolist()
+    next_year = np.arange(year - years * ((year - begin) // years), year + 1, years) + 1
+    next_days = (next_year - 1970).astype("datetime64[Y]").astype("datetime64[D]").astype(float)
+    is_cut = bool(last < next_days[-1] - DAYS_OF_DECEMBER)
+    every = "each year" if years == 1 else f"every {years} years"
+    description = f"at the end of {every}{f' and on {spell_day(last)}' * is_cut}"
+    return TimeSteps(np.minimum(next_days - MIDNIGHT, last), years, is_cut, description, least_absence)
 
 
 def default_step_length(span: float, is_dated: bool) -> float:
@@ -393,21 +378,22 @@ def steps_of_lines(
         length = default_step_length(span, is_dated)
         length = max(length, MIN_STEP, YEAR * -(-usual // YEAR) if length % YEAR == 0.0 and is_dated else usual)
     absence = ABSENCE_RATIO * _usual_off_season(event_times) if is_dated else UNDATED_ABSENCE_RATIO * usual
-    return TimeSteps(last, length, is_dated, absence)
+    first = min(float(line.x_numbers()[0]) for line in [*lines, *others])
+    return make_steps(first, last, length, is_dated, absence)
 
 
 def _usual_off_season(event_times: Sequence[HostArray]) -> float:
     """The median of the longest pauses, in days, of all players in each calendar year in which they take part."""
     longest: list[float] = []
     for times in event_times:
-        year, first = np.unique(_months(times[:-1]) // 12, return_index=True)
+        year, first = np.unique(_years(times[:-1]), return_index=True)
         longest += np.maximum.reduceat(np.diff(times), first).tolist() if len(year) else []
     return float(np.median(longest)) if longest else 0.0
 
 
-def _months(times: HostArray) -> HostArray:
-    """Days since 1970-01-01 as months since then."""
-    return days_to_dates(np.floor(times)).astype("datetime64[M]").astype(int)
+def _years(times: HostArray) -> HostArray:
+    """The calendar years of days since 1970-01-01."""
+    return days_to_dates(np.floor(times)).astype("datetime64[Y]").astype(int) + 1970
 
 
 def rating_lines(history: History, players: Any, skip: int = 0) -> list[Line]:
@@ -489,7 +475,7 @@ def _thin_line(line: Line, steps: TimeSteps, num_early: int | None) -> Line:
         highest = num_early + int(np.argmax(line.y[num_early:]))
         points = np.union1d(points, [highest])
     pause = at[np.minimum(points[:-1] + 1, len(at) - 1)] - at[points[:-1]]
-    gaps = np.flatnonzero((-np.diff(step[points]) > 1) & (pause > steps.least_absence)) + 1
+    gaps = np.flatnonzero((np.diff(step[points]) > 1) & (pause > steps.least_absence)) + 1
     thinned = line.select(np.insert(points, gaps, points[gaps]))
     is_missing = gaps + np.arange(len(gaps))
     for values in (thinned.y, thinned.deviation):
@@ -511,9 +497,9 @@ def unnamed_players(lines: Sequence[Line], steps: TimeSteps) -> UnnamedPlayers:
     """The line of each player, or of very many the bands of their ratings at the ends of steps."""
     if len(lines) <= charts.MAX_GREY_LINES:
         return charts.unnamed_lines(lines)
-    ends = steps.ends(min(float(line.x_numbers()[0]) for line in lines))
-    values = np.full((len(lines), len(ends)), np.nan)
+    values = np.full((len(lines), len(steps.end)), np.nan)
     for row, line in zip(values, lines, strict=True):
         is_known = ~np.isnan(line.y)
-        row[len(ends) - 1 - steps.numbers(line.x_numbers()[is_known])] = line.y[is_known]  # of several, the last stays
-    return charts.quantile_bands(np.floor(ends).astype("datetime64[D]") if steps.is_dated else ends, values)
+        row[steps.numbers(line.x_numbers()[is_known])] = line.y[is_known]  # of several, the last stays
+    at = np.floor(steps.end).astype("datetime64[D]") if lines[0].is_dated else steps.end
+    return charts.quantile_bands(at, values)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_short_count, format_whole_percent
+from jaxrate.core.text_format import format_whole_percent
 from jaxrate.plots import altair_printers
 from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
@@ -41,7 +41,6 @@ LOOKS: dict[str, dict[str, Any]] = {  # of what is drawn
     "leader": {"arrowstyle": "-", "linewidth": 0.8, "shrinkA": 1.0, "shrinkB": 0.0},
     "heading": {"textcoords": "offset points", "va": "bottom", "ha": "left", "annotation_clip": False},
     "curve": {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.6, "elinewidth": 1.0, "linewidth": 1.4},
-    "count": {"ha": "center", "va": "bottom", "color": style.GREY, "fontsize": style.SMALL_FONT - 2.0},
 }
 
 
@@ -77,8 +76,6 @@ def _draw_lines(ax: "Axes", view: charts.LineView) -> None:
     has_notes = any(line.note for line in view.lines)
     ax.margins(x=0.01, y=LABEL_ROOM if has_notes and not view.is_rank else None)
     _label_lines(ax, view.lines)
-    if view.then:
-        _add_then_legend(ax)
 
 
 def _draw_line(ax: "Axes", line: charts.Line, colour: str, view: charts.LineView, layer: float = 2.0) -> None:
@@ -133,15 +130,6 @@ def _draw_labels(ax: "Axes", drawn: "Sequence[Line2D]", lines: Sequence[charts.L
         )  # fmt: skip
         if place.x is not None:
             style.add_halo(text, 2.5)
-
-
-def _add_then_legend(ax: "Axes") -> None:
-    """Tell thin dashes by a legend."""
-    from matplotlib.lines import Line2D
-
-    looks: Any = (("--", 0.8, "at the time"), ("-", 1.3, "in hindsight"))
-    handles = [Line2D([], [], color=style.GREY, linestyle=x, linewidth=y, label=name) for x, y, name in looks]
-    style.add_legend(ax, handles=handles)
 
 
 def _draw_unnamed_players(ax: "Axes", players: charts.UnnamedPlayers) -> None:
@@ -337,11 +325,9 @@ def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_dive
 
 # Curves of predictions.
 
-COUNT_AXES_BOX = 0.0, 1.03, 1.0, 0.15  # position of the counts, in shares of the axes: left, bottom, width, height
 
-
-def draw_curve(ax: "Axes", curve: charts.Curve, kind: str) -> int:
-    """Draw a curve with its intervals. Returns its number among those of its kind in the axes."""
+def draw_curve(ax: "Axes", curve: charts.Curve, kind: str) -> None:
+    """Draw a curve with its intervals."""
     number = count_lines(ax, kind)
     ends = np.stack([curve.y - curve.low, curve.high - curve.y])
     marker = style.MARKERS[number % len(style.MARKERS)]
@@ -351,47 +337,20 @@ def draw_curve(ax: "Axes", curve: charts.Curve, kind: str) -> int:
     if curve.expected is not None:
         colour = look["color"]
         ax.plot(curve.x, curve.expected, ":", color=colour, linewidth=1.2, zorder=1, gid="right predictions")
-    return number
 
 
 def show_calibration(
-    text: charts.PictureText,
-    curves: Sequence[charts.Curve],
-    counts: Sequence[HostArray],
-    ax: "Axes | None",
-    backend: Backend,
+    text: charts.PictureText, curves: Sequence[charts.Curve], ax: "Axes | None", backend: Backend
 ) -> Any:
-    """Draw observed by predicted scores in percent, and above the counts [bins] of each curve, also of empty bins.
-
-    Or return their interactive chart.
-    """
+    """Draw observed by predicted scores in percent, or return their interactive chart."""
     check_backend(backend, ax)
     if backend == "altair":
         return altair_printers.calibration_chart(text, curves)
-    ax = style.make_picture_axes(ax, (5.6, 6.6), text, grid="both")
+    ax = style.make_picture_axes(ax, (5.6, 6.2), text, grid="both")
     if not count_lines(ax, "calibration"):
         ax.plot([0, 100], [0, 100], color=style.GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-    for curve, count in zip(curves, counts, strict=True):
-        _draw_bin_counts(ax, count, style.line_style(draw_curve(ax, curve, "calibration")))
-    ax.set_aspect("equal")
-    style.add_legend(ax, "calibration error (%)", above=COUNT_AXES_BOX[1] + COUNT_AXES_BOX[3])
+    for curve in curves:
+        draw_curve(ax, curve, "calibration")
+    ax.set_aspect("equal", anchor="W")
+    style.add_legend(ax, "calibration error (%)")
     return ax
-
-
-def _draw_bin_counts(ax: "Axes", count: HostArray, look: dict[str, Any]) -> None:
-    """Draw the number of predictions in each bin above the axes; for one system also as text, if there is room."""
-    count_axes: Any = next((x for x in ax.child_axes if x.get_label() == "counts"), None)
-    if is_first := count_axes is None:
-        count_axes = ax.inset_axes(COUNT_AXES_BOX, label="counts")
-        style.style_axes(count_axes, "none")
-        count_axes.set(xlim=ax.get_xlim(), xticks=[], ylabel="number")
-    edges = np.linspace(0.0, 100.0, len(count) + 1)
-    count_axes.stairs(count, edges, **look)
-    top = max(count_axes.get_ylim()[1] if not is_first else 0.0, 1.4 * count.max())
-    count_axes.set(ylim=(0.0, top), yticks=[0.0, top / 1.4], yticklabels=["0", format_short_count(top / 1.4)])
-    count_axes.tick_params(labelsize="x-small")
-    for text in list(count_axes.texts):
-        text.remove()
-    if is_first and style.axes_size(ax)[0] / len(count) > 3.0 * style.SMALL_FONT:
-        for middle, number in zip(0.5 * (edges[1:] + edges[:-1]), count, strict=True):
-            count_axes.text(middle, number, format_short_count(number), **LOOKS["count"])

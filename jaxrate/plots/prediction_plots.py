@@ -43,9 +43,9 @@ def calibration(
 
         jr.plots.calibration({"Glicko": jr.run(jr.glicko(), data).prediction}, data)
 
-    Above are the numbers of predictions in each bin. The 95% intervals are Wilson's for a binomial share (draws,
-    and shares of many opponents, vary less). The legend has the calibration error. If the first player won every match,
-    as in tables of winners and losers, each match counts half from either side.
+    The 95% intervals are Wilson's for a binomial share (draws, and shares of many opponents, vary less). The legend has
+    the calibration error. If the first player won every match, as in tables of winners and losers, each match counts
+    half from either side.
 
     Args:
       prediction: [n] predictions for player 0, or those of several systems by name; for rounds, [sum P] of each
@@ -75,7 +75,7 @@ def calibration(
         f"predicted {quantity}", f"observed {quantity}", source,
     )  # fmt: skip
     curves = [_calibration_curve(name, one) for name, one in zip(names, found, strict=True)]
-    return show_calibration(text, curves, [one.weight for one in found], ax, backend)
+    return show_calibration(text, curves, ax, backend)
 
 
 def _calibration_curve(name: str, one: prediction_metrics.Calibration) -> Curve:
@@ -219,7 +219,6 @@ def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15
     for name, curve in curves.items():
         label = f"{name}, {match_losses[name].mean():.3f}" if name else "observed"
         draw_curve(ax, curve._replace(label=label), "loss")
-    ax.set_ylim(bottom=0.0)
     style.add_legend(ax, "mean over all matches" if all(curves) else "")
     return ax
 

@@ -203,14 +203,14 @@ def add_colour_bar(ax: "Axes", image: Any, label: str, **look: Any) -> None:
     bar.ax.yaxis.label.set(color=GREY, fontsize=9.0)
 
 
-def add_legend(ax: "Axes", title: str = "", *, above: float = 1.0, handles: Any = None) -> None:
+def add_legend(ax: "Axes", title: str = "") -> None:
     """Add a legend above the axes, where it hides nothing."""
-    names = ax.get_legend_handles_labels()[1] if handles is None else [x.get_label() for x in handles]
+    names = ax.get_legend_handles_labels()[1]
     columns = 1 + all(len(name) <= SHORT_NAME_LENGTH for name in names)
     if axes_size(ax)[0] > 400.0:
         columns = 4 if columns == 2 else 2
     legend = ax.legend(
-        handles=handles, loc="lower left", bbox_to_anchor=(0.0, above), ncols=min(columns, max(len(names), 1)),
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(columns, max(len(names), 1)),
         fontsize="small", frameon=False, labelcolor=INK, borderaxespad=0.2, handlelength=1.8,
     )  # fmt: skip
     legend.set_title(title)
