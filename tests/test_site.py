@@ -173,9 +173,7 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
         np.testing.assert_allclose(told["known"], mean[*np.transpose(at)], atol=0.1)
         np.testing.assert_allclose(told["knownSpread"], 1.96 * deviation[*np.transpose(at)], atol=0.1)
     assert "The rating at the time is from results up to that day" in text_of(out / "about.html")
-    careers = [inside(page_of(out, name), "career") for name in jr.load(run).players.tolist()]
-    outside = [np.abs(np.subtract(x["known"], x["rating"])) > x["spread"] for x in careers]
-    assert np.concatenate(outside).mean() < 0.0005 and "hardly ever leaves the band" in page_of(out, "player 00")
+    assert "Hindsight is at the level and spread that the ratings had at the time." in page_of(out, "player 00")
     page = jr.site.report_html(rated, top=1, smoothed=smoothed)
     assert '<span class="key">at the time</span> <span class="key second now">in hindsight</span>' in page
     told = inside(page, "data")["sections"]["0"]

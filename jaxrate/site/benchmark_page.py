@@ -68,12 +68,6 @@ def comparison_view(comparison: Comparison | None, system: str, events: str) -> 
         bars = render_system_bars("Systems", "system", [*results, *others], len(results), measure)
         gaps = [gap_and_half_width(_difference(x), measure)[0] for x in (*results[1:], *others)]
         beaten = ", and less than 0 is better than the best" if any(gap < 0 for gap in gaps) else ""
-    below = ["a blend of all systems, weighted by how well each predicted earlier matches"] * (
-        comparison.blend is not None
-    )
-    if comparison.published:
-        names = join_names(x.name for x in comparison.published)
-        below.append(f"the forecasts of {names}, computed by its published model")
     return {
         "title": "Other systems" if standing is None else str(standing.finding),
         "text": "" if standing is None else standing.describe(),
@@ -81,11 +75,20 @@ def comparison_view(comparison: Comparison | None, system: str, events: str) -> 
         "scored_on": comparison.scored_on.replace("contests", events),
         "bars": bars,
         "explanation": measure.explanation.format(beaten=beaten),
-        "others": ", and ".join(below),
+        "others": _describe_others(comparison),
         "metrics": render_table(
             "Systems", text_columns([*map(metric_heading, comparison.head)], rows), "", box=True
         ),
     }  # fmt: skip
+
+
+def _describe_others(comparison: Comparison) -> str:
+    """The forecasts that are no systems' of the comparison."""
+    texts = ["a blend of all systems, weighted by how well each predicted earlier matches"] * bool(comparison.blend)
+    if comparison.published:
+        names = join_names(x.name for x in comparison.published)
+        texts.append(f"the forecasts of {names}, computed by its published model")
+    return ", and ".join(texts)
 
 
 def render_system_bars(

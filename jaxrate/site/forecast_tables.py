@@ -114,16 +114,7 @@ def _tabulate_match(one: Explanation, match: MatchForecast | None, texts: Explan
     players = [*map(str, one.parts["player"])]
     is_turned = match is not None and match.first != players[0]
     order, words = [1, 0] if is_turned else [0, 1], texts.words if match is not None and match.has_home else None
-    parts = one.parts.drop_columns(*TEXT_COLUMNS, "points")
-    points = np.array([*parts.values()], float)[:, order]
-    shown = np.stack([round_to_sum(x.tolist(), texts.digits) for x in points.T], axis=1)
-    shown = np.concatenate([shown, shown[:, :1] - shown[:, 1:]], axis=1)
-    rows = {_name_part(name, words): row for name, row in zip(parts, shown, strict=True) if row.any()}
-    rows["sum"] = shown.sum(axis=0)
-    cells = {name: [_format_points(x, texts.digits) for x in row.tolist()] for name, row in rows.items()}
-    if "category" in one.parts:
-        total = cells.pop("sum")
-        cells |= {"category": [*map(str, one.parts["category"][order]), ""], "sum": total}
+    cells = _tabulate_parts(one, order, words, texts.digits)
     cells[texts.expected] = [*format_percentages(one.sides["expected"][order].tolist()), ""]
     pair = [players[i] for i in order]
     heads = [*(link_player(x, texts.places) for x in pair), "difference"]
@@ -131,6 +122,19 @@ def _tabulate_match(one: Explanation, match: MatchForecast | None, texts: Explan
     columns += [make_column("figure", *x) for x in zip(heads, zip(*cells.values(), strict=True), strict=True)]
     totals = dict.fromkeys((len(cells) - 2, len(cells) - 1), "total")
     return ExplanationTable(" \u2013 ".join(map(texts.name, pair)), columns, totals)
+
+
+def _tabulate_parts(one: Explanation, order: list[int], words: SideWords | None, digits: int) -> dict[str, list[str]]:
+    """Points of both and their difference, as text, for each part that is not nothing, and their sums."""
+    parts = one.parts.drop_columns(*TEXT_COLUMNS, "points")
+    points = np.array([*parts.values()], float)[:, order]
+    shown = np.stack([round_to_sum(x.tolist(), digits) for x in points.T], axis=1)
+    shown = np.concatenate([shown, shown[:, :1] - shown[:, 1:]], axis=1)
+    rows = {_name_part(name, words): row.tolist() for name, row in zip(parts, shown, strict=True) if row.any()}
+    cells = {name: [_format_points(x, digits) for x in row] for name, row in rows.items()}
+    if "category" in one.parts:
+        cells["category"] = [*map(str, one.parts["category"][order]), ""]
+    return cells | {"sum": [_format_points(x, digits) for x in shown.sum(axis=0).tolist()]}
 
 
 def _format_points(points: float, digits: int) -> str:

@@ -416,20 +416,10 @@ def _draw_line(style: str, middle: list[str], edges: list[list[str]], pieces: li
 
 def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
     """What the chart of each player shows besides the line."""
-    careers, hindsight = data.careers, data.hindsight
-    event, events = data.event, data.events
-    band = ""
-    if careers.after.deviation is not None:
-        band = "The band is the 95% interval at the time."
-        if hindsight is not None and len(careers.after.mean):
-            mean, _ = (careers.gather(x) for x in hindsight)
-            outside = float((np.abs(mean - careers.after.mean) > half_widths(careers.after.deviation)).mean())
-            percent = f"{100 * outside:.1f}"
-            leaves = f"in {percent}% of {events} it leaves" if float(percent) else "it hardly ever leaves"
-            band = (
-                "The bands are 95% intervals. Hindsight is drawn at the level and spread of the ratings at the time; "
-                f"{leaves} the band of the time."
-            )
+    careers, event, events = data.careers, data.event, data.events
+    band = "" if careers.after.deviation is None else "The band is the 95% interval at the time."
+    if band and data.hindsight is not None:
+        band = "The bands are 95% intervals. Hindsight is at the level and spread that the ratings had at the time."
     above = "" if data.level is None else ", the greatest lead over the median of the active,"
     counts = np.diff(careers.start)
     num_pauses = np.diff(np.append(0, np.cumsum(pauses))[careers.start])
