@@ -237,7 +237,7 @@ def player_career(
         career["ground"] = "".join(map(str, career["ground"].tolist()))
     numbers: dict[int, int] = {}
     number = places.__getitem__ if places else lambda x: numbers.setdefault(x, len(numbers))
-    for key in career.keys() & {"opponent", "mates"}:
+    for key in [x for x in ("opponent", "mates") if x in career]:
         career[key] = _number_players(career[key], number)
     further = {name.removeprefix("column "): career.pop(name) for name in [*career] if name.startswith("column ")}
     if places is not None:
