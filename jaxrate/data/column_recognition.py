@@ -507,33 +507,42 @@ class RoleSearch(NamedTuple):
         """A column that may tell the results."""
         return ResultColumn(name, self.values[name], {x: self.columns[x] for x in self.players.names})
 
+    def read_results(self, names: Iterable[str]) -> dict[str, ParsedResults]:
+        """The results in those of these columns that hold some."""
+        parsed = {name: parse_results(self.result_column(name)) for name in names}
+        return {name: results for name, results in parsed.items() if results is not None}
+
 
 def load_open_columns(
     table: TableSource, players: PlayerColumns, arguments: dict[str, Any], upcoming: bool, na_values: Sequence[str]
 ) -> RoleSearch:
     """The search for roles, with the columns that are open and those of the players, of one reading of the table."""
-    header, sides, notes = Header.of_columns(table.names), players.sides, [players.note] if players.note else []
-    if sides.side and arguments["side"] is None and "a" not in header.names:
+    header, notes = Header.of_columns(table.names), [players.note] if players.note else []
+    if players.sides.side and arguments["side"] is None and "a" not in header.names:
         arguments["side"] = "a"
-    is_sure = header.find_columns(SPELLINGS["time"]) == [header.find_own("time")] and not notes
-    is_open = {
-        "side": sides.kind == "winner" and not upcoming,
-        "neutral": sides.side and arguments["side"] == "a",
-        "time": not is_sure,
-    }
-    single = {
-        role: header.find_columns(SPELLINGS[role]) if is_sought and arguments[role] is None else []
-        for role, is_sought in is_open.items()
-    }
+    single = _find_columns_of_single_roles(header, players, arguments, upcoming)
     opened = OpenColumns(*_find_open_results(header, players, arguments), single)
     text = [*players.names, *opened.results, *single["side"]]
     names = [*dict.fromkeys([*text, *chain(*opened.points), *chain(*single.values())])]
-    columns: dict[str, Column] = {}
-    if any(opened[:3]) or any(single.values()):
-        loaded = table.load(names, text)
-        columns = {name: to_column(name, loaded[name]) for name in names}
+    is_open = any(opened[:3]) or any(single.values())
+    loaded = table.load(names, text) if is_open else {}
+    columns = {name: to_column(name, loaded[name]) for name in names if is_open}
     values = {name: replace_na_values(column, na_values) for name, column in columns.items()}
     return RoleSearch(header, players, arguments, notes, upcoming, opened, columns, values)
+
+
+def _find_columns_of_single_roles(
+    header: Header, players: PlayerColumns, arguments: Mapping[str, Any], upcoming: bool
+) -> dict[str, list[str]]:
+    """The columns that are called as side, neutral ground and time are, where their roles are open."""
+    times = header.find_columns(SPELLINGS["time"])
+    is_open = {
+        "side": players.sides.kind == "winner" and not upcoming,
+        "neutral": players.sides.side and arguments["side"] == "a",
+        "time": times != [header.find_own("time")] or bool(players.note),
+    }
+    sought = {role for role in is_open if is_open[role] and arguments[role] is None}
+    return {role: header.find_columns(SPELLINGS[role] if role in sought else ()) for role in is_open}
 
 
 def margin_of_both(arguments: Mapping[str, Any]) -> tuple[str, ...]:
@@ -671,15 +680,15 @@ def recognise_result(table: TableSource, search: RoleSearch) -> ResultChoice:
         return ResultChoice(named or None)
     if margin or named is False:
         return _choose_named_points(search, margin)
-    if not (search.open.results or search.open.points):
-        choice = ResultChoice(own)
-    else:
+    if search.open.results or search.open.points:
         choice = _choose_by_contents(search)
         search.arguments["score"] = choice.result
         search.notes.extend({choice.note} - {"", f"{own} for the score"})
-    if choice == ResultChoice() and own is None and not search.upcoming:
+        if choice != ResultChoice():
+            return choice
+    if own is None and not search.upcoming:
         raise missing_column_error(table, "score", search.arguments)
-    return choice if choice != ResultChoice() else ResultChoice(own)
+    return ResultChoice(own)
 
 
 def _choose_named_points(search: RoleSearch, margin: tuple[str, ...]) -> ResultChoice:
@@ -690,48 +699,59 @@ def _choose_named_points(search: RoleSearch, margin: tuple[str, ...]) -> ResultC
     if not margin and not search.upcoming:
         raise ValueError("score=False needs the two columns of each side's points as margin, which tell who won")
     own, lead = search.header.find_own("score"), _sign_of_lead(search.open.points, search.values)
-    parsed = {name: parse_results(search.result_column(name)) for name in search.open.results}
+    readings = search.read_results(search.open.results)
+    if own in readings:
+        return ResultChoice(own)
     if own is not None and search.arguments["score"] is None:
-        if parsed.get(own, own) is not None:
-            return ResultChoice(own)
         search.arguments["score"] = False
         search.notes.append(f"nothing for the score, as {own} has no results, and the points of both tell who won")
-    for name, results in parsed.items():
-        if results is not None and _is_wrong(bad := _contradictions(results.score, lead)):
+    for name, results in readings.items():
+        if _is_wrong(bad := _contradictions(results.score, lead)):
             search.notes.append(_describe_preferred_points(name, margin, bad))
     return ResultChoice(points=margin)
 
 
 def _choose_by_contents(search: RoleSearch) -> ResultChoice:
     """The column of results that its contents tell, or those of both sides' points."""
-    pairs = {pair: _points_quality([search.values[name] for name in pair]) for pair in search.open.points}
-    points = max(pairs, key=lambda pair: pairs[pair]) if any(pairs.values()) else ()
-    names = [*search.open.results, *(() if points else (first for first, _ in pairs))]  # W and L of both sides
-    readings = {name: results for name in names if (results := parse_results(search.result_column(name))) is not None}
-    if readings:
-        return _choose_reading(search, readings, points)
-    empty = [name for name in search.open.results if _are_empty([search.values[name]])]
-    if empty and _are_empty([search.values[name] for name in points]):
-        return ResultChoice(empty[0], note=f"{empty[0]} for the score")
+    quality = {pair: _points_quality([search.values[name] for name in pair]) for pair in search.open.points}
+    best = max(quality, key=lambda pair: quality[pair], default=None)
+    points = best if best is not None and quality[best] else ()
+    firsts = [] if points else [first for first, _ in quality]  # of W and L of both sides
+    readings = search.read_results([*search.open.results, *firsts])
+    return _choose_reading(search, readings, points) if readings else _choose_points(search, points)
+
+
+def _choose_points(search: RoleSearch, points: tuple[str, ...]) -> ResultChoice:
+    """The points of both, or a column of results without a value if there are no points either."""
+    empty = next((name for name in search.open.results if _are_empty([search.values[name]])), None)
+    if empty is not None and _are_empty([search.values[name] for name in points]):
+        return ResultChoice(empty, note=f"{empty} for the score")
     note = f"{' and '.join(points)} for the points of both, which tell who won"
     return ResultChoice(points=points, note=note) if points else ResultChoice()
 
 
 def _choose_reading(search: RoleSearch, readings: Mapping[str, ParsedResults], points: tuple[str, ...]) -> ResultChoice:
     """The column of these that tells the results, or the points."""
-    is_decided = {name: {0.0, 1.0} <= {*results.score.tolist()} for name, results in readings.items()}
-    has_winner = any(is_winner_column(name) and is_decided[name] for name in readings)
-    # Sets may be a winner's, and beside the names of winners a column may say that somebody won.
-    order = {name: (x.notation == SETS, has_winner and not is_decided[name]) for name, x in readings.items()}
-    name = min(readings, key=lambda name: order[name])
+    name, players = _surest_reading(readings), search.players.names
     lead = _sign_of_lead([points] if points in search.open.goals else [], search.values)
-    column, players = search.values[name], search.players.names
     if codes := winner_code_readings(search.result_column(name)):
-        return _choose_winner_codes(name, column, codes, lead, players)
+        return _choose_winner_codes(name, search.values[name], codes, lead, players)
     others = [results.score for other, results in readings.items() if other != name]
     choice = _settle_contradictions(name, points, readings[name].score, others, lead)
-    is_told = choice.result is None or search.header.are_in_order(*players) or readings[name].notation != SCORELINES
-    return choice if is_told else choice._replace(note=f"{choice.note}, its first number that of {players[0]}")
+    is_exchanged = readings[name].notation == SCORELINES and not search.header.are_in_order(*players)
+    if choice.result is None or not is_exchanged:
+        return choice
+    return choice._replace(note=f"{choice.note}, its first number that of {players[0]}")
+
+
+def _surest_reading(readings: Mapping[str, ParsedResults]) -> str:
+    """The first column of results, if there is another, not of sets, which may be a winner's.
+
+    Nor one in which both sides never win where another names winners: it may say that somebody won.
+    """
+    is_decided = {name: {0.0, 1.0} <= {*results.score.tolist()} for name, results in readings.items()}
+    has_winner = any(is_winner_column(name) and is_decided[name] for name in readings)
+    return min(readings, key=lambda x: (readings[x].notation == SETS, has_winner and not is_decided[x]))
 
 
 def _are_empty(columns: Iterable[Column]) -> bool:
@@ -857,20 +877,25 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
 
 def _example_columns(columns: Mapping[str, Column]) -> dict[str, Any]:
     """The columns that advice may name: x and y of both sides, p and q of numbers, and those of contests."""
-    header, numbers = Header.of_columns([*columns]), [x for x, column in columns.items() if is_numeric_column(column)]
-    texts = [name for name in columns if name not in numbers]
-    contests = header.find_columns([*SPELLINGS["contest"], *CONTEST_WORDS])
-
-    def first(names: Iterable[Any], *taken: Any) -> Any:
-        return next((name for name in names if name not in taken), "...")
-
-    participant = first(texts or numbers, *contests[:1])
-    contest = first([*contests, *columns], *([] if contests else [participant]))
+    header = Header.of_columns([*columns])
+    contest = next(iter(header.find_columns([*SPELLINGS["contest"], *CONTEST_WORDS])), "...")
+    numbers = [name for name, column in columns.items() if name != contest and is_numeric_column(column)]
+    texts = [name for name in columns if name != contest and name not in numbers]
+    (x, y), (p, q) = _two_of_both_sides(texts or numbers), _two_of_both_sides(numbers)
     ranks = [name for name in header.find_columns(SPELLINGS["rank"]) if name in numbers]
-    score = f"score={first(numbers, participant, contest)!r}, of which higher is better, or rank"
-    (x, y), (p, q) = map(_two_of_both_sides, (texts or numbers, numbers))
-    words = {"contest": contest, "participant": participant, "place": f"rank={ranks[0]!r}" if ranks else score}
-    return words | {"x": x, "y": y, "p": p, "q": q, "text": first(texts)}
+    place = f"rank={ranks[0]!r}" if ranks else f"score={p!r}, of which higher is better, or rank"
+    participant = next(iter(texts or numbers), "...")
+    text = next(iter(texts), "...")
+    return {
+        "contest": contest,
+        "participant": participant,
+        "place": place,
+        "x": x,
+        "y": y,
+        "p": p,
+        "q": q,
+        "text": text,
+    }
 
 
 def _two_of_both_sides(names: Sequence[Any]) -> tuple[Any, Any]:

@@ -295,7 +295,7 @@ ROWS_SHOWN = {  # columns, arguments, the call to write, and the first row that 
         {"this": ["Ann", "Bob"], "that": ["Bob", "Cy"], "n": [1, 2]},
         {},
         "no column 'a'; of matches name both players, as a='this', b='that'; of those in which somebody won, as "
-        "winner='this', loser='that'; of contests with a row for each participant, as contest='that', "
+        "winner='this', loser='that'; of contests with a row for each participant, as contest='...', "
         "participant='this', score='n', of which higher is better, or rank (there are: this, that, n)",
         "Ann   Bob   1",
     ),

@@ -5,10 +5,9 @@ import json
 import os
 import re
 import warnings
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, chain
+from itertools import chain
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, TypedDict, Unpack
@@ -375,33 +374,33 @@ def contests(path: FilePath, *, sort: bool = False, history: Any = None) -> Data
       history: whose names keep their ids, as in `read`.
     """
     path = resolve_existing_path(path)
-    files = [file for file in path.glob("*.json") if re.fullmatch("[0-9]+", file.stem)] if path.is_dir() else []
-    if not files:
+    numbered = {int(file.stem): file for file in path.glob("*.json") if re.fullmatch("[0-9]+", file.stem)}
+    if not numbered:
         raise ValueError(f"{path.name}: not a folder of contests, no file such as 0.json")
-    files.sort(key=lambda file: (len(file.stem), file.stem))
-    parsed = [_parse_contest(file) for file in files]
-    size = [len(contest["standings"]) for contest in parsed]
-    end = [*accumulate(size)]
+    numbers, files = zip(*sorted(numbered.items()), strict=True)
+    *parts, standings = zip(*map(_parse_contest, files), strict=True)
+    size = [*map(len, standings)]
+    end = np.cumsum(size)
 
     def where(row: int) -> str:
-        number = bisect_right(end, row)
+        number = np.searchsorted(end, row, side="right")
         return f"{files[number].name}: standings entry {row - end[number] + size[number]} (counting from 0)"
 
-    handle, first, last = ([entry[i] for contest in parsed for entry in contest["standings"]] for i in range(3))
-    seconds, weight, ceiling = ([contest[x] for contest in parsed] for x in ("time_seconds", "weight", "perf_ceiling"))
-    table = {"contest": np.repeat([int(file.stem) for file in files], size), "player": handle, "rank": first}
-    table |= {"last": last, "weight": np.repeat(np.array(weight, float), size)}
-    roles: dict[str, Any] = {"contest": "contest", "participant": "player", "rank": "rank"}
-    roles |= {"last_rank": "last", "weight": "weight", "sort": sort and any(seconds), "history": history}
-    if any(seconds):
-        table["time"], roles["time"] = np.repeat(np.array(seconds).astype("datetime64[s]"), size), "time"
-    if {*ceiling} != {None}:
-        table["ceiling"], roles["ceiling"] = np.repeat(np.array(ceiling, float), size), "ceiling"
+    handle, first, last = np.array([*chain(*standings)], object).reshape(-1, 3).T
+    seconds, weight, ceiling = np.repeat(np.array(parts, float), size, axis=1)
+    table = {"contest": np.repeat(numbers, size), "player": handle, "rank": first.astype(int), "weight": weight}
+    table["last_rank"] = last.astype(int)
+    if seconds.any():
+        table["time"] = seconds.astype("datetime64[s]")
+    if not np.isnan(ceiling).all():
+        table["ceiling"] = ceiling
+    roles: dict[str, Any] = {role: role for role in ("weight", "last_rank", "ceiling") if role in table}
+    roles |= {"sort": sort and "time" in table, "history": history}
     return read_known(table_in_memory(table, [*table], f"{path.name}: ", where), **roles)
 
 
-def _parse_contest(file: Path) -> dict[str, Any]:
-    """A contest of Elo-MMR; ValueError unless its parts are of their types."""
+def _parse_contest(file: Path) -> list[Any]:
+    """The parts of a contest of Elo-MMR, in the order of their types; ValueError unless they are of these."""
     with add_location_to_data_errors(f"{file.name}: ", str):
         try:
             content = json.loads(file.read_bytes())
@@ -416,7 +415,7 @@ def _parse_contest(file: Path) -> dict[str, Any]:
             if not _is_standing(entry):
                 got = format_value_for_error(entry)
                 raise ValueError(f"standings entry {i} (counting from 0) is {got}, expected [handle, first, last]")
-    return contest
+    return [contest[name] for name in CONTEST_TYPES]
 
 
 def _is_standing(entry: Any) -> bool:
