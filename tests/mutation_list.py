@@ -258,7 +258,7 @@ MUTATIONS = [
     M("tables first appearance", "first[code[::-1]] = position[::-1]", "first[code] = position",
       "tests/read/ -k 'first_appearance or known_players'"),
     M("tables numbers of no result", "np.isin(numbers_or_nan(column), numbers)", "np.zeros(len(column), bool)",
-      "tests/read/test_recognition.py -k 'no_result'"),
+      "tests/read/test_contests.py -k 'people_write_them'"),
     M("tables signs of results", "(numbers + 1) / 2", "(1 - numbers) / 2", "tests/read/test_recognition.py -k 'signs'"),
     M("tables margins of draws", "(lead != 0) & ((sign == 0) | (", "(lead != 0) & ((sign != 0) & (",
       "tests/read/test_evidence.py -k 'another_sign'"),

@@ -158,6 +158,11 @@ CASES = {
     "ages": Case(
         jr.skills(covariates="age"), matches(one=TIMES % 9 + 20, two=GAMES[:, 0] + 20), {"age": ("one", "two")}
     ),
+    "points in cells": Case(
+        jr.skills("margin", margin=("FT (1)", "FT (2)")),
+        {"a": A, "b": B, "t": TIMES, "FT": [f"{x}:{y}" for x, y in GAMES]},
+        {"margin": ("FT (1)", "FT (2)")},
+    ),
     "points": Case(jr.elo(), {"a": A, "b": B, "t": TIMES, "p": GAMES[:, 0], "q": GAMES[:, 1]}, {"margin": ("p", "q")}),
     "names as categories, dates": Case(jr.elo(), matches(a=pa.array(A).dictionary_encode(), t=DAYS)),
     "seconds since 1970": Case(jr.elo(), matches(t=DAYS.astype("datetime64[s]").astype(int))),

@@ -88,6 +88,8 @@ def recognise_evidence_columns_of_file(
 
     `table` is that of the file if it is open already.
     """
+    from jaxrate.data.column_recognition import points_in_scorelines
+    from jaxrate.data.column_role_definitions import select_role_arguments
     from jaxrate.data.evidence_column_recognition import FORMAT_EVIDENCE, recognise_evidence_columns
 
     if "format" in columns:
@@ -98,6 +100,9 @@ def recognise_evidence_columns_of_file(
     try:
         table = table or open_file_table(file)
         evidence = recognise_evidence_columns(table.names, columns)
+        if "margin" not in {*columns, *evidence}:
+            points = points_in_scorelines(table, select_role_arguments(columns))
+            evidence |= {"margin": points} if points else {}
         return evidence | _recognise_score_beside_margin(table, columns, evidence)
     except (ValueError, OSError):  # reading the file says what is wrong
         return {}

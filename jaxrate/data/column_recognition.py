@@ -10,6 +10,7 @@ the side, and which holds times.
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import reduce
 from itertools import chain, product
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_table, join_names, to_one_line, truncate_text
 from jaxrate.data.column_conversion import (
     distinct_cells,
+    is_text,
     missing_mask,
     numbers_or_nan,
     to_column,
@@ -55,6 +57,7 @@ from jaxrate.data.date_parsing import is_time_column
 from jaxrate.data.result_parsing import (
     MIN_AGREEMENT,
     MIN_READABLE_SHARE,
+    SCORELINE_POINTS,
     SCORELINES,
     SETS,
     WINNER_CODES,
@@ -101,7 +104,7 @@ class ResolvedTable(NamedTuple):
     recognised: dict[str, Any]  # these, and the columns that were recognised
     notes: list[str]  # what was taken for what
     winner_codes: dict[int, float] | None = None  # the scores that numbers in the column of results stand for
-    derived: DerivedColumns | None = None  # columns of the players that the table does not have itself
+    derived: Sequence[DerivedColumns] = ()  # columns that the table does not have itself
 
 
 def resolve_table(
@@ -120,8 +123,9 @@ def resolve_table(
         shows the columns, the first rows and what to name.
     """
     check_role_arguments(arguments)
-    derived, players = find_player_columns(table, arguments, upcoming)
-    table = table if derived is None else append_columns(table, derived)
+    derived_players, players = find_player_columns(table, arguments, upcoming)
+    derived = [*filter(None, [derived_players]), *derive_named_points(table.names, arguments["margin"])]
+    table = reduce(append_columns, derived, table)
     check_players(table, players, arguments)
     search = load_open_columns(table, players, {**arguments, **players.columns}, upcoming, na_values)
     choice = recognise_result(table, search)
@@ -198,6 +202,32 @@ def find_player_columns(
     return joined, players._replace(columns=players.columns | {"contest": joined.names[0]}, note=note)
 
 
+def derive_named_points(names: Sequence[str], margin: Any) -> list[DerivedColumns]:
+    """The points of both sides in cells as "2:1", which an argument names by their column, as "FT (1)" and "FT (2)"."""
+    wanted = as_column_list(margin)
+    splits = (
+        split_column(name, SCORELINE_POINTS) for name in names if wanted and str(wanted[0]).startswith(f"{name} ")
+    )
+    return [split for split in splits if split.names == wanted and wanted[0] not in names]
+
+
+def points_in_scorelines(table: TableSource, arguments: Mapping[str, Any]) -> list[str]:
+    """The names by which to take the points of both sides from cells as "2:1" of a column of results; or none.
+
+    Results of a single point, as 1-0 in chess, are none. Arguments of `read` are those that are given.
+    """
+    header = Header.of_columns(table.names)
+    players = recognise_players(header, arguments)
+    for name in header.find_columns(SPELLINGS["score"]) if players and players.roles == PLAYER_PAIR else ():
+        with suppress(ValueError):
+            split, cells = split_column(name, SCORELINE_POINTS), table.load([name], [name])[name]
+            column = replace_na_values(to_column(name, cells))
+            points = [numbers_or_nan(part) for part in split.compute([column])] if is_text(column) else []
+            if points and not np.isnan(points[0][~missing_mask(column)]).any() and np.nanmax(points) > 1:
+                return split.names
+    return []
+
+
 def join_columns(names: Sequence[str]) -> DerivedColumns:
     """A column of the texts of several, as "2024, Monza"."""
 
@@ -238,7 +268,9 @@ def split_pairs_in_cells(table: TableSource) -> tuple[DerivedColumns, "PlayerCol
         with suppress(ValueError):
             cells = to_values(to_column(name, first_values.get(name, [])))
             if cells and all(isinstance(cell, str) and re.match(pattern, cell) for cell in cells):
-                return _split_column(name, pattern)
+                split = split_column(name, pattern)
+                pair = dict(zip(PLAYER_PAIR, split.names, strict=True))
+                return split, PlayerColumns(PLAYER_PAIR, pair, note=f"the two names in {name} for a and b")
     header = Header.of_columns(table.names)
     for roles in (PLAYER_PAIR, WINNER_LOSER):
         own = {role: column for role in roles if (column := header.find_own(role)) is not None}
@@ -248,19 +280,14 @@ def split_pairs_in_cells(table: TableSource) -> tuple[DerivedColumns, "PlayerCol
     raise missing_column_error(table, "a", {})
 
 
-def _split_column(name: str, pattern: str) -> tuple[DerivedColumns, "PlayerColumns"]:
-    """The two names in the cells of a column."""
+def split_column(name: str, pattern: str) -> DerivedColumns:
+    """The two parts of the cells of a column, by a pattern with two groups."""
 
     def compute(columns: list[Column]) -> list[Column]:
         fields = import_pyarrow().compute.extract_regex(columns[0], pattern)
         return [import_pyarrow().compute.struct_field(fields, [i]) for i in range(2)]
 
-    names = [f"{name} (1)", f"{name} (2)"]
-    note = f"the two names in {name} for a and b"
-    return (
-        DerivedColumns(names, [name], compute),
-        PlayerColumns(PLAYER_PAIR, dict(zip(PLAYER_PAIR, names, strict=True)), note=note),
-    )
+    return DerivedColumns([f"{name} (1)", f"{name} (2)"], [name], compute)
 
 
 # Who plays, by names alone

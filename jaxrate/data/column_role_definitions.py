@@ -123,7 +123,8 @@ COLUMN_ROLES = {
     ),
     "margin": ColumnRole(
         "column of the winning margin; or two columns, the points of each side, which also give the score",
-        "The points are those of a (or the winner) and of b. Systems learn from the size of the margin. The score "
+        "The points are those of a (or the winner) and of b; those in cells as 2:1 of a column FT are called FT (1) "
+        "and FT (2). Systems learn from the size of the margin. The score "
         "says who won, and a draw has no margin. Margins, statistics and covariates are kept with the matches in "
         "`context.columns`, and the dataset says which they are. In contests one column: the points of each "
         "participant's team. Contests have all of these as `columns`, by participant.",

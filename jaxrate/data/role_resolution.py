@@ -222,7 +222,12 @@ def _problems_of_double_roles(roles: ColumnRoles) -> Iterator[tuple[Any, str]]:
     results = [*margin, *roles.layout.points, roles.layout.result, *statistics, *roles.statistic_columns]
     own_result = [] if roles.layout.contest else [roles.layout.result]
     for names, others, reason in (
-        (margin, own_result, "tells who won, so that it cannot be the margin; name the points of both as the margin"),
+        (
+            margin,
+            own_result,
+            "tells who won, so that it cannot be the margin; name the points of both as the margin, of cells as 2:1 "
+            "by the name of their column with (1) and (2)",
+        ),
         (statistics, margin, "is the margin, so that it cannot be a statistic as well"),
         (roles.covariates, results, "tells the result, so that it cannot be a covariate, known before it"),
         (

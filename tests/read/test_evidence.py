@@ -1,5 +1,7 @@
 """Margins, covariates and seasons of matches."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -206,3 +208,19 @@ def test_participants_have_categories_and_columns():
 def test_names_of_seasons_are_plain():
     with pytest.raises(ValueError, match="must hold names of seasons, text or numbers"):
         read(scored(when=np.array(["1905-01-01"] * 3, "datetime64[D]")), season="when")
+
+
+def test_points_in_cells_are_named_by_their_column(games, jaxrate):
+    """Goals of both sides were evidence for the command, and in one cell they were not."""
+    text = (
+        "home,away,FT,date\nx,y,2:1,2024-01-01\ny,z,0-3,2024-01-02\nz,x,abgesagt,2024-01-02\nx,z,1:1 (0:1),2024-01-04\n"
+    )
+    names = ["FT (1)", "FT (2)"]
+    with warnings.catch_warnings(action="ignore"):
+        data = read(games(text), margin=names)
+    assert data.margin == (*names,) and data.matches.score.tolist() == [1, 0, 0.5]
+    columns = data.matches.context.columns
+    assert [columns[name].tolist() for name in names] == [[2, 0, 1], [1, 3, 1]]
+    code, _, errors = jaxrate("rate", games(text), "--json")
+    assert code == 0 and "margins" in errors
+    assert "margins" not in jaxrate("rate", games("white,black,result\nx,y,1-0\ny,x,1/2-1/2\n", "chess.csv"))[2]

@@ -1,6 +1,7 @@
 """How the columns of a table that is read in chunks are used: found out in its first rows, for all of its chunks."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -104,15 +105,15 @@ def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> T
         roles = resolved.roles
         if roles.drop_mirrored:
             raise ValueError("drop='mirrored' needs the whole table in memory; rate it without chunk and out")
-        if resolved.derived is not None and roles.layout.contest is not None:
-            names = " and ".join(resolved.derived.sources)
+        sources = [*chain(*(derived.sources for derived in resolved.derived))]
+        if sources and roles.layout.contest is not None:
+            names = " and ".join(sources)
             raise ValueError(f"contests by chunks have one column, not {names}; write the two as one")
         loaded, rows = load_role_columns_and_drop_rows(resolved.table, roles)
         converted = convert_columns(resolved, loaded, rows)
         rules = _rules_for_draws(converted, source.names)
-        derived = () if resolved.derived is None else resolved.derived.sources
         names_of_draws = [*chain(*(rule.names for rule in rules))]
-        used = [*roles.all_columns, *names_of_draws, *status_columns(source.names, roles.all_columns), *derived]
+        used = [*roles.all_columns, *names_of_draws, *status_columns(source.names, roles.all_columns), *sources]
         columns = [*dict.fromkeys(x for x in used if x in source.names)]
         warn_about_columns(resolved, converted, None)
         reading = TableReading(
@@ -187,9 +188,7 @@ def convert_chunk(reading: TableReading, rows: Any) -> tuple[TableRows, HostArra
     """
     if reading.source.tables[0].is_text:
         rows = numeric_text_to_numbers(rows, reading.text_columns)
-    table = table_in_memory(rows, reading.columns)
-    if reading.resolved.derived is not None:
-        table = append_columns(table, reading.resolved.derived)
+    table = reduce(append_columns, reading.resolved.derived, table_in_memory(rows, reading.columns))
     resolved, roles = reading.resolved._replace(table=table), reading.roles
     loaded, kept = load_role_columns_and_drop_rows(table, roles)
     resolved = resolved._replace(roles=roles._replace(time=None))
