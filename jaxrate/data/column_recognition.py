@@ -246,9 +246,11 @@ def _season_of_contests(table: TableSource, players: "PlayerColumns", arguments:
     if players.roles != CONTEST_ROLES or not seasons or not {*names} <= {*table.names}:
         return None
     loaded = table.load(names, names)
-    cells = [distinct_cells(to_column(name, loaded[name])).codes for name in names]
-    num_rows, without, within = len(cells[0]), *(np.unique(np.stack(x), axis=1).shape[1] for x in (cells[:2], cells))
-    return seasons[0] if without < within == num_rows else None
+    contest, participant, season = (distinct_cells(to_column(name, loaded[name])).codes.astype(int) for name in names)
+    place = contest * (1 + participant.max(initial=0)) + participant
+    within_season = season * (1 + place.max(initial=0)) + place
+    num_places, num_within = len(np.unique(place)), len(np.unique(within_season))
+    return seasons[0] if num_places < num_within == len(season) else None
 
 
 VERSUS = r"vs?\.?|versus|against|@|gegen|contre|contra"

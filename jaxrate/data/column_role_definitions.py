@@ -31,6 +31,7 @@ class ColumnRole(NamedTuple):
     accepts: Accepts = "column"
     history: Literal["matches", "contests", "both"] = "matches"  # of which it may be a column
     default: tuple[str, ...] = ()  # names of columns that have the role without being named
+    line_up_advice: str = ""  # what to do instead in line-ups of teams, which do not take it; "": they do
 
     @property
     def accepts_list(self) -> bool:
@@ -38,6 +39,9 @@ class ColumnRole(NamedTuple):
         return self.accepts in ("columns", "one or two columns", "two columns")
 
 
+HOME_ADVICE = ": make a home game a covariate of each player, in a table with a row for each"
+OWN_ADVICE = ": they are each player's own, in a table with a row for each"
+NO_CONTESTS_ADVICE = ", and neither do other contests; leave such columns out"
 COLUMN_ROLES = {
     "a": ColumnRole(
         "column of the first player",
@@ -108,8 +112,9 @@ COLUMN_ROLES = {
         'column: 1 if the first player has home advantage or white, -1 if the second; or "a": always the first',
         '0: neither; true is 1 and false 0. "a" and "b", unless another column has that name: that player in every '
         "match.",
+        line_up_advice=HOME_ADVICE,
     ),
-    "neutral": ColumnRole("column: true (or 1) on neutral ground"),
+    "neutral": ColumnRole("column: true (or 1) on neutral ground", line_up_advice=HOME_ADVICE),
     "weight": ColumnRole(
         "column of weights: a match of weight 2 counts twice; in contests with a row for each player also partial play",
         "Above 0.",
@@ -138,35 +143,42 @@ COLUMN_ROLES = {
         "participant, about 0 for equals.",
         accepts="statistics",
         history="both",
+        line_up_advice=OWN_ADVICE,
     ),
     "shares": ColumnRole(
         "further statistics, by name from one column for each side, as games won: the lead as a share of both",
         "The statistic is (a - b) / (a + b), and 0 where nobody won any.",
         accepts="shares",
+        line_up_advice=NO_CONTESTS_ADVICE,
     ),
     "expected_goals": ColumnRole(
         "columns of both sides' expected goals, or of shots at goal; for skills that learn from goals",
         "Those of a (or the winner) and of b. Values may be missing: they are then NaN.",
         accepts="two columns",
+        line_up_advice=NO_CONTESTS_ADVICE,
     ),
     "covariates": ColumnRole(
         "column of an advantage of the first player that is known beforehand, as komi or days of rest",
         "In contests of each participant.",
         accepts="columns",
         history="both",
+        line_up_advice=OWN_ADVICE,
     ),
     "age": ColumnRole(
         "add the age difference as a covariate, from two columns of ages or dates of birth",
         "In years. Where either has none it is 0.",
         accepts="two columns",
+        line_up_advice=NO_CONTESTS_ADVICE,
     ),
     "season": ColumnRole(
         "column of the season, as 2021 or 2020-21; it begins with its first match",
         "The dataset says when. Matches of a season that are played after the next has begun count as of the next.",
+        line_up_advice=": give the times at which they begin to the system, as skills(seasons=...)",
     ),
     "league_season": ColumnRole(
         "column of seasons that overlap between leagues, as 2020-21",
         "In place of `season`: a season begins for a player with their first match in it.",
+        line_up_advice=NO_CONTESTS_ADVICE,
     ),
     "columns": ColumnRole(
         "further column of numbers, passed to a system of your own",
@@ -184,8 +196,8 @@ COLUMN_ROLES = {
 }
 
 
-class BasicColumns(TypedDict, total=False):
-    """The roles of `Columns` but for the time and the weight."""
+class UntimedColumns(TypedDict, total=False):
+    """The roles of `Columns` but for the time."""
 
     a: str | Sequence[str] | None
     b: str | Sequence[str] | None
@@ -201,6 +213,7 @@ class BasicColumns(TypedDict, total=False):
     noise: str | None
     side: str | None
     neutral: str | None
+    weight: str | None
     category: str | Sequence[str] | None
     margin: str | Sequence[str] | None
     statistics: str | Sequence[str] | Mapping[str, str | Sequence[str]] | None
@@ -214,20 +227,10 @@ class BasicColumns(TypedDict, total=False):
     drop: str | Sequence[str] | None
 
 
-class UntimedColumns(BasicColumns, total=False):
-    """The roles of `Columns` but for the time."""
-
-    weight: str | None
-
-
-class UnweightedColumns(BasicColumns, total=False):
-    """The roles of `Columns` but for the weight."""
+class Columns(UntimedColumns, total=False):
+    """Which columns of a table are used, and for what: the keywords of `read` that `COLUMN_ROLES` explains."""
 
     time: str | None
-
-
-class Columns(UntimedColumns, UnweightedColumns, total=False):
-    """Which columns of a table are used, and for what: the keywords of `read` that `COLUMN_ROLES` explains."""
 
 
 NUM_COLUMNS: dict[str, tuple[int, ...]] = {"one or two columns": (0, 1, 2), "two columns": (0, 2)}

@@ -271,26 +271,13 @@ def _check_side_column(names: Sequence[str], layout: TableLayout, side: str, is_
     )
 
 
-HOME_ADVICE = ": make a home game a covariate of each player, in a table with a row for each"
-OWN_ADVICE = ": they are each player's own, in a table with a row for each"
-UNSUPPORTED_ROLES = {  # of line-ups, and what to do instead
-    "side": HOME_ADVICE,
-    "neutral": HOME_ADVICE,
-    "statistics": OWN_ADVICE,
-    "covariates": OWN_ADVICE,
-    "season": ": give the times at which they begin to the system, as skills(seasons=...)",
-    **dict.fromkeys(
-        ("age", "league_season", "shares", "expected_goals"), ", and neither do other contests; leave such columns out"
-    ),
-}
-
-
 def check_line_up_roles(arguments: Mapping[str, Any]) -> None:
     """ValueError for arguments of `read` that a table of line-ups does not take."""
     if len(as_column_list(arguments["category"])) > 1:
         raise ValueError("the category of line-ups is one column, what everybody meets")
-    wrong = [name for name in UNSUPPORTED_ROLES if arguments[name]]
-    if wrong:
-        advice = UNSUPPORTED_ROLES[wrong[0]]
-        roles = " and no ".join(name for name in wrong if UNSUPPORTED_ROLES[name] == advice)
-        raise ValueError(f"line-ups take no {roles}{advice}")
+    advice = {
+        name: role.line_up_advice for name, role in COLUMN_ROLES.items() if role.line_up_advice and arguments[name]
+    }
+    for first in [*advice.values()][:1]:
+        roles = " and no ".join(name for name in advice if advice[name] == first)
+        raise ValueError(f"line-ups take no {roles}{first}")
