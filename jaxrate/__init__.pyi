@@ -2,6 +2,7 @@ from jaxrate import arena as arena
 from jaxrate import data as data
 from jaxrate import evaluation as evaluation
 from jaxrate import extend as extend
+from jaxrate import federations as federations
 from jaxrate import fitting as fitting
 from jaxrate import forecasts as forecasts
 from jaxrate import history as history
@@ -39,7 +40,9 @@ from jaxrate.systems import elo_mmr as elo_mmr
 from jaxrate.systems import elo_mmx as elo_mmx
 from jaxrate.systems import glicko as glicko
 from jaxrate.systems import glicko2 as glicko2
+from jaxrate.systems import glicko_boost as glicko_boost
 from jaxrate.systems import skills as skills
+from jaxrate.systems import stephenson as stephenson
 from jaxrate.systems import topcoder as topcoder
 from jaxrate.systems import trueskill as trueskill
 from jaxrate.systems import urnings as urnings

@@ -132,8 +132,9 @@ def apply_seasons(seasons: Sequence[float], constants: Constants, rows: Any, sin
 
 
 def revert_rows(params: Any, rows: Any, lead_retention: Array) -> Any:
-    """The rows with this share of their lead over a newcomer."""
-    rows = rows._replace(rating=params.initial_rating + lead_retention * (rows.rating - params.initial_rating))
+    """The rows with this share of their lead over a newcomer, or over `reversion_mean` where the system has one."""
+    mean = getattr(params, "reversion_mean", params.initial_rating)
+    rows = rows._replace(rating=mean + lead_retention * (rows.rating - mean))
     return rows._replace(variance=lead_retention**2 * rows.variance) if hasattr(rows, "variance") else rows
 
 

@@ -4,7 +4,9 @@ codeforces.py                   Codeforces, in the form of Ebtekar and Liu 2021 
 elo.py                          Elo (1978), per match and per rating period
 glicko.py                       Glicko (Glickman 1999)
 glicko2.py                      Glicko-2 (Glickman 2012)
+glicko_boost.py                 Glicko-Boost (Glickman 2010)
 prediction_wrapping.py          predictions remade: chances of draws, and calibration
+stephenson.py                   Stephenson's system (Stephenson and Sonas 2020)
 system_construction_by_name.py  systems by name, adapted to data
 system_titles.py                the systems by their names in print
 topcoder.py                     TopCoder, in the form of Ebtekar and Liu 2021 (section 6) and their program
@@ -12,6 +14,7 @@ weng_lin.py                     Weng and Lin (2011, "A Bayesian approximation me
 blat_mmr/                       BlatMMR, in pieces that compose
 category_glicko/                category Glicko, in pieces
 elo_mmr/                        Elo-MMR, in pieces
+federations/                    official ratings of federations, one a file
 rounds/                         what systems of rounds share: the field of performances, who performed how, teams
 skills/                         Skills, in pieces
 trueskill/                      TrueSkill, in pieces
@@ -26,16 +29,21 @@ from jaxrate.systems.category_glicko.system import category_glicko
 from jaxrate.systems.codeforces import codeforces
 from jaxrate.systems.elo import elo
 from jaxrate.systems.elo_mmr.system import elo_mmr, elo_mmx
+from jaxrate.systems.federations import FEDERATIONS
 from jaxrate.systems.glicko import glicko
 from jaxrate.systems.glicko2 import glicko2
+from jaxrate.systems.glicko_boost import glicko_boost
 from jaxrate.systems.skills.system import skills
+from jaxrate.systems.stephenson import stephenson
 from jaxrate.systems.topcoder import topcoder
 from jaxrate.systems.trueskill.system import trueskill
 from jaxrate.systems.urnings.system import urnings
 from jaxrate.systems.weng_lin import weng_lin
 
 __all__ = [
+    "ALL_SYSTEMS",
     "DEFAULT_SYSTEMS",
+    "FEDERATIONS",
     "SYSTEMS",
     "blat_mmr",
     "category_glicko",
@@ -45,7 +53,9 @@ __all__ = [
     "elo_mmx",
     "glicko",
     "glicko2",
+    "glicko_boost",
     "skills",
+    "stephenson",
     "systems_with_feature",
     "topcoder",
     "trueskill",
@@ -67,6 +77,7 @@ SYSTEMS: dict[str, Callable[..., RatingSystem]] = {
     "weng_lin": weng_lin,
     "urnings": urnings,
 }
+ALL_SYSTEMS = SYSTEMS | {"stephenson": stephenson, "glicko_boost": glicko_boost} | FEDERATIONS  # that may be named
 DEFAULT_SYSTEMS = {"matches": "glicko", "contests": "elo_mmr", "teams": "trueskill"}  # of those who name no system
 
 
