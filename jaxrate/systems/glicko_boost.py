@@ -108,7 +108,7 @@ def glicko_boost(
         float, Parameter(NOT_NEGATIVE, "deviations", "k, surprise above which a deviation is boosted")
     ] = 1.96,
     boost_factor: Annotated[
-        float, Parameter(NOT_NEGATIVE, "", "b1, growth of a deviation by the surprise above")
+        float, Parameter(NOT_NEGATIVE, "1", "b1, growth of a deviation by the surprise above")
     ] = 0.20139,
     boost: Annotated[float, Parameter(NOT_NEGATIVE, "points", "b2, growth of a boosted deviation")] = 17.5,
     initial_rating: Annotated[float, RATING] = 1946.25,

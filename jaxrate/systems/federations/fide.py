@@ -106,7 +106,7 @@ def _game_terms(model: Model, player: State, opponent: State, score: Array, age:
 def apply(model: Model, params: Any, rows: State, total: Terms) -> State:
     surprise, counted, opponents, score, ages, games = total
     is_young = ages / jnp.maximum(games, 1e-6) < 18.5
-    is_new = (rows.games < 30) | (is_young & (rows.rating < 2300.0))
+    is_new = (rows.games < 29.6) | (is_young & (rows.rating < 2300.0))
     k = jnp.where(is_new, params.k_new, jnp.where(rows.reached > 0, params.k_master, params.k))
     k = jnp.where(k * counted > 700.0, jnp.floor(700.0 / jnp.maximum(counted, 1.0)), k)
     changed = rows.rating + round_half_away(k * surprise, model.rounding)
@@ -116,7 +116,7 @@ def apply(model: Model, params: Any, rows: State, total: Terms) -> State:
     performance = pool[..., 1] / number + 3600.0 / number
     performance = performance + performance_difference((pool[..., 2] + 1.0) / number, model.rounding)
     performance = jnp.minimum(round_half_away(performance, model.rounding), 2200.0)
-    was_rated, gets_rated = rows.rating > 0, pool[..., 0] >= 5
+    was_rated, gets_rated = rows.rating > 0, pool[..., 0] > 4.6
     rating = jnp.where(was_rated, changed, jnp.where(gets_rated, performance, 0.0))
     rating = jnp.where(rating >= 1400.0, rating, 0.0)
     is_first = ~was_rated & (rating > 0)

@@ -58,7 +58,7 @@ def ingo(
     ages: Sequence[str] = (),
     *,
     inertia: Annotated[float, Parameter(POSITIVE, "games", "games that the old rating counts as, of adults")] = 20.0,
-    initial_ingo: Annotated[float, Parameter(ANY, "", "rating of a newcomer", fitted=False)] = 180.0,
+    initial_ingo: Annotated[float, Parameter(ANY, "1", "rating of a newcomer", fitted=False)] = 180.0,
 ) -> RatingSystem:
     """The Ingo rating, of matches and of rating periods.
 

@@ -74,8 +74,9 @@ def _check_columns(named: tuple[tuple[str, str], ...], events: Any) -> None:
         if name not in columns:
             maker = "columns=... of `matches` or `read`"
             raise ValueError(f"the matches need the column {name!r}, which {setting}= of the system names: {maker}")
-        if (row := int(np.argmax(np.isnan(np.asarray(columns[name]))))) or np.isnan(columns[name][0]):
-            raise ValueError(f"row {row}: column {name!r} has no number, and {setting}= of the system needs one")
+        missing = np.flatnonzero(np.isnan(np.asarray(columns[name])))
+        if missing.size:
+            raise ValueError(f"row {missing[0]}: column {name!r} has no number, and {setting}= of the system needs one")
 
 
 def round_half_away(x: Array, rounding: bool, digits: int = 0) -> Array:

@@ -25,7 +25,7 @@ from jaxrate.core.pairwise import PairwiseRules, Terms
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem, full_leaf, system_factory
 
-PROVISIONAL = 8.0  # earlier games up to which a rating is special
+PROVISIONAL = 8.6  # earlier games below which a rating is special: up to 8, and no sum of halves
 
 
 class State(NamedTuple):

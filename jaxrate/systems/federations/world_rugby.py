@@ -50,7 +50,7 @@ def world_rugby(
     world_cup: str | None = None,
     *,
     k: Annotated[float, Parameter(NOT_NEGATIVE, "points", "largest exchange, of an upset by a small margin")] = 2.0,
-    large_margin_factor: Annotated[float, Parameter(POSITIVE, "", "factor of an exchange by a large margin")] = 1.5,
+    large_margin_factor: Annotated[float, Parameter(POSITIVE, "1", "factor of an exchange by a large margin")] = 1.5,
     largest_gap: Annotated[float, Parameter(POSITIVE, "points", "larger gaps count as this", fitted=False)] = 10.0,
     initial_rating: Annotated[float, RATING] = 60.0,
     side_advantage: Annotated[float, SIDE_ADVANTAGE] = 3.0,
