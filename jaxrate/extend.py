@@ -24,11 +24,12 @@ from jaxrate.core.system import RatingSystem, Settings, clip_optional, full_leaf
 from jaxrate.events import Context, Ragged
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.schedule import schedule_by_level
-from jaxrate.systems import SYSTEMS
+from jaxrate.systems import ALL_SYSTEMS, SYSTEMS
 from jaxrate.systems.blat_mmr import kernels, luck
 from jaxrate.systems.rounds import hazard_tables as densities
 
 __all__ = [
+    "ALL_SYSTEMS",
     "ANY",
     "MAYBE_ANY",
     "MAYBE_NOT_NEGATIVE",

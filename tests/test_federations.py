@@ -233,5 +233,15 @@ def test_columns_that_are_missing_are_named():
 
 def test_constants_of_a_federation_can_be_fitted():
     league = jr.data.simulate.league(40, 2000, spread=250, seed=3).matches
-    fit = jr.fit(fide(rounding=False), jr.periods(league, 30.0), free=["k_new"], steps=3, errors="products")
+    fit = jr.fit(fide(rounding=False), jr.periods(league, 30.0), free=["k_new"], steps=3)
     assert fit.loss < fit.loss_history[0]
+
+
+def test_official_ratings_are_named_as_other_systems_are_and_saved(tmp_path):
+    data = jr.data.datasets.nfl()
+    rated = jr.rate(nfl_elo(seasons=data.seasons, season_keep=2 / 3), data)
+    jr.save(tmp_path / "run", rated)
+    assert jr.load(tmp_path / "run").system == rated.system
+    compared = jr.compare(data, ["nfl_elo", "elo"], last=0.1)
+    assert compared.results[0].name == "nfl_elo" and compared.results[0].system.settings["seasons"]
+    assert "stephenson" not in jr.extend.SYSTEMS and {"stephenson", *FEDERATIONS} < set(jr.extend.ALL_SYSTEMS)

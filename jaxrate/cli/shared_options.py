@@ -26,7 +26,7 @@ plain_option = option("plain", text=PLAIN_TEXT, **NEW_RUNS)
 
 def complete_systems(context: Any, parameter: Any, incomplete: str) -> list[str]:
     """Names of systems, for the shell."""
-    return [name for name in jr.extend.SYSTEMS if name.startswith(incomplete)]
+    return [name for name in jr.extend.ALL_SYSTEMS if name.startswith(incomplete)]
 
 
 def system_option(text: str, **settings: Any) -> CommandOption:

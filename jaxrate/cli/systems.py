@@ -30,7 +30,7 @@ def systems(report: ProgressReport, name: str | None) -> Output:
     if name is not None:
         system = make_system(name, {})
         return Output(_describe_system(name, system), _json_system(name, system))
-    every = {key: make_system(key, {}) for key in jr.extend.SYSTEMS}
+    every = {key: make_system(key, {}) for key in jr.extend.ALL_SYSTEMS}
     return Output(_list_systems(every), {key: _json_system(key, system) for key, system in every.items()})
 
 
@@ -77,13 +77,13 @@ def _json_system(name: str, system: jr.extend.RatingSystem) -> dict[str, Any]:
 
 
 def _system_description(name: str) -> str:
-    return inspect.getdoc(sys.modules[jr.extend.SYSTEMS[name].__module__]) or ""
+    return inspect.getdoc(sys.modules[jr.extend.ALL_SYSTEMS[name].__module__]) or ""
 
 
 def _system_source(name: str) -> str:
     """The first line about a system; of a second system in one module that of its factory."""
-    factory = jr.extend.SYSTEMS[name]
-    is_first = next(x for x in jr.extend.SYSTEMS.values() if x.__module__ == factory.__module__) is factory
+    factory = jr.extend.ALL_SYSTEMS[name]
+    is_first = next(x for x in jr.extend.ALL_SYSTEMS.values() if x.__module__ == factory.__module__) is factory
     if is_first:
         return _system_description(name).partition("\n")[0].rstrip(".")
     return (inspect.getdoc(factory) or "").partition("\n")[0].partition(":")[0]
@@ -116,7 +116,7 @@ def _unwrap_paragraphs(text: str) -> str:
 
 def _describe_further_arguments(name: str, system: jr.extend.RatingSystem) -> str:
     """The docstring of the factory without its first line, errors, and the hyperparameters, which the table has."""
-    text, _, arguments = (inspect.getdoc(jr.extend.SYSTEMS[name]) or "").partition("\nArgs:\n")
+    text, _, arguments = (inspect.getdoc(jr.extend.ALL_SYSTEMS[name]) or "").partition("\nArgs:\n")
     entries = re.split(r"^  (?=\S)", arguments.partition("\nRaises:\n")[0], flags=re.MULTILINE)
     further = [x.rstrip() for x in entries if x.strip() and x.partition(":")[0] not in system.params._fields]
     return "\n".join([text.partition("\n\n")[2].rstrip(), "", "Further arguments:", *further]).strip()

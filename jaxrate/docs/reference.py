@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import jaxrate
-from jaxrate.systems import SYSTEMS
+from jaxrate.systems import ALL_SYSTEMS
 
 SECTION_HEADER = re.compile(r"^(?=(?:Args|Fields|Raises|Returns|Warns|Yields):$)", re.MULTILINE)
 CODE_BLOCK = re.compile(r"(?:(?<=\n\n)|^)((?:    .*\n?)+(?:\n(?:    .*\n?)+)*)")
@@ -69,6 +69,7 @@ SECTIONS = {  # by title: what it is for, and the folders of the package that it
     "Data": ("Tables and public formats become events; simulated leagues; the league that ships.", "data"),
     "Events": ("Matches, rating periods and rounds, as arrays.", "events"),
     "Rating systems": ("The thirteen systems, each with its hyperparameters and formulas.", "systems"),
+    "Official ratings": ("The rules of federations, as systems.", "federations"),
     "Rating": ("A system goes through a history, or learns one result at a time; runs are saved.", "replay", "live"),
     "Leaderboards and careers": ("Ratings by name and date, records of players, saved runs.", "history"),
     "Comparisons": ("How well systems predict, beside each other and beside ceilings.", "evaluation"),
@@ -161,7 +162,7 @@ def list_result_types(sections: Iterable[Section]) -> dict[str, list[str]]:
 
 def system_modules_and_states() -> dict[str, tuple[str, str]]:
     """For the full name of each factory of a system, the module with its formulas and the type of its state."""
-    systems = {name: (make.__module__, make()) for name, make in SYSTEMS.items()}
+    systems = {name: (make.__module__, make()) for name, make in ALL_SYSTEMS.items()}
     states = {name: type(system.init(system.params, 1)) for name, (_, system) in systems.items()}
     return {f"jaxrate.{n}": (systems[n][0], f"{x.__module__}.{x.__name__}") for n, x in states.items()}
 

@@ -51,7 +51,7 @@ from jaxrate.history.recorded_runs import rating_history
 from jaxrate.metrics.prediction_metrics import log_loss
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan
-from jaxrate.systems import SYSTEMS, systems_with_feature
+from jaxrate.systems import ALL_SYSTEMS, SYSTEMS, systems_with_feature
 from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
 from jaxrate.systems.system_construction_by_name import (
     CONTEST_SYSTEMS,
@@ -242,7 +242,7 @@ def unused_data_features(system: RatingSystem, data: Dataset) -> tuple[str, ...]
 
     Empty for systems of your own, whose use of data is unknown.
     """
-    if system.factory is None or system.name not in SYSTEMS:
+    if system.factory is None or system.name not in ALL_SYSTEMS:
         return ()
     settings = system.settings
     has_categories = "categories" in system.features and settings.get("categories", 2) > 1
@@ -448,7 +448,7 @@ def compare(
 
     Args:
       data: matches or contests, as from `read`, or a table or path as it takes it.
-      systems: names of `SYSTEMS`, which are adapted to the data (to its categories, scores, sides and periods), or
+      systems: names of `ALL_SYSTEMS`, which are adapted to the data (to its categories, scores, sides and periods), or
         systems, which are taken as they are. Or a dict from the names to show to systems, or from names of `SYSTEMS` to
         the hyperparameters to change; beside them may be forecasts of others by their names, [n] expected scores of
         player 0. None, or forecasts alone: all that rate the data, except those that demand what it does not have. For

@@ -48,7 +48,7 @@ from jaxrate.storage.atomic_folder import (
     replace_run,
     restore_state,
 )
-from jaxrate.systems import SYSTEMS
+from jaxrate.systems import ALL_SYSTEMS
 from jaxrate.systems.prediction_wrapping import wrapper_names
 from jaxrate.systems.rounds.hazard_tables import Density
 from jaxrate.systems.system_construction_by_name import PREDICTION_WRAPPERS, make_wrapped_system
@@ -62,7 +62,7 @@ def make_run_metadata(rated: History) -> dict[str, Any]:
         if not _is_json_value(value):
             raise ValueError(f"{system.name} was made with {name} of its own, which a saved run cannot hold")
     params = {name: None if x is None else float(x) for name, x in system.params._asdict().items()}
-    if system.name in SYSTEMS and not _is_packaged_system(system, params):
+    if system.name in ALL_SYSTEMS and not _is_packaged_system(system, params):
         raise ValueError(f"this {system.name} is not the one of jaxrate; give a system of your own a name of its own")
     return {
         "format": FORMAT_VERSION,
@@ -84,7 +84,7 @@ def make_run_metadata(rated: History) -> dict[str, Any]:
 def _is_packaged_system(system: RatingSystem, params: dict[str, float | None]) -> bool:
     """Whether the system of that name in the package has these rules."""
     with suppress(TypeError, ValueError):
-        packaged = make_wrapped_system(wrapper_names(system), SYSTEMS[system.name], system.settings | params)
+        packaged = make_wrapped_system(wrapper_names(system), ALL_SYSTEMS[system.name], system.settings | params)
         return packaged.rules == system.rules
     return False
 
@@ -197,7 +197,7 @@ def load(folder: FilePath, make: Callable[..., RatingSystem] | None = None) -> H
       folder: a folder that `save` wrote, or `rate` by chunks. More than 20 million predictions of chunks, and brief
         ones, stay in their files.
       make: the factory of your own system. It is called with the settings and hyperparameters that were saved. None:
-        the factory in `SYSTEMS`.
+        the factory in `ALL_SYSTEMS`.
 
     Raises:
       ValueError: if there is no run, if a file is damaged (names the file), if another
@@ -273,7 +273,7 @@ def _restore_seasons_and_categories(
 def _remake_system(metadata: dict[str, Any], make: Callable[..., RatingSystem] | None) -> RatingSystem:
     """The system of a run, made again; ValueError if its factory is not known, or makes none or another one."""
     name = metadata["system"]
-    if make is None and name not in SYSTEMS:
+    if make is None and name not in ALL_SYSTEMS:
         raise ValueError(
             f"jaxrate {metadata['jaxrate']:.20} wrote it for the system {name[:80]!r}, which this version does not "
             "have; if it is your own, load it in Python, by jr.load(folder, make=...) with its factory"
@@ -281,12 +281,12 @@ def _remake_system(metadata: dict[str, Any], make: Callable[..., RatingSystem] |
     arguments = {key: _lists_to_tuples(value) for key, value in metadata["settings"].items()} | metadata["params"]
     wrappers = [way for way in PREDICTION_WRAPPERS if metadata.get(way)]
     try:
-        system = make_wrapped_system(wrappers, make or SYSTEMS[name], arguments)
+        system = make_wrapped_system(wrappers, make or ALL_SYSTEMS[name], arguments)
     except TypeError as error:
         reason = f"the factory does not accept the arguments that {name} was made with: {error}"
         raise ValueError(f"run.json: {reason}") from None
     except Exception as error:  # any error of the factory
-        is_own = make in (None, SYSTEMS.get(name))
+        is_own = make in (None, ALL_SYSTEMS.get(name))
         hint = "" if is_own else f"; the run is of {name}: give its factory as make, or leave make out"
         raise ValueError(f"run.json: {error}{hint}") from error
     if system.name != name:

@@ -20,7 +20,7 @@ from jaxrate.data.rounds_from_nested_teams import dataset_has_teams, make_teamma
 from jaxrate.data.seasons_and_margins import estimate_measurement_noise, first_player_lead
 from jaxrate.events import Matches, Periods, Ragged, Rounds, count_teams, slice_events
 from jaxrate.events.dataset import Dataset
-from jaxrate.systems import DEFAULT_SYSTEMS, SYSTEMS
+from jaxrate.systems import ALL_SYSTEMS, DEFAULT_SYSTEMS
 from jaxrate.systems.prediction_wrapping import (
     CalibrationParams,
     DrawParams,
@@ -103,12 +103,23 @@ def statistic_settings(facts: DataFacts) -> dict[str, Any]:
     return options
 
 
-SETTINGS_DERIVED_FROM_DATA = {"skills": skills_evidence_settings, "urnings": outcome_count_settings}
+def margin_settings(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of the margin, if the data have them, for rules that say nothing else of them."""
+    return {"margin": facts.margin} if facts.margin else {}
+
+
+SETTINGS_DERIVED_FROM_DATA = {
+    "skills": skills_evidence_settings,
+    "urnings": outcome_count_settings,
+    **dict.fromkeys(("nfl_elo", "nba_elo", "world_rugby"), margin_settings),
+}
 
 
 def adapt_settings(name: str, facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a system's factory for data: those that are given, and others as the data ask for."""
-    known = {field: getattr(facts, field) for field in FACT_ARGUMENTS if field in signature(SYSTEMS[name]).parameters}
+    known = {
+        field: getattr(facts, field) for field in FACT_ARGUMENTS if field in signature(ALL_SYSTEMS[name]).parameters
+    }
     settings = {field: value for field, value in known.items() if value not in (None, ())}
     if name in SETTINGS_DERIVED_FROM_DATA:
         settings |= SETTINGS_DERIVED_FROM_DATA[name](facts, explicit_settings)
@@ -203,11 +214,11 @@ def make_system(name: str, explicit_settings: Mapping[str, Any], facts: DataFact
     Raises:
       ValueError: if there is no such system, or as its factory does.
     """
-    if name not in SYSTEMS:
+    if name not in ALL_SYSTEMS:
         raise ValueError(
-            f"unknown system {name!r}{did_you_mean_suffix(name, SYSTEMS)} (there are {', '.join(SYSTEMS)})"
+            f"unknown system {name!r}{did_you_mean_suffix(name, ALL_SYSTEMS)} (there are {', '.join(ALL_SYSTEMS)})"
         )
-    default = SYSTEMS[name]()
+    default = ALL_SYSTEMS[name]()
     several = {key for key, value in default.settings.items() if isinstance(value, tuple)}
     options = {
         key: (x,) if key in several and isinstance(x, (int, float)) else x for key, x in explicit_settings.items()
@@ -215,12 +226,12 @@ def make_system(name: str, explicit_settings: Mapping[str, Any], facts: DataFact
     lacking = options.keys() - {*default.params._fields, *default.settings}
     asked = [way for way, (_, fields) in PREDICTION_WRAPPERS.items() if not lacking.isdisjoint(fields)]
     options = adapt_settings(name, facts, options)
-    system = make_wrapped_system(asked, SYSTEMS[name], options)
+    system = make_wrapped_system(asked, ALL_SYSTEMS[name], options)
     side_lead = SIDE_LEADS.get(name)
     if side_lead is None or not facts.side or "side_advantage" in options:
         return system
     worth = float(f"{side_lead(system.params, facts.side_score):.3g}")
-    return make_wrapped_system(asked, SYSTEMS[name], options | {"side_advantage": worth})
+    return make_wrapped_system(asked, ALL_SYSTEMS[name], options | {"side_advantage": worth})
 
 
 def make_wrapped_system(

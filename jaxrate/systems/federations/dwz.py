@@ -89,4 +89,4 @@ def dwz(
     """
     names = parse_age_columns("dwz", ages)
     rules = PairwiseRules(predict, bind(evidence, names), bind(apply, rounding))
-    return RatingSystem(init, rules, check=require_columns(ages=names), settings={"ages": names})
+    return RatingSystem(init, rules, check_events=require_columns(ages=names), settings={"ages": names})

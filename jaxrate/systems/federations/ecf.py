@@ -67,4 +67,4 @@ def ecf(
     """
     names = parse_age_columns("ecf", ages)
     rules = PairwiseRules(bind(predict, rounding), bind(evidence, names, rounding), bind(apply, rounding))
-    return RatingSystem(init_ratings, rules, check=require_columns(ages=names), settings={"ages": names})
+    return RatingSystem(init_ratings, rules, check_events=require_columns(ages=names), settings={"ages": names})

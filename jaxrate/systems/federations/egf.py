@@ -79,4 +79,4 @@ def egf(
       ValueError: for an unknown name, a value out of range, or matches without a column that is named.
     """
     rules = PairwiseRules(bind(predict, handicap), bind(evidence, handicap), bind(apply, rounding))
-    return RatingSystem(init_ratings, rules, check=require_columns(handicap=handicap))
+    return RatingSystem(init_ratings, rules, check_events=require_columns(handicap=handicap))

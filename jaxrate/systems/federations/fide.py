@@ -159,4 +159,4 @@ def fide(
     model = Model(parse_age_columns("fide", ages), rapid, rounding)
     rules = PairwiseRules(*(bind(rule, model) for rule in (predict, evidence, apply)))
     check = require_columns(ages=model.ages)
-    return RatingSystem(init, rules, summary=summary, check=check, settings={"ages": model.ages})
+    return RatingSystem(init, rules, summary=summary, check_events=check, settings={"ages": model.ages})

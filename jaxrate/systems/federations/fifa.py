@@ -77,4 +77,6 @@ def fifa(
     """
     columns = Columns(importance, knockout, penalties)
     check = require_columns(**columns._asdict())
-    return RatingSystem(init_ratings, PairwiseRules(predict, bind(evidence, columns), change_rating), check=check)
+    return RatingSystem(
+        init_ratings, PairwiseRules(predict, bind(evidence, columns), change_rating), check_events=check
+    )

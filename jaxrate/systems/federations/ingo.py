@@ -72,4 +72,6 @@ def ingo(
     """
     names = parse_age_columns("ingo", ages)
     rules = PairwiseRules(predict, bind(evidence, names), apply)
-    return RatingSystem(init, rules, summary=summary, check=require_columns(ages=names), settings={"ages": names})
+    return RatingSystem(
+        init, rules, summary=summary, check_events=require_columns(ages=names), settings={"ages": names}
+    )

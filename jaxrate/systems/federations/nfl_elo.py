@@ -61,7 +61,7 @@ def evidence(
 def make_system(factor: Any, margin: str | Sequence[str]) -> RatingSystem:
     names = parse_margin_columns(margin)
     rules = PairwiseRules(predict, bind(evidence, names, factor), change_rating)
-    return RatingSystem(init, rules, check=require_columns(margin=names), settings={"margin": names})
+    return RatingSystem(init, rules, check_events=require_columns(margin=names), settings={"margin": names})
 
 
 @system_factory

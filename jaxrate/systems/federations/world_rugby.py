@@ -69,4 +69,4 @@ def world_rugby(
     names = parse_margin_columns(margin)
     check = require_columns(world_cup=world_cup, margin=names)
     rules = PairwiseRules(predict, bind(evidence, names, world_cup), change_rating)
-    return RatingSystem(init_ratings, rules, check=check, settings={"margin": names})
+    return RatingSystem(init_ratings, rules, check_events=check, settings={"margin": names})
