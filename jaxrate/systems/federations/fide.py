@@ -52,8 +52,8 @@ class State(NamedTuple):
 
 def init(params: Params, num_players: int) -> State:
     rating = 0.0 if params.initial_rating is None else params.initial_rating
-    numbers = [full_leaf(num_players, x) for x in (rating, 0.0, 0.0)]
-    return State(*numbers, full_leaf((num_players, 3), 0.0))
+    rating, games, reached = (full_leaf(num_players, x) for x in (rating, 0.0, 0.0))
+    return State(rating, games, reached, full_leaf((num_players, 3), 0.0))
 
 
 def parse_table(text: str, dtype: Any) -> Array:
