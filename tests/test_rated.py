@@ -323,3 +323,5 @@ def test_a_history_of_no_events_is_refused_and_a_run_is_not(count):
         with refused("there are no matches: a history needs one"):
             call()
     assert len(jr.run(jr.glicko(), nothing).state.rating) == count
+    with refused("run: events must be a Matches"):
+        jr.history.performance_ratings(jr.elo_mmr(), "contests.csv")

@@ -158,7 +158,7 @@ def rating_history_with_performances(
 ) -> tuple[RecordedRun, Performances | None]:
     """The history, and its performances on the host, if these are contests and the system infers them."""
     history, _ = resolve_events_and_num_players(events)
-    if not len(history.flat.player):
+    if isinstance(history, Matches | Ragged) and not len(history.flat.player):
         raise ValueError(
             f"there are no {history.nouns}: a history needs one, and jr.run returns the state of newcomers"
         )
