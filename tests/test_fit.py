@@ -83,7 +83,7 @@ def small(**changes):
     space = SYSTEM.params._replace(**dict.fromkeys(SYSTEM.params._fields, fixed))
     space = space._replace(k=fixed._replace(fitted=True), beta=fixed._replace(fitted=True))
     rules = SYSTEM.rules._replace(predict=predict_small)
-    return SYSTEM._replace(params=SYSTEM.params._replace(**changes), space=space, rules=rules, make=small)
+    return SYSTEM._replace(params=SYSTEM.params._replace(**changes), space=space, rules=rules, factory=small)
 
 
 # Losses

@@ -162,3 +162,12 @@ def test_the_search_learns_curvature_that_slopes_of_events_do_not_promise():
     assert SEARCH._learn_curvature(search, step, bent) is search
     hopeless = search._replace(correction=-0.99 * information)  # which leaves little of the information
     np.testing.assert_array_equal(hopeless.curvature, old.information)
+
+
+@pytest.mark.parametrize("product", [[[1.0, 1.0 + 1e-5], [1.0 + 1e-5, 1.0]], [[0.0, 0.0], [0.0, 4.0]]])
+def test_information_is_definite_whatever_rounding_left(product):
+    """Of two parameters that have the same effect, and of one that has none."""
+    point = SEARCH.SearchPoint(np.zeros(2), 0.5, np.ones(2), np.array(product), True)
+    assert np.linalg.eigvalsh(point.information)[0] > 0.0 and np.isfinite(point.gradient_size(point.information))
+    np.testing.assert_allclose(point.information, product, atol=1e-4)
+    assert SEARCH.Search(point, point, (0.5,), np.zeros((2, 2))).curvature.shape == (2, 2)

@@ -18,7 +18,14 @@ import optax  # type: ignore[import-untyped]
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Params
-from jaxrate.fitting.fit_problem import FitProblem, evaluate, params_at, replace_params_if_valid, unstack_params
+from jaxrate.fitting.fit_problem import (
+    MIN_INDEPENDENT_VARIANCE,
+    FitProblem,
+    evaluate,
+    params_at,
+    replace_params_if_valid,
+    unstack_params,
+)
 from jaxrate.fitting.history_loss_derivatives import LossesAndSlopes
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 
@@ -29,7 +36,7 @@ GRADIENT_TOLERANCE = 1e-3  # standard errors: a gradient is zero if it promises 
 ROUNDING_SHARE = 0.1  # of what rounding may change a loss: nor does a gradient count that promises half of it
 ACCEPTED_SHARE = 1e-4  # of the promised decrease that is enough
 MIN_CURVATURE_SHARE = 0.05  # of the information that a corrected curvature has at least in every direction
-MIN_INFORMATION = 1e-12  # of an event about a parameter that may have ceased to have an effect
+MIN_SLOPE = 1e-6  # of an event by a parameter that may have ceased to have an effect
 
 
 class SearchPoint(NamedTuple):
@@ -53,8 +60,11 @@ class SearchPoint(NamedTuple):
 
     @property
     def information(self) -> HostArray:
-        """[m, m] the mean product of slopes, made definite."""
-        return self.product + np.diag(1e-6 * np.diag(self.product) + MIN_INFORMATION)
+        """[m, m] the mean product of slopes, made definite: rounding may leave it short of that."""
+        size = np.sqrt(np.diag(self.product)) + MIN_SLOPE
+        values, axes = np.linalg.eigh(self.product / size / size[:, None])
+        correlation = (axes * np.maximum(values, MIN_INDEPENDENT_VARIANCE)) @ axes.T
+        return np.asarray(correlation * size * size[:, None])
 
     def gradient_size(self, information: HostArray) -> float:
         """The length of the gradient, in units in which the slopes of an event are about 1."""
