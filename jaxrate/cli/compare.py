@@ -23,8 +23,8 @@ from jaxrate.cli.input_options import (
     published_forecasts,
     reading_options,
 )
-from jaxrate.cli.options import FILE, option
-from jaxrate.cli.shared_options import RatingRequest, last_option, param_option, plain_option, system_option
+from jaxrate.cli.options import FILE, SHARE, option
+from jaxrate.cli.shared_options import RatingRequest, param_option, plain_option, system_option
 from jaxrate.cli.system_selection import (
     SKILLS,
     check_period,
@@ -56,7 +56,8 @@ DEFAULT_PERIOD = 7.0  # days
     param_option("Set a hyperparameter of all systems, or as elo.k=20 of one; or name a FILE.toml of fit --save."),
     option("period", "DAYS", "Length of rating periods.  [default: that of a file of --param, or 7]", above=0),
     "Comparison",
-    last_option,
+    option("last", "SHARE", "Score only the last SHARE of the predictions, as 0.2.  [default: all]", default=1.0,
+           **SHARE),
     option("fit", text="First fit each system to the matches before --last; takes a minute or so.", to="fitting"),
     usual=("a", "b", "score", "time", "system", "param", "period", "last", "fit", "json"),
     examples=(

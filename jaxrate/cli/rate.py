@@ -44,7 +44,6 @@ from jaxrate.cli.shared_options import (
     no_calibrate_option,
     plain_option,
     pop_request,
-    save_run,
     system_options,
 )
 from jaxrate.cli.system_selection import (
@@ -211,14 +210,27 @@ def _fit_draws(report: ProgressReport, history: jr.History) -> jr.History:
 
 
 def _save(report: ProgressReport, out: Path, rating: Rating, *, csv: bool) -> None:
-    """Save the run, with ratings in hindsight if there are any, and say what it replaced."""
-    tables = {}
+    """Save the run and its tables, if `csv` also for spreadsheets, and say what it replaced.
+
+    Ratings in hindsight are a table of their own; those of an earlier run are removed.
+    """
+    from jaxrate.history.saved_runs import describe_longer_run, make_run_metadata, write_run
+    from jaxrate.storage.atomic_folder import OPTIONAL_FILES
+
+    rated, tables = rating.history, dict[str, Any]()
     if rating.hindsight is not None:
-        hidden = {"participants", "teams", "team", *(["time"] if rating.history.clock is None else [])}
+        hidden = {"participants", "teams", "team", *(["time"] if rated.clock is None else [])}
         columns = rating.hindsight.columns().items()
         tables["hindsight"] = {name.replace("_after", ""): x for name, x in columns if name not in hidden}
+    other_files: dict[str, Any] = dict.fromkeys(OPTIONAL_FILES)
+    other_files |= {f"{name}.parquet": columns for name, columns in tables.items()}
+    if csv:
+        tables |= {"ratings": jr.history.rating_table(rated), "predictions": rated.predictions}
+        other_files |= {f"{name}.csv": columns for name, columns in tables.items()}
     with report.stage(f"writing {out}"):
-        longer_run = save_run(out, rating.history, tables, csv=csv)
+        lock_output_folder(out)
+        longer_run = describe_longer_run(out, rated)
+        write_run(out, rated, make_run_metadata(rated), other_files, csv)
     if longer_run:
         report.warn(f"replaced {longer_run} in {out}; to go on with a run, name it with --state {quote(str(out))}")
     report.note(f"saved the run to {out}")

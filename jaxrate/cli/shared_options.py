@@ -13,7 +13,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli.hyperparameters import FittedParams, load_fitted, parse_params
 from jaxrate.cli.input_options import pop_columns
-from jaxrate.cli.options import SHARE, CommandOption, named_values_option, option
+from jaxrate.cli.options import CommandOption, named_values_option, option
 from jaxrate.data.column_role_definitions import LAYOUT_ROLES
 
 NEW_RUNS: dict[str, Any] = {
@@ -126,14 +126,6 @@ def list_option(rules: Mapping[str, CommandOption]) -> CommandOption:
     return named_values_option("list", text, rules, to="rules")
 
 
-last_option = option(
-    "last",
-    "SHARE",
-    "Score only the last SHARE of the predictions, as 0.2.  [default: all]",
-    default=1.0,
-    needs="FILE",
-    **SHARE,
-)
 KEEPS_PREDICTIONS = "it is for new runs; a saved run keeps its kind of predictions"
 no_calibrate_option = option(
     "no-calibrate",
@@ -178,22 +170,3 @@ def lock_output_folder(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         context.with_resource(lock_folder(out))
         context.meta[__name__] = True
-
-
-def save_run(out: Path, rated: jr.History, tables: dict[str, Any], *, csv: bool) -> str:
-    """Save the run and further tables by name, if `csv` also for spreadsheets; those of an earlier run are removed.
-
-    Returns what run with more matches or contests it replaced, in words, or "".
-    """
-    from jaxrate.history.saved_runs import describe_longer_run, make_run_metadata, write_run
-    from jaxrate.storage.atomic_folder import OPTIONAL_FILES
-
-    other_files: dict[str, Any] = dict.fromkeys(OPTIONAL_FILES)
-    other_files |= {f"{name}.parquet": columns for name, columns in tables.items()}
-    if csv:
-        tables = tables | {"ratings": jr.history.rating_table(rated), "predictions": rated.predictions}
-        other_files |= {f"{name}.csv": columns for name, columns in tables.items()}
-    lock_output_folder(out)
-    longer_run = describe_longer_run(out, rated)
-    write_run(out, rated, make_run_metadata(rated), other_files, csv)
-    return longer_run

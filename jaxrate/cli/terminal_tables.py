@@ -72,7 +72,7 @@ class ProgressReport:
 
     def __init__(self, quiet: bool, verbose: bool) -> None:
         self.quiet, self.verbose = quiet, verbose
-        self._bar: _ProgressBar | None = None
+        self._waiting: list[tuple[str, str]] | None = None  # messages that wait until a bar is gone
         if quiet:
             logging.getLogger("jaxrate").setLevel(logging.ERROR)
 
@@ -87,10 +87,10 @@ class ProgressReport:
 
     def _write(self, level: str, text: str) -> None:
         """Write a message, or keep it until the bar is gone."""
-        if self._bar is None:
+        if self._waiting is None:
             print_message(level, text)
         else:
-            self._bar.messages.append((level, text))
+            self._waiting.append((level, text))
 
     @contextmanager
     def stage(self, text: str, total: float | None = None, *, is_even: bool = False) -> Iterator[Callable[..., None]]:
@@ -100,60 +100,45 @@ class ProgressReport:
         it take equal times.
         """
         start = time.perf_counter()
-        bar = _ProgressBar(text, total, is_even)
         if sys.stderr.isatty() and not self.quiet:
-            self._bar = bar
-            bar.timer.start()
-        try:
-            yield bar.update
-        finally:
-            bar.close()
-            self._bar = None
-            for level, message in bar.messages:
-                print_message(level, message)
+            with self._show_bar(text, total, is_even=is_even) as update:
+                yield update
+        else:
+            yield lambda *progress: None
         if self.verbose:
             print_message("note", f"{text}: {time.perf_counter() - start:.2f} s")
 
-
-class _ProgressBar:
-    """A bar of a stage that takes long, and the messages that wait until it is gone."""
-
-    def __init__(self, text: str, total: float | None, is_even: bool) -> None:
-        self.text, self.total, self.is_even = text, total, is_even
-        self.messages: list[tuple[str, str]] = []
-        self.timer = threading.Timer(PATIENCE, self._show)
-        self.timer.daemon = True
-        self._done, self._title = 0.0, text
-        self._shown: Any = None
-
-    def _show(self) -> None:
+    @contextmanager
+    def _show_bar(self, text: str, total: float | None, *, is_even: bool) -> Iterator[Callable[..., None]]:
+        """A bar, after some patience; messages wait until it is gone."""
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-        self._shown = Progress(
+        bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(complete_style="cyan", pulse_style="cyan"),
-            TimeRemainingColumn() if self.is_even else TimeElapsedColumn(),
+            TimeRemainingColumn() if is_even else TimeElapsedColumn(),
             console=Console(stderr=True),
             transient=True,
         )
-        self._shown.add_task(escape_control_characters(self._title), total=self.total, completed=self._done)
-        self._shown.start()
+        task, timer = bar.add_task(escape_control_characters(text), total=total), threading.Timer(PATIENCE, bar.start)
+        timer.daemon, self._waiting = True, []
 
-    def update(self, amount: float, detail: str = "") -> None:
-        """Show how much is done."""
-        self._done, self._title = amount, f"{self.text}, {detail}" if detail else self.text
-        if self._shown is not None and self._shown.tasks:
-            title = escape_control_characters(self._title)
-            self._shown.update(self._shown.tasks[0].id, completed=amount, description=title)
+        def update(amount: float, detail: str = "") -> None:
+            title = escape_control_characters(f"{text}, {detail}" if detail else text)
+            bar.update(task, completed=amount, description=title)
 
-    def close(self) -> None:
-        """Take the bar away, or leave it undrawn."""
-        self.timer.cancel()
-        if self.timer.ident:
-            self.timer.join()
-        if self._shown is not None:
-            self._shown.stop()
+        timer.start()
+        try:
+            yield update
+        finally:
+            timer.cancel()
+            timer.join()
+            if bar.live.is_started:
+                bar.stop()
+            messages, self._waiting = self._waiting, None
+            for level, message in messages:
+                print_message(level, message)
 
 
 @contextmanager
