@@ -9,6 +9,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count
 from jaxrate.data.column_conversion import (
+    distinct_cells,
     fail_at_cells,
     missing_mask,
     null_where,
@@ -121,8 +122,7 @@ def split_by_result(
     results = [name for name in (layout.result, *layout.points) if name in columns]
     without_result, absent = np.any([nothing, *(missing_mask(columns[name]) for name in results)], axis=0), nothing
     if layout.contest is not None and without_result.any():
-        labels = columns[layout.contest].combine_chunks().dictionary_encode().indices
-        contest = np.asarray(labels.fill_null(-1)) + 1
+        contest = distinct_cells(columns[layout.contest]).codes + 1
         is_open = without_result & (np.bincount(contest, ~without_result) == 0)[contest]
         absent = without_result & ~is_open if na_values else nothing
         without_result = is_open

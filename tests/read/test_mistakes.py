@@ -386,3 +386,7 @@ def test_odd_cells_and_moments_are_no_internal_errors():
     far = np.array([2**62], "datetime64[us]")
     with pytest.raises(ValueError, match="same type"):
         read({"a": far, "b": ["x"], "score": [1]})
+    table = {"contest": [["x"], ["y"]], "player": ["Ada", "Bo"], "rank": [1, None]}  # of lists, one without a result
+    with pytest.warns(UserWarning, match="1 of 2 rows has no result"), pytest.raises(ValueError) as refusal:
+        read(table)
+    assert "row 0" in str(refusal.value) and "contest" in str(refusal.value)
