@@ -182,14 +182,15 @@ def find_player_columns(
     Raises:
       ValueError: if nothing tells who plays.
     """
-    names = as_column_list(arguments["contest"])
-    if len(names) > 1:
-        check_columns_exist_and_unique(table.names, names)
-        joined = join_columns(names)
+    contest = as_column_list(arguments["contest"])
+    if len(contest) > 1:
+        check_columns_exist_and_unique(table.names, contest)
+        joined = join_columns(contest)
         arguments = {**arguments, "contest": joined.names[0]}
         players = recognise_players(Header.of_columns([*table.names, *joined.names]), arguments, upcoming)
         assert players is not None
         return joined, players
+    arguments = {**arguments, "contest": next(iter(contest), None)}
     players = recognise_players(Header.of_columns(table.names), arguments, upcoming)
     if players is None:
         return split_pairs_in_cells(table)

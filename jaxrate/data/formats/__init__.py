@@ -14,13 +14,7 @@ from jaxrate.data.formats.pgn_games import pgn
 from jaxrate.events.dataset import Dataset
 
 FORMATS: dict[str, Callable[..., Dataset]] = {
-    "tennis": tennis,
-    "football": football,
-    "pgn": pgn,
-    "contests": contests,
-    "ergast": ergast,
-    "movielens": movielens,
-    "lichess": lichess,
+    reader.__name__: reader for reader in (tennis, football, pgn, contests, ergast, movielens, lichess)
 }
 
 __all__ = ["FORMATS", "contests", "ergast", "football", "lichess", "movielens", "pgn", "tennis"]

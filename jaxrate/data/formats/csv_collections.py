@@ -6,8 +6,8 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, TypedDict, Unpack
@@ -17,7 +17,7 @@ import numpy as np
 from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.data.column_conversion import distinct_cells, numbers_or_nan, to_column, to_ids, to_numbers
+from jaxrate.data.column_conversion import distinct_cells, fail_at_cells, numbers_or_nan, to_column, to_ids, to_numbers
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.column_role_definitions import COLUMN_ROLES
 from jaxrate.data.dataset_from_table import read
@@ -32,7 +32,6 @@ from jaxrate.data.table_sources import (
     import_pyarrow,
     iterate_csv_batches,
 )
-from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
 
 
@@ -135,12 +134,11 @@ def unique_names_by_id(names: Mapping[str, str], kind: str) -> dict[str, str]:
     }
 
 
-def map_texts(name: str, column: Column, values: Mapping[str, float], expected: str) -> HostArray:
-    """[n] the values of the texts in a column; an error for other texts."""
-    codes, texts = to_ids([name], {name: column})
-    mapped = np.array([values.get(text, np.nan) for text in texts])[codes[:, 0]]
-    fail_where(np.isnan(mapped), lambda row: f"column {name!r} is {texts[codes[row, 0]]!r}, expected {expected}")
-    return mapped
+def map_texts(name: str, column: Column, read_text: Callable[[str], float | None], expected: str) -> HostArray:
+    """[n] what the texts in a column mean; RowError where one means nothing."""
+    values = distinct_cells(column).map(read_text, np.nan)
+    fail_at_cells(np.isnan(values), name, column, f"expected {expected}")
+    return values
 
 
 def rating_difference(ratings: Sequence[Column]) -> dict[str, HostArray]:
@@ -318,32 +316,31 @@ def ergast(path: FilePath, *, history: Any = None) -> Dataset:
     with add_location_to_data_errors(race_table.title, race_table.where):
         days = parse_times("date", races["date"]).values
         turn = np.lexsort((to_numbers("round", races["round"]), days))
-    race_ids = races["raceId"].take(turn).to_pylist()
     keys, *parts = (column.fill_null("").to_pylist() for column in drivers.values())
     full_names = map(str.strip, map(" ".join, zip(*parts, strict=True)))
     names = unique_names_by_id(dict(zip(keys, full_names, strict=True)), "driver")
+    races_in_order = dict(zip(races["raceId"].take(turn).to_pylist(), count()))
+    drivers_in_order = dict(zip(names, count()))
     with add_location_to_data_errors(table.title, table.where):
-        race = map_texts("raceId", results["raceId"], _number(race_ids), "a race of races.csv").astype(int)
-        driver = map_texts("driverId", results["driverId"], _number(names), "a driver of drivers.csv").astype(int)
-        texts = {*distinct_cells(results["positionText"]).values}
-        places = {text: float(text) for text in texts if text.isdecimal()}
-        places |= dict.fromkeys("RNDE", max(places.values(), default=0) + 1) | dict.fromkeys("WF", np.inf)
-        rank = map_texts("positionText", results["positionText"], places, "a place or one of R, N, D, E, W, F")
+        race = map_texts("raceId", results["raceId"], races_in_order.get, "a race of races.csv").astype(int)
+        driver = map_texts("driverId", results["driverId"], drivers_in_order.get, "a driver of drivers.csv").astype(int)
+        expected = "a place or one of R, N, D, E, W, F"
+        rank = map_texts("positionText", results["positionText"], _rank_of_position, expected)
     order = np.lexsort((rank, driver, race))
-    best = np.append(True, (np.diff(race[order]) != 0) | (np.diff(driver[order]) != 0))
-    rows = np.sort(order[best])
-    rows = rows[np.isfinite(rank[rows])]
+    best = order[np.unique((race * len(names) + driver)[order], return_index=True)[1]]
+    rows = np.sort(best[np.isfinite(rank[best])])
     rows = rows[np.argsort(race[rows], kind="stable")]
-    derived = {"contest": race[rows], "rank": rank[rows], "time": days[turn][race[rows]].astype("datetime64[D]")}
-    derived["player"] = dictionary_column(driver[rows], list(names.values()))
-    return read_derived(
-        table, derived, rows, history=history, contest="contest", rank="rank", participant="player", time="time"
-    )
+    derived = {"contest": race[rows], "player": dictionary_column(driver[rows], [*names.values()]), "rank": rank[rows]}
+    derived["time"] = days[turn][race[rows]].astype("datetime64[D]")
+    return read_derived(table, derived, rows, history=history)
 
 
-def _number(names: Any) -> dict[str, float]:
-    """The place of each of these names."""
-    return {name: place for place, name in enumerate(names)}
+UNPLACED_RANKS = dict.fromkeys("RNDE", 1e6) | dict.fromkeys("WF", np.inf)  # inf: the row is dropped
+
+
+def _rank_of_position(text: str) -> float | None:
+    """The rank that a position in the results is; None if it is none."""
+    return float(text) if text.isdecimal() else UNPLACED_RANKS.get(text)
 
 
 # Contests
