@@ -79,16 +79,12 @@ def _make_distribution_with_quadrature(
 
 
 # Exact to 2e-5 against opponents down to half as wide as oneself; down to a sixteenth; down to a third.
-LOGISTIC = _make_distribution_with_quadrature(
-    logistic_cdf_and_density, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9, 13
+LOGISTIC, LOGISTIC_FINE = (
+    _make_distribution_with_quadrature(
+        logistic_cdf_and_density, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9 / fine, 13 * fine
+    )
+    for fine in (1, 8)
 )
-
-
-LOGISTIC_FINE = _make_distribution_with_quadrature(
-    logistic_cdf_and_density, math.pi / 3.0**0.5, lambda x: np.cosh(0.5 * x) ** -2.0, 0.9 / 8, 8 * 13
-)
-
-
 NORMAL_FINE = _make_distribution_with_quadrature(normal_cdf_and_density, 1.0, lambda x: np.exp(-0.5 * x * x), 0.3, 24)
 
 
@@ -98,9 +94,8 @@ DIRECT_LIMIT = 64  # participants up to which the sums are taken directly
 PAIR_LIMIT = 1 << 22  # of participants, which are looked at together elsewhere than on a CPU
 _BLOCK_SIZE = 256  # participants whose cdfs at all points fit in a cache
 
-SumFunction = Callable[
-    [Array, Array | bool], tuple[Array, Array]
-]  # of ratings x [...]: the sum below (True) or above, slope
+# Of ratings x [...]: the sum below (True) or above, and its slope.
+SumFunction = Callable[[Array, Array | bool], tuple[Array, Array]]
 InverseFunction = Callable[[Array], Array]  # of logarithms of below / above: nearly the rating where they are so
 DoubtFunction = Callable[[Array], Array]  # of ratings [...]: whether sums say too little there
 
@@ -200,13 +195,9 @@ def make_cdf_sum_functions(
         at = jnp.linspace(low, high, table_points)
         read = partial(direct_cdf_sums, distribution, participants)
         (below, first), (above, _) = (read(at, side) for side in (True, False))
-        return (
-            read,
-            partial(_interpolate_inverse_sum, at, below, above),
-            partial(
-                _is_cell_doubtful, participants, at, _is_inverse_ill_conditioned(participants, below, above, first)
-            ),
-        )
+        doubtful = _is_inverse_ill_conditioned(participants, below, above, first)
+        inverse = partial(_interpolate_inverse_sum, at, below, above)
+        return read, inverse, partial(_is_cell_doubtful, participants, at, doubtful)
     # No `linspace`: XLA on a CPU would not know the same table as the same in predictions and updates.
     at = low + (high - low) * jnp.asarray(np.arange(table_points) / (table_points - 1), participants.centre.dtype)
     below, above, first, second = _tabulate_cdf_sums(distribution, participants, at)
@@ -215,10 +206,7 @@ def make_cdf_sum_functions(
     )
     step = at[1] - at[0]
     sides = (above, -first * step, -second * step**2), (below, first * step, second * step**2)
-    cells = [
-        jnp.stack(quintic_hermite_coefficients(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1)
-        for side in sides
-    ]
+    cells = [quintic_cells(*side) for side in sides]
     return (
         partial(_interpolate_cdf_sums, cells, participants, at),
         partial(_interpolate_inverse_sum, at, below, above),
@@ -313,6 +301,12 @@ def quintic_hermite_coefficients(f: Array, d: Array, s: Array, g: Array, e: Arra
         -15.0 * rise + 8.0 * d + 7.0 * e + 1.5 * s - t,
         6.0 * rise - 3.0 * (d + e) + 0.5 * (t - s),
     )
+
+
+def quintic_cells(value: Array, slope: Array, curve: Array) -> Array:
+    """[cells, 6] polynomials between neighbouring points, from values and derivatives [cells + 1] in steps."""
+    columns = value, slope, curve
+    return jnp.stack(quintic_hermite_coefficients(*(x[:-1] for x in columns), *(x[1:] for x in columns)), axis=-1)
 
 
 def _locate_cell(participants: Participants, grid: Array, x: Array) -> tuple[Array, Array, Array]:

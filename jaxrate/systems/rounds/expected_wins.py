@@ -53,9 +53,8 @@ _NODES = _NODE_STEP * np.arange(-32, 33)  # multiples of 8 on each side are vect
 _WEIGHTS = np.cosh(0.5 * _NODES) ** -2.0 / np.sum(np.cosh(0.5 * _NODES) ** -2.0)
 NODE_COUNT = len(_NODES)
 
-WinProbability = Callable[
-    [Array, Array, Array], tuple[Array, Array]
-]  # of a lead and two deviations: P(beats), P(is beaten)
+# Of a lead and two deviations: P(beats), P(is beaten).
+WinProbability = Callable[[Array, Array, Array], tuple[Array, Array]]
 
 
 class PriorPerformances(NamedTuple):
@@ -75,7 +74,7 @@ def normal_win_probability(lead: Array, deviation: Array, other_deviation: Array
 def logistic_win_probability(lead: Array, deviation: Array, other_deviation: Array) -> tuple[Array, Array]:
     """The chances of two logistic performances below and above each other, to 1e-8 at all ratios of deviations."""
     widest = jnp.maximum(deviation, other_deviation)
-    inverse, part = (cdf_sums.LOGISTIC.deviation / widest, jnp.minimum(deviation, other_deviation) / widest)
+    inverse, part = cdf_sums.LOGISTIC.deviation / widest, jnp.minimum(deviation, other_deviation) / widest
     if cdf_sums.max_simultaneous_pairs():
         return _unrolled_logistic_win_probability(lead * inverse, part)
     # The cdf F is summed at two nodes, F(x - lead) + F(-x - lead), with one exponential, q = exp(-x).
@@ -176,14 +175,13 @@ def batched_expected_wins_and_losses(
     win_probability: WinProbability, performances: PriorPerformances, mask: Array
 ) -> tuple[Array, Array]:
     """Expected wins and losses [P], of some after the others, which limits the memory."""
-    indices, count = jnp.arange(len(mask), dtype=jnp.int32), cdf_sums.comparison_batch_size(len(mask))
-    return lax.map(
-        lambda i: jax.tree.map(
-            lambda x: x[0], pairwise_expected_wins_and_losses(win_probability, i[None], performances, mask)
-        ),
-        indices,
-        batch_size=count,
-    )
+
+    def expect(index: Array) -> tuple[Array, Array]:
+        below, above = pairwise_expected_wins_and_losses(win_probability, index[None], performances, mask)
+        return below[0], above[0]
+
+    indices = jnp.arange(len(mask), dtype=jnp.int32)
+    return lax.map(expect, indices, batch_size=cdf_sums.comparison_batch_size(len(mask)))
 
 
 LEVEL_COUNT = 6
@@ -205,10 +203,8 @@ def _make_precision_settings(point_density: int, widest: float, step: float, cou
     return PrecisionSettings(point_density, widest, nodes, weights / weights.sum())
 
 
-SINGLE_PRECISION, DOUBLE_PRECISION = (
-    _make_precision_settings(1, 1.25, 0.5, 10),
-    _make_precision_settings(4, 0.35, 0.35, 21),
-)
+SINGLE_PRECISION = _make_precision_settings(1, 1.25, 0.5, 10)
+DOUBLE_PRECISION = _make_precision_settings(4, 0.35, 0.35, 21)
 
 
 class DeviationLevelGrid(NamedTuple):
@@ -259,9 +255,8 @@ def _lay_out_deviation_level_grid(
     first, last = _rating_range_by_deviation_level(precision, performances, mask, edge[0], present)
     start, end = (low - reach).at[0].set(first), (high + reach).at[0].set(last)
     width = jnp.where(used, jnp.maximum(end - start, 0.0), 0.0)
-    step = jnp.sum(width / scale, axis=1) / (
-        table_points - 2.0 * jnp.sum(used.astype(least.dtype), axis=1)
-    )  # in scales
+    in_use = jnp.sum(used.astype(least.dtype), axis=1)
+    step = jnp.sum(width / scale, axis=1) / (table_points - 2.0 * in_use)  # in scales
     fits = (step <= precision.widest) & (most < 2.0**LEVEL_COUNT * floor)
     chosen = jnp.argmax(fits)
     edge, square, scale, used, start, width = (x[chosen] for x in (edge, square, scale, used, start, width))
@@ -306,12 +301,7 @@ def _tabulate_and_interpolate_wins(
     below, above, first, second = _tabulate_normal_cdf_sums(performances, mask, at, layout.square[level], count)
     first, second = first * step, second * step**2
     sides = (above, -first, -second), (below, first, second)
-    cells = jnp.stack(
-        [
-            jnp.stack(cdf_sums.quintic_hermite_coefficients(*(x[:-1] for x in side), *(x[1:] for x in side)), axis=-1)
-            for side in sides
-        ]
-    )
+    cells = jnp.stack([cdf_sums.quintic_cells(*side) for side in sides])
     nodes, weights = (jnp.asarray(x, at.dtype) for x in (precision.nodes, precision.weights))
 
     def expect(performances: PriorPerformances, mask: Array) -> tuple[Array, Array]:
@@ -439,14 +429,9 @@ def expected_wins_by_integrals(
             scale = performances.deviation / distribution.deviation
             widest = jnp.max(jnp.where(mask, scale, 0.0))
             ends = cdf_sums.rating_interval(performances.centre, integrals.reach * widest, mask)
-            everyone = Participants(
-                performances.centre,
-                1.0 / scale,
-                mask.astype(scale.dtype),
-                *ends,
-                cdf_sums.rating_rounding_unit(jnp.where(mask, 1.0 / scale, 0.0)),
-                count,
-            )
+            unit = cdf_sums.rating_rounding_unit(jnp.where(mask, 1.0 / scale, 0.0))
+            gain = mask.astype(scale.dtype)
+            everyone = Participants(performances.centre, 1.0 / scale, gain, *ends, unit, count)
             nodes, weights = (jnp.asarray(x, scale.dtype) for x in (distribution.nodes, distribution.weights))
             sums, *_ = cdf_sums.make_cdf_sum_functions(distribution.shape, everyone, table_points, len(nodes))
 

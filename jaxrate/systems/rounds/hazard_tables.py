@@ -91,11 +91,7 @@ def parse_density(density: Density | str) -> Density:
     return density
 
 
-TABLE_RANGE, CELLS_PER_DEVIATION, MAX_SLOPE = (
-    64,
-    32,
-    1e4,
-)  # standard deviations; cells of one; the largest |d| of a table
+TABLE_RANGE, CELLS_PER_DEVIATION, MAX_SLOPE = 64, 32, 1e4  # standard deviations; cells of one; the largest |d|
 _MARGINS_PER_DEVIATION = 4  # margins of one
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _LAGUERRE, _TAIL_WEIGHTS = np.polynomial.laguerre.laggauss(24)
@@ -193,18 +189,11 @@ def make_expected_wins_integration_method(
     table: HazardTable, tabulated_density: TabulatedDensity
 ) -> ExpectedWinsIntegrationMethod:
     """The quadratures of a tabulated density for expected wins."""
-    coarse, fine = (
-        PerformanceDistribution(partial(cdf_and_density_at, table), 1.0, *rule)
-        for rule in (tabulated_density.coarse, tabulated_density.finer)
-    )
-    return ExpectedWinsIntegrationMethod(
-        coarse,
-        fine,
-        partial(_win_probability, table, tabulated_density.pairs),
-        len(tabulated_density.pairs.nodes),
-        _LOGISTIC_SCALE / tabulated_density.fine,
-        tabulated_density.reach,
-    )
+    about = tabulated_density
+    shape, beats = partial(cdf_and_density_at, table), partial(_win_probability, table, about.pairs)
+    coarse, fine = (PerformanceDistribution(shape, 1.0, *rule) for rule in (about.coarse, about.finer))
+    smooth = _LOGISTIC_SCALE / about.fine
+    return ExpectedWinsIntegrationMethod(coarse, fine, beats, len(about.pairs.nodes), smooth, about.reach)
 
 
 def _win_probability(
@@ -250,9 +239,8 @@ def tabulate_density(density: Density) -> TabulatedDensity:
     total = np.logaddexp(below[start], beyond[start])
     below[end:] = total + np.log1p(-np.exp(beyond[end:] - total))
     beyond[:start] = total + np.log1p(-np.exp(below[:start] - total))
-    _check_no_density_failures(
-        density, mean + scale * z, ~np.isfinite(below + beyond), "is not finite further out than"
-    )
+    failures = ~np.isfinite(below + beyond)
+    _check_no_density_failures(density, mean + scale * z, failures, "is not finite further out than")
     both = (z, g - beyond, d, bend), (-z[::-1], (g - below)[::-1], -d[::-1], bend[::-1])
     table = HazardTable(
         np.stack([_log_hazard_cells(h, slope, curve) for _, h, slope, curve in both]),
@@ -352,8 +340,8 @@ def _find_log_concave_table_extent(density: Density, x: HostArray, *values: Host
 
 def _interpolating_polynomials(value: HostArray, slope: HostArray, curve: HostArray) -> HostArray:
     """[cells, 6] polynomials between points, from values and derivatives at these [cells + 1]."""
-    mask = value, slope / CELLS_PER_DEVIATION, curve / CELLS_PER_DEVIATION**2
-    return np.stack(cdf_sums.quintic_hermite_coefficients(*(x[:-1] for x in mask), *(x[1:] for x in mask)), axis=-1)
+    columns = value, slope / CELLS_PER_DEVIATION, curve / CELLS_PER_DEVIATION**2
+    return np.stack(cdf_sums.quintic_hermite_coefficients(*(x[:-1] for x in columns), *(x[1:] for x in columns)), -1)
 
 
 def _log_hazard_cells(log_h: HostArray, d: HostArray, bend: HostArray) -> HostArray:
@@ -362,15 +350,11 @@ def _log_hazard_cells(log_h: HostArray, d: HostArray, bend: HostArray) -> HostAr
 
 
 def _log_ratio_hazard_to_density_slope(z: HostArray, log_h: HostArray, log_density_derivative: HostArray) -> HostArray:
-    number = np.round(
-        (-np.arange(TABLE_RANGE * _MARGINS_PER_DEVIATION) / _MARGINS_PER_DEVIATION - z[0]) * CELLS_PER_DEVIATION
-    ).astype(int)
+    place = -np.arange(TABLE_RANGE * _MARGINS_PER_DEVIATION) / _MARGINS_PER_DEVIATION
+    number = np.round((place - z[0]) * CELLS_PER_DEVIATION).astype(int)
     at = np.clip(number, 0, len(z) - 1)
-    ratio = np.where(
-        log_density_derivative[at] > 0,
-        log_h[at] - np.log(np.where(log_density_derivative[at] > 0, log_density_derivative[at], 1.0)),
-        np.inf,
-    )
+    slope = log_density_derivative[at]
+    ratio = np.where(slope > 0, log_h[at] - np.log(np.where(slope > 0, slope, 1.0)), np.inf)
     return np.where(number < 0, -np.inf, ratio)
 
 
