@@ -48,9 +48,8 @@ def expected_counts_below_and_above(
     gain = mask.astype(scale.dtype)
     widest = jnp.max(jnp.where(mask, scale, 0.0))
     ends = cdf_sums.rating_interval(rating, widest * jnp.log(4.0 * jnp.sum(gain) + 4.0), mask)
-    participants = Participants(
-        rating, 1.0 / scale, gain, *ends, cdf_sums.rating_rounding_unit(gain / scale), event.present
-    )
+    unit = cdf_sums.rating_rounding_unit(gain / scale)
+    participants = Participants(rating, 1.0 / scale, gain, *ends, unit, event.present)
     table_points = cdf_sums.scale_table_points_to_precision(TABLE_POINTS)
     sums, inverse, _ = cdf_sums.make_cdf_sum_functions(cdf_sums.logistic_cdf_and_density, participants, table_points)
     both = selective_evaluation.map_row_tiles(
@@ -125,12 +124,8 @@ def infer(
     state = State(
         jnp.where(cdf_sums.is_rated_contest(event, skip_ties), rows.rating + share * (p - rows.rating), rows.rating)
     )
-    return state, performance_inference.combine_performances_and_needed_ranks(
-        p,
-        rows.rating,
-        performance_inference.worst_rank_with_limited_weight_ahead(above - 0.5, participants.gain, event),
-        event,
-    )
+    needed = performance_inference.worst_rank_with_limited_weight_ahead(above - 0.5, participants.gain, event)
+    return state, performance_inference.combine_performances_and_needed_ranks(p, rows.rating, needed, event)
 
 
 def _exact_performances(indices: Array, participants: Participants, from_below: Array, target: Array) -> Array:

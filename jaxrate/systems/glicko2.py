@@ -38,9 +38,7 @@ MAX_VOLATILITY = 1e3  # volatility: with a large tau some grow beyond all number
 # Where a history says little of tau, a fit keeps it from growing far above what Glickman calls reasonable, 0.3 to 1.2:
 # from 8 on, many histories explode that were predicted well until then.
 TAU_PRIOR = 0.6, math.log(4.0)
-VOLATILITY_STEPS = (
-    20  # steps in which the new volatility is found: no more than 18 were taken in 3 million events, wild ones too
-)
+VOLATILITY_STEPS = 20  # in which the new volatility is found: at most 18 were taken in 3 million events, wild ones too
 MAX_VARIANCE = 1e18  # RD^2 to which idleness leads at most: there is nothing more to forget, and slopes would overflow
 
 

@@ -40,10 +40,7 @@ class State(NamedTuple):
 
 
 def init(params: Params, num_players: int) -> State:
-    rating, variance = (
-        full_leaf(num_players, params.initial_rating),
-        full_leaf(num_players, params.initial_deviation**2),
-    )
+    rating, variance = (full_leaf(num_players, x) for x in (params.initial_rating, params.initial_deviation**2))
     return State(rating, variance, full_leaf(num_players, 0, jnp.int32))
 
 

@@ -55,9 +55,8 @@ from jaxrate.systems.trueskill.system import match_quality, round_outcome_probab
 
 MODELS = "plackett_luce", *(f"{x}_{y}" for x in ("bradley_terry", "thurstone_mosteller") for y in ("full", "part"))
 PARTIAL_WINDOW = 4
-KEPT_SHARE_RANGE = hyper.HyperparameterRange(
-    "above 0, to 1", 0.0, 1.0, above=True
-)  # a deviation of 0 would never change again
+# A deviation of 0 would never change again.
+KEPT_SHARE_RANGE = hyper.HyperparameterRange("above 0, to 1", 0.0, 1.0, above=True)
 
 
 class Constants(NamedTuple):

@@ -241,10 +241,7 @@ def has_width(kernel: Kernel) -> bool:
 
 RANK_TOLERANCE = {"float32": 1e-8, "float64": 4e-15}  # of the greatest singular value, below which others are left out
 MAX_SVD_SIZE = 2048  # strengths beyond which singular values take too long
-TAIL_TOLERANCE = {
-    "float32": 1e-8,
-    "float64": 1e-17,
-}  # of the greatest share of a row, below which a band leaves shares out
+TAIL_TOLERANCE = {"float32": 1e-8, "float64": 1e-17}  # of the greatest share of a row, below which a band has none
 RELATIVE_TOLERANCE = 1e-9  # relative: differences by rounding
 BYTES_PER_ELEMENT = 40.0  # bytes that an element of a matrix takes while it is looked at
 
@@ -346,11 +343,8 @@ def choose_edge_normalisation(kernel: Kernel, points: HashableArray, step: float
     """
     x = np.asarray(points)
     gaps = np.diff(x, axis=0)
-    if (
-        shape_function_arguments(kernel).names
-        or x.ndim > 1
-        or (len(gaps) and np.ptp(gaps) > RELATIVE_TOLERANCE * np.abs(x).max())
-    ):
+    is_uniform = not len(gaps) or np.ptp(gaps) <= RELATIVE_TOLERANCE * np.abs(x).max()
+    if shape_function_arguments(kernel).names or x.ndim > 1 or not is_uniform:
         return "source"
     matrix = checked_custom_kernel_matrix(kernel, points, step, width, ())
     return "global" if np.allclose(matrix[1:, 1:], matrix[:-1, :-1], rtol=RELATIVE_TOLERANCE, atol=0.0) else "source"
@@ -499,19 +493,15 @@ def apply_component(algorithm: str, table: Any, belief: Array) -> Array:
     if algorithm == "band":
         reach = (len(table) - 1) // 2
         padded = jnp.pad(belief, [(0, 0)] * (belief.ndim - 1) + [(reach, reach)])
-        taps = [
-            tap if tap.ndim == 0 else _align_last_axis(tap, belief) for tap in table
-        ]  # alike for all strengths, or [n] by theirs
+        # Alike for all strengths, or [n] by theirs.
+        taps = [tap if tap.ndim == 0 else _align_last_axis(tap, belief) for tap in table]
         return _sum_terms([tap * lax.slice_in_dim(padded, k, k + n, axis=-1) for k, tap in enumerate(taps)])
     if algorithm == "fft":
         return _zero_rounding(convolve_with_spectrum(_align_last_axis(table, belief), belief))
     if algorithm == "laplace":
         (before, after), height = table
-        left, right = exponentially_decayed_sums(
-            jnp.broadcast_to(_align_last_axis(before, belief), belief.shape),
-            jnp.broadcast_to(_align_last_axis(after, belief), belief.shape),
-            belief,
-        )
+        before, after = (jnp.broadcast_to(_align_last_axis(x, belief), belief.shape) for x in (before, after))
+        left, right = exponentially_decayed_sums(before, after, belief)
         return height * (left + right - belief)
     return jnp.matmul(belief, table, precision=EXACT)
 
@@ -549,15 +539,13 @@ def _precompute_component_table(
     mass = jnp.ones_like(width) if step is None else _sum_density_over_lattice(kernel, step, width, len(points), values)
     if algorithm == "band":
         assert step is not None
-        taps = component_density(
-            kernel, step * jnp.arange(reach, -reach - 1.0, -1.0), width, values
-        )  # what comes from above
+        distance = step * jnp.arange(reach, -reach - 1.0, -1.0)  # what comes from above
+        taps = component_density(kernel, distance, width, values)
         return taps / jnp.sum(taps)
     if algorithm == "fft":
         assert step is not None
-        return padded_spectrum_of_differences(
-            component_density(kernel, step * grid_differences_in_fft_order(points.shape[0]), width, values) / mass
-        )
+        distance = step * grid_differences_in_fft_order(points.shape[0])
+        return padded_spectrum_of_differences(component_density(kernel, distance, width, values) / mass)
     if algorithm == "laplace":
         return exponential_decays(points, width), 0.5 / (width * mass)
     if points.ndim == 1:

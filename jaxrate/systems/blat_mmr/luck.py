@@ -191,9 +191,8 @@ def matrix(strengths: Numbers, chances: Numbers) -> Luck:
         raise ValueError(f"strengths [n] must increase, chances be [n, n]; got {points.shape} and {table.shape}")
     between = (points[1:] + points[:-1]) / 2.0
 
-    return Luck(
-        "a matrix", bind(_tabulated_win_probability, hashable_array(between), hashable_array(table)), difference=False
-    )
+    chance = bind(_tabulated_win_probability, hashable_array(between), hashable_array(table))
+    return Luck("a matrix", chance, difference=False)
 
 
 LUCK: dict[str, Callable[..., Luck]] = {
@@ -258,9 +257,8 @@ def check_luck(luck: Luck, points: HashableArray) -> None:
     `zero_sum` is switched off. They depend on the difference alone, or are a mixture, if they say so.
     """
     every = np.asarray(points)
-    some, few = (
-        every[np.unique(np.linspace(0, len(every) - 1, n).astype(int))] for n in (MAX_FINE_POINTS, MAX_COARSE_POINTS)
-    )
+    counts = MAX_FINE_POINTS, MAX_COARSE_POINTS
+    some, few = (every[np.unique(np.linspace(0, len(every) - 1, n).astype(int))] for n in counts)
     others = some[[0, len(some) // 2, -1]] if luck.difference else some  # of which every difference is one
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         x, y = jnp.asarray(some[:, None], float), jnp.asarray(others[None], float)
@@ -307,10 +305,8 @@ def _keeps_declared_properties(luck: Luck, x: Array, y: Array) -> tuple[Array, A
     depends_on_difference = is_mixture = jnp.ones((), bool)
     for chance in (luck.chance, luck.black):
         if luck.difference and chance is not None:
-            value, near = (
-                chance(x, y),
-                jnp.stack([chance(x - y + d, zero) for d in (-least, jnp.zeros_like(least), least)]),
-            )
+            value, shifts = chance(x, y), (-least, jnp.zeros_like(least), least)
+            near = jnp.stack([chance(x - y + shift, zero) for shift in shifts])
             inside = (value >= jnp.min(near, axis=0) - SUM_TOLERANCE) & (value <= jnp.max(near, axis=0) + SUM_TOLERANCE)
             depends_on_difference &= jnp.all(inside)
     if luck.laplace:

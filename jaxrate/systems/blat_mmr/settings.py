@@ -44,9 +44,8 @@ BAND_WIDTHS = {"float32": 5.3, "float64": 8.3}  # widths that a band of taps cov
 BYTES_PER_POINT = 100.0  # bytes that a point of the grid takes at the peak of making a system or of a match
 COLUMNS_PER_TAP = 5  # columns of a product of matrices that cost as much as a tap that differs by strength
 BETA_STEPS = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98, 0.99, *(1.0 - 0.1**k for k in range(3, 15)), 1.0)
-MIN_TEMPERATURE_RATIO = (
-    1.0 / 16.0
-)  # of the factory's temperature: nodes grow as its inverse, and there are 8 times as many at most
+# Of the factory's temperature: nodes grow as its inverse, and there are 8 times as many at most.
+MIN_TEMPERATURE_RATIO = 1.0 / 16.0
 RELATIVE_TOLERANCE = 1e-6  # by which values may differ and still count as those of the factory
 
 
@@ -154,11 +153,9 @@ def resolve_algorithms(model: Model, has_inner: bool) -> Model:
     resolved = model._replace(summing=summing)
     if model.summing == "naive":
         return resolved._replace(spreading="naive")
-    has_grid = model.grid is not None
     # The kernel follows the sums that were named, not those that are chosen.
-    return resolved._replace(
-        spreading=_choose_spreading(model) if has_grid else _choose_spreading_without_grid(model, has_inner)
-    )
+    choose = _choose_spreading_without_grid if model.grid is None else _choose_spreading
+    return resolved._replace(spreading=choose(model, has_inner))
 
 
 def _iterate_needs(model: Model, is_linear: bool) -> Iterator[tuple[bool, str]]:
@@ -202,7 +199,7 @@ def _choose_summing(model: Model, is_linear: bool) -> str:
     return next(name for name in device_preferences().sums if fits[name])
 
 
-def _choose_spreading(model: Model) -> str:
+def _choose_spreading(model: Model, _has_inner: bool) -> str:
     """The algorithm of the kernel on a grid, beside the algorithm of the sums."""
     kernel, is_fft = model.kernel, model.summing == "fft"
     if kernel is None:
@@ -311,9 +308,8 @@ def _has_far_chances(model: Model, params: Any) -> bool:
     assert model.grid is not None
     beta = _value_bounds_or_range_if_traced(params.beta, (model.beta, model.beta))[1]
     temperature = _value_bounds_or_range_if_traced(params.temperature, (model.temperature, model.temperature))[0]
-    return opponent_sum_algorithms.has_far_chances(
-        model.luck, model.grid, beta, temperature, jnp.result_type(float).name
-    )
+    precision = jnp.result_type(float).name
+    return opponent_sum_algorithms.has_far_chances(model.luck, model.grid, beta, temperature, precision)
 
 
 def _interpolation_nodes_for(model: Model, params: Any) -> NodeLayout | None:

@@ -97,15 +97,13 @@ def log_chance_table(model: Model, algorithms: SizedAlgorithms, params: Params, 
     """Logarithms of the chances between nodes [r, r], or by difference [2 n - 1]."""
     if algorithms.summing == "low_rank":
         nodes, _, _ = _interpolation_nodes_and_weights(model, algorithms)
-        return opponent_sum_algorithms.log_chances(
-            win_chances_at_strengths(model, params, nodes[:, None], nodes[None], side)
-        )
-    if algorithms.summing in ("fft", "naive") and model.grid is not None and model.luck.difference:
+        strengths = nodes[:, None], nodes[None]
+    elif algorithms.summing in ("fft", "naive") and model.grid is not None and model.luck.difference:
         difference = model.grid.step * grid_differences_in_fft_order(model.grid.size)
-        return opponent_sum_algorithms.log_chances(
-            win_chances_at_strengths(model, params, difference, jnp.zeros_like(difference), side)
-        )
-    return None
+        strengths = difference, jnp.zeros_like(difference)
+    else:
+        return None
+    return opponent_sum_algorithms.log_chances(win_chances_at_strengths(model, params, *strengths, side))
 
 
 def _log_chance_table_for_match(model: Model, constants: Constants, event: Matches) -> Any:
@@ -187,9 +185,8 @@ def prepare(model: Model, algorithms: SizedAlgorithms | None, params: Params) ->
         if model.grid is not None:
             parts = _prepare_kernel_components(model, algorithms, params, params.kernel_width, grid_points(model))
         elif isinstance(kernel.shape, HashableArray):  # whatever the supports
-            parts = _prepare_kernel_components(
-                model, algorithms, params, params.kernel_width, jnp.zeros(kernel.shape.shape[:1])
-            )
+            points = jnp.zeros(kernel.shape.shape[:1])
+            parts = _prepare_kernel_components(model, algorithms, params, params.kernel_width, points)
     return Constants(params, algorithms, log_chance_table(model, algorithms, params, 0.0), parts)
 
 
@@ -216,9 +213,8 @@ def predict(model: Model, constants: Constants, rows: State, event: Matches) -> 
     if constants.form.summing == "laplace":
         wins, _ = average_win_loss_over_opponent(model, constants, rows, event)
         return jnp.sum(rows.belief[0] * wins[0])
-    return jnp.clip(
-        average_over_both_beliefs(model, constants, rows, event, opponent_sum_algorithms.win_chance), 0.0, 1.0
-    )
+    chance = average_over_both_beliefs(model, constants, rows, event, opponent_sum_algorithms.win_chance)
+    return jnp.clip(chance, 0.0, 1.0)
 
 
 def update(model: Model, constants: Constants, rows: State, event: Matches) -> State:
@@ -231,9 +227,8 @@ def update(model: Model, constants: Constants, rows: State, event: Matches) -> S
     if model.draws == "inside":
         likelihood = average_likelihood_over_opponent(model, constants, rows, event, power)
     else:
-        likelihood = power(
-            *opponent_sum_algorithms.log_chances(average_win_loss_over_opponent(model, constants, rows, event))
-        )
+        sums = average_win_loss_over_opponent(model, constants, rows, event)
+        likelihood = power(*opponent_sum_algorithms.log_chances(sums))
     scale = LIKELIHOOD_SCALE[likelihood.dtype.name]
     posterior, kernel = rows.belief * jnp.maximum(scale * likelihood, 1.0 / scale), model.kernel
     if kernel is None or kernel.clock == "time":
@@ -270,14 +265,8 @@ def _prepare_kernel_components(
     model: Model, algorithms: SizedAlgorithms, params: Params, width: Array, points: Array
 ) -> list[kernels.PreparedKernelComponent]:
     assert model.kernel is not None
-    step = opponent_sum_algorithms.grid_step(model.grid)
-    values = dict(
-        zip(
-            kernels.shape_function_arguments(model.kernel).names,
-            settings.kernel_shape_argument_values(model.kernel, params),
-            strict=True,
-        )
-    )
+    step, names = grid_step(model.grid), kernels.shape_function_arguments(model.kernel).names
+    values = {name: getattr(params, name) for name in names}
     return kernels.prepare_components(model.kernel, algorithms.spreading, width, points, step, algorithms.reach, values)
 
 
@@ -292,11 +281,9 @@ def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Arra
         after = kernels.spread_belief(kernel.edges, form.spreading, parts, p, kernels.has_custom_shape(kernel))
         return jnp.where(width > 0, after, p / jnp.sum(p))
 
-    args = (
-        (width, belief)
-        if rows.support is None
-        else (width, belief, settings.mean_strengths_of_support_points(rows.support, rows.inner))
-    )
+    args: tuple[Array, ...] = width, belief
+    if rows.support is not None:
+        args += (settings.mean_strengths_of_support_points(rows.support, rows.inner),)
     if belief.ndim == 1:  # one player, as `advance` sees a match
         return one(*args)
     return jax.lax.map(lambda x: one(*x), args, batch_size=PLAYERS_PER_BATCH)
@@ -410,12 +397,6 @@ class InitialBelief(NamedTuple):
     support: HashableArray | None  # None: the grid
     inner: HashableArray | None
     prior: Prior
-
-
-def make_initial_belief(points: HostArray | None, inner: HostArray | None, prior: Prior) -> InitialBelief:
-    """What everyone begins with, as it may stand in rules."""
-    support, distributions = (None if x is None else hashable_array(x) for x in (points, inner))
-    return InitialBelief(support, distributions, prior)
 
 
 def init(model: Model, initial: InitialBelief, params: Params, num_players: int) -> State:
@@ -563,7 +544,8 @@ def blat_mmr(
     given_values = params.beta, params.temperature, params.kernel_width
     own_values = settings.kernel_shape_argument_values(spec, params)
     model = Model(game, grid, spec, draws, algorithm, "", *given_values, own_values, algorithm)
-    initial = make_initial_belief(given_points, given_inner, parse_prior(prior, len(at), at))
+    own_points, own_inner = (None if x is None else hashable_array(x) for x in (given_points, given_inner))
+    initial = InitialBelief(own_points, own_inner, parse_prior(prior, len(at), at))
     check_kernel_and_prior(model, initial, params)
     model = settings.resolve_algorithms(model, inner is not None)
     rules = Rules(bind(prepare, model, None), *(bind(rule, model) for rule in (advance, predict, update)))
@@ -607,9 +589,8 @@ def check_match_weights(model: Model, events: Matches) -> None:
     )
 
 
-def make_sized_prepare(model: Model, initial: InitialBelief, params: Params) -> Callable[[Params], Constants]:
+def make_sized_prepare(model: Model, initial: InitialBelief, params: Params) -> Any:
     """`prepare` in the form that holds for these hyperparameters; ValueError if they make no kernel or no prior."""
     if not any(isinstance(x, jax.core.Tracer) or np.ndim(x) for x in params):
         check_kernel_and_prior(model, initial, params)
-    prepared: Callable[[Params], Constants] = bind(prepare, model, settings.resolve_algorithm_sizes(model, params))
-    return prepared
+    return bind(prepare, model, settings.resolve_algorithm_sizes(model, params))

@@ -199,10 +199,8 @@ def games_from_both_sides(constants: Constants, rows: State, period: Periods) ->
     """Each game from both sides, in units of the scale; `rows` are so already."""
     context: Any = period.context
     params, (first, second) = constants.params, split_sides(rows, period)
-    weight, lead = (
-        params.match_weight * context.weight,
-        signed_side_advantage(period, params.side_advantage / params.scale),
-    )
+    weight = params.match_weight * context.weight
+    lead = signed_side_advantage(period, params.side_advantage / params.scale)
     cells, means, variances = [], [], []
     for me, opponent, theirs, mine, ahead in (
         (period.pair[:, 0], second, context.category[:, 1], context.category[:, 0], lead),
@@ -236,9 +234,8 @@ def log_likelihood_derivatives(
     """l_c' and h_c at strengths [A, categories]."""
     z = (strength.ravel()[games.cell] - games.mean) / games.deviation
     slope, curvature = outcome.evidence(z, games.won, games.lost)
-    slope, curvature = sum_by_player_and_category(
-        strength.shape, games, slope / games.deviation, curvature / games.deviation**2
-    )
+    terms = slope / games.deviation, curvature / games.deviation**2
+    slope, curvature = sum_by_player_and_category(strength.shape, games, *terms)
     return slope, curvature
 
 

@@ -223,16 +223,11 @@ def infer_logistic_performance(round_sums: LogisticCdfSums) -> Array:
     centre, inverse, gain, *_ = round_sums.participants
     of_loss, of_win = shares = round_sums.ties or WHOLE_TIE
     if len(event.rank) <= cdf_sums.max_pairwise_participants():  # then there are no tables
-        return exact_logistic_performance(
-            shares, jnp.arange(len(group), dtype=jnp.int32), round_sums.participants, group
-        )
-    tied = cdf_sums.sum_by_group(
-        group, gain, event.present
-    )  # [P] by group, as all that follows: a group's number is the rank of its members
-    won, lost = (
-        sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied, from_end=True),
-        sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied),
-    )
+        everybody = jnp.arange(len(group), dtype=jnp.int32)
+        return exact_logistic_performance(shares, everybody, round_sums.participants, group)
+    # [P] by group, as all that follows: a group's number is the rank of its members.
+    tied = cdf_sums.sum_by_group(group, gain, event.present)
+    won, lost = (sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied, from_end=x) for x in (True, False))
     double = of_loss + of_win - 1.0  # how many times more those who tied count than in the sums of all
 
     def sums_of_tied(x: Array) -> tuple[Array]:
@@ -243,11 +238,8 @@ def infer_logistic_performance(round_sums: LogisticCdfSums) -> Array:
             value, _, density, _ = cdf_sums.logistic_cdf_and_density(jnp.where(from_below[group], z, -z))
             return sums.at[group].add(jnp.stack([gain * value, gain * inverse * density], axis=-1))
 
-        return (
-            selective_evaluation.add_row_tiles(
-                add, event.present, jnp.zeros((len(x), 2), x.dtype), group, centre, inverse, gain
-            ),
-        )
+        zero = jnp.zeros((len(x), 2), x.dtype)
+        return (selective_evaluation.add_row_tiles(add, event.present, zero, group, centre, inverse, gain),)
 
     def sums(x: Array, below: Array, of_tied: Array) -> tuple[Array, Array]:
         """The sums of all, in which those who tied count as a loss and as a win."""
@@ -445,9 +437,7 @@ def _make_exact_q_function(
 class Performances(NamedTuple):
     """How well each participant of a contest did, as a rating, and the rank that would have kept theirs."""
 
-    performance: (
-        Array  # [P] the rating at which the result would have been expected; NaN where the contest did not count
-    )
+    performance: Array  # [P] the rating at which the result would be expected; NaN where the contest did not count
     rank_needed: Array  # [P] from 1: the worst rank that would have kept the rating; 0: none would
 
 
@@ -465,9 +455,8 @@ def worst_rank_with_limited_weight_ahead(max_weight_ahead: Array, weight: Array,
     count = len(event.rank)
     rank = jnp.minimum(event.rank, count - 1)
     tied = cdf_sums.sum_by_group(rank, weight)
-    ahead = jnp.append(
-        sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied), jnp.sum(weight)
-    )  # [P + 1] in the standings; of those tied, of all
+    # [P + 1] in the standings; of those tied, of all.
+    ahead = jnp.append(sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied), jnp.sum(weight))
     max_weight_ahead = max_weight_ahead + _relative_sum_rounding(ahead) * (jnp.abs(max_weight_ahead) + weight)
 
     def last(most: Array) -> Array:

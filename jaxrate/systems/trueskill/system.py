@@ -81,11 +81,9 @@ class State(NamedTuple):
 
 
 def init(params: Params, num_players: int) -> State:
-    rating, variance = (
-        full_leaf(num_players, params.initial_rating),
-        full_leaf(num_players, params.initial_deviation**2),
-    )
-    return State(rating, variance, full_leaf(num_players, jnp.inf) if depends_on_elapsed_time(params) else None)
+    rating, variance = (full_leaf(num_players, x) for x in (params.initial_rating, params.initial_deviation**2))
+    is_timed = any(x is not None for x in (params.drift, params.reversion, params.season_keep))
+    return State(rating, variance, full_leaf(num_players, jnp.inf) if is_timed else None)
 
 
 def prepare(params: Params) -> Constants:
@@ -168,11 +166,6 @@ def team_performance_moments(constants: Constants, rows: State, event: Rounds, t
     """M and V [T] of the teams, after the drift; 0 and 1 for padding."""
     square = event.weight**2 * (rows.variance + (constants.growth + constants.noise))
     return sum_by_team(teams, event.weight * rows.rating), jnp.where(teams.size > 0, sum_by_team(teams, square), 1.0)
-
-
-def depends_on_elapsed_time(params: Params) -> bool:
-    """Whether elapsed time counts."""
-    return any(x is not None for x in (params.drift, params.reversion, params.season_keep))
 
 
 def predict_match_outcomes(constants: Constants, rows: State, match: Matches) -> OutcomeProbabilities:

@@ -62,10 +62,8 @@ class State(NamedTuple):
 
 
 def init(params: Params, num_players: int) -> State:
-    balls = (params.size * params.initial_proportion, params.size)
-    whole = (
-        jnp.round(x) if isinstance(x, jax.Array) else np.round(np.asarray(x, jnp.result_type(float))) for x in balls
-    )
+    balls, dtype = (params.size * params.initial_proportion, params.size), jnp.result_type(float)
+    whole = (jnp.round(x) if isinstance(x, jax.Array) else np.round(np.asarray(x, dtype)) for x in balls)
     return State(*(full_leaf(num_players, x, jnp.int32) for x in whole))
 
 
@@ -199,9 +197,8 @@ def green_gain_from_game(
 
     `uniforms` [2] are for X*, and to accept; `ratio` is Q, of the gain, or 1.
     """
-    gain = score - draw_mock_score(
-        unnormalised_simulated_score_probabilities(variant, constants, one, two, score), uniforms[0]
-    )
+    terms = unnormalised_simulated_score_probabilities(variant, constants, one, two, score)
+    gain = score - draw_mock_score(terms, uniforms[0])
     chance = acceptance_correction(variant, constants, one, two, gain)
     if ratio is not None:
         chance = chance * ratio(gain)
@@ -215,10 +212,8 @@ def score_level(constants: Constants, event: Matches) -> Array:
 
 def update(variant: str, constants: Constants, rows: State, event: Matches, uniforms: Array) -> State:
     one, two = split_sides(rows, event)
-    urns = move_balls(
-        one, two, green_gain_from_game(variant, constants, one, two, score_level(constants, event), uniforms)
-    )
-    return jax.tree.map(lambda *x: jnp.stack(x), *urns)
+    gain = green_gain_from_game(variant, constants, one, two, score_level(constants, event), uniforms)
+    return jax.tree.map(lambda *x: jnp.stack(x), *move_balls(one, two, gain))
 
 
 def draw_game_uniforms(key: Array) -> Array:
