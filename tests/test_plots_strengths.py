@@ -44,8 +44,6 @@ def test_intervals_are_those_of_the_table(ax, found):
     wide = scipy.stats.norm.ppf(0.975) * found.standard_error[free]
     np.testing.assert_allclose(ends, np.stack([found.rating[free] - wide, found.rating[free] + wide], axis=1))
     np.testing.assert_allclose(ax.containers[0][0].get_xdata(), found.rating[order])
-    (anchor,) = [line for line in ax.lines if line.get_marker() == "s"]
-    assert anchor.get_xdata().tolist() == [1400.0] and rows(ax)[int(anchor.get_ydata()[0])] == "Eve"
 
 
 def test_intervals_of_the_best(ax, found):

@@ -19,7 +19,6 @@ from jaxrate.site.forecast_tables import (
     ExplanationTexts,
     build_explanation_tables,
     build_forecast_tables,
-    find_open_and_clear_matches,
     format_odds,
 )
 from jaxrate.site.page_templates import MAX_FEED_ENTRIES, add_feed_entry
@@ -46,10 +45,6 @@ def test_matches_to_come_name_who_is_at_home_first():
     (table,) = build_forecast_tables(ColumnTable(columns), None)
     found = [(match.first, match.second, match.has_home, match.chances[0][1]) for match in table.matches]
     assert found == [("Ada", "Bo", True, 0.25), ("Cy", "Bo", True, 0.625), ("Cy", "Ada", False, 0.875)]
-    assert find_open_and_clear_matches(table.matches, {"Bo": "Bo B."}) == (
-        "Cy\u00a0\u2013\u00a0Bo B. is the closest match, 63% to 37%",
-        "The clearest favourite is Cy, 88% against Ada.",
-    )
 
 
 def test_a_lead_that_another_lost_is_not_said_to_be_taken():
@@ -116,15 +111,6 @@ def test_where_chances_of_draws_are_from():
     told = re.findall("(Chances of draws .*?)</p>", jr.site.report_html(jr.rate(system, jr.read(table))))
     (sentence,) = told
     assert sentence.endswith("had 19.9% on average; 50.0% of the matches were drawn.") and "settings" in sentence
-
-
-def test_half_of_the_draws_makes_a_clear_favourite():
-    """49% against 25% was no clear favourite."""
-    columns = {"a": ["Ada", "Cy"], "b": ["Bo", "Di"], "win": [0.49, 0.35], "draw": [0.26, 0.3], "loss": [0.25, 0.35]}
-    (table,) = build_forecast_tables(ColumnTable(columns), None)
-    title, sentence = find_open_and_clear_matches(table.matches, {})
-    assert title.replace("\u00a0", " ") == "Cy \u2013 Di is the closest match, 35% to 35%, a draw 30%"
-    assert sentence == "The clearest favourite is Ada, 49% against Bo."
 
 
 def test_why_a_match_is_forecast_so_adds_up_to_the_difference():

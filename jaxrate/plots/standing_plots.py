@@ -9,7 +9,7 @@ from jaxrate.arena.rank_inference import rank_sets as find_rank_sets
 from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import coarse_rating_decimals, format_decimals, format_percentage
+from jaxrate.core.text_format import coarse_rating_decimals, format_decimals
 from jaxrate.forecasts.season_simulation import SeasonForecast, TournamentForecast
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.history.history import History, player_groups
@@ -23,7 +23,14 @@ from jaxrate.plots.plot_inputs import Backend
 from jaxrate.plots.scoreboard_style import COLOURS, SMALL_FONT, format_plot_name, player_label, player_labels_by_id
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views.charts import MAX_WRITTEN_COLUMNS, RANK_TICKS, MatrixView, PictureText, RowView, half_widths
-from jaxrate.views.findings import Finding, find_favourite, find_lead, find_leader_among, rated_ids
+from jaxrate.views.findings import (
+    Finding,
+    find_favourite,
+    find_first_in_the_end,
+    find_lead,
+    find_leader_among,
+    rated_ids,
+)
 from jaxrate.views.wording import PlayerOrTeamNoun, format_amount, rating_unit, spell_dates
 
 if TYPE_CHECKING:
@@ -239,8 +246,7 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     percent = 100.0 * np.stack([*chances.values()], axis=1)[:top]
     size = max(5.5, 2.6 + 0.6 * min(len(chances), 12)), printers.figure_size_for_rows(labels)[1]
     is_decided = isinstance(simulation, SeasonForecast) and simulation.champion is not None
-    how = ", whatever is still to come" if is_decided else f" in {format_percentage(last.max())} of simulations"
-    title = f"{format_plot_name(simulation.player[int(np.argmax(last))])} first{how}"
+    title = str(find_first_in_the_end([*map(format_plot_name, simulation.player)], last, is_decided=is_decided))
     ax = style.make_axes(ax, size, title, subtitle, source=f"{simulation.samples:,} simulations", grid="none")
     printers.draw_percent_table(ax, percent, quantity, labels, [name.replace("_", "\n") for name in chances])
     ax.xaxis.tick_top()
@@ -251,7 +257,7 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
 def intervals(
     strengths: Strengths, *, top: int = inputs.MAX_ROWS, ax: "Axes | None" = None, backend: Backend = "matplotlib"
 ) -> Any:
-    """Plot the best players with 95% intervals of their ratings; anchors, which have none, are squares.
+    """Plot the best players with 95% intervals of their ratings; anchors have none.
 
         plots.intervals(jr.arena.fit_strengths(votes))
 
@@ -268,7 +274,7 @@ def intervals(
     order = rated_ids(strengths)[:top]
     inputs.check_drawable_count("players with a finite rating", len(order), 1, inputs.MAX_ROWS)
     labels = [player_label(i, strengths.players) for i in order]
-    rating, is_anchor = strengths.rating[order], strengths.is_anchor[order]
+    rating = strengths.rating[order]
     half_width = np.nan_to_num(strengths.half_width[order])
     count, model = len(strengths.players), strengths.model.replace("_", "-").title()
     scope = "Ratings" if len(order) == count else f"The first {len(order):,} of {count:,}; ratings"
@@ -276,14 +282,11 @@ def intervals(
     if strengths.converged and strengths.covariance is not None and 1 < len(labels) <= count <= MAX_RANKED:
         title = _find_first_place(find_rank_sets(strengths))
         rule = "; who may be first: by rank sets, jointly at 95%"
-    squares = "; squares are anchors" if is_anchor.any() else ""
-    subtitle = f"{scope} with 95% intervals, each by itself, by {model}{squares}{rule}"
+    held = "; those without are held" if strengths.is_anchor[order].any() else ""
+    subtitle = f"{scope} with 95% intervals, each by itself, by {model}{held}{rule}"
     text = PictureText(title, subtitle, "rating (points)", source=_describe_results(strengths))
     values = format_ratings(rating, half_width)
-    result = printers.show_rows(RowView(text, labels, rating, half_width, values), ax, backend)
-    if backend == "matplotlib" and is_anchor.any():  # squares hide the dots
-        result.plot(rating[is_anchor], np.flatnonzero(is_anchor), "s", color=COLOURS[1], markersize=6.5, zorder=3)
-    return result
+    return printers.show_rows(RowView(text, labels, rating, half_width, values), ax, backend)
 
 
 @enforce_argument_annotations

@@ -13,11 +13,11 @@ from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_range
-from jaxrate.site.drawings import encode_palette_png, interval_bar, make_axis, round_step
+from jaxrate.site.drawings import encode_palette_png, interval_bar, make_axis
 from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, show_name, text_columns
 from jaxrate.site.page_templates import STYLE_FILES
 from jaxrate.site.page_views import render_page
-from jaxrate.views.charts import DIVERGING_COLOURS, mix_colours
+from jaxrate.views.charts import DIVERGING_COLOURS, RANK_TICKS, mix_colours
 from jaxrate.views.findings import (
     find_certain_ranks,
     find_first_place,
@@ -286,7 +286,7 @@ def build_heat_map(strengths: Strengths, players: list[int]) -> HeatMap:
         rows.append(np.where(weight > 0, total / np.maximum(weight, 1), np.nan))
     percent = np.stack(rows)
     places = [[low + 1, high] for low, high in pairwise(starts.tolist())]
-    step = max(int(round_step(count, MAX_HEAT_LABELS)), 1)
+    step = next(x for x in RANK_TICKS if MAX_HEAT_LABELS * x >= count)
     ticks = [
         (round(100.0 * (place - 0.5) / count, 2), place, " ".join(str(strengths.players[players[place - 1]]).split()))
         for place in [1, *range(max(step, 2), count + 1, step)]

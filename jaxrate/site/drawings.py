@@ -64,17 +64,6 @@ class Axis(NamedTuple):
         return "".join(f'<i style="left:{at:.1f}%">{text}</i>' for at, text in self.marks)
 
 
-def round_step(length: float, most: int) -> float:
-    """The least of 1, 2 and 5 times a power of ten that divides a length into at most so many steps."""
-    size = 10.0 ** math.floor(math.log10(length / most))
-    return next(size * digit for digit in (1, 2, 5, 10) if size * digit * most >= length * (1 - 1e-9))
-
-
-def round_marks(low: float, high: float, most: int) -> list[float]:
-    """Round numbers between two others, at most so many."""
-    return multiples(round_step(high - low, most), low, high)
-
-
 def multiples(step: float, low: float, high: float) -> list[float]:
     """The multiples of a step between two numbers."""
     return [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]

@@ -1,6 +1,5 @@
 """Tables of forecasts: chances, scorelines, and what they are made of."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple, TypeAlias
@@ -23,8 +22,6 @@ from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.site.html_tables import Column, link_player, make_column, mark_dates
 from jaxrate.site.line_ups import HOME, SideWords
-from jaxrate.site.page_texts import Headline
-from jaxrate.views.findings import Finding
 from jaxrate.views.wording import PLAYERS, PlayerOrTeamNoun, format_rating
 
 Places: TypeAlias = Mapping[str, tuple[str, str]]  # the page and the name that is shown of players in the history
@@ -41,20 +38,6 @@ class MatchForecast(NamedTuple):
     has_home: bool  # whether the first is at home; else the ground is neutral, or the forecasts know no home
     chances: list[tuple[str, float, str]]  # of the first, of a draw where there are draws, of the second
     odds: str
-
-    @property
-    def lead(self) -> float:
-        """How much likelier a win of the first is than one of the second."""
-        return self.chances[0][1] - self.chances[-1][1]
-
-    def from_favourite(self, pair: list[str]) -> list[str]:
-        """What is known of both, that of the favourite first."""
-        return pair if self.lead >= 0 else pair[::-1]
-
-    @property
-    def chances_of_favourite(self) -> list[str]:
-        """Those of the favourite and of the other, as text."""
-        return self.from_favourite([self.chances[0][2], self.chances[-1][2]])
 
 
 MAX_EXPLANATIONS = 50  # on the page
@@ -294,7 +277,6 @@ SEASON_HEADINGS = {
     "top_4": "top four",
     "relegated": "relegated",
 }
-CLEAR_FAVOURITE_CHANCE = 0.55  # of a player, from which on they are a clear favourite; a draw counts as half
 PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
 
 
@@ -393,24 +375,6 @@ def _match_forecast(number: int, row: dict[str, Any]) -> MatchForecast:
         [*zip(kinds.values(), chances, format_percentages(chances), strict=True)],
         "\u00a0· ".join(f"{label}\u00a0{format_odds(x)}" for label, x in odds.items() if x is not None),
     )
-
-
-def find_open_and_clear_matches(matches: list[MatchForecast], names: Mapping[str, str]) -> Headline:
-    """The most open match as a finding, and the clearest favourite; nothing if all matches are alike."""
-    alike = Counter(tuple(x.chances_of_favourite) for x in matches)
-    if len(alike) < 2:
-        return Headline("")
-    closest, clearest = (choose(matches, key=lambda match: abs(match.lead)) for choose in (min, max))
-    more_open, more_clear = (alike[tuple(x.chances_of_favourite)] - 1 for x in (closest, clearest))
-    pair = "\u00a0\u2013\u00a0".join(names.get(x, x) for x in (closest.first, closest.second))  # no line ends here
-    draw = "".join(f", a draw {text}" for kind, _, text in closest.chances if kind == "draw")
-    chances = f"{closest.chances[0][2]} to {closest.chances[-1][2]}{draw}"
-    title = Finding("closest match", "several" if more_open else "one", pair, f"{more_open:,}", chances)
-    if 0.5 + 0.5 * abs(clearest.lead) < CLEAR_FAVOURITE_CHANCE:
-        return Headline(str(title), str(Finding("favourite", "none")))
-    favourite, other = (names.get(x, x) for x in clearest.from_favourite([clearest.first, clearest.second]))
-    kind, others = ("several", f"{more_clear:,}") if more_clear else ("one", other)
-    return Headline(str(title), str(Finding("favourite", kind, favourite, others, clearest.chances_of_favourite[0])))
 
 
 def format_odds(odds: float) -> str:

@@ -25,6 +25,7 @@ from jaxrate.site.page_texts import (
 )
 from jaxrate.site.site_data import SiteData, leaderboard_columns, sort_categories
 from jaxrate.site.table_rows import CareerLines, build_career_lines
+from jaxrate.views.findings import find_first_in_the_end
 
 
 class PageViews(NamedTuple):
@@ -67,7 +68,7 @@ class Fixtures(NamedTuple):
 
     tables: list[forecast_tables.ForecastTable]
     places: dict[str, tuple[str, str]]  # of players in the history: the names of their pages, and those they have there
-    closest: Headline
+    finding: str  # about the season; empty without any
     scorelines: list[forecast_tables.ScorelineCard]
     next_cards: list[forecast_tables.ScorelineCard]  # of matches that are not past
     explained: list[forecast_tables.ExplanationTable]
@@ -83,8 +84,7 @@ def build_fixtures(
 ) -> Fixtures | None:
     """The fixtures of a history; None if nothing is forecast."""
     data, site = views.data, views.site
-    names = data.shown_names
-    places = dict(zip(names, zip(data.slugs, data.names, strict=True), strict=True))
+    places = dict(zip(data.shown_names, zip(data.slugs, data.names, strict=True), strict=True))
     tables = forecast_tables.build_forecast_tables(
         forecast_tables.add_scoreline_columns(coming, scorelines), season, data.noun, places, data.is_past
     )
@@ -93,11 +93,14 @@ def build_fixtures(
     matches = tables[-1].matches
     cards = forecast_tables.build_scoreline_cards(None if coming is None else scorelines, matches)
     ahead = [not data.is_past(x.day) for x in matches]
-    closest = forecast_tables.find_open_and_clear_matches([*compress(matches, ahead)], names)
+    finding = ""
+    if season is not None:
+        leader = [places.get(str(x), ("", str(x)))[1] for x in season.player]
+        finding = str(find_first_in_the_end(leader, season.place[:, 0], is_decided=season.champion is not None))
     expected = "expected score, draws as half" if site["draws"] else "chance"
     texts = forecast_tables.ExplanationTexts(places, data.digits, expected, site["sides"])
     explained, more = forecast_tables.build_explanation_tables(explanations, matches, texts)
-    return Fixtures(tables, places, closest, cards, [*compress(cards, ahead)], explained, more)
+    return Fixtures(tables, places, finding, cards, [*compress(cards, ahead)], explained, more)
 
 
 def render_page(

@@ -17,7 +17,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, use_minus_sign
 from jaxrate.history.leaderboards import PEAK_MIN_EVENTS
 from jaxrate.site.category_rankings import CategoryStrengths, draw_player_tables
-from jaxrate.site.drawings import round_marks
+from jaxrate.site.drawings import axis_marks
 from jaxrate.site.html_tables import mark_dates
 from jaxrate.site.line_ups import LineUps, count_sides, grounds_of_careers
 from jaxrate.site.site_data import (
@@ -497,11 +497,11 @@ def _peak_label(point: str, data: SiteData, row: int, by_date: bool) -> str:
 def _frame(drawing: str, peak_label: str, axes: _ChartAxes) -> str:
     """The chart around its lines: grid and labels; of events that are counted, labels are whole numbers."""
     low, high, left, right, by_date, is_counted = axes
-    heights = [(y, f"{y:,.6g}" if abs(y) < 1e5 else f"{y:,.0f}") for y in round_marks(low, high, 6)]
+    heights = [(y, f"{y:,.6g}" if abs(y) < 1e5 else f"{y:,.0f}") for y in axis_marks(low, high)]
     down = [((high - y) / (high - low), use_minus_sign(text)) for y, text in heights]
     grid = "".join(f"M0 {round(UNITS * at)}H{UNITS}" for at, _ in down)
     tall = "".join(f'<b class="tall" style="top:{100 * at:.1f}%">{text}</b>' for at, text in down)
-    widths = _date_marks(left, right) if by_date else [(x, f"{x:.9g}") for x in round_marks(left, right, 7)]
+    widths = _date_marks(left, right) if by_date else [(x, f"{x:.9g}") for x in axis_marks(left, right)]
     ends = {left: " begin", right: " end"}  # where labels of whole dates would stick out of the chart
     wide = "".join(
         f'<b class="wide{ends.get(x, "")}" style="left:{100 * (x - left) / (right - left):.1f}%">{text}</b>'

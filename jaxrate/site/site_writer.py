@@ -204,7 +204,11 @@ def _list_pages(
         summary = f"{matrices[0]['finding']}." if matrices[0]["finding"] else ""
         pages.append(SitePage("pairs.html", "pairs", site["pair_title"], {"views": matrices}, summary))
     if fixtures is not None:
-        pages.append(SitePage("coming.html", "coming", "Fixtures", fixtures._asdict(), fixtures.closest.finding))
+        pages.append(
+            SitePage(
+                "coming.html", "coming", "Fixtures", fixtures._asdict(), fixtures.finding and f"{fixtures.finding}."
+            )
+        )
     pages.append(SitePage("quality.html", "quality", "Accuracy", {}, finding))
     summary = f"How the ratings are made. {site['summary']}"
     return [*pages, SitePage("about.html", "about", "Method", {}, summary)]

@@ -15,7 +15,7 @@ import numpy as np
 from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_count, join_names
+from jaxrate.core.text_format import format_count, format_percentage, join_names
 from jaxrate.evaluation.benchmark import relation_to_best
 from jaxrate.history.leaderboards import EVEN_PERCENT, classify_first_place, classify_lead
 from jaxrate.views.charts import Z_95, Curve, Line, format_peak_time, times_span
@@ -76,14 +76,9 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "nobody": "Nobody favoured against {other} others",
         "unknown": "Expected scores of {subject}",
     },
-    "closest match": {
-        "one": "{subject} is the closest match, {amount}",
-        "several": "{subject} and {other} more are the closest matches, {amount}",
-    },
-    "favourite": {
-        "none": "No match has a clear favourite.",
-        "one": "The clearest favourite is {subject}, {amount} against {other}.",
-        "several": "The clearest favourites are {subject} and {other} more, with {amount}.",
+    "first in the end": {
+        "sure": "{subject} first, whatever is still to come",
+        "likely": "{subject} first in {amount} of simulations",
     },
     "predictions": {
         "right": "Predictions came true, within chance",
@@ -305,6 +300,13 @@ def _name_others(names: Sequence[str], chosen: Sequence[int], is_cut: bool) -> s
     """All but those chosen, by name if it is one."""
     others = [name for i, name in enumerate(names) if i not in chosen]
     return others[0] if len(others) == 1 else f"the {'next' if is_cut else 'other'} {len(others):,}"
+
+
+def find_first_in_the_end(players: Sequence[object], chances: HostArray, *, is_decided: bool = False) -> Finding:
+    """The player who is first in most simulations [n], or whom nobody can overtake."""
+    best = int(np.argmax(chances))
+    kind, amount = ("sure", "") if is_decided else ("likely", format_percentage(float(chances[best])))
+    return Finding("first in the end", kind, str(players[best]), amount=amount)
 
 
 # Whether predictions are right.

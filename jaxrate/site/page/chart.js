@@ -71,9 +71,9 @@ class Chart {
     this.x = (x) => (x - x0) / (x1 - x0);
     this.y = (y) => (y1 - y) / (y1 - y0);
     const put = (p, y) => `${(UNITS * this.x(p.x)).toFixed(1)} ${(UNITS * this.y(y)).toFixed(1)}`;
-    const heights = roundMarks(y0, y1, 6);
+    const heights = axisMarks(y0, y1);
     const wide = this.frame.clientWidth / 70;
-    const numbers = () => roundMarks(x0, x1, Math.max(wide, 2)).filter((x) => !this.counted || Number.isInteger(x));
+    const numbers = () => axisMarks(x0, x1).filter((x) => !this.counted || Number.isInteger(x));
     const marks = this.dated ? dateMarks(x0, x1, wide) : numbers().map((x) => [x, shortNumber(x)]);
     this.labels.replaceChildren(
       ...heights.map((y) => make("b", { class: "tall", style: `top:${100 * this.y(y)}%` }, shortNumber(y))),

@@ -11,11 +11,6 @@ const multiples = (step, low, high) => {
   for (let i = Math.ceil(low / step - 1e-9); i <= Math.floor(high / step + 1e-9); i++) marks.push(Number((i * step).toPrecision(12)));
   return marks;
 };
-const roundMarks = (low, high, most) => {
-  const rough = (high - low) / most;
-  const size = 10 ** Math.floor(Math.log10(rough));
-  return multiples(size * [1, 2, 5, 10].find((k) => size * k >= rough * (1 - 1e-9)), low, high);
-};
 const shortNumber = (x) => minus(x.toLocaleString(LANGUAGES, { maximumFractionDigits: 6 }));
 
 // The axis of rows { rating, half }: its ends and marks.
