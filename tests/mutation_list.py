@@ -233,8 +233,6 @@ MUTATIONS = [
       "tests/test_permalinks.py"),
     M("site feed of the same results", 'for x in ("title", "summary"))', 'for x in ("title",))',
       "tests/test_site_words.py -k 'feed'"),
-    M("site closest match", "key=lambda match: abs(match.lead)", "key=lambda match: match.lead",
-      "tests/test_site_words.py -k 'at_home'"),
     M("site side of the second", 'row["side"] == row["b"]', 'row["side"] == row["a"]',
       "tests/test_site_words.py -k 'at_home'"),
     M("site age of a lead", "held < RECENT_DAYS", "held <= RECENT_DAYS", "tests/test_findings.py -k 'lead'"),

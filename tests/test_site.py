@@ -133,7 +133,7 @@ def test_what_is_coming(rated, folder):
     np.testing.assert_allclose(shares, [wanted[name][0] for name in ("win", "draw", "loss")], atol=0.001)
     odds = zip(("win", "draw", "lose"), ("win", "draw", "loss"), strict=True)
     assert "\u00a0· ".join(f"{label}\u00a0{wanted[f'odds_{name}'][0]:.2f}" for label, name in odds) in row
-    assert re.search(r"<h1>player \d\d first in [\d.]+% of simulations</h1>", page)
+    assert re.search("<h1>.+ first in .+% of simulations</h1>", page)
     names = {unescape(x) for x in re.findall("<bdi>(.*?)</bdi>", season)}
     assert names == {"player 03", "player 04", "player 05", NAMES[0]} and 'data-name="relegated"' in season
     rows = json.loads(text_of(folder / "data" / "coming.json"))

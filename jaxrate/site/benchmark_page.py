@@ -14,7 +14,7 @@ from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
 from jaxrate.site.accuracy_summary import Advice
 from jaxrate.site.drawings import interval_bar, make_axis
-from jaxrate.site.html_tables import Column, mark_as_html, render_table, text_columns
+from jaxrate.site.html_tables import Column, make_column, mark_as_html, render_table, text_columns
 from jaxrate.site.page_views import render_page
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views.findings import Finding, count_pairs, find_best_system
@@ -267,8 +267,8 @@ def _render_summary(sections: list[dict[str, Any]]) -> Any:
     columns = [Column("words", "history", names, names_rows=True)]
     for head, cells in zip(heads, zip(*rows, strict=True), strict=True):
         kind = "words" if head.startswith("best") else "figure"
-        columns.append(Column(kind, head, [*map(escape, cells)]))
-    return render_table("All histories", columns, "", box=True)
+        columns.append(make_column(kind, head, cells, label=head))
+    return render_table("All histories", columns, "rows static")
 
 
 def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, Any]:
