@@ -54,21 +54,23 @@ class RankSets(NamedTuple):
 
     def columns(self) -> ColumnTable:
         """The table as columns, the best first."""
-        order = np.argsort(-np.where(np.isnan(self.rating), -np.inf, self.rating), kind="stable")
-        columns = {name: getattr(self, name)[order] for name in ("least", "greatest", "players", "rating")}
+        columns = {name: getattr(self, name)[self.order] for name in ("least", "greatest", "players", "rating")}
         return ColumnTable({"player" if name == "players" else name: values for name, values in columns.items()})
+
+    @property
+    def order(self) -> HostArray:
+        """[N] ids, the best first; those without a rating last."""
+        return np.argsort(-np.where(np.isnan(self.rating), -np.inf, self.rating), kind="stable")
 
     @property
     def possible_leaders(self) -> list[int]:
         """Ids of all who may have rank 1, the highest rating first."""
-        order = np.argsort(-np.where(np.isnan(self.rating), -np.inf, self.rating), kind="stable")
-        return [i for i in order.tolist() if self.least[i] == 1]
+        return [i for i in self.order.tolist() if self.least[i] == 1]
 
     @property
     def groups(self) -> list[HostArray]:
         """Largest groups of ids with adjacent ranks in which no player is surely better than another."""
-        order = np.flatnonzero(np.isfinite(self.rating))
-        order = order[np.argsort(-self.rating[order], kind="stable")]
+        order = self.order[np.isfinite(self.rating[self.order])]
         groups: list[HostArray] = []
         end = 0
         for begin in range(len(order)):
@@ -87,10 +89,9 @@ class RankSets(NamedTuple):
         return format_html_table(*self._table_rows())
 
     def _table_rows(self) -> tuple[list[str], list[Any]]:
-        order = np.argsort(-np.where(np.isnan(self.rating), -np.inf, self.rating), kind="stable")
         rows = [
             (format_range(self.least[i], self.greatest[i]), self.players[i], format_decimals(self.rating[i], 1))
-            for i in order.tolist()
+            for i in self.order.tolist()
         ]
         return ["ranks", "player", "rating"], rows
 

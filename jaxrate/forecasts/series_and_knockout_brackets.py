@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.core.argument_checks import MAX_SAMPLES, Key, Numbers, check_count, enforce_argument_annotations
+from jaxrate.core.argument_checks import MAX_SAMPLES, Key, Numbers, check_count, enforce_argument_annotations, is_traced
 from jaxrate.core.array_types import Array
 from jaxrate.core.rules import Params, State
 from jaxrate.core.system import RatingSystem
@@ -299,7 +299,7 @@ def _check_bracket_input(win: Any, order: Any) -> tuple[Array, np.ndarray[Any, A
     """Checked probabilities, and the order."""
     probabilities = jnp.asarray(win, float)
     slot = _check_order(order, probabilities.shape)
-    if not _is_traced(win):
+    if not is_traced(win):
         array = np.where(np.eye(probabilities.shape[-1], dtype=bool), 0.5, np.asarray(win, np.float64))
         _check_probability("win", array)
         inconsistent = np.abs(array + np.swapaxes(array, -1, -2) - 1.0) > 1e-5
@@ -328,7 +328,7 @@ def _check_order(order: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 
 def _check_probability(name: str, probability: Any) -> Array:
     """The probability in the default precision; ValueError if it is known and outside [0, 1]."""
-    if not _is_traced(probability):
+    if not is_traced(probability):
         array = np.asarray(probability, np.float64)
         is_invalid = ~((array >= 0.0) & (array <= 1.0))
         if is_invalid.any():
@@ -340,10 +340,6 @@ def _check_probability(name: str, probability: Any) -> Array:
 def _first_true_index(mask: Any) -> list[int]:
     """The index of the first True."""
     return [int(i) for i in np.unravel_index(np.argmax(mask), mask.shape)]
-
-
-def _is_traced(values: Any) -> bool:
-    return any(isinstance(x, jax.core.Tracer) for x in jax.tree.leaves(values))
 
 
 def _check_integer(name: str, value: Any) -> int:

@@ -84,7 +84,12 @@ class RatingClassifier:
         del classes
         previous: History | None = getattr(self, "rated_", None)
         label, columns = np.asarray(y), _columns_by_role(X)
-        data = _columns_to_dataset(columns | {"score": _scores_from_labels(label)}, previous)
+        score = np.array([RESULT_SCORES.get(x, x) for x in label.tolist()], object)
+        fail_where(
+            ~np.isin(score, [0.0, 0.5, 1.0]),
+            lambda row: f"y is {format_value_for_error(score[row])}, {EXPECTED_LABELS_HINT}",
+        )
+        data = _columns_to_dataset(columns | {"score": score.astype(float)}, previous)
         system = make_system_for_data(self.system, self.changes, None, data) if previous is None else previous.system
         self.rated_, self.n_features_in_ = rate(system, data, onto=previous), len(columns)
         values = [0.0, 0.5, 1.0] if 0.5 in self.rated_.events["score"] else [0.0, 1.0]
@@ -142,13 +147,3 @@ def _columns_to_dataset(columns: dict[str, Any], rated: History | None, is_upcom
     roles: dict[str, Any] = {name: name for name in columns if name in ("time", "side")}
     source = open_table_source(columns)._replace(noted=False)
     return read(source, **roles, history=rated, upcoming=is_upcoming)
-
-
-def _scores_from_labels(labels: HostArray) -> HostArray:
-    """[n] of results as numbers or words."""
-    scores = np.array([RESULT_SCORES.get(x, x) for x in labels.tolist()], object)
-    fail_where(
-        ~np.isin(scores, [0.0, 0.5, 1.0]),
-        lambda row: f"y is {format_value_for_error(scores[row])}, {EXPECTED_LABELS_HINT}",
-    )
-    return scores.astype(float)

@@ -274,7 +274,10 @@ def group_players(num_players: int, player: HostArray, event: HostArray) -> Host
 def make_participations(history: Any) -> Participations:
     """The participations of a history."""
     events, player = history.events, history.events["player"]
-    seat = _sort_seats(player)
+    seat = player.ravel().astype(np.int64) << 32  # seats by player and then by number, as one number: sorted fast
+    seat |= np.arange(len(seat))
+    seat.sort()
+    seat &= 0xFFFFFFFF
     start = np.append(0, np.cumsum(np.bincount(player.ravel(), minlength=len(history.players))))
     time = np.full(len(player), np.nan) if history.clock is None else events["time"].astype(float, copy=False)
     end = time if history.period is None else period_end(time, history.period)
@@ -303,15 +306,6 @@ def _select_ratings(table: Participations, before: HostArray, after: HostArray |
     rows = zip((table.before, table.after), (before, before if after is None else after), strict=True)
     found_before, found_after = (jax.tree.map(lambda x: x[at], ratings) for ratings, at in rows)  # noqa: B023
     return found_before, found_after
-
-
-def _sort_seats(player: HostArray) -> HostArray:
-    """[R] the numbers of seats [n, seats] by player and then by number: sorted as one number, which is fast."""
-    seat = player.ravel().astype(np.int64) << 32
-    seat |= np.arange(len(seat))
-    seat.sort()
-    seat &= 0xFFFFFFFF
-    return seat
 
 
 def _ratings_after(start: HostArray, group: Any, before: Any, left: Any, final: Any) -> HostArray | None:

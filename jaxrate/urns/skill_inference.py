@@ -10,6 +10,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # type: ignore[import-untyped]  # imports its modules at their first use
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
@@ -151,22 +152,13 @@ def find_changed_skills(before: State, after: State, *, false_discovery_rate: fl
         is_invalid = (green < 0) | (green > size)
         fail_where(is_invalid, lambda row: f"an urn of {size[row]} balls cannot hold {green[row]} green ones")  # noqa: B023
     kinds, kind_index = np.unique(np.stack([r1, n1, r2, n2]), axis=1, return_inverse=True)
-    p = np.array([_fisher_p_value(*kind) for kind in kinds.T.astype(float)])[kind_index.ravel()]
+    p_values = [scipy.stats.fisher_exact([[a, n - a], [b, m - b]])[1] for a, n, b, m in kinds.T.tolist()]
+    p = np.array(p_values)[kind_index.ravel()]
     order = np.argsort(p)
     scaled = p[order] * len(p) / np.arange(1, len(p) + 1)
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return ChangedSkills(r2 / n2 - r1 / n1, p, adjusted, adjusted <= false_discovery_rate)
-
-
-def _fisher_p_value(r1: float, n1: float, r2: float, n2: float) -> float:
-    """Fisher's exact p value, by the law of r1 given r1 + r2; probabilities are equal up to rounding."""
-    total, least = r1 + r2, max(0.0, r1 + r2 - n2)
-    k = np.arange(least, min(n1, total))
-    steps = np.log((total - k) * (n1 - k)) - np.log((k + 1) * (n2 - total + k + 1))
-    logs = np.append(0.0, np.cumsum(steps))
-    law = np.exp(logs - logs.max())
-    return float(law[law <= law[int(r1 - least)] * (1 + 1e-7)].sum() / law.sum())
 
 
 def _correlation(x: HostArray, y: HostArray) -> HostArray:
