@@ -242,32 +242,33 @@ def count_steps(name):
 # --- The kernel that walks through all levels. ---
 
 
-def compile_kernel(system, settings, plan):
+def compile_kernel(system, settings, events, plan):
     """The optimised program, its launches, and the kernel's code, each as text."""
     import jax
     import jax.numpy as jnp
 
     from jaxrate.replay.compiler_options import REPLAY_CUDA_GRAPH_OPTIONS, supported_xla_options
     from jaxrate.replay.kernel import levels_kernel
-    from jaxrate.replay.scan_programs import MatchProgramShape, make_replay_rules
+    from jaxrate.replay.scan_programs import Steps, make_replay_rules
 
     there = on_one_device()
 
     def shape(x, *more):
         return jax.ShapeDtypeStruct((*more, *x.shape), x.dtype, sharding=there)
 
-    rules, size = make_replay_rules(system.rules, system.params), MatchProgramShape(plan.size, None, True)
+    rules, (number, size) = make_replay_rules(system.rules, system.params), plan.blocks[0]
 
     def replay(params, state, events, number, count):
         def one(params, state):
-            return levels_kernel.replay_levels_in_kernel(rules, size, params, state, events, number, None, count)
+            steps = Steps(events, number, None, count)
+            return levels_kernel.replay_levels_in_kernel(rules, size, params, (state, None), steps)
 
         return one(params, state) if settings == 1 else jax.vmap(one)(params, state)
 
     several = partial(jax.tree.map, lambda x: shape(x, *(() if settings == 1 else (settings,))))
     params = several(jax.tree.map(jnp.float32, system.params))
     state = several(jax.eval_shape(lambda x: system.init(x, plan.num_players), system.params))
-    given = params, state, *jax.tree.map(shape, (plan.events, plan.number, jnp.int32(plan.num_steps)))
+    given = params, state, *jax.tree.map(shape, (plan.place(events), number, jnp.int32(plan.num_steps)))
     with tempfile.TemporaryDirectory() as folder:
         options = {
             "xla_dump_to": folder,
@@ -303,14 +304,14 @@ def loop_of(code):
     return [x for x in found if re.match(r"@|[a-z]", x) and not x.startswith("mov.")]
 
 
-def count_kernel(name, settings, plan):
+def count_kernel(name, settings, events, plan):
     """The row of a system."""
     import jax
 
     import jaxrate as jr
 
     with patch.object(jax, "default_backend", lambda: "gpu"):
-        text, launches, code = compile_kernel(jr.extend.SYSTEMS[name](), settings, plan)
+        text, launches, code = compile_kernel(jr.extend.SYSTEMS[name](), settings, events, plan)
     kernels = re.findall(r"kCustomKernel \[.*?\] (\S+) grid: \[(\d+),.*?threads: \[(\d+),", launches)
     ((blocks, threads),) = [(int(b), int(t)) for kernel, b, t in kernels if kernel == "levels"]
     loop = loop_of(code)
@@ -340,8 +341,11 @@ def main():
     if not can_compile():
         return
     names = options.only or (["elo", "glicko2"] if options.quick else [*jr.extend.SYSTEMS])
-    plan = jr.extend.schedule_by_level(league(1_000, 10_000, seed=0).matches, KERNEL_WIDTH)
-    kernels = [count_kernel(name, number, plan) for number in SETTINGS for name in names if name in KERNEL_SYSTEMS]
+    matches = league(1_000, 10_000, seed=0).matches
+    plan = jr.extend.schedule_by_level(matches, KERNEL_WIDTH)
+    kernels = [
+        count_kernel(name, number, matches, plan) for number in SETTINGS for name in names if name in KERNEL_SYSTEMS
+    ]
     results = {"loop": [row for name in names for row in count_steps(name)], "kernel": kernels}
     show(results)
     sizes = {"width": WIDTH, "field": FIELD, "players": PLAYERS, "matches": MATCHES, "kernel_width": KERNEL_WIDTH}

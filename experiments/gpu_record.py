@@ -31,10 +31,10 @@ from common import add_only, circumstances, declare, parse, results_in, rounded,
 import jaxrate as jr
 from jaxrate.data.simulate import contests, league, stream_league
 from jaxrate.data.simulate import write as write_league
-from jaxrate.events import Ragged
-from jaxrate.replay.execution import execute_plan
+from jaxrate.replay.execution import ReplayOptions, replay_plan
+from jaxrate.replay.plan import NO_SHAPES
 from jaxrate.replay.scan_programs import make_replay_rules
-from jaxrate.replay.schedule import PlanShape, make_plan_of_shape
+from jaxrate.replay.schedule import make_plan_of_shapes
 from jaxrate.systems.blat_mmr import settings as blat_mmr_settings
 from jaxrate.testing.cases import make_key
 
@@ -80,19 +80,12 @@ def _simulate(history: History) -> Any:
     return matches if history.period is None else jr.periods(matches, history.period)
 
 
-def put_on_device(plan):
-    """A plan whose arrays lie on the device; what is known of it stays on the host."""
-    arrays = {
-        name: jax.device_put(getattr(plan, name)) for name in ("events", "number", "starts") if hasattr(plan, name)
-    }
-    if hasattr(plan, "blocks"):
-        arrays["blocks"] = tuple(block._replace(number=jax.device_put(block.number)) for block in plan.blocks)
-    return plan._replace(**arrays)
-
-
 @cache
-def _plan(history: History, width: int | None) -> Any:
-    return put_on_device(jr.extend.schedule_by_level(_simulate(history), width))
+def _placed(history: History, width: int | None) -> Any:
+    """The events of a history and their plan, on the device."""
+    events = _simulate(history)
+    plan = jr.extend.schedule_by_level(events, width)
+    return plan.place(events), plan._replace(blocks=jax.device_put(plan.blocks))
 
 
 # --- Replays. ---
@@ -128,23 +121,23 @@ def best_seconds(prepare, function, turns):
     return times[0], min(times[1:], default=times[0]), result
 
 
-def replay(system, plan, state, engine="scan"):
+def replay(system, events, plan, state, engine="scan"):
     """A run without the checks of the host; the state is used up."""
     rules = make_replay_rules(system.rules, system.params)
-    return execute_plan(rules, system.params, state, plan, make_key(system), ids_checked=True, engine=engine)
+    return replay_plan(rules, system.params, state, events, plan, make_key(system), ReplayOptions(engine))
 
 
 def time_replay(case, turns, system=None):
     """The times of a replay, and its log loss, which no device should change."""
     system = system or jr.extend.SYSTEMS[case.system]()
     with MAKING:
-        events, plan = _simulate(case.history), _plan(case.history, case.width)
+        events, (placed, plan) = _simulate(case.history), _placed(case.history, case.width)
     first, best, (_, prediction) = best_seconds(
         lambda: system.init(system.params, plan.num_players),
-        lambda state: replay(system, plan, state, case.engine),
+        lambda state: replay(system, placed, plan, state, case.engine),
         turns,
     )
-    number = plan.num_rows if isinstance(events, Ragged) else plan.num_matches
+    number = plan.num_rows
     prediction = np.asarray(prediction, np.float64)[:number]
     assert np.isfinite(prediction).all(), "a prediction is not finite"
     is_pairwise = case.history.participants is None and case.history.period is None
@@ -228,12 +221,12 @@ def time_settings(case, turns):
     """The times and the memory of a program that rates a history by several settings."""
     system = jr.extend.SYSTEMS[case.system]()
     with MAKING:
-        plan = _plan(case.history, case.width)
+        events, plan = _placed(case.history, case.width)
     params = jax.tree.map(lambda x: jnp.float32(x) * jnp.linspace(0.9, 1.1, case.number), system.params)
     begin = jax.jit(jax.vmap(lambda params: system.init(params, plan.num_players)))
 
     def rate(params, state):
-        return jr.scan(system, params, state, plan, engine=case.engine)
+        return jr.scan(system, params, state, events, plan, engine=case.engine)
 
     start = time.perf_counter()
     program = jax.jit(jax.vmap(rate), donate_argnums=1).lower(params, begin(params)).compile()
@@ -293,14 +286,15 @@ def time_chunks(case, turns):
     with MAKING:
         matches = _simulate(case.history)
     plan = jr.extend.schedule_by_level(matches)
-    sent = put_on_device(plan)
-    state, _ = jax.block_until_ready(replay(system, sent, system.init(system.params, case.history.players)))
+    sent, shapes = plan.place(matches), NO_SHAPES.add(plan)
+    state, _ = jax.block_until_ready(replay(system, sent, plan, system.init(system.params, case.history.players)))
     start = time.perf_counter()
     for number in range(case.number):
         if case.way == "from the host":
-            sent = put_on_device(make_plan_of_shape(matches, PlanShape.of(plan)))
-        later = sent._replace(events=sent.events._replace(time=sent.events.time + jnp.float32(DAYS * (number + 1))))
-        state, prediction = replay(system, later, state)
+            plan = make_plan_of_shapes(matches, shapes)
+            sent = plan.place(matches)
+        later = sent._replace(flat=sent.flat._replace(time=sent.flat.time + jnp.float32(DAYS * (number + 1))))
+        state, prediction = replay(system, later, plan, state)
     assert np.isfinite(float(jnp.sum(prediction))), "a prediction is not finite"
     seconds, rated = time.perf_counter() - start, case.number * case.history.events
     return {"rated": rated, "seconds": seconds, "million_per_second": rated / seconds / 1e6}

@@ -53,7 +53,7 @@ import jax
 import jaxrate as jr
 from jaxrate.history.out_of_core import chunk_pipeline
 games, out, name, chunk = sys.argv[1:]
-replayed, rated, told = chunk_pipeline.execute_plan, [], []
+replayed, rated, told = chunk_pipeline.replay_plan, [], []
 
 def timed(*given, **options):
     start = time.perf_counter()
@@ -61,7 +61,7 @@ def timed(*given, **options):
     rated.append(time.perf_counter() - start)
     return done
 
-chunk_pipeline.execute_plan = timed
+chunk_pipeline.replay_plan = timed
 chunks = jr.history.Chunks(int(chunk), progress=lambda rows: told.append((rows, time.perf_counter())))
 found = jr.rate(jr.extend.SYSTEMS[name](), games, chunk=chunks, out=out)
 whole = found.num_rows // int(chunk)  # chunks, but for the last if it is shorter

@@ -61,8 +61,13 @@ def auto_plan(system, matches):
     return schedule.make_plan(matches, "auto", min_mean_width_for_levels(system, system.params, matches))
 
 
+def placed_run(system, events, plan):
+    """A run of events that are planned, checked and on the device before."""
+    return partial(jr.run, system, plan.place(events), schedule=plan)
+
+
 def kind(plan):
-    return "levels" if plan.events.player.ndim == 3 else "stream"
+    return "stream" if plan.is_stream else "levels"
 
 
 # --- The parts: each returns its tables, lists of rows by title, or None if it is skipped. ---
@@ -75,7 +80,7 @@ def part_atp(options):
     n, num_players, rows, ratios = {"all": len(matches.score)}, int(matches.player.max()) + 1, [], []
     ways = all_ways()
     plans = {way: schedule.make_plan(matches, way) for way in ways}
-    steps, width = plans["levels"].num_steps, plans["levels"].number.shape[1]
+    steps, width = plans["levels"].num_steps, plans["levels"].blocks[0].number.shape[1]
     levels = [{"players": num_players, "steps": steps, "width": width, "fill": plans["levels"].fill}]
     for name, make in [*SYSTEMS.items()][: 2 if options.quick else None]:
         system, peers = make(), {}
@@ -85,7 +90,7 @@ def part_atp(options):
             n["stream"] = len(few.score)
         auto = f"whole call, auto ({kind(auto_plan(system, matches))})"
         rated = {way: few if name == "glicko2" and way == "stream" else matches for way in plans}
-        calls = {way: partial(jr.run, system, rated[way], schedule=plan) for way, plan in plans.items()}
+        calls = {way: placed_run(system, rated[way], plan) for way, plan in plans.items()}
         calls[auto] = partial(jr.run, system, matches)
         if numba:
             calls["numba"] = numba_replay(name, matches, num_players)
@@ -119,7 +124,7 @@ def part_periods(options):
     n, rounds, building = len(matches.score), 1 if options.quick else 3, partial(jr.periods, matches, length=7.0)
     system, weeks = jr.glicko(), building()
     calls = {"jaxrate": partial(jr.run, system, weeks)}
-    calls["jaxrate, schedule made before"] = partial(jr.run, system, weeks, schedule=jr.extend.schedule_by_level(weeks))
+    calls["jaxrate, schedule made before"] = placed_run(system, weeks, jr.extend.schedule_by_level(weeks))
     ours = list(calls)
     if options.riix:
         calls["riix"] = riix_replay("glicko", matches, int(matches.player.max()) + 1, weekly=True)
@@ -142,7 +147,7 @@ def part_players(options):
         plans = {way: schedule.make_plan(matches, way) for way in ways}
         for name in names:
             run = partial(jr.run, SYSTEMS[name](), num_players=size)
-            calls = {way: partial(run, matches, schedule=plan) for way, plan in plans.items()}
+            calls = {way: partial(run, plan.place(matches), schedule=plan) for way, plan in plans.items()}
             if numba:
                 calls["numba"] = numba_replay(name, matches, size)
             table = race(calls, n, 1 if options.quick else 3)
@@ -180,7 +185,9 @@ def memory(name, way, num_players, path):
         forget_peak()
     run = jax.block_until_ready(jr.run(system, matches, schedule=plan, num_players=int(num_players)))
     peak = resident("VmHWM") - before
-    state, events = (sum(getattr(x, "nbytes", 0) for x in jax.tree.leaves(tree)) / 1e6 for tree in (run.state, plan))
+    state, events = (
+        sum(getattr(x, "nbytes", 0) for x in jax.tree.leaves(tree)) / 1e6 for tree in (run.state, (plan, matches))
+    )
     device = (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use")
     row = {"state": state, "events": events, "peak_building": building, "peak_replay": peak}
     return row | {"replay_ratio": peak / (state + events)} | ({} if device is None else {"device_peak": device / 1e6})

@@ -13,7 +13,6 @@ import math
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from common import circumstances, declare, look_for, measure, parse, race, tennis, write
 from speed_peers import F, compiled, numba
@@ -22,7 +21,8 @@ import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
-from jaxrate.replay.scan_programs import make_replay_rules, replay_block
+from jaxrate.replay.plan import place_events
+from jaxrate.replay.scan_programs import Steps, make_replay_rules, replay_steps
 
 FEW = 2000  # matches for the packages
 SOME = 200  # rounds for them
@@ -215,11 +215,11 @@ def part_large(options):
         rounds = jr.rounds(np.zeros(players, int), np.arange(players), np.arange(players))
         system, schedule = jr.trueskill(), jr.extend.schedule_by_level(rounds)
         call = partial(jr.run, system, rounds, schedule=schedule)
-        state, (one,) = system.init(system.params, players), schedule.blocks
-        so_far = state, jnp.zeros(schedule.size)
-        steps = schedule.block_steps(one.number, count=np.int32(1))
-        program = compile_replay(replay_block, (system.params, state), traits=ProgramTraits(type(rounds.events)))
-        lowered = program.lower(make_replay_rules(system.rules, system.params), one.size, system.params, so_far, steps)
+        state, ((number, size),) = system.init(system.params, players), schedule.blocks
+        steps = Steps(place_events(rounds, schedule), number, count=np.int32(1))
+        program = compile_replay(replay_steps, (system.params, state), traits=ProgramTraits(type(rounds.events)))
+        rules = make_replay_rules(system.rules, system.params)
+        lowered = program.lower(rules, size, system.params, (state, None), steps)
         temporary = lowered.compile().memory_analysis().temp_size_in_bytes
         row = race({"trueskill": call}, 1, 2 if options.quick else 5, ["trueskill"])["trueskill"]
         one = {"players": players, "seconds": row["seconds"], "first_seconds": row["first_seconds"]}

@@ -9,9 +9,10 @@ import numpy as np
 
 from jaxrate.events import periods
 from jaxrate.history.ratings_at_times import ratings
-from jaxrate.replay.blocks import Block, arrange_blocks, gather_events
+from jaxrate.replay.plan import Block, gather_events, place_events
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays, gather_rows
 from jaxrate.replay.scan_programs import make_replay_rules, prepare_replay, rate_event
+from jaxrate.replay.schedule import arrange_blocks
 from jaxrate.testing.cases import (
     PADDED_PERIOD,
     PERIOD_LENGTH,
@@ -51,7 +52,7 @@ def padded_events(case):
     history = season if case.form == "rounds" else periods(season, PERIOD_LENGTH)._replace(length=None)
     blocks = arrange_blocks(history, [Block(number[:, None].astype(np.int32), size)])
     gather = jit_quickly(lambda *x: gather_events(*x, size)[0])
-    return jax.tree.map(np.asarray, gather(as_device_arrays(blocks.events), blocks.starts, number.astype(np.int32)))
+    return jax.tree.map(np.asarray, gather(place_events(history, blocks), number.astype(np.int32)))
 
 
 def step_inputs(case):

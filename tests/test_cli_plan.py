@@ -54,8 +54,9 @@ def test_a_dry_run_describes_and_rates_nothing(jaxrate, games, few_systems):
     assert code == 0 and errors == ""
     assert text.startswith("600 matches of 40 players, 0 to 1000\n")
     plan = jr.extend.schedule_by_level(jr.read(games).matches)
-    steps = int((plan.number < plan.size).any(axis=1).sum())
-    assert f"{steps} steps of up to {plan.number.shape[1]} matches at once" in text
+    (number, _), (steps,) = plan.blocks[0], plan.steps
+    assert int((number < plan.num_events).any(axis=1).sum()) == steps
+    assert f"{steps} steps of up to {number.shape[1]} matches at once" in text
     assert all(re.search(rf"\n{name} +50\d.\d MB", text) for name in ("elo", "glicko"))
     assert "\ncategory_glicko: only with --period\nelo_mmr: only with --system\n" in text
     code, text, _ = jaxrate("rate", games, "--dry-run", "--period", 100, "--system", "glicko")
@@ -63,7 +64,7 @@ def test_a_dry_run_describes_and_rates_nothing(jaxrate, games, few_systems):
     code, text, errors = jaxrate("rate", games, "--dry-run", "--system", "glicko", "--json")
     told = json.loads(text)
     assert code == 0 and errors == "" and (told["matches"], told["players"], told["last"]) == (600, 40, "1000")
-    assert told["schedule"]["steps"] == plan.num_steps and 0 < told["schedule"]["filled"] <= 1
+    assert told["schedule"]["steps"] == steps and 0 < told["schedule"]["filled"] <= 1
     assert told["systems"][0]["fits"] and told["systems"][0]["per_second"] > 0 and told["systems"][0]["memory"] > 5e8
     (other,) = json.loads(jaxrate("rate", games, "--dry-run", "--system", "category_glicko", "--json")[1])["systems"]
     assert other == {"system": "category_glicko", "fits": False, "why": "only with --period"}

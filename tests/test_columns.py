@@ -11,6 +11,7 @@ import jaxrate as jr
 from jaxrate.core.array_types import Array
 from jaxrate.core.pairwise import PairwiseRules, make_pairwise_rules
 from jaxrate.core.system import RatingSystem, full_leaf
+from jaxrate.replay.plan import MATCH_SIZE, gather_events, place_events
 from tests.conftest import MOSTLY_DOUBLE
 
 
@@ -101,7 +102,9 @@ def test_columns_are_arranged_and_padded_with_values_of_theirs(history):
     matches, number = history
     margin = matches.context.columns["margin"]
     arranged = jr.extend.schedule_by_level(matches, 8)
-    row, taken = np.asarray(arranged.number), np.asarray(arranged.events.context.columns["margin"])
+    row = np.asarray(arranged.blocks[0].number)
+    slots, _ = gather_events(place_events(matches, arranged), row, MATCH_SIZE)
+    taken = np.asarray(slots.context.columns["margin"])
     assert arranged.fill < 1.0
     np.testing.assert_array_equal(taken[row < len(margin)], margin[row[row < len(margin)]])
     assert set(taken.ravel().tolist()) <= set(margin.tolist())

@@ -15,7 +15,8 @@ import jaxrate as jr
 from jaxrate.events import LAST_ID, Rounds, build_rounds
 from jaxrate.history.recorded_runs import rating_history_with_performances
 from jaxrate.numerics import sums_and_recurrences
-from jaxrate.replay.blocks import Block, arrange_blocks
+from jaxrate.replay.plan import Block
+from jaxrate.replay.schedule import arrange_blocks
 from jaxrate.systems.elo_mmr.belief import contest_variances
 from jaxrate.systems.elo_mmr.system import LOGISTIC_METHODS, NORMAL_METHODS, check_split_ties
 from jaxrate.systems.rounds import cdf_sums, expected_wins

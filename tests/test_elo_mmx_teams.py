@@ -11,7 +11,8 @@ from scipy.special import ndtr
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.replay.blocks import Block, arrange_blocks
+from jaxrate.replay.plan import Block
+from jaxrate.replay.schedule import arrange_blocks
 from tests.conftest import mark_full, quick
 from tests.reference import elo_mmr_twin as twin
 

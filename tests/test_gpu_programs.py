@@ -18,6 +18,7 @@ import jaxrate as jr
 from jaxrate.data.simulate import contests
 from jaxrate.fitting import history_loss_derivatives
 from jaxrate.replay import compiler_options, execution, scan_programs
+from jaxrate.replay.plan import place_events
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
 from jaxrate.systems.trueskill import system as propagation
 from jaxrate.testing.cases import assert_close_leaves
@@ -101,24 +102,11 @@ def program_for_gpu(monkeypatch, name, kind, league, size):
     return found.value.args
 
 
-def replay_rules(system):
-    return scan_programs.make_replay_rules(system.rules, system.params)
-
-
 @pytest.mark.parametrize("name", mark_full(["glicko", "trueskill", "urnings", "skills"], "trueskill", "skills"))
 def test_a_history_is_rated_the_same(league, name):
     system = jr.extend.SYSTEMS[name]()
     matches = league._replace(score=np.rint(league.score)) if name == "urnings" else league
-    plan, state = jr.extend.schedule_by_level(matches, 8), system.init(system.params, 40)
-    key = None if system.rules.draw is None else jax.random.key(0)
-    shape, rules = scan_programs.MatchProgramShape(plan.size, None, True), replay_rules(system)
-
-    def rate(params, state):
-        count = np.int32(plan.num_steps)
-        return scan_programs.replay_levels(rules, shape, params, state, plan.events, plan.number, key, count)
-
-    wanted, found = (quick(x)(system.params, state) for x in (lambda *x: rate(*x), on_gpu(rate)))
-    assert_close_leaves(name, found, wanted, 1e-5)
+    assert_close_leaves(name, *both(system, matches, jr.extend.schedule_by_level(matches, 8), 40), 1e-5)
 
 
 @pytest.mark.parametrize("name", mark_full(["glicko", "category_glicko"], "category_glicko"))
@@ -128,17 +116,18 @@ def test_a_period_is_rated_the_same(league, name):
         category = np.random.default_rng(0).integers(0, 2, (len(league.score), 2))
         league = league._replace(context=league.context._replace(category=category))
     ragged = jr.periods(league, 30.0)
-    assert_close_leaves("periods", *both(system, jr.extend.schedule_by_level(ragged), 40), 1e-5)
+    assert_close_leaves("periods", *both(system, ragged, jr.extend.schedule_by_level(ragged), 40), 1e-5)
 
 
-def both(system, plan, players):
+def both(system, events, plan, players):
     """What a GPU's program and the CPU's say of the first block."""
-    one, state, rules = plan.blocks[0], system.init(system.params, players), replay_rules(system)
+    (number, size), rules = plan.blocks[0], scan_programs.make_replay_rules(system.rules, system.params)
+    key = None if system.rules.draw is None else jax.random.key(0)
+    columns, state = place_events(events, plan), system.init(system.params, players)
 
     def rate(params, state):
-        so_far = state, jnp.zeros(plan.size)
-        steps = plan.block_steps(one.number, count=np.int32(plan.steps[0]))
-        return scan_programs.replay_block(rules, one.size, params, so_far, steps)
+        steps = scan_programs.Steps(columns, number, key, np.int32(plan.steps[0]))
+        return scan_programs.replay_steps(rules, size, params, (state, None), steps)
 
     return [quick(x)(system.params, state) for x in (on_gpu(rate), lambda *x: rate(*x))]
 
@@ -152,8 +141,8 @@ def test_rounds_are_rated_the_same(name):
     random, system = np.random.default_rng(0), jr.extend.SYSTEMS[name]()
     size = 2 if "teams" in system.features else 1
     rounds = [random.permutation(100)[:90].reshape(-1, size).tolist() for _ in range(3)]
-    history = jr.data.from_teams(rounds, random.integers(0, 30, (3, 90 // size)).tolist())
-    assert_close_leaves(name, *both(system, jr.extend.schedule_by_level(history), 100), 1e-3)
+    history = jr.data.from_teams(rounds, random.integers(0, 30, (3, 90 // size)).tolist()).rounds
+    assert_close_leaves(name, *both(system, history, jr.extend.schedule_by_level(history), 100), 1e-3)
 
 
 @MOSTLY_DOUBLE

@@ -56,7 +56,7 @@ def test_outlooks_in_steps_wider_than_a_block(interpreted, monkeypatch, league, 
     monkeypatch.setattr(levels_kernel, "MATCHES_AT_ONCE", 4)
     system = jr.forecasts.add_outcomes(jr.elo())
     plan = jr.extend.schedule_by_level(league, 11)
-    assert (np.asarray(plan.number)[: plan.num_steps, 8:] < plan.num_matches).any()
+    assert (np.asarray(plan.blocks[0].number)[: plan.steps[0], 8:] < plan.num_events).any()
     found, wanted = (jr.run(system, league, schedule=plan, engine=engine) for engine in ("kernel", "scan"))
     assert_close_leaves("outlook", found, wanted, 1e-12 if x64 else ROUNDING)
 
@@ -64,15 +64,16 @@ def test_outlooks_in_steps_wider_than_a_block(interpreted, monkeypatch, league, 
 def test_settings_and_histories_have_blocks_of_their_own(interpreted, league):
     system = jr.glicko()
     others = league._replace(score=1.0 - league.score)
-    plans = jax.tree.map(lambda *x: jnp.stack(x), *(jr.extend.schedule_by_level(x, 8) for x in (league, others)))
+    plan = jr.extend.schedule_by_level(league, 8)
+    histories = jax.tree.map(lambda *x: jnp.stack(x), league, others)
 
     def rated(engine):
-        def one(growth, plan):
+        def one(growth, matches):
             params = system.params._replace(c=growth)
-            return jr.scan(system, params, system.init(params, 40), plan, engine=engine)
+            return jr.scan(system, params, system.init(params, 40), matches, plan, engine=engine)
 
         grow = jnp.asarray([5.0, 50.0], float)
-        return jax.jit(jax.vmap(jax.vmap(one, in_axes=(0, None)), in_axes=(None, 0)))(grow, plans)
+        return jax.jit(jax.vmap(jax.vmap(one, in_axes=(0, None)), in_axes=(None, 0)))(grow, histories)
 
     assert_close_leaves("blocks", rated("kernel"), rated("scan"), ROUNDING)
 
@@ -83,7 +84,7 @@ def test_ids_that_are_nobodys_change_nothing(interpreted, league):
 
     def rated(engine):
         few = system.init(system.params, 30)
-        return jax.jit(lambda plan: jr.scan(system, None, few, plan, engine=engine))(plan)
+        return jax.jit(lambda *x: jr.scan(system, None, few, *x, engine=engine))(league, plan)
 
     assert_close_leaves("nobody", rated("kernel"), rated("scan"), ROUNDING)
 
@@ -102,7 +103,6 @@ def test_what_the_kernel_does_not_know_is_refused(interpreted, league):
         (EVERY["blat_mmr"], league, {}, "these have vectors"),
         (sorting(jr.glicko()), league, {}, "these rules have sort"),
         (jr.glicko(), jr.periods(league, 7.0), {}, "not periods or rounds"),
-        (jr.glicko(), league, {"schedule": "stream"}, "not a stream"),
         (jr.glicko(), league, {"engine": "fast"}, "engine must be 'scan' or 'kernel', got 'fast'"),
     ]
     for system, events, options, message in cases:
@@ -242,8 +242,8 @@ def rate_on_threads(monkeypatch, missing=None, threads=2):
     player = np.array([random.permutation(RACE_PLAYERS)[:2] for _ in range(RACE_MATCHES)])
     history, system = jr.matches(player, random.integers(0, 3, RACE_MATCHES) / 2), jr.glicko()
     plan, state = jr.extend.schedule_by_level(history, threads), system.init(system.params, RACE_PLAYERS - 1)
-    assert plan.number.shape[1] == threads
-    wanted = jax.jit(lambda plan: jr.scan(system, None, state, plan))(plan)
+    assert plan.blocks[0].number.shape[1] == threads
+    wanted = jax.jit(lambda *x: jr.scan(system, None, state, *x))(history, plan)
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     for name in ("WARP", "MATCHES_AT_ONCE"):
         monkeypatch.setattr(levels_kernel, name, threads)
@@ -252,7 +252,7 @@ def rate_on_threads(monkeypatch, missing=None, threads=2):
     program = partial(levels_kernel.replay_levels_in_kernel)  # another one, so that none is reused
     monkeypatch.setattr(levels_kernel, "replay_levels_in_kernel", program)
     simulator.reset_gpu_interpret_mode_state()
-    found = jax.jit(lambda plan: jr.scan(system, None, state, plan, engine="kernel"))(plan)
+    found = jax.jit(lambda *x: jr.scan(system, None, state, *x, engine="kernel"))(history, plan)
     jax.block_until_ready(found)
     return found, wanted, simulator.get_races().races_found
 

@@ -14,7 +14,8 @@ import jaxrate as jr
 from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax, decreasing_root
 from jaxrate.numerics.special_functions import normal_hazards_on_both_sides, normal_tail, truncated_normal_moments
 from jaxrate.numerics.sums_and_recurrences import solve_definite_systems
-from jaxrate.replay.blocks import Block, arrange_blocks
+from jaxrate.replay.plan import Block
+from jaxrate.replay.schedule import arrange_blocks
 from jaxrate.systems.rounds import expected_wins
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
 from tests.reference.performance_twin import hazard

@@ -69,7 +69,7 @@ def contents(folder):
 
 def stop_at(monkeypatch, chunk, stop):
     """Do this when a run comes to a chunk."""
-    given, left = chunk_pipeline.execute_plan, chunk
+    given, left = chunk_pipeline.replay_plan, chunk
 
     def watched(*arguments, **options):
         nonlocal left
@@ -78,7 +78,7 @@ def stop_at(monkeypatch, chunk, stop):
             stop()
         return given(*arguments, **options)
 
-    monkeypatch.setattr(chunk_pipeline, "execute_plan", watched)
+    monkeypatch.setattr(chunk_pipeline, "replay_plan", watched)
 
 
 def press_ctrl_c():
@@ -181,12 +181,12 @@ rating_by_chunks.CHECKPOINT_SECONDS = rating_by_chunks.CHECKPOINT_WORK_RATIO = 0
 def work(write, attempt):
     if attempt == 0:
         rating_by_chunks.CHECKPOINT_SECONDS = 1e9  # the checkpoint is that of the signal
-    rate = chunk_pipeline.execute_plan
+    rate = chunk_pipeline.replay_plan
     def told(*given, **options):
         os.write(write, b".")
         time.sleep(often)
         return rate(*given, **options)
-    chunk_pipeline.execute_plan = told
+    chunk_pipeline.replay_plan = told
     jr.rate(jr.elo(), games, chunk=100, out=out)
 
 random.seed(5)
@@ -242,17 +242,17 @@ def test_chunks_draw_by_their_numbers(table, tmp_path):
 
 def test_chunks_and_periods_of_many_sizes_share_few_programs(games, tmp_path, monkeypatch):
     """Random sizes would ask for a program or two for each chunk. (Those of periods are counted, and not run.)"""
-    programs, given = set(), chunk_pipeline.execute_plan
+    programs, given = set(), chunk_pipeline.replay_plan
 
-    def count(rules, params, state, plan, *more, **options):
-        programs.add((plan.size, None if plan.number is None else plan.number.shape))
-        return given(rules, params, state, plan, *more, **options)
+    def count(rules, params, state, events, plan, *more):
+        programs.update((x.size, x.number.shape, plan.room) for x in plan.blocks)
+        return given(rules, params, state, events, plan, *more)
 
-    def count_periods(rules, params, state, plan, *more, **options):
-        programs.update((x.size, x.number.shape, len(plan.events.player), plan.size) for x in plan.blocks)
-        return state, np.full(plan.size, 0.5)
+    def count_periods(rules, params, state, events, plan, *more):
+        programs.update((x.size, x.number.shape, plan.room[1:]) for x in plan.blocks)
+        return state, np.full(plan.room[2], 0.5)
 
-    monkeypatch.setattr(chunk_pipeline, "execute_plan", count)
+    monkeypatch.setattr(chunk_pipeline, "replay_plan", count)
     jr.rate(jr.trueskill(), games, chunk=jr.history.Chunks(100, brief=True), out=tmp_path / "out")
     predictions = ds.dataset(tmp_path / "out" / "predictions").to_table()
     assert len(programs) <= 2 and predictions.column_names == ["row", "prediction"] and len(predictions) == N
@@ -261,7 +261,7 @@ def test_chunks_and_periods_of_many_sizes_share_few_programs(games, tmp_path, mo
     a = random.integers(0, 500, len(days))
     table = {"a": a, "b": (a + random.integers(1, 500, len(days))) % 500, "score": a % 2, "t": days}
     pq.write_table(pa.table(table), tmp_path / "periods.parquet")
-    monkeypatch.setattr(chunk_pipeline, "execute_plan", count_periods)
+    monkeypatch.setattr(chunk_pipeline, "replay_plan", count_periods)
     programs, chunk, out = set(), jr.history.Chunks(500, brief=True), tmp_path / "by periods"
     jr.rate(jr.elo(), tmp_path / "periods.parquet", chunk=chunk, out=out, period=1.0)
     parts = [days[pq.read_table(part)["row"]] for part in sorted((out / "predictions").iterdir())]

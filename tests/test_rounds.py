@@ -19,7 +19,7 @@ from jaxrate.core.system import RatingSystem, full_leaf
 from jaxrate.data.simulate import contests
 from jaxrate.events import LAST_ID, Rounds
 from jaxrate.numerics import selective_evaluation
-from jaxrate.replay.blocks import arrange_blocks
+from jaxrate.replay.schedule import arrange_blocks
 from tests.conftest import MOSTLY_DOUBLE, mark_full
 
 PLAYERS = 200

@@ -49,13 +49,13 @@ def equal(a, b):
 # --- run ---
 
 
-WRONG_SCHEDULE = 'schedule must be "auto", "stream", "levels" or a plan from schedule_by_level, got '
-WRONG_BLOCKS = 'the schedule of periods and rounds is "auto", "levels" or from schedule_by_level, got '
+WRONG_SCHEDULE = 'the schedule of matches is "auto", "stream", "levels" or a plan from schedule_by_level, got '
+WRONG_BLOCKS = 'the schedule of periods is "auto", "levels" or a plan from schedule_by_level, got '
 REFUSALS = [
     *((form, {"state": 9}, "the events name player 9, but there are only 9 players") for form in FORMS),
     *((form, {"num_players": 4}, "the events name player 9, but there are only 4 players") for form in FORMS),
     *((form, {}, f"{WRONG_SCHEDULE}{form!r}") for form in ("Stream", "period")),
-    (7, {}, "run: schedule must be text, a Plan or a BlockPlan, got 7"),
+    (7, {}, "run: schedule must be text or a Plan, got 7"),
     *(("periods", {"schedule": form}, f"{WRONG_BLOCKS}{form!r}") for form in ("stream", "nonsense")),
 ]
 

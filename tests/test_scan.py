@@ -34,6 +34,12 @@ def fresh(system, players=PLAYERS):
     return system.init(system.params, players)
 
 
+def with_columns(events, **columns):
+    """Matches or periods with other sides, weights or categories."""
+    flat = events.flat
+    return events.with_flat(flat._replace(context=flat.context._replace(**columns)))
+
+
 def on_device(events):
     return jax.tree.map(jnp.asarray, events)
 
@@ -45,53 +51,39 @@ def test_matches_and_plans_equal_the_run(system):
     wanted, state = jr.run(system, league()), fresh(system)
     assert_close_leaves("matches", jr.scan(system, None, state, league()), wanted, 1e-6)
     plan = jr.extend.schedule_by_level(league(), 4)
-    found = jr.scan(system, system.params, state, plan)
-    assert_close_leaves("levels", found._replace(prediction=found.prediction[:N]), wanted, 1e-6)
-    assert found.prediction.shape == plan.real.shape and not found.prediction[N:].any()
+    assert_close_leaves("levels", jr.scan(system, system.params, state, league(), plan), wanted, 1e-6)
     assert not any(x.is_deleted() for x in jax.tree.leaves(state))
-    weeks = jr.extend.schedule_by_level(jr.periods(league(), 7.0))
-    found = jr.scan(system, system.params, state, weeks)
-    assert_close_leaves(
-        "periods", found._replace(prediction=found.prediction[:N]), jr.run(system, jr.periods(league(), 7.0)), 1e-6
-    )
-    twice = jr.periods(league()._replace(context=league().context._replace(weight=np.full(N, 2.0))), 7.0)
-    found = jr.scan(system, system.params, state, weeks.but(weight=np.full(N, 2.0)))
-    assert_close_leaves("weights", found._replace(prediction=found.prediction[:N]), jr.run(system, twice), 1e-6)
+    weeks = jr.periods(league(), 7.0)
+    twice = with_columns(weeks, weight=np.full(N, 2.0))
+    plan = jr.extend.schedule_by_level(weeks)
+    for events in (weeks, twice):
+        assert_close_leaves("periods", jr.scan(system, None, state, events, plan), jr.run(system, events), 1e-6)
 
 
 def test_every_argument_may_be_traced(system):
     state, wanted = fresh(system), jr.run(system, league())
     jitted = jax.jit(partial(jr.scan, system))
     assert_close_leaves("matches", jitted(system.params, state, on_device(league())), wanted, 1e-5)
-    for plan in (jr.extend.schedule_by_level(league(), 4), jr.extend.schedule_by_level(jr.periods(league(), 7.0))):
-        assert_close_leaves("a plan", jitted(system.params, state, plan), jr.scan(system, None, state, plan), 1e-5)
+    for events in (league(), jr.periods(league(), 7.0)._replace(length=None)):
+        plan = jr.extend.schedule_by_level(events)
+        wanted = jr.scan(system, None, state, events, plan)
+        assert_close_leaves("a plan", jitted(system.params, state, events, plan), wanted, 1e-5)
+        padded = jitted(system.params, state, plan.place(events), plan)
+        assert not padded.prediction[N:].any() and len(padded.prediction) > N
+        assert_close_leaves("padded", padded._replace(prediction=padded.prediction[:N]), wanted, 1e-5)
 
 
-@jax.jit
-def sum_squares(guess, score, real):
-    return jnp.sum(jnp.where(real, (guess - score) ** 2, 0.0))
+@pytest.mark.parametrize("form", mark_full(["matches", "periods"], "matches"))
+def test_slopes_by_weights_are_finite_differences(form, double):
+    system, events = (jr.elo(), league()) if form == "matches" else (jr.glicko(), jr.periods(league(), 7.0))
+    plan, weight = jr.extend.schedule_by_level(events), np.asarray(events.flat.context.weight, float)
 
+    @jax.jit
+    @jax.value_and_grad
+    def by(weight):
+        guess = jr.scan(system, None, fresh(system), with_columns(events, weight=weight), plan).prediction
+        return jnp.sum((guess - events.flat.score) ** 2)
 
-def loss(system, plan, score, params, **columns):
-    guess = jr.scan(system, params, fresh(system), plan.but(score=score, **columns)).prediction
-    return sum_squares(guess, plan.padded(score), plan.real)
-
-
-def test_slopes_by_weights_are_finite_differences(double):
-    system, plan = jr.elo(), jr.extend.schedule_by_level(league(), 4)
-    score, weight = (np.asarray(x, float) for x in (league().score, league().context.weight))
-    by = jax.jit(jax.value_and_grad(lambda w: loss(system, plan, score, system.params, weight=w)))
-    step = 1e-5 * np.eye(N)[7]
-    (low, _), (_, slope), (high, _) = (by(weight + x) for x in (-step, 0.0, step))
-    np.testing.assert_allclose(np.asarray(slope)[7], (high - low) / 2e-5, rtol=1e-5)
-
-
-@pytest.mark.full  # columns of periods are changed above, and slopes of matches are beside differences
-def test_slopes_by_the_weights_of_periods(double):
-    system, periods = jr.glicko(), jr.periods(league(), 7.0)
-    plan = jr.extend.schedule_by_level(periods)
-    score, weight = (np.asarray(x, float) for x in (periods.events.score, periods.events.context.weight))
-    by = jax.jit(jax.value_and_grad(lambda w: loss(system, plan, score, system.params, weight=w)))
     step = 1e-5 * np.eye(N)[7]
     (low, _), (_, slope), (high, _) = (by(weight + x) for x in (-step, 0.0, step))
     np.testing.assert_allclose(np.asarray(slope)[7], (high - low) / 2e-5, rtol=1e-5)
@@ -115,13 +107,12 @@ def test_rounds_are_scanned_with_other_columns():
         {"noise": np.ones(12), "time": np.zeros(12)},
         {"noise": np.linspace(0.5, 2.0, 12), "time": 3.0 * np.arange(12)},
     )
-    rounds = rounds._replace(events=rounds.events._replace(**plain))
     plan = jr.extend.schedule_by_level(rounds)
-    found = jax.jit(lambda params, plan, columns: jr.scan(system, params, fresh(system, 30), plan.but(**columns)))
+    found = jax.jit(partial(jr.scan, system))
     for columns in (plain, other):
-        given = found(system.params, plan, columns)
-        wanted = jr.run(system, rounds._replace(events=rounds.events._replace(**columns)), num_players=30)
-        assert_close_leaves("rounds", given._replace(prediction=given.prediction[: plan.num_rows]), wanted, 1e-5)
+        contests = rounds.with_flat(rounds.flat._replace(**columns))
+        wanted = jr.run(system, contests, num_players=30)
+        assert_close_leaves("rounds", found(system.params, fresh(system, 30), contests, plan), wanted, 1e-5)
 
 
 def test_numbers_in_place_of_a_key_may_be_traced():
@@ -142,7 +133,7 @@ def test_what_is_known_is_checked():
     with refused("the events name player 11, but there are only 5 players"):
         jr.scan(system, None, fresh(system, 5), league())
     with refused("the events name player 11, but there are only 5 players"):
-        jr.scan(system, None, fresh(system, 5), jr.extend.schedule_by_level(league()))
+        jr.scan(system, None, fresh(system, 5), league(), jr.extend.schedule_by_level(league()))
     wrong = league()._replace(score=np.full(N, 2.0))
     with refused("row 0 (counting from 0): score 2.0 is outside [0, 1]"):
         jr.scan(system, None, fresh(system), wrong)
@@ -156,41 +147,43 @@ def test_other_events_and_states_are_refused():
     system, rounds = jr.elo(), jr.rounds([0, 0], [0, 1], [1, 2])
     with refused("give scan a state"):
         jr.scan(system, None, None, league())
-    with refused("scan takes Matches, or a plan from schedule_by_level of any events, not Ragged"):
+    with refused("scan takes Matches, or events with a plan from schedule_by_level, not Ragged alone"):
         jr.scan(system, None, fresh(system), jr.periods(league(), 7.0))
     with refused("elo rates Matches or Periods, not Rounds"):
-        jr.scan(system, None, fresh(system), jr.extend.schedule_by_level(rounds))
+        jr.scan(system, None, fresh(system), rounds, jr.extend.schedule_by_level(rounds))
     with refused("skills needs the column 'points'"):
-        jr.scan(
-            jr.skills(covariates="points"),
-            None,
-            fresh(jr.skills(covariates="points")),
-            jr.extend.schedule_by_level(league()),
-        )
+        jr.scan(jr.skills(covariates="points"), None, fresh(jr.skills(covariates="points")), league())
 
 
-def test_columns_of_a_plan_are_checked():
-    for plan in (jr.extend.schedule_by_level(league()), jr.extend.schedule_by_level(jr.periods(league(), 7.0))):
-        with refused("the plan has no column 'rating' to change; it has score"):
-            plan.but(rating=np.ones(N))
-        with refused(f"weight has shape (3,), and the plan is of {N}"):
-            plan.but(weight=np.ones(3))
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_plan_of_other_events_is_refused(traced):
+    """Those of players beyond it, too, where they are known."""
+    periods, system = jr.periods(league(), 7.0)._replace(length=None), jr.elo()
+    few = jax.tree.map(lambda x: x[:5], league())
+    cases = [(league(), few, "60 matches"), (periods, league(), "periods"), (few, league(), "5 matches")]
+    for events, planned, what in cases:
+        scan = partial(jr.scan, system, None, fresh(system), plan=jr.extend.schedule_by_level(planned))
+        with pytest.raises(ValueError, match=f"the plan is not of these .*{what}; make it by"):
+            (jax.jit(scan) if traced else scan)(events)
+    others = league()._replace(player=league().player[:, ::-1] + 1)
+    with refused("the plan is of players up to 11, and these matches name others up to 12"):
+        jr.run(system, others, schedule=jr.extend.schedule_by_level(league()))
 
 
 def test_plans_are_scanned_one_at_a_time():
     plan = jr.extend.schedule_by_level(league(), 4)
     both = jax.tree.map(lambda x: jnp.stack([x, x]), plan)
     with refused("scan takes one plan at a time; map it over several by jax.vmap"):
-        jax.jit(partial(jr.scan, jr.elo(), None, fresh(jr.elo())))(both)
+        jax.jit(partial(jr.scan, jr.elo(), None, fresh(jr.elo())))(league(), both)
 
 
 def test_what_a_system_does_not_know_of_contests_is_refused():
     contest, player, rank = np.repeat(np.arange(3), 4), np.arange(12), np.tile([0, 0, 1, 1], 3)
-    noisy = jr.extend.schedule_by_level(jr.rounds(contest, player, rank, noise=np.ones(12)))
-    teams = jr.extend.schedule_by_level(jr.rounds(contest, player, rank, team=rank))
-    for system, plan, what in ((jr.codeforces(), noisy, "noise of contests"), (jr.codeforces(), teams, "teams")):
-        with refused(f"{system.name} knows no {what}"):
-            jax.jit(partial(jr.scan, system, None, fresh(system)))(plan)
+    noisy, teams = jr.rounds(contest, player, rank, noise=np.ones(12)), jr.rounds(contest, player, rank, team=rank)
+    for events, what in ((noisy, "noise of contests"), (teams, "teams")):
+        with refused(f"codeforces knows no {what}"):
+            scan = jax.jit(partial(jr.scan, jr.codeforces(), None, fresh(jr.codeforces())))
+            scan(events, jr.extend.schedule_by_level(events))
 
 
 def test_states_and_hyperparameters_of_other_systems_are_refused():
@@ -203,7 +196,7 @@ def test_states_and_hyperparameters_of_other_systems_are_refused():
 
 TRACED = [
     lambda m: jr.run(jr.elo(), m),
-    lambda m: jr.run(jr.elo(), league(), schedule=jr.extend.schedule_by_level(league()).but(score=m.score)),
+    lambda m: jr.run(jr.elo(), m, schedule=jr.extend.schedule_by_level(league())),
     lambda m: jr.periods(league(), m.score[0]),
     lambda m: jr.live.start_history(jr.elo()).update("Ada", "Bo", m.score[0]),
     lambda m: jr.live.start_history(jr.elo(), [*range(PLAYERS)], fresh(jr.elo())._replace(rating=m.score[:PLAYERS])),
@@ -279,8 +272,8 @@ def test_traced_matches_are_predicted(system):
     assert_close_leaves("one by one", pairs(jnp.asarray(league().player)), jr.predict(system, state, others), 1e-5)
 
 
-def test_blocks_serve_both_precisions():
-    """They are made again of the events given, which lose no digit."""
+def test_plans_serve_both_precisions():
+    """They have no digit to lose."""
     periods = jr.periods(league(), 7.0)
     arranged = jr.extend.schedule_by_level(periods)
     with jax.enable_x64(True):
@@ -340,7 +333,7 @@ def test_padding_changes_no_bit(form, monkeypatch):
     history = jax.tree.map(lambda x: x[:2100], long_league())  # sizes and programs of the test above
     system, (events, options) = jr.glicko(), FORMS[form](history)
     roomy_run = jr.run(system, events, **options)
-    for place in ("schedule", "step_assignment", "blocks", "checked_replay", "padded_states_and_columns"):
+    for place in ("schedule", "step_assignment", "checked_replay", "padded_states_and_columns"):
         monkeypatch.setattr(f"jaxrate.replay.{place}.padded_size", lambda number, *rest, **more: number)
     events, options = FORMS[form](history)
     assert_equal_leaves("the run", jr.run(system, events, **options), roomy_run)

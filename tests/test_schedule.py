@@ -1,7 +1,5 @@
 """Schedules against plain-Python twins: every event once, in the order of each player's events, in the room given."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate.replay import blocks, schedule, step_assignment
-from jaxrate.replay.blocks import MAX_PADDED_SIZES, WINDOW, cut_into_blocks, gather_events
+from jaxrate.replay import schedule, step_assignment
 from jaxrate.replay.padded_states_and_columns import allocate_aligned
-from jaxrate.replay.row_gather_and_scatter import as_device_arrays
-from jaxrate.replay.schedule import PlanShape, make_plan, make_plan_of_shape
+from jaxrate.replay.plan import MATCH_SIZE, BlockShape, CompiledShapes, cast_events, gather_events, place_events
+from jaxrate.replay.schedule import MAX_PADDED_SIZES, WINDOW, cut_into_blocks, make_plan, make_plan_of_shapes
 from jaxrate.replay.step_assignment import earliest_steps_of_unlimited_width
 from tests.conftest import quick
 
@@ -53,6 +50,11 @@ widths = st.sampled_from([1, 2, 3, 5, 2**31 - 1])
 def slots_of(player, width):
     step, slot = zip(*step_assignment.assign_steps_and_slots(player, width), strict=True)
     return np.concatenate(step), np.concatenate(slot)
+
+
+def in_slots(matches, plan):
+    """The matches in the slots of a plan."""
+    return quick(gather_events, static_argnums=2)(place_events(matches, plan), plan.blocks[0].number, MATCH_SIZE)[0]
 
 
 def check_slots(events, width):
@@ -114,7 +116,7 @@ def test_levels_hold_every_match_once_in_the_order_of_each_player(seed, players,
     n = 30
     matches = league(n, players, seed)
     arranged = jr.extend.schedule_by_level(matches, width)
-    number = np.asarray(arranged.number)
+    number = np.asarray(arranged.blocks[0].number)
     steps, slots = np.nonzero(number < n)
     assert number.shape[1] == width
     assert sorted(number[steps, slots]) == list(range(n))
@@ -124,24 +126,23 @@ def test_levels_hold_every_match_once_in_the_order_of_each_player(seed, players,
     for p in range(players):
         assert (np.diff(step[(matches.player == p).any(axis=1)]) > 0).all()
 
-    player = np.asarray(arranged.events.player)
+    events = in_slots(matches, arranged)
+    player = np.asarray(events.player)
     assert player.shape == (len(number), 2, width)
     for ids in player.reshape(len(number), -1):
         assert len(set(ids.tolist())) == 2 * width
     assert (np.moveaxis(player, 1, 2)[number >= n] >= players).all()
     order = number[steps, slots]
     np.testing.assert_array_equal(player[steps, :, slots], matches.player[order])
-    np.testing.assert_array_equal(np.asarray(arranged.events.score)[steps, slots], matches.score[order])
-    np.testing.assert_array_equal(
-        np.asarray(arranged.events.time)[steps, slots], matches.time[order].astype(np.float32)
-    )
+    np.testing.assert_array_equal(np.asarray(events.score)[steps, slots], matches.score[order])
+    np.testing.assert_array_equal(np.asarray(events.time)[steps, slots], matches.time[order].astype(np.float32))
     assert arranged.fill == n / (width * arranged.num_steps) and not (number[arranged.num_steps :] < n).any()
-    assert (arranged.num_players, arranged.num_matches) == (matches.player.max() + 1, n)
+    assert (arranged.num_players, arranged.num_events) == (matches.player.max() + 1, n)
 
 
 def test_padding_numbers_are_distinct_and_past_the_matches():
     matches = league(30, 5)
-    number = np.asarray(jr.extend.schedule_by_level(matches, 8).number).ravel()
+    number = np.asarray(jr.extend.schedule_by_level(matches, 8).blocks[0].number).ravel()
     assert len(set(number.tolist())) == len(number)
     assert (np.sort(number)[:30] == np.arange(30)).all()
 
@@ -157,7 +158,7 @@ def test_context_is_arranged_with_its_match():
         category=np.stack([row, row + 20], 1),
     )
     arranged = jr.extend.schedule_by_level(matches, 4)
-    number, context = np.asarray(arranged.number), arranged.events.context
+    number, context = np.asarray(arranged.blocks[0].number), in_slots(matches, arranged).context
     real = number < n
     np.testing.assert_allclose(np.asarray(context.side)[real], number[real] / n, rtol=1e-6)
     np.testing.assert_array_equal(np.asarray(context.weight)[real], number[real] + 1)
@@ -165,37 +166,33 @@ def test_context_is_arranged_with_its_match():
     np.testing.assert_array_equal(category[real], np.stack([number[real], number[real] + 20], 1))
 
 
-def test_slots_are_filled_alike_in_blocks_of_any_size(monkeypatch):
-    n = 60
-    random, matches = np.random.default_rng(0), league(60, 15)
-    shares = random.dirichlet(np.ones(3), (n, 2))
-    context = jr.extend.Context(random.uniform(-1, 1, n), None, shares, {"margin": random.normal(size=n)})
-    matches = matches._replace(score=matches.score[::-1], context=context)
-    wanted = jr.extend.schedule_by_level(matches, 3)
-    monkeypatch.setattr(schedule, "FILL_BLOCK", 7)
-    same(wanted, jr.extend.schedule_by_level(matches, 3))
+def shapes(width, size=0, steps=0):
+    """Programs of matches that were compiled for steps of this width."""
+    return CompiledShapes((size, 2 * size, size), (BlockShape(MATCH_SIZE, steps, width),))
 
 
 def test_no_matches_fill_a_form_with_padding():
-    made = make_plan_of_shape(jr.matches(np.zeros((0, 2), int), []), PlanShape(4, 6, 3))
-    assert made.number.tolist() == (6 + np.arange(12).reshape(3, 4)).tolist()
-    assert (made.events.player > 2**30).all() and (made.events.score == 0.5).all() and made.num_steps == 0
+    matches = jr.matches(np.zeros((0, 2), int), [])
+    made = make_plan_of_shapes(matches, shapes(4, 6, 3))
+    assert made.blocks[0].number.tolist() == (6 + np.arange(12).reshape(3, 4)).tolist() and made.num_steps == 0
+    padded = made.place(matches).flat
+    assert (padded.player > 2**30).all() and (padded.score == 0.5).all()
 
 
 @pytest.mark.parametrize(("least", "made"), [(0, 64), (41, 64), (70, 70)])
 def test_a_form_has_room_for_as_many_steps_as_without_it(least, made):
     matches = jr.matches([[0, 1]] * 40, np.ones(40))
-    arranged = make_plan_of_shape(matches, PlanShape(1, 50, least))
-    assert arranged.number[:, 0].tolist() == [*range(40), *range(64 + 40, 64 + made)]
+    number = make_plan_of_shapes(matches, shapes(2, 50, least)).blocks[0].number
+    assert number[:, 0].tolist() == [*range(40), *range(64 + 80, 64 + 2 * made, 2)] and (number[:, 1] >= 64).all()
 
 
 @pytest.mark.parametrize("chunk", [8, 64])
 def test_steps_that_do_not_fill_find_room_on_the_way(monkeypatch, chunk):
     matches = league(900, 40, hub=True)
-    wanted = make_plan_of_shape(matches, PlanShape(16))
+    wanted = make_plan_of_shapes(matches, shapes(16))
     monkeypatch.setattr(step_assignment, "SHORT", 0)
     monkeypatch.setattr(step_assignment, "CHUNK", chunk)
-    same(wanted, make_plan_of_shape(matches, PlanShape(16)))
+    same(wanted, make_plan_of_shapes(matches, shapes(16)))
 
 
 @pytest.mark.parametrize("shape", [(5,), (3, 2, 7)])
@@ -209,14 +206,14 @@ def test_an_aligned_array_is_not_copied_to_the_cpu(shape):
 def test_a_full_schedule_has_no_padding():
     matches = jr.matches([[0, 1], [2, 3], [0, 2], [1, 3]], [1, 1, 1, 1])
     arranged = jr.extend.schedule_by_level(matches, 2)
-    assert arranged.number[: arranged.num_steps].tolist() == [[0, 1], [2, 3]]
+    assert arranged.blocks[0].number[: arranged.num_steps].tolist() == [[0, 1], [2, 3]]
     assert arranged.fill == 1.0
 
 
 def test_no_matches_make_no_steps():
     arranged = jr.extend.schedule_by_level(jr.matches(np.zeros((0, 2), int), []), 4)
-    assert arranged.number.shape == (0, 4)
-    assert (arranged.num_matches, arranged.num_players, arranged.fill) == (0, 0, 0.0)
+    assert arranged.blocks[0].number.shape == (0, 4)
+    assert (arranged.num_events, arranged.num_players, arranged.fill) == (0, 0, 0.0)
 
 
 @pytest.mark.parametrize(("backend", "wanted"), [("cpu", [8, 16, 256]), ("gpu", [64, 64, 512])])
@@ -225,7 +222,7 @@ def test_the_default_width_follows_the_mean_width_of_the_history(monkeypatch, ba
     narrow = league(40, 3)
     wide = jr.matches(np.arange(800).reshape(400, 2), np.ones(400))
     middle = jr.matches(np.concatenate([np.arange(40).reshape(20, 2)] * 3), np.ones(60))
-    assert [jr.extend.schedule_by_level(m).number.shape[1] for m in (narrow, middle, wide)] == wanted
+    assert [jr.extend.schedule_by_level(m).blocks[0].number.shape[1] for m in (narrow, middle, wide)] == wanted
 
 
 def same(one, other):
@@ -266,7 +263,7 @@ def test_a_wide_history_is_walked_through_once(monkeypatch):
         step_assignment, "assign_steps_and_slots", lambda ids, width: walked.append(len(ids)) or assign(ids, width)
     )
     wide = jr.matches(np.tile(np.arange(400).reshape(200, 2), (2, 1)), np.ones(400))
-    assert make_plan(wide, max_width=16).number.shape[1] == 16 and walked == [60, 400]
+    assert make_plan(wide, max_width=16).blocks[0].number.shape[1] == 16 and walked == [60, 400]
 
 
 @pytest.mark.parametrize("width", [0, -1, 2.5])
@@ -278,23 +275,21 @@ def test_a_width_below_one_is_refused(width):
 @pytest.mark.parametrize("name", ["level", "STREAM", "", None, 8])
 def test_an_unknown_schedule_is_refused(name):
     with pytest.raises(
-        ValueError, match=r'schedule must be "auto", "stream", "levels" or a plan from schedule_by_level, got'
+        ValueError, match=r'schedule of matches is "auto", "stream", "levels" or a plan from schedule_by_level, got'
     ):
         make_plan(league(5, 4), name)
 
 
 def test_auto_takes_a_stream_for_a_hub_and_levels_for_a_wide_history():
-    assert make_plan(league(60, 30, hub=True)).number is None
-    wide = make_plan(league(60, 200))
-    assert wide.number is not None
-    assert make_plan(league(60, 200), "stream").number is None
-    assert make_plan(league(60, 30, hub=True), "levels").number is not None
+    hub, wide = league(60, 30, hub=True), league(60, 200)
+    assert make_plan(hub).is_stream and make_plan(wide, "stream").is_stream
+    assert not make_plan(wide).is_stream and not make_plan(hub, "levels").is_stream
 
 
 def test_auto_takes_levels_from_the_given_worth_on():
     matches = jr.matches([[0, 1], [2, 3], [4, 5], [0, 2], [1, 3]], np.ones(5))
-    assert make_plan(matches, min_mean_width=2.5).number is not None
-    assert make_plan(matches, min_mean_width=2.51).number is None
+    assert not make_plan(matches, min_mean_width=2.5).is_stream
+    assert make_plan(matches, min_mean_width=2.51).is_stream
 
 
 def test_a_plan_is_taken_as_it_is():
@@ -302,31 +297,19 @@ def test_a_plan_is_taken_as_it_is():
     assert make_plan(league(5, 4), arranged) is arranged
 
 
-def test_a_plan_of_other_matches_is_refused():
-    with pytest.raises(ValueError, match="the schedule is of 5 matches, not of these 9"):
-        make_plan(league(9, 4), jr.extend.schedule_by_level(league(5, 4), 2))
-    blocks = jr.extend.schedule_by_level(jr.periods(league(5, 4), period=np.arange(5)))
-    more = jr.periods(jr.matches([[0, 1]] * 4, np.ones(4)), period=np.zeros(4))  # as many players, more pairs
-    one = jr.extend.schedule_by_level(jr.periods(jr.matches([[0, 1]], [1.0]), period=[0]))
-    with pytest.raises(ValueError, match="the schedule is not of these 1 events"):
-        jr.run(jr.elo(), more, schedule=one)
-    with pytest.raises(ValueError, match="the schedule is not of these 9 events"):
-        jr.run(jr.elo(), jr.periods(league(9, 4), period=np.arange(9)), schedule=blocks)
-
-
-@pytest.mark.parametrize("name", ["auto", "stream", "levels"])
+@pytest.mark.parametrize("name", ["auto", "stream", "levels", make_plan(league(5, 4))], ids=str)
 def test_matches_made_by_hand_are_checked_again(name):
-    matches = league(5, 4)
-    wrong = matches._replace(score=np.array([0, 1, 0, 2.0, 1]))
+    wrong = league(5, 4)._replace(score=np.array([0, 1, 0, 2.0, 1]))
     with pytest.raises(ValueError, match=r"row 3 \(counting from 0\): score 2.0 is outside"):
-        make_plan(wrong, name)
+        jr.run(jr.elo(), wrong, schedule=name)
 
 
 def test_a_stream_holds_canonical_columns(x64):
     arranged = make_plan(league(5, 4), "stream")
-    assert arranged.events.player.dtype == jnp.int32
-    assert arranged.events.score.dtype == arranged.events.time.dtype == (jnp.float64 if x64 else jnp.float32)
-    assert (arranged.fill, arranged.num_matches) == (1.0, 5)
+    events = arranged.place(league(5, 4)).flat
+    assert events.player.dtype == jnp.int32
+    assert events.score.dtype == events.time.dtype == (jnp.float64 if x64 else jnp.float32)
+    assert (arranged.fill, arranged.num_events) == (1.0, 5)
 
 
 # Blocks of periods and rounds: exact, few sizes, padding.
@@ -340,12 +323,10 @@ def contests(sizes, players, seed=0):
     return jr.rounds(contest, np.concatenate(member), np.concatenate([np.arange(len(m)) for m in member]))
 
 
-def gather(events, starts, number, size):
+def gather(ragged, number, size):
     """The rows of a block and their places in the history."""
-    starts, number = jax.tree.map(partial(np.asarray, dtype=np.int32), (starts, np.array(number)))
-    return jax.tree.map(
-        np.asarray, quick(gather_events, static_argnums=3)(as_device_arrays(events), starts, number, size)
-    )
+    columns, number = cast_events(ragged, jr.extend.schedule_by_level(ragged)), np.array(number, np.int32)
+    return jax.tree.map(np.asarray, quick(gather_events, static_argnums=2)(columns, number, size))
 
 
 def check_blocks(ragged):
@@ -416,7 +397,7 @@ def test_alike_steps_share_a_window_and_unlike_ones_are_not_padded_to_the_larges
 @pytest.mark.parametrize("launched", [False, True])
 def test_rounds_share_a_step_if_that_costs_less_than_their_padding(launched, monkeypatch):
     """In one step of three, two rounds of 30 could be rated at once, and in every step 16 of 4."""
-    monkeypatch.setattr(blocks, "has_launch_overhead", lambda: launched)
+    monkeypatch.setattr(schedule, "has_launch_overhead", lambda: launched)
     large = np.concatenate(
         [np.random.default_rng(day).permutation(60)[: 30 * (1 + (day % 3 == 0))] for day in range(40)]
     )
@@ -452,7 +433,7 @@ def test_further_sizes_must_save_what_they_cost_to_compile():
 def test_padding_of_rounds_takes_part_in_nothing():
     contest, player, rank, team = [0, 0, 0, 1], [4, 2, 9, 4], [2, 1, 1, 5], [7, 8, 8, 1]
     rounds = jr.rounds(contest, player, rank, team=team, weight=[1, 0.5, 2, 3], time=[1, 1, 1, 6])
-    events, position = gather(rounds.events, (rounds.player_start, None), [[1, 0, 2]], (5, 3))
+    events, position = gather(rounds, [[1, 0, 2]], (5, 3))
     assert events.player.shape == (1, 3, 5)
     real = np.arange(5) < np.array([1, 3, 0])[:, None]
     player, weight, team = (x[0] for x in (events.player, events.weight, events.team))
@@ -471,7 +452,7 @@ def test_padding_of_rounds_takes_part_in_nothing():
 def test_padding_of_periods_is_no_game():
     matches = jr.matches([[3, 1], [0, 3], [2, 0]], [1, 0.5, 0], side=[1, -1, 0], weight=[2, 3, 4], category=[5, 6, 7])
     periods = jr.periods(matches, period=[0, 0, 4])
-    events, position = gather(periods.events, (periods.player_start, periods.pair_start), [[1, 0]], (4, 3))
+    events, position = gather(periods, [[1, 0]], (4, 3))
     assert events.player[0, :, :2].tolist() == [[0, 2], [0, 1]] and int(events.player[0, 1, 2]) == 3
     assert (events.player[0][[0, 0, 1], [2, 3, 3]] > 3).all()
     assert events.pair[0].tolist() == [[[1, 0], [0, 0], [0, 0]], [[2, 1], [0, 2], [0, 0]]]

@@ -11,7 +11,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import count_games, slice_events
-from jaxrate.replay.blocks import Block, arrange_blocks
+from jaxrate.replay.plan import Block
+from jaxrate.replay.schedule import arrange_blocks
 from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import mark_full, quick
 from tests.reference import performance_twin, trueskill_twin
@@ -89,7 +90,7 @@ def test_other_systems_refuse_and_name_the_row(name):
     with pytest.raises(ValueError, match="row 5 .*" + message):
         jr.predict(system, system.init(system.params, 6), events)
     with pytest.raises(ValueError, match=message):
-        jr.scan(system, system.params, system.init(system.params, 6), jr.extend.schedule_by_level(events))
+        jr.scan(system, system.params, system.init(system.params, 6), events, jr.extend.schedule_by_level(events))
 
 
 def test_a_comparison_leaves_the_others_out():
@@ -223,7 +224,7 @@ def test_slopes_are_finite_and_those_of_differences(name):
 
     def total(x):
         params = system.params._replace(**{field: x})
-        state, guess = jr.scan(system, params, system.init(params, 19), schedule)
+        state, guess = jr.scan(system, params, system.init(params, 19), events, schedule)
         return jnp.sum(guess**2) + jnp.sum((state.rating / system.params.initial_deviation) ** 2)
 
     with jax.enable_x64(True):

@@ -194,8 +194,8 @@ def test_slopes_are_differences(double, case):
     def total(values):
         params = system.params._replace(**dict(zip(on, values, strict=True)))
         state = system.init(params, PLAYERS)
-        result = jr.scan(system, params, state, schedule)
-        return jnp.sum(jnp.where(schedule.real, result.prediction, 0.0) ** 2) + 1e-4 * jnp.sum(result.state.mean)
+        result = jr.scan(system, params, state, rounds, schedule)
+        return jnp.sum(result.prediction**2) + 1e-4 * jnp.sum(result.state.mean)
 
     values = np.array([*on.values()])
     call = quick(lambda values, change: jax.jvp(total, (values,), (change,)))  # the loss, and its slope in a direction

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.checked_replay import depends_on_time
+from jaxrate.replay.plan import Block
+from jaxrate.replay.schedule import arrange_blocks
 from jaxrate.systems.trueskill import system as propagation
 from jaxrate.systems.trueskill.system import State
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick

@@ -15,8 +15,9 @@ import scipy
 
 import jaxrate as jr
 from jaxrate.events import Rounds
-from jaxrate.replay.blocks import Block, arrange_blocks, cut_into_blocks
 from jaxrate.replay.checked_replay import depends_on_time, run
+from jaxrate.replay.plan import Block
+from jaxrate.replay.schedule import arrange_blocks, cut_into_blocks
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
 from tests.reference import weng_lin_twin as twin
 

@@ -46,6 +46,7 @@ from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
 from jaxrate.replay.checked_replay import scan
+from jaxrate.replay.plan import Plan
 from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.systems.glicko import glicko
 
@@ -353,18 +354,18 @@ def _static_and_drifting_losses(
             for deviation in INITIAL_DEVIATIONS:
                 system = glicko(c=growth_rate, period=span, initial_deviation=deviation, deviation_max=None)
                 params = system.params._replace(initial_rating=MEAN_RATING, side_advantage=side)
-                predictions.append(np.asarray(_glicko_predictions(params, plan, votes.num_players))[: len(score)])
+                predictions.append(np.asarray(_glicko_predictions(params, matches, plan, votes.num_players)))
         loss, mixture_weight = learn_mixture_log_losses_and_weights(predictions, score, weight)
         losses.append(loss)
         drift = float(np.repeat(growth_rates, len(INITIAL_DEVIATIONS)) @ mixture_weight)
     return losses[0], losses[1], weight, drift
 
 
-@partial(jax.jit, static_argnums=2)
-def _glicko_predictions(params: Any, plan: Any, num_players: int) -> Array:
-    """[plan.size] predictions of Glicko."""
+@partial(jax.jit, static_argnums=3)
+def _glicko_predictions(params: Any, matches: Matches, plan: Plan, num_players: int) -> Array:
+    """[n] predictions of Glicko."""
     system = glicko(deviation_max=None)
-    return scan(system, params, system.init(params, num_players), plan).prediction
+    return scan(system, params, system.init(params, num_players), matches, plan).prediction
 
 
 def learn_mixture_log_losses_and_weights(

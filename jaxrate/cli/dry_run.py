@@ -94,12 +94,12 @@ def _read_run(report: ProgressReport, request: RatingRequest, memory: float | No
 
 def _describe_schedule(events: Any) -> tuple[dict[str, Any], str]:
     """The size of the schedule, and as text: its steps and, of matches, the filled share of their slots."""
-    schedule: Any = jr.extend.schedule_by_level(events)
+    schedule = jr.extend.schedule_by_level(events)
     if isinstance(events, jr.Matches):
-        steps, width, filled = schedule.num_steps, schedule.number.shape[1], float(schedule.fill)
+        steps, width, filled = schedule.num_steps, schedule.blocks[0].number.shape[1], schedule.fill
         text = f"{steps:,} steps of up to {width} matches at once, {100 * filled:.0f}% filled"
         return {"steps": steps, "width": width, "filled": filled}, text
-    kind, count, steps = type(events.events).__name__.lower(), len(events.player_start) - 1, sum(schedule.steps)
+    kind, count, steps = type(events.events).__name__.lower(), len(events.player_start) - 1, schedule.num_steps
     return {kind: count, "steps": steps}, f"{count:,} {kind} in {steps:,} steps"
 
 

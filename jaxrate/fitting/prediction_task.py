@@ -23,12 +23,12 @@ from jaxrate.fitting.losses import (
 from jaxrate.fitting.objectives import DEFAULT_OBJECTIVE, Objective
 from jaxrate.metrics.prediction_metrics import experience_mask, observed_share_of_sides_beaten
 from jaxrate.metrics.ranking_metrics import has_untied_opponent
-from jaxrate.replay.blocks import BlockPlan
 from jaxrate.replay.checked_replay import check_system_takes_events, run
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.padded_states_and_columns import check_ids_not_sparse, count_players
+from jaxrate.replay.plan import PlacedEvents, Plan
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
-from jaxrate.replay.schedule import Plan, schedule_by_level
+from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.systems.prediction_wrapping import scores_or_score_probabilities
 
 
@@ -41,7 +41,8 @@ class PredictionTask(NamedTuple):
     record: Record | None  # what a replay records for the loss; None: its predictions
     events: Matches | Ragged
     kind: type  # Matches, Periods or Rounds
-    schedule: Plan | BlockPlan
+    schedule: Plan
+    placed: PlacedEvents  # on the device
     score: Array  # [n] what was to be predicted
     weight: HostArray  # [n] of each prediction; 0: it is not fitted
     held_out_weight: HostArray  # [n] of those that are scored and not fitted
@@ -81,6 +82,7 @@ def make_prediction_task(system: RatingSystem, data: Any, objective: Objective =
         if not (weight * is_held_out).any():
             raise ValueError(f"data_share={objective.data_share} of the events leave no rest to score; take less")
     evidence_problem = prepare_evidence_problem(system, events) if objective.by_evidence else None
+    schedule = schedule_by_level(events)
     return PredictionTask(
         system,
         objective,
@@ -88,7 +90,8 @@ def make_prediction_task(system: RatingSystem, data: Any, objective: Objective =
         record,
         events,
         type(flat),
-        schedule_by_level(events),
+        schedule,
+        schedule.place(events),
         as_device_arrays(score),
         weight * ~is_held_out if evidence_problem is None else evidence_problem.weight,
         weight * is_held_out,
@@ -124,7 +127,7 @@ def _check_scores_are_informative(score: HostArray) -> None:
 def replay_task(task: PredictionTask, params: Params, policy: CompilePolicy | None = None) -> Any:
     """The predictions of a replay with these hyperparameters, or the record that the loss takes."""
     options = dict(state=task.objective.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
-    return run(task.system, task.events, params=params, record=task.record, policy=policy, **options).prediction
+    return run(task.system, task.placed, params=params, record=task.record, policy=policy, **options).prediction
 
 
 def constant_prediction_loss(task: PredictionTask) -> float:

@@ -68,11 +68,11 @@ from jaxrate.history.dataset_rating import build_history
 from jaxrate.history.history import History, format_time, resolve_system_state_and_players
 from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_written_date
 from jaxrate.history.recorded_runs import do_leads_fade, rating_history_with_performances
-from jaxrate.replay.blocks import gather_events
 from jaxrate.replay.checked_replay import check_system_takes_events, depends_on_time
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
 from jaxrate.replay.padded_states_and_columns import init_or_copy_state, leaves_by_name, pad_column
+from jaxrate.replay.plan import PlacedEvents, gather_events
 from jaxrate.replay.row_gather_and_scatter import gather_rows, scatter_rows, unique_ids_to_write
 from jaxrate.replay.scan_programs import (
     PreparedReplay,
@@ -108,7 +108,7 @@ class EventForm(NamedTuple):
         if self.size is None:
             return event
         flat, starts = event
-        contests, _ = gather_events(flat, (starts, None), np.zeros(1, np.int32), self.size)
+        contests, _ = gather_events(PlacedEvents(flat, 0, starts), np.zeros(1, np.int32), self.size)
         return jax.tree.map(lambda x: x[0], contests)
 
 

@@ -4,7 +4,6 @@
 """
 
 from functools import lru_cache, partial
-from itertools import groupby
 from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
@@ -35,20 +34,19 @@ from jaxrate.events import (
     repeat_seat_mask,
 )
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.replay.blocks import BlockPlan, BlockSteps, arrange_blocks, resolve_block_schedule
+from jaxrate.events.event_builders import check_matches
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import (
     CompilePolicy,
+    ReplayOptions,
     calculates_little_of_padding,
-    compile_match_replay,
     compile_policy_from_environment,
     compile_replay,
-    execute_plan,
-    is_inside_jax_transformation,
     min_mean_width_for_levels,
     needs_hyperparameter_slopes_only,
+    replay_plan,
     replay_with_forward_slopes,
-    zero_predictions_of_blocks,
+    zero_predictions,
 )
 from jaxrate.replay.padded_states_and_columns import (
     check_ids_not_sparse,
@@ -64,18 +62,18 @@ from jaxrate.replay.padded_states_and_columns import (
     resolve_row_count,
     truncate_leaves,
 )
-from jaxrate.replay.row_gather_and_scatter import as_device_arrays, describe_shapes
+from jaxrate.replay.plan import AnyEvents, Block, PlacedEvents, Plan, event_starts, num_rows, place_events
+from jaxrate.replay.row_gather_and_scatter import describe_shapes
 from jaxrate.replay.scan_programs import (
-    MatchProgramShape,
     ReplayRules,
+    Steps,
     advance_and_predict_event,
     is_random_numbers,
     make_replay_rules,
     predict_block,
     prepare_replay,
-    replay_consecutive_equal_blocks,
 )
-from jaxrate.replay.schedule import Plan, check_and_make_sequential_plan, flat_events_for_check, make_plan
+from jaxrate.replay.schedule import make_plan, plan_stream
 from jaxrate.replay.sharding import is_sharded, make_sharding_automatic
 
 
@@ -116,41 +114,29 @@ def unknown_feature_message(system: RatingSystem, feature: str, where: str = "")
     return f"{system.name} {UNKNOWN_FEATURES[feature].format(know=know, where=where)}"
 
 
-def check_contest_features_supported(system: RatingSystem, events: Ragged) -> None:
+def check_contest_features_supported(system: RatingSystem, events: AnyEvents, has_teams: bool = True) -> None:
     """ValueError for contests with noise, with teams, or with players in several of them, if the system knows none.
 
-    It would rate team-mates as opponents who tie.
+    It would rate team-mates as opponents who tie. Of planned contests `has_teams` says whether there are team-mates.
     """
-    if not isinstance(events.events, Rounds):
+    flat: Any = events.flat
+    if not isinstance(flat, Rounds):
         return
-    _check_noise_supported(system, events.events)
-    if events.events.seat is not None and "seats" not in system.features:
-        further = np.zeros(0) if is_traced(events.events.seat) else np.flatnonzero(repeat_seat_mask(events))
-        if len(further):
-            where = "the player of this row is in another team already"
-            raise RowError(int(further[0]), unknown_feature_message(system, "seats", where))
-    if "teams" in system.features or is_traced(events.events.team):
+    if flat.noise is not None and "noise" not in system.features:
+        raise ValueError(unknown_feature_message(system, "noise"))
+    if is_traced(events) or not isinstance(events, Ragged):
+        found = {"seats": flat.seat is not None, "teams": has_teams}
+        for feature in [name for name, is_found in found.items() if is_found and name not in system.features]:
+            raise ValueError(unknown_feature_message(system, feature, "there are in these contests"))
         return
+    if "seats" not in system.features and len(further := np.flatnonzero(repeat_seat_mask(events))):
+        where = "the player of this row is in another team already"
+        raise RowError(int(further[0]), unknown_feature_message(system, "seats", where))
     (several,) = np.nonzero(count_teams(events) < np.diff(events.player_start))
-    if len(several):
+    if "teams" not in system.features and len(several):
         where = f"there are in {len(several):,} contests" if len(several) > 1 else "there are in one contest"
         message = unknown_feature_message(system, "teams", f"{where}, this the first")
         raise RowError(int(events.player_start[several[0]]), message)
-
-
-def _check_noise_supported(system: RatingSystem, rounds: Any) -> None:
-    """ValueError for contests with noise if the system knows none."""
-    if rounds.noise is not None and "noise" not in system.features:
-        raise ValueError(unknown_feature_message(system, "noise"))
-
-
-def check_scheduled_contest_features(system: RatingSystem, contests: Rounds) -> None:
-    """ValueError for what the system does not know in contests that are in blocks, and may be traced."""
-    _check_noise_supported(system, contests)
-    if contests.seat is not None and "seats" not in system.features:
-        raise ValueError(unknown_feature_message(system, "seats", "some players of these contests are"))
-    if contests.solo is None and "teams" not in system.features:
-        raise ValueError(unknown_feature_message(system, "teams", "there are in these contests"))
 
 
 def depends_on_time(system: RatingSystem, params: Params) -> bool:
@@ -182,7 +168,7 @@ def _advance_uses_time(rules: Rules, init: Any, structure: Any) -> bool:
 
 
 TRACED_HINT = (
-    "; jr.scan(system, params, state, matches) takes them, or a plan that jr.extend.schedule_by_level made outside"
+    "; jr.scan(system, params, state, events) takes them, with a plan that jr.extend.schedule_by_level made outside"
 )
 
 
@@ -199,12 +185,12 @@ class Run(NamedTuple):
 @enforce_argument_annotations
 def run(
     system: RatingSystem,
-    events: Matches | Ragged | Dataset,
+    events: AnyEvents | Dataset,
     *,
     params: Params = None,
     state: State = None,
     key: Key | None = None,
-    schedule: str | Plan | BlockPlan = "auto",
+    schedule: str | Plan = "auto",
     num_players: int | None = None,
     engine: Literal["scan", "kernel"] = "scan",
     record: Record | None = None,
@@ -218,7 +204,8 @@ def run(
     Args:
       system: as from `elo()`, `glicko()`, ...
       events: `Matches`, or the `Ragged` periods or rounds of `periods` and `rounds`, in order of time. (If the system,
-        with these hyperparameters, takes no notice of time, the times of rounds need not be in order.) Or a `Dataset`.
+        with these hyperparameters, takes no notice of time, the times of rounds need not be in order.) Or a `Dataset`,
+        or what `plan.place` made of events, with that plan as the schedule.
       params: hyperparameters, by default `system.params`; may be traced by `jax.grad` and `jax.vmap`.
       state: to carry on from, by default a fresh one. A state that a `NamedSharding` spreads over devices along the
         players stays spread, with equally many rows on each device; rows beyond `num_players` are newcomers'. Matches
@@ -227,8 +214,7 @@ def run(
         numbers themselves: for Urnings [n, 2] in [0, 1), of which the first draws the mock game and the second accepts.
       schedule: how matches are replayed: one by one ("stream"), all matches without a common player at once ("levels"),
         or the faster of the two, making the levels included ("auto"); the numbers are the same. Periods and rounds are
-        always in levels. Or the schedule that `schedule_by_level` made of these very events, which is then not made
-        again. It holds a copy of the matches, and `events` is only counted.
+        always in levels. Or the plan that `schedule_by_level` made of these events, or of others of the same players.
       num_players: rows of the state, by default those of the given state, or the largest id plus one, or all players
         that a `Dataset` names. Rows beyond those of a given state are newcomers'.
       engine: "scan", a loop that XLA compiles and that launches several kernels for each level; or on a GPU "kernel", a
@@ -258,15 +244,12 @@ def run(
       FloatingPointError: for rounds, if a GPU predicted what is not a finite number.
     """
     history, num_players = resolve_events_and_num_players(events, num_players, count_players(state))
-    check_concrete(
-        "run counts the events of a schedule", schedule, "; jr.scan(system, params, state, schedule) takes it"
-    )
+    check_concrete("run counts the events of a schedule", schedule, TRACED_HINT)
     params = resolve_params(system, params)
     check_system_takes_events(system, history, key, params)
+    history = check_rows(system, history, params)
     player = history.flat.player
-    num_ids = int(np.max(player, initial=-1)) + 1
-    if isinstance(schedule, (Plan, BlockPlan)):
-        num_ids = schedule.num_players
+    num_ids = schedule.num_players if isinstance(schedule, Plan) else int(np.max(player, initial=-1)) + 1
     check_ids_not_sparse(system, player, num_ids, num_players, count_players(state))
     given, start = state, partial(init_or_copy_padded_state, system, num_players=num_players, num_ids=num_ids)
     rows = resolve_row_count(system, state, num_players, num_ids)
@@ -278,15 +261,14 @@ def run(
     )
     state, rows = (jax.eval_shape(lambda x: start(x, given)[0], params), rows) if forwards else start(params, state)
     plan = _plan_for_run(system, (params, state, key), history, schedule, engine, record)
-    n = plan.num_rows if isinstance(plan, BlockPlan) else plan.num_matches
     check_engine(engine, plan, state)
-    if n == 0:
+    if plan.num_rows == 0:
         return Run(truncate_leaves(start(params, given)[0], rows), jnp.zeros(0))
-    key, replay = _pad_random_numbers(key), partial(scan_plan, ids_checked=True, exact_length=True, engine=engine)
+    key = _pad_random_numbers(key)
 
     def replay_near(policy: CompilePolicy, near: Params) -> Any:
-        rules = make_replay_rules(system.rules, near, record)
-        return lambda params: replay(rules, params, start(params, given)[0], plan, key, policy=policy)
+        rules, options = make_replay_rules(system.rules, near, record), ReplayOptions(engine, policy)
+        return lambda params: replay_plan(rules, params, start(params, given)[0], history, plan, key, options)
 
     if forwards:
         forward_policy = policy._replace(outermost=True)
@@ -294,11 +276,11 @@ def run(
             replay_near(policy, params), partial(replay_near, forward_policy), params
         )
     else:
-        rules = make_replay_rules(system.rules, params, record)
-        state, prediction = replay(rules, params, state, plan, key, policy=policy)
-    if isinstance(history.flat, Rounds) and record is None:
+        rules, options = make_replay_rules(system.rules, params, record), ReplayOptions(engine, policy)
+        state, prediction = replay_plan(rules, params, state, history, plan, key, options)
+    if plan.kind is Rounds and record is None:
         check_accelerator_predictions_finite(prediction)
-    return Run(truncate_leaves(state, rows), truncate_leaves(prediction, n))
+    return Run(truncate_leaves(state, rows), truncate_leaves(prediction, plan.num_rows))
 
 
 def _pad_random_numbers(key: Any) -> Any:
@@ -308,20 +290,32 @@ def _pad_random_numbers(key: Any) -> Any:
     return pad_column(key, padded_size(len(key)), 0.0)
 
 
+def check_rows(system: RatingSystem, events: AnyEvents, params: Params) -> AnyEvents:
+    """Matches with checked columns, or others as they are; ValueError for contests that are not in order of time."""
+    if isinstance(events, Matches):
+        return check_matches(events)
+    if isinstance(events, Ragged) and isinstance(events.events, Rounds):
+        check_contest_order_if_time_matters(system, params, events)
+    return events
+
+
 def _plan_for_run(
     system: RatingSystem, inputs: tuple[Params, State, Any], history: Any, schedule: Any, engine: str, record: Any
-) -> Plan | BlockPlan:
-    """The arrangement of a history for a replay with these hyperparameters, state and key."""
+) -> Plan:
+    """The plan of a history for a replay with these hyperparameters, state and key."""
     params, state, _ = inputs
+    if isinstance(schedule, Plan):
+        schedule.check_is_of(history)
+        return schedule
+    if isinstance(history, PlacedEvents):
+        raise ValueError("events that plan.place has placed are rated with schedule=plan")
     if isinstance(history, Ragged):
-        if isinstance(history.flat, Rounds):
-            check_contest_order_if_time_matters(system, params, history)
-        return resolve_block_schedule(history, schedule, calculates_little_of_padding(system, inputs, history))
+        return make_plan(history, schedule, tiled=calculates_little_of_padding(system, inputs, history))
     schedule = "levels" if (engine, schedule) == ("kernel", "auto") else schedule
     needed = 1.0  # a step costs devices a word with each other, however many matches it has
     if schedule == "auto" and len(history.score) and not is_sharded(state):
         needed = min_mean_width_for_levels(system, params, history, record)
-    return make_plan(history, schedule, needed, max_step_matches_in_cache(state))
+    return make_plan(history, schedule, min_mean_width=needed, max_width=max_step_matches_in_cache(state))
 
 
 @enforce_argument_annotations
@@ -329,9 +323,10 @@ def scan(
     system: RatingSystem,
     params: Annotated[Params, CHECKED_BY_FUNCTION],
     state: Annotated[State, CHECKED_BY_FUNCTION],
-    events: Annotated[Matches | Plan | BlockPlan, CHECKED_BY_FUNCTION],
-    key: Key | None = None,
+    events: Annotated[AnyEvents, CHECKED_BY_FUNCTION],
+    plan: Annotated[Plan | None, CHECKED_BY_FUNCTION] = None,
     *,
+    key: Key | None = None,
     engine: Literal["scan", "kernel"] = "scan",
     record: Record | None = None,
     policy: CompilePolicy | None = None,
@@ -339,109 +334,104 @@ def scan(
     """Rate a history: the pure function behind `run`, in which everything but the system may be traced.
 
     It goes under `jax.jit`, `jax.vmap`, `jax.grad`, `jax.jacfwd` and `jax.lax.scan`: by hyperparameters and state, by
-    columns of the matches, over histories of one shape, over chunks of a long one.
+    columns of the events, over histories of one shape, over chunks of a long one.
 
         plan = jr.extend.schedule_by_level(matches)  # outside
 
         @jax.jit
         def loss(weight):
-            guess = jr.scan(system, system.params, state, plan.but(weight=weight)).prediction
-            return jnp.sum(jnp.where(plan.real, (guess - plan.padded(matches.score)) ** 2, 0.0))
+            weighted = matches._replace(context=matches.context._replace(weight=weight))
+            guess = jr.scan(system, system.params, state, weighted, plan).prediction
+            return jnp.sum((guess - matches.score) ** 2)
 
     Values that are known are checked. Inside a transformation ids and times may be unknown, and are then not checked:
-    ids must be from 0 and below the number of players, two different ones in each match, and matches in order of time.
-    A match with an id outside of the state changes nothing, and its prediction is 0.
+    ids must be from 0 and below the number of players, two different ones in each match, and events in order of time.
+    Without a plan a match with an id outside of the state changes nothing, and its prediction is 0.
 
     Args:
       system: as from `elo()`, `glicko()`, ...
       params: hyperparameters; None: those of the system.
       state: leaves [num_players, ...], as from `system.init(params, num_players)` or `run`. It is left as it is.
-      events: `Matches`, replayed one by one in their order; or what `schedule_by_level` made of matches, periods or
-        rounds, which rates many at once, and whose columns `but` changes. Plans of equal shapes can be stacked.
+      events: `Matches`, or the `Ragged` periods or contests that were planned; or as many others of the same players,
+        and in contests of the same teams and ranks. Or what `plan.place` made of them, with predictions of the padding,
+        too: histories of different lengths can so be stacked.
+      plan: what `schedule_by_level` made of the events, to rate many at once. None: matches, one by one in their order.
       key: the key of random numbers, as in `run`.
       engine: as in `run`; under `jax.vmap` every setting, or history, has a block of threads of its own.
       record: what to keep of each event, as in `run`.
       policy: how to compile, as in `run`.
 
     Returns:
-      `Run(state, prediction)`, with a prediction for each match, or for a plan [plan.size], those past its matches 0.
+      `Run(state, prediction)`, with a prediction for each match, pair of a period or participant of a contest. Those of
+      padding are 0.
 
     Raises:
-      ValueError: for events that the system does not consume, a state with too few rows, bad hyperparameters, no key
-        where one is needed; for bad matches, if they are concrete; for an engine that does not fit.
+      ValueError: for events that the system does not consume, a plan of others, a state with too few rows, bad
+        hyperparameters, no key where one is needed; for bad matches, if they are concrete; for an engine that does not
+        fit.
     """
     params = resolve_params(system, params)
     if state is None:
         raise ValueError("give scan a state, such as system.init(params, num_players)")
-    if not isinstance(events, (Matches, Plan, BlockPlan)):
+    if not isinstance(events, (Matches, Ragged, PlacedEvents)) or (plan is None and not isinstance(events, Matches)):
         kind = type(events).__name__
-        raise ValueError(f"scan takes Matches, or a plan from schedule_by_level of any events, not {kind}")
-    flat: Any = events if isinstance(events, Matches) else events.events
-    check_event_kind(system.name, system.events, type(flat))
-    if np.ndim(getattr(events, "num_players", 0)):
+        raise ValueError(f"scan takes Matches, or events with a plan from schedule_by_level, not {kind} alone")
+    check_event_kind(system.name, system.events, type(events.flat))
+    ids_checked = not is_traced(events.flat.player)
+    if isinstance(events, Matches):
+        events = check_known_columns(events)
+    if plan is None:
+        num_players = int(np.max(events.flat.player, initial=-1)) + 1 if ids_checked else 0
+        plan = plan_stream(len(events.flat.time), num_players)
+    if np.ndim(plan.num_players):
         raise ValueError("scan takes one plan at a time; map it over several by jax.vmap, or go on by jax.lax.scan")
-    if isinstance(flat, Rounds):
-        check_scheduled_contest_features(system, flat)
-    plan, ids_checked = check_and_make_sequential_plan(events) if isinstance(events, Matches) else (events, False)
+    plan.check_is_of(events)
+    check_contest_features_supported(system, events, plan.has_teammates)
     check_engine(engine, plan, state)
-    system.check(flat_events_for_check(events))
-    count = plan.num_events if isinstance(plan, BlockPlan) else plan.num_matches
-    check_prng_key_or_numbers(system, _int_if_known(count), key)
+    system.check(events_for_check(events))
+    check_prng_key_or_numbers(system, None if is_traced(plan.num_events) else int(plan.num_events), key)
     rules = make_replay_rules(system.rules, params, record)
-    state = init_or_copy_state(system, params, state, None, _int_if_known(plan.num_players) or 0)
-    if plan.size == 0:
+    num_ids = 0 if is_traced(plan.num_players) else int(plan.num_players)
+    state = init_or_copy_state(system, params, state, None, num_ids)
+    if (n := num_rows(events)) == 0:
         return Run(state, jnp.zeros(0))
-    in_order = isinstance(events, Matches)
-    state, prediction = scan_plan(
-        rules, params, state, plan, key, ids_checked=ids_checked, exact_length=in_order, engine=engine, policy=policy
-    )
-    return Run(state, truncate_leaves(prediction, len(flat.score)) if in_order else prediction)
+    options = ReplayOptions(engine, policy, ids_checked)
+    state, prediction = replay_plan(rules, params, state, events, plan, key, options)
+    return Run(state, truncate_leaves(prediction, n))
 
 
-def _int_if_known(number: Any) -> int | None:
-    return None if is_traced(number) else int(number)
+def check_known_columns(matches: Matches) -> Matches:
+    """The matches with their columns; ValueError for what is seen to be wrong with those that are not traced."""
+    if not is_traced(matches):
+        return check_matches(matches)
+    right = check_matches(jax.tree_util.tree_map_with_path(_placeholder_if_traced, matches))
+
+    def keep_known(x: Any, y: Any) -> Any:
+        if x.shape != y.shape:
+            raise ValueError(f"a traced column has shape {x.shape}, expected {y.shape}")
+        return x if is_traced(x) else y
+
+    return jax.tree.map(keep_known, matches, right)
 
 
-def scan_plan(
-    rules: ReplayRules,
-    params: Params,
-    state: State,
-    plan: Plan | BlockPlan,
-    key: Array | None,
-    *,
-    ids_checked: bool,
-    exact_length: bool,
-    engine: str = "scan",
-    policy: CompilePolicy | None = None,
-) -> tuple[State, Any]:
-    """The state after a plan of checked events, and predictions, 0 past its events, as `scan` returns them.
+def _placeholder_if_traced(path: Any, column: Any) -> Any:
+    """A traced column of matches as right values of its shape and kind; any other as it is."""
+    if not is_traced(column):
+        return column
+    name, kind = jax.tree_util.keystr(path, simple=True, separator="."), column.dtype.kind
+    fills: dict[str, Any] = {"score": 0.5, "context.weight": 1.0}
+    fills["player"] = [0, 1] if column.shape[-1:] == (2,) else 0  # which is refused
+    fills["context.category"] = 1.0 / column.shape[-1] if column.ndim == 3 else 0
+    return np.broadcast_to(np.asarray(fills.get(name, 0), np.int32 if kind in "iu" else np.float64), column.shape)
 
-    Inside a transformation it is a pure function. At the top level it is executed, in the memory of the state.
 
-    Args:
-      ids_checked: every id has its row.
-      exact_length: where it is somebody's transformation that is compiled, it may be for the length of the history.
-    """
-    policy = compile_policy_from_environment() if policy is None else policy
-    inputs, counted = (params, state, plan, key), not is_traced(plan)
-    if counted and (policy.outermost or not is_inside_jax_transformation(inputs)):
-        return execute_plan(rules, params, state, plan, key, ids_checked=ids_checked, engine=engine, policy=policy)
-    if isinstance(plan, BlockPlan):
-        result = state, zero_predictions_of_blocks(rules, params, state, plan, key)
-        traits = ProgramTraits(type(plan.events), inner_loops=True)
-        program = compile_replay(replay_consecutive_equal_blocks, inputs, policy, traits)
-        for (size, _), blocks in groupby(plan.blocks, lambda x: (x.size, x.number.shape)):
-            number = jnp.stack([block.number for block in blocks])
-            result = program(rules, size, params, result, plan.block_steps(number, key))
-        return result
-    shape = MatchProgramShape(
-        int(plan.num_matches) if exact_length and counted else plan.size,
-        int(plan.num_steps) if counted else None,
-        ids_checked,
-    )
-    program = compile_match_replay(rules, params, state, plan, key, engine, policy)
-    after: tuple[State, Any] = program(rules, shape, params, state, plan.events, plan.number, key, None)
-    return after
+def events_for_check(events: AnyEvents) -> Any:
+    """Events for the check of a system. Where any are traced or placed there are none, but with their columns."""
+    if not (is_traced(events) or isinstance(events, PlacedEvents)):
+        return events
+    flat = jax.tree.map(lambda x: np.zeros((0, *x.shape[1:]), x.dtype), events.flat)
+    starts = jax.tree.map(lambda x: np.zeros(1, int), event_starts(events))
+    return flat if isinstance(flat, Matches) else Ragged(flat, *starts)
 
 
 def check_system_takes_events(
@@ -453,24 +443,23 @@ def check_system_takes_events(
     `params`: hyperparameters in place of those of the system.
     """
     check_concrete("events are checked and arranged", events, TRACED_HINT)
-    check_event_kind(system.name, system.events, events)
+    check_event_kind(system.name, system.events, type(events.flat) if isinstance(events, PlacedEvents) else events)
+    check_contest_features_supported(system, events, has_teams=getattr(events.flat, "solo", None) is None)
     if isinstance(events, Ragged):
-        check_contest_features_supported(system, events)
         check_period_length(system.name, system.params if params is None else params, events.length)
-    system.check(events)
-    check_prng_key_or_numbers(system, len(events.flat.time), key)
+    system.check(events_for_check(events))
+    check_prng_key_or_numbers(system, None if isinstance(events, PlacedEvents) else len(events.flat.time), key)
 
 
-def check_engine(engine: str, plan: Plan | BlockPlan, state: State) -> None:
+def check_engine(engine: str, plan: Plan, state: State) -> None:
     """ValueError for an engine that there is not, not here, or not for such a state or events arranged so."""
-    if engine == "kernel" and (isinstance(plan, BlockPlan) or plan.number is None):
-        what = "periods or rounds" if isinstance(plan, BlockPlan) else "a stream"
-        raise ValueError(
-            f'engine="kernel" rates matches in levels, such as schedule_by_level makes, not {what}: leave it out'
-        )
-    if engine == "kernel" and is_sharded(state):
+    if engine != "kernel":
+        return
+    if plan.kind is not Matches:
+        raise ValueError('engine="kernel" rates matches, not periods or rounds: leave it out')
+    if is_sharded(state):
         raise ValueError('engine="kernel" is for one device, and the state is spread over several: leave it out')
-    if engine == "kernel" and jax.default_backend() != "gpu":
+    if jax.default_backend() != "gpu":
         raise ValueError(f'engine="kernel" is for a GPU, and this is a {jax.default_backend()}: leave it out')
 
 
@@ -509,56 +498,55 @@ def predict(
     params = resolve_params(system, params)
     rules = make_replay_rules(system.rules, params)
     if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
-        check_not_traced(
-            "player_start", events.player_start, "sizes of contests are shapes; what may be traced is `events`"
-        )
-        check_contest_features_supported(system, events)
-        if not is_traced(events.events):
-            system.check(events)
-        known = 0 if is_traced(events.events.player) else int(np.max(events.events.player, initial=-1)) + 1
-        if is_traced(events.events):
-            return _predict_traced_rounds(
-                rules, params, extend_state_if_needed(system, params, state, num_players, known), events
-            )
-        copy, _ = init_or_copy_padded_state(system, params, state, num_players, known)
-        contests = arrange_blocks(events)
-        if contests.num_rows == 0:
-            return jnp.zeros(0)
-        return truncate_leaves(predict_blocks(rules, params, copy, contests), contests.num_rows)
+        return _predict_contests(system, rules, params, state, events, num_players)
     if not isinstance(events, Matches):
         kind = type(getattr(events, "events", events)).__name__
         kinds = "Matches" + (" or Rounds" if Rounds in system.events else "")
         raise ValueError(f"{system.name} predicts {kinds}, not {kind}")
-    system.check(flat_events_for_check(events._replace(score=np.zeros(len(events.score)))))
-    upcoming, _ = check_and_make_sequential_plan(events)
-    state = make_sharding_automatic(extend_state_if_needed(system, params, state, num_players, upcoming.num_players))
-    rows = read_rows_with_clipped_ids(state, upcoming.events.player)
-    return truncate_leaves(_predict_matches(rules, params, rows, upcoming.events), len(events.score))
+    n = len(events.score)
+    system.check(events_for_check(events._replace(score=np.zeros(n))))
+    upcoming = check_known_columns(events)
+    num_ids = 0 if is_traced(upcoming.player) else int(np.max(upcoming.player, initial=-1)) + 1
+    state = make_sharding_automatic(extend_state_if_needed(system, params, state, num_players, num_ids))
+    flat = place_events(upcoming, plan_stream(n, num_ids)).flat
+    rows = read_rows_with_clipped_ids(state, flat.player)
+    return truncate_leaves(_predict_matches(rules, params, rows, flat), n)
 
 
-def predict_blocks(rules: ReplayRules, params: Params, state: State, plan: BlockPlan) -> Any:
-    """The predictions of rounds from one state, each as of its own time: nothing is learnt."""
-    policy = compile_policy_from_environment()
-    prediction = zero_predictions_of_blocks(rules, params, state, plan, None)
-    traits = ProgramTraits(Rounds, inner_loops=True, short=plan.size <= policy.short_history)
-    program = compile_replay(predict_block, (params, state, plan), policy, traits)
-    for block in plan.blocks:
-        prediction = program(rules, block.size, params, prediction, state, plan.block_steps(block.number))
-    return prediction
-
-
-def _predict_traced_rounds(rules: ReplayRules, params: Params, state: State, contests: Ragged) -> Any:
-    """Predictions [P] of contests that are traced, each padded to the largest."""
+def _predict_contests(
+    system: RatingSystem, rules: ReplayRules, params: Params, state: State, contests: Ragged, num_players: int | None
+) -> Any:
+    """The predictions [P] of contests from one state, at their own times; traced contests are padded to the largest."""
     flat: Any = contests.events
-    start = np.asarray(contests.player_start)
-    if start[-1] == 0:
+    check_not_traced(
+        "player_start", contests.player_start, "sizes of contests are shapes; what may be traced is `events`"
+    )
+    traced, in_teams = is_traced(flat), is_traced(flat.team) or has_teammates(contests)
+    check_contest_features_supported(system, contests, in_teams and not is_traced(flat.team))
+    num_ids = 0 if is_traced(flat.player) else int(np.max(flat.player, initial=-1)) + 1
+    if traced:
+        state = extend_state_if_needed(system, params, state, num_players, num_ids)
+    else:
+        system.check(contests)
+        state, _ = init_or_copy_padded_state(system, params, state, num_players, num_ids)
+    if num_rows(contests) == 0:
         return jnp.zeros(0)
-    known = np.zeros(len(start) - 1, bool)
-    solo = None if is_traced(flat.team) or has_teammates(contests) else known
-    most = int(np.diff(start).max())
-    starts, every = (jnp.asarray(start, jnp.int32), None), jnp.arange(len(start) - 1, dtype=jnp.int32)[None]
-    steps = BlockSteps(as_device_arrays(flat)._replace(strict=None, solo=solo), starts, every)
-    return jax.jit(predict_block, static_argnums=(0, 1))(rules, (most, most), params, None, state, steps)
+    if traced:
+        sizes = np.diff(contests.player_start)
+        every, most = Block(np.arange(len(sizes), dtype=np.int32)[None], (int(sizes.max()),) * 2), len(flat.player)
+        room = len(sizes), most, most
+        plan = Plan((every,), (1,), num_ids, len(sizes), most, Rounds, room, has_ties=True, has_teammates=in_teams)
+    else:
+        plan = make_plan(contests)
+    columns = place_events(contests, plan)
+    inputs, policy = (params, state, columns), compile_policy_from_environment()
+    traits = ProgramTraits(Rounds, inner_loops=True, short=plan.room[2] <= policy.short_history)
+    program, prediction = compile_replay(predict_block, inputs, policy, traits), None
+    if len(plan.blocks) > 1:
+        prediction = zero_predictions(rules, params, state, columns, plan, None)
+    for block in plan.blocks:
+        prediction = program(rules, block.size, params, prediction, state, Steps(columns, block.number))
+    return truncate_leaves(prediction, len(flat.player))
 
 
 @partial(jax.jit, static_argnums=0)

@@ -1,16 +1,14 @@
 """Options of XLA for the programs of replays. Whatever the length of a history, results differ by rounding at most."""
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr
 from jax.interpreters.partial_eval import dce_jaxpr
 
 from jaxrate.core.rules import Params, State
 from jaxrate.events import Matches, Rounds
-from jaxrate.replay.blocks import BlockPlan, gather_events
 from jaxrate.replay.scan_programs import ReplayRules, prepare_replay, rate_event
 
 HIDDEN_LOOPS = "call_hi_primitive"  # since JAX 0.11: what a `custom_root` does
@@ -53,17 +51,6 @@ def _event_program_features_cached(rules: ReplayRules, structure: Any, types: tu
         any(length > longest for _, length in operations),
         len(operations),
     )
-
-
-def any_event_has_loops(rules: ReplayRules, params: Params, state: State, plan: BlockPlan) -> bool:
-    """Whether there are loops within the periods or rounds of a plan, each of its padded size."""
-
-    def first_event(size: tuple[int, int]) -> Any:
-        events, _ = gather_events(plan.events, plan.starts, jnp.zeros(1, jnp.int32), size)
-        return jax.tree.map(lambda x: x[0], events)
-
-    events = (jax.eval_shape(partial(first_event, size)) for size in {block.size for block in plan.blocks})
-    return any(event_program_features(rules, params, state, event).inner_loops for event in events)
 
 
 def _loop_flags_and_axis_lengths(jaxpr: Jaxpr, counted: set[int]) -> list[tuple[bool, int]]:

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial, wraps
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import jax
@@ -29,30 +30,36 @@ from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.rules import Params, Record, State
 from jaxrate.core.system import RatingSystem, full_leaf
 from jaxrate.events import Matches, Periods, Ragged, Rounds, has_teammates
-from jaxrate.replay.blocks import Block, BlockPlan, BlockSteps, gather_events
 from jaxrate.replay.compiler_options import (
     ProgramTraits,
-    any_event_has_loops,
     compiler_options,
     cpu_compile_options,
     event_program_features,
     quick_compile_options,
 )
 from jaxrate.replay.padded_states_and_columns import state_shapes
+from jaxrate.replay.plan import (
+    AnyEvents,
+    PlacedEvents,
+    Plan,
+    cast_events,
+    first_event_shape,
+    gather_events,
+    place_events,
+)
 from jaxrate.replay.row_gather_and_scatter import gather_rows
 from jaxrate.replay.scan_programs import (
-    MatchProgramShape,
     ReplayRules,
+    Steps,
     advance_and_predict_event,
     is_rated_in_tiles,
     make_replay_rules,
     prepare_replay,
     rate_event,
-    replay_block,
-    replay_levels,
-    replay_matches_one_by_one,
+    replay_steps,
+    replay_stream,
+    replay_stream_of_any_ids,
 )
-from jaxrate.replay.schedule import Plan
 
 SIMPLE_OPERATIONS = 300  # operations of rules that XLA compiles into one native loop
 POLICY_VARIABLE = "JAXRATE_COMPILE"  # "quick": the default policy is to compile quickly
@@ -76,64 +83,97 @@ def compile_policy_from_environment() -> CompilePolicy:
 LEVELS = ProgramTraits()
 
 
-def execute_plan(
+class ReplayOptions(NamedTuple):
+    """How a plan is replayed."""
+
+    engine: str = "scan"  # as of `run`
+    policy: CompilePolicy | None = None  # None: `compile_policy_from_environment`
+    ids_checked: bool = True  # whether every id is known to have a row
+
+
+CHECKED_REPLAY = ReplayOptions()
+
+
+def replay_plan(
     rules: ReplayRules,
     params: Params,
     state: State,
-    plan: Plan | BlockPlan,
+    events: AnyEvents,
+    plan: Plan,
     key: Array | None,
-    *,
-    ids_checked: bool,
-    engine: str = "scan",
-    policy: CompilePolicy | None = None,
+    options: ReplayOptions = CHECKED_REPLAY,
 ) -> tuple[State, Any]:
-    """The state after a plan, in the memory of the one before it, and the predictions, those past the events 0.
+    """The state after a plan of checked events, and a prediction for each row of the events, or of their padding.
 
-    Args:
-      plan: concrete; the rest may be traced if the policy is `outermost`, and then nothing is overwritten.
-      ids_checked: every id has its row.
-      engine: as in `run`.
-      policy: None: `compile_policy_from_environment`.
+    At the top level it is executed in the memory of the state, and predictions have the room of the plan. Inside a
+    transformation it is a pure function, and there are as many predictions as the events have rows.
     """
-    policy = compile_policy_from_environment() if policy is None else policy
-    if isinstance(plan, BlockPlan):
-        return _execute_blocks(rules, params, state, plan, key, policy)
-    program = compile_match_replay(rules, params, state, plan, key, engine, policy)
-    shape, count = MatchProgramShape(plan.size, None, ids_checked), np.int32(plan.num_steps)
-    result: tuple[State, Any] = program(rules, shape, params, state, plan.events, plan.number, key, count)
-    return result
+    policy = compile_policy_from_environment() if options.policy is None else options.policy
+    inputs = params, state, events, plan, key
+    inside = is_inside_jax_transformation(inputs)
+    executed = not is_traced(plan) and (policy.outermost or not inside)
+    columns = place_events(events, plan) if executed else cast_events(events, plan)
+    program = _compile_plan(rules, inputs, columns, options, policy)
 
+    def arguments(size: tuple[int, int], number: Any, steps: Any, result: Any) -> tuple[Any, ...]:
+        number = None if plan.is_stream and options.engine == "scan" else number  # which is not needed
+        return rules, size, params, result, Steps(columns, number, key, np.int32(steps) if executed else None)
 
-def _execute_blocks(
-    rules: ReplayRules, params: Params, state: State, plan: BlockPlan, key: Array | None, policy: CompilePolicy
-) -> tuple[State, Any]:
-    """Blocks of equal padded size, one call after the other; state and predictions stay on the device."""
-    inputs, flat = (params, state, plan, key), plan.events
-    tiles = any(is_rated_in_tiles(flat, block.size, block.number) for block in plan.blocks)
-    traits = ProgramTraits(
-        type(flat),
-        inner_loops=has_launch_overhead() and any_event_has_loops(rules, params, state, plan),
-        short=plan.size <= policy.short_history,
-        tiles=tiles,
-    )
-    program = compile_replay(replay_block, inputs, policy, traits)
-
-    def arguments(block: Block, steps: int, result: Any) -> tuple[Any, ...]:
-        return rules, block.size, params, result, plan.block_steps(block.number, key, np.int32(steps))
-
-    makes_room = len(plan.blocks) == 1 and rules.record is None  # the program, for its predictions
-    result = state, None if makes_room else zero_predictions_of_blocks(rules, params, state, plan, key)
-    if is_inside_jax_transformation(inputs):
+    blocks = [(size, number, steps) for (number, size), steps in zip(plan.blocks, plan.steps, strict=True)]
+    if not executed:
+        blocks = _stack_equal_blocks(plan)
+    makes_room = len(blocks) == 1 and blocks[0][1].ndim == 2 and (plan.kind is Matches or rules.record is None)
+    result = state, None if makes_room else zero_predictions(rules, params, state, columns, plan, key)
+    if executed and inside and len(blocks) > 1:
         result = _depend_on_hyperparameters(result, params)  # else the first block would have a program of its own
-    kinds = {(block.size, block.number.shape): block for block in plan.blocks}.values()
-    if len(kinds) > 1 and not is_inside_jax_transformation(inputs):
+    shapes = {(size, number.shape): (size, number) for size, number, _ in blocks}.values()
+    if executed and not inside and len(shapes) > 1:
         with ThreadPoolExecutor() as pool:  # XLA compiles on one core
-            tasks = [pool.submit(program.lower(*arguments(block, 0, result)).compile) for block in kinds]
+            tasks = [pool.submit(program.lower(*arguments(*block, 0, result)).compile) for block in shapes]
             for task in tasks:
                 task.result()
-    for block, steps in zip(plan.blocks, plan.steps, strict=True):
-        result = program(*arguments(block, int(steps), result))
+    for block in blocks:
+        result = program(*arguments(*block, result))
     return result
+
+
+def _stack_equal_blocks(plan: Plan) -> list[tuple[tuple[int, int], Any, Any]]:
+    """Blocks of one shape in a row as one, [blocks, steps, width]; a single one without the steps that are empty."""
+    if len(plan.blocks) == 1:
+        (number, size), steps = plan.blocks[0], None if is_traced(plan) else int(plan.steps[0])
+        return [(size, number[:steps], steps)]
+    groups = groupby(plan.blocks, lambda block: (block.size, block.number.shape))
+    return [(size, jnp.stack([block.number for block in blocks]), None) for (size, _), blocks in groups]
+
+
+def _compile_plan(
+    rules: ReplayRules, inputs: tuple[Any, ...], columns: PlacedEvents, options: ReplayOptions, policy: CompilePolicy
+) -> Any:
+    """The program of a plan."""
+    params, state, _, plan, key = inputs
+    replay: Any = replay_steps
+    if options.engine == "kernel":
+        replay = _import_levels_kernel()
+    elif plan.is_stream:
+        replay = replay_stream if options.ids_checked else replay_stream_of_any_ids
+    traits = _plan_traits(rules, params, state, columns, plan, policy)
+    return compile_replay(replay, (params, state, columns, plan, key), policy, traits)
+
+
+def _plan_traits(
+    rules: ReplayRules, params: Params, state: State, columns: PlacedEvents, plan: Plan, policy: CompilePolicy
+) -> ProgramTraits:
+    """The traits of the program of a plan on which the options of the compiler depend."""
+    short = not is_traced(plan) and plan.room[2] <= policy.short_history
+    tiles = any(is_rated_in_tiles(columns.flat, block.size, block.number) for block in plan.blocks)
+    traits = ProgramTraits(plan.kind, stream=plan.is_stream, short=short, tiles=tiles)
+    if not has_launch_overhead() and (plan.kind is not Matches or plan.is_stream or short):
+        return traits
+    features = [
+        event_program_features(rules, params, state, first_event_shape(columns, size))
+        for size in {block.size for block in plan.blocks}
+    ]
+    return traits._replace(inner_loops=any(x.inner_loops for x in features), nodes=any(x.nodes for x in features))
 
 
 @jax.jit
@@ -143,50 +183,30 @@ def _depend_on_hyperparameters(tree: Any, params: Params) -> Any:
     return jax.tree.map(lambda x: x + nothing if jnp.issubdtype(x.dtype, jnp.floating) else x, tree)
 
 
-def zero_predictions_of_blocks(
-    rules: ReplayRules, params: Params, state: State, plan: BlockPlan, key: Array | None
+def zero_predictions(
+    rules: ReplayRules, params: Params, state: State, columns: PlacedEvents, plan: Plan, key: Array | None
 ) -> Any:
-    """Zeros [size, ...] where blocks write their predictions."""
-    block = plan.blocks[0]
-    of_rounds = (4, 2) if block.size[1] < block.size[0] else (4, 4)  # in teams, or everyone alone
-    size = (3, 2) if isinstance(plan.events, Periods) else of_rounds
-    shapes = _first_prediction.eval_shape(rules, size, params, state, plan.block_steps(block.number, key))
-    _check_recorded_row_count(shapes, plan.events, size)
-    return jax.tree.map(lambda x: full_leaf((plan.size, *x.shape[1:]), 0, x.dtype), shapes)
+    """Zeros where blocks write their predictions: shapes are inferred from a small event, whose rules are soon traced.
 
-
-def _check_recorded_row_count(shapes: Any, flat: Periods | Rounds, size: tuple[int, int]) -> None:
-    """ValueError unless what is recorded of an event has a row for each pair of a period, or participant of a round."""
-    count, rows = (size[1], "pair of a period") if isinstance(flat, Periods) else (size[0], "participant of a round")
+    ValueError unless what is recorded of an event has a row for each pair of a period, or participant of a contest.
+    """
+    is_period = plan.kind is Periods
+    size = (3, 2) if is_period else (4, 2) if plan.has_teammates else (4, 4)
+    shapes = _first_prediction.eval_shape(rules, size, params, state, Steps(columns, plan.blocks[0].number, key))
+    count, row = (size[1], "pair of a period") if is_period else (size[0], "participant of a round")
     for leaf in jax.tree.leaves(shapes):
         if leaf.shape[:1] != (count,):
-            raise ValueError(f"record must return a row for each {rows}, [{count}, ...] here, got {list(leaf.shape)}")
+            raise ValueError(f"record must return a row for each {row}, [{count}, ...] here, got {list(leaf.shape)}")
+    return jax.tree.map(lambda x: full_leaf((columns.num_rows, *x.shape[1:]), 0, x.dtype), shapes)
 
 
 @partial(jax.jit, static_argnums=(0, 1))  # for what infers takes long to trace
-def _first_prediction(
-    rules: ReplayRules, size: tuple[int, int], params: Params, state: State, steps: BlockSteps
-) -> Any:
-    """The prediction of the first event, cut or padded to a size: of a small one, whose rules are soon traced."""
-    events, _ = gather_events(steps.flat, steps.starts, steps.index, size)
+def _first_prediction(rules: ReplayRules, size: tuple[int, int], params: Params, state: State, steps: Steps) -> Any:
+    """The prediction of the first event of a block, cut or padded to a size."""
+    events, _ = gather_events(steps.columns, steps.number, size)
     event = jax.tree.map(lambda x: x[0, 0], events)
     inputs = rules, prepare_replay(rules, params), gather_rows(state, event.player), event
     return advance_and_predict_event(*inputs) if rules.record is None else rate_event(*inputs, steps.key)[1]
-
-
-def compile_match_replay(
-    rules: ReplayRules, params: Params, state: State, plan: Plan, key: Array | None, engine: str, policy: CompilePolicy
-) -> Any:
-    """The program of a plan of matches."""
-    short = not is_traced(plan) and plan.size <= policy.short_history
-    stream = plan.number is None
-    replay = replay_matches_one_by_one if stream else replay_levels if engine == "scan" else _import_levels_kernel()
-    traits = ProgramTraits(Matches, stream=stream, short=short)
-    if not stream and (has_launch_overhead() or not short):
-        match = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:-1], x.dtype), plan.events)
-        features = event_program_features(rules, params, state, match)
-        traits = traits._replace(inner_loops=features.inner_loops, nodes=features.nodes)
-    return compile_replay(replay, (params, state, plan, key), policy, traits)
 
 
 def _import_levels_kernel() -> Any:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.argument_checks import check_not_traced, is_traced
-from jaxrate.core.array_types import Array
+from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.hyperparameter_definitions import check_params
 from jaxrate.core.memory_checks import check_memory_fits, device_memory_bytes, format_bytes
 from jaxrate.core.rules import Params, State
@@ -110,13 +110,25 @@ def allocate_aligned(shape: tuple[int, ...], kind: Any) -> Any:
     return room[skip : skip + size].view(kind).reshape(shape)
 
 
-def pad_on_device(x: Any, length: int, fill: Any) -> Any:
-    """A padded column on the device, floats in the default precision, ids as int32: copied, as NumPy's may change."""
+def _default_dtype_of_column(x: HostArray) -> Any:
+    return np.int32 if x.dtype.kind in "iu" else jnp.result_type(float)
+
+
+def to_default_dtype(x: Any) -> HostArray:
+    """A column of NumPy, floats in the default precision, ids as int32."""
     x = np.asarray(x)
-    kind = np.int32 if x.dtype.kind in "iu" else jnp.result_type(float)
-    longer = allocate_aligned((length, *x.shape[1:]), kind)
+    return np.asarray(x, _default_dtype_of_column(x))
+
+
+def pad_on_device(x: Any, length: int, fill: Any = None) -> Any:
+    """A padded column on the device, floats in the default precision, ids as int32: copied, as NumPy's may change.
+
+    Without a `fill` the last value fills it.
+    """
+    x = np.asarray(x)
+    longer = allocate_aligned((length, *x.shape[1:]), _default_dtype_of_column(x))
     longer[: len(x)] = x
-    longer[len(x) :] = fill
+    longer[len(x) :] = fill if fill is not None else x[-1] if len(x) else 0
     return jax.device_put(longer)
 
 
@@ -125,11 +137,11 @@ def pad_matches_on_device(events: Matches, length: int) -> Matches:
     more = length - len(events.score)
     past = unique_padding_ids(2 * more).reshape(more, 2)
     context = jax.tree.map(lambda x: pad_on_device(x, length, 0), events.context._replace(columns=None))
-    columns = jax.tree.map(lambda x: pad_on_device(x, length, x[-1:]), events.context.columns)
+    columns = jax.tree.map(lambda x: pad_on_device(x, length), events.context.columns)
     return Matches(
         pad_on_device(events.player, length, past),
         pad_on_device(events.score, length, 0.5),
-        pad_on_device(events.time, length, events.time[-1:]),
+        pad_on_device(events.time, length),
         context._replace(columns=columns),
     )
 

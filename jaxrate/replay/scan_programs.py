@@ -9,6 +9,7 @@ padding costs no time; without one it goes on to the end of the padding, in whic
 number of steps that is not known cannot be differentiated in reverse.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -33,9 +34,9 @@ from jaxrate.core.rules import (
     State,
     UpdateRule,
 )
-from jaxrate.events import Matches, Periods, Rounds
+from jaxrate.events import Matches, Rounds
 from jaxrate.numerics.selective_evaluation import has_tiles
-from jaxrate.replay.blocks import BlockSteps, gather_events
+from jaxrate.replay.plan import PlacedEvents, gather_events
 from jaxrate.replay.row_gather_and_scatter import (
     PackedState,
     gather_rows,
@@ -47,14 +48,6 @@ from jaxrate.replay.row_gather_and_scatter import (
 )
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
-
-
-class MatchProgramShape(NamedTuple):
-    """The static sizes and checks of a program of matches."""
-
-    size: int  # how many predictions there is room for
-    steps: int | None  # how many steps are taken; None: `count`, or all
-    ids_checked: bool  # every id has its row
 
 
 class ReplayRules(NamedTuple):
@@ -166,23 +159,32 @@ def write_index(x: Array, y: Array, i: Array) -> Array:
     return lax.dynamic_update_index_in_dim(x, y, i, 0, allow_negative_indices=False)
 
 
-def replay_matches_one_by_one(
+class Steps(NamedTuple):
+    """Some steps of a history: the events that stand in their slots, and what they draw."""
+
+    columns: PlacedEvents
+    number: Any  # [steps, width], as that of a `Block`; or [blocks, steps, width]; None: a stream
+    key: Array | None = None  # the key of random numbers
+    count: Any = None  # how many steps hold events. None: all
+
+
+def replay_stream(
     rules: ReplayRules,
-    shape: MatchProgramShape,
+    size: tuple[int, int],
     params: Params,
-    state: State,
-    events: Matches,
-    number: None,
-    key: Array | None,
-    count: Array | None,
+    carry: tuple[State, Any],
+    steps: Steps,
+    *,
+    ids_checked: bool = True,
 ) -> tuple[State, Any]:
-    """One match after the other.
+    """One match after the other, in their order.
 
     Each player's row is carried in scalars of its own: as pairs they would be written in halves and read back whole,
-    which stalls the store buffer (Glicko: 16 against 23 million matches/s).
+    which stalls the store buffer (Glicko: 16 against 23 million matches/s). Unless all ids are known to have a row
+    (`ids_checked`), a match with another changes nothing, and its prediction is 0.
     """
-    del number
-    events = truncate_steps(events, shape.steps)
+    del size
+    events, state = steps.columns.flat, carry[0]
     num_players = len(jax.tree.leaves(state)[0])
 
     def rows_of(state: State, player: Array) -> tuple[State, State]:
@@ -194,7 +196,7 @@ def replay_matches_one_by_one(
         event, drawn = entry
         before = jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
         rows, guess = rate_event(rules, prepared, before, event, drawn)
-        if not shape.ids_checked:
+        if not ids_checked:
             there = jnp.all((event.player >= 0) & (event.player < num_players))
             rows = jax.tree.map(partial(jnp.where, there), rows, before)
             guess = jax.tree.map(lambda x: jnp.where(there, x, jnp.zeros_like(x)), guess)
@@ -203,11 +205,17 @@ def replay_matches_one_by_one(
         return (index + 1, state, rows_of(state, read_index(events.player, index + 1))), guess
 
     prepared = prepare_replay(rules, params)
-    entries = events, draw_random_numbers_for_events(rules, key, jnp.arange(len(events.score), dtype=jnp.int32))
+    number = jnp.arange(len(events.score), dtype=jnp.int32)
+    entries = events, draw_random_numbers_for_events(rules, steps.key, number)
     (_, state, _), guess = scan_leading_entries(
-        body, (jnp.int32(0), state, rows_of(state, events.player[0])), entries, count
+        body, (jnp.int32(0), state, rows_of(state, events.player[0])), entries, steps.count
     )
     return state, guess
+
+
+def replay_stream_of_any_ids(*arguments: Any) -> tuple[State, Any]:
+    """`replay_stream` of matches whose ids may have no row."""
+    return replay_stream(*arguments, ids_checked=False)
 
 
 def scan_steps(
@@ -257,30 +265,6 @@ def scan_single_events(
     return state, guess
 
 
-def replay_levels(
-    rules: ReplayRules,
-    shape: MatchProgramShape,
-    params: Params,
-    state: State,
-    events: Matches,
-    index: Array,
-    key: Array | None,
-    count: Array | None,
-) -> tuple[State, Any]:
-    """All matches of a step at once; slots are the last axis of events and the second of rows."""
-    events, index = truncate_steps((events, index), shape.steps)
-    one = jax.vmap(partial(rate_event, rules, prepare_replay(rules, params)), in_axes=(1, -1, 0), out_axes=(1, 0))
-    packed = pack_state_if_faster(state, len(index))
-    state, guess = scan_steps(
-        adapt_rating_to_packed_rows(packed, one),
-        packed.state,
-        events,
-        draw_random_numbers_for_events(rules, key, index),
-        count,
-    )
-    return packed.unpack(state), reorder_predictions(shape.size, index, guess)
-
-
 def adapt_rating_to_packed_rows(
     packed: PackedState, rate_rows: Callable[[State, Any, Any], tuple[State, Any]]
 ) -> Callable[..., tuple[Any, Any]]:
@@ -299,11 +283,6 @@ def reorder_predictions(size: int, index: Array, predictions: Any) -> Any:
     return scatter_predictions(room, index, predictions)
 
 
-def truncate_steps(tree: Any, steps: int | None) -> Any:
-    """The first steps, or with None all."""
-    return tree if steps is None else jax.tree.map(lambda x: x[:steps], tree)
-
-
 def scatter_predictions(out: Any, position: Array, padded: Any) -> Any:
     """Put padded predictions where they belong; positions past the end are dropped."""
 
@@ -313,85 +292,86 @@ def scatter_predictions(out: Any, position: Array, padded: Any) -> Any:
     return jax.tree.map(write, out, padded)
 
 
-# --- Blocks: the steps of contests or rating periods of one padded size. ---
-
-
-def replay_block(
-    rules: ReplayRules, size: tuple[int, int], params: Params, carry: tuple[State, Any], steps: BlockSteps
+def replay_steps(
+    rules: ReplayRules, size: tuple[int, int], params: Params, carry: tuple[State, Any], steps: Steps
 ) -> tuple[State, Any]:
-    """Some steps, each of disjoint events."""
+    """The state after some steps of disjoint events, and the predictions with theirs; None: those of all events.
+
+    `size` is that of a `Block`. Blocks of one shape in a row are one program, however many there are.
+    """
     state, prediction = carry
-    packed = pack_state_if_faster(state, len(steps.index))
-    state, prediction = _replay_block_of_packed_state(rules, size, params, packed, (packed.state, prediction), steps)
+    packed = pack_state_if_faster(state, math.prod(steps.number.shape[:-1]))
+    prepared = prepare_replay(rules, params)
+
+    def replay_block(carry: tuple[Any, Any], number: Array) -> tuple[Any, Any]:
+        return _replay_packed_steps(rules, prepared, size, packed, carry, steps._replace(number=number))
+
+    carry = packed.state, prediction
+    if steps.number.ndim == 2:
+        state, prediction = replay_block(carry, steps.number)
+    else:
+        state, prediction = lax.scan(lambda *x: (replay_block(*x), None), carry, steps.number)[0]
     return packed.unpack(state), prediction
 
 
-def _replay_block_of_packed_state(
+def _replay_packed_steps(
     rules: ReplayRules,
+    prepared: PreparedReplay,
     size: tuple[int, int],
-    params: Params,
     packed: PackedState,
     carry: tuple[Any, Any],
-    steps: BlockSteps,
+    steps: Steps,
 ) -> tuple[Any, Any]:
-    """The packed state after some steps of a block, and their predictions."""
-    state, prediction = carry
-    flat, starts, index, key, count = steps
-    one = partial(rate_event, rules, prepare_replay(rules, params))
-    is_single = index.shape[1] == 1
-    in_tiles = count is not None and is_rated_in_tiles(flat, size, index)
-    index = index[:, 0] if in_tiles else index
-    events, position = gather_events(flat, starts, index, size, counted=in_tiles)
-    drawn = draw_random_numbers_for_events(rules, key, index)
+    """The packed state after some steps, and their predictions."""
+    (state, prediction), (columns, number, key, count) = carry, steps
+    one = partial(rate_event, rules, prepared)
+    in_tiles = count is not None and is_rated_in_tiles(columns.flat, size, number)
+    number = number[:, 0] if in_tiles else number
+    events, position = gather_events(columns, number, size, counted=in_tiles)
+    drawn = draw_random_numbers_for_events(rules, key, number)
     if in_tiles:
         state, guess = scan_single_events(one, state, events, drawn, count)
     else:
-        many = _rate_batch_of_one(one) if is_single else jax.vmap(one)
+        many = rate_slots(one, type(columns.flat), number.shape[1])
         state, guess = scan_steps(adapt_rating_to_packed_rows(packed, many), state, events, drawn, count)
     if prediction is None:
-        rows = len(flat.weight if isinstance(flat, Rounds) else flat.score)
-        return state, reorder_predictions(rows, position, guess)
+        return state, reorder_predictions(columns.num_rows, position, guess)
     return state, scatter_predictions(prediction, position, guess)
 
 
-def is_rated_in_tiles(flat: Periods | Rounds, size: tuple[int, int], index: Array) -> bool:
-    """Whether the one round of a step of a block is cut in tiles of participants."""
-    return isinstance(flat, Rounds) and index.shape[1] == 1 and has_tiles(size[0]) and not has_launch_overhead()
+def rate_slots(rate_one: Callable[..., Any], kind: type, width: int) -> Callable[..., Any]:
+    """A function of the events in the slots of a step, from that of one event.
 
+    Slots of matches are the last axis of events and the second of rows, for whole vectors of them. A single period or
+    contest needs no `vmap`: its loops end by themselves, and nothing is selected.
+    """
+    if kind is Matches:
+        return jax.vmap(rate_one, in_axes=(1, -1, 0), out_axes=(1, 0))
+    if width > 1:
+        return jax.vmap(rate_one)
 
-def _rate_batch_of_one(rate_one: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a batch of one event, without `vmap`: its loops end by themselves, and nothing is selected."""
-
-    def call(*batched: Any) -> Any:
+    def rate_single(*batched: Any) -> Any:
         return jax.tree.map(lambda x: x[None], rate_one(*jax.tree.map(lambda x: x[0], batched)))
 
-    return call
+    return rate_single
 
 
-def replay_consecutive_equal_blocks(
-    rules: ReplayRules, size: tuple[int, int], params: Params, carry: tuple[State, Any], steps: BlockSteps
-) -> tuple[State, Any]:
-    """Blocks of one kind in a row, of index [blocks, steps, batch]: one program, however many there are."""
-    packed = pack_state_if_faster(carry[0], steps.index.shape[0] * steps.index.shape[1])
-
-    def one(carry: tuple[Any, Any], index: Array) -> tuple[tuple[Any, Any], None]:
-        return _replay_block_of_packed_state(rules, size, params, packed, carry, steps._replace(index=index)), None
-
-    state, prediction = lax.scan(one, (packed.state, carry[1]), steps.index)[0]
-    return packed.unpack(state), prediction
+def is_rated_in_tiles(flat: Any, size: tuple[int, int], number: Array) -> bool:
+    """Whether the one round of a step of a block is cut in tiles of participants."""
+    return isinstance(flat, Rounds) and number.shape[1] == 1 and has_tiles(size[0]) and not has_launch_overhead()
 
 
 def predict_block(
-    rules: ReplayRules, size: tuple[int, int], params: Params, prediction: Any, state: State, steps: BlockSteps
+    rules: ReplayRules, size: tuple[int, int], params: Params, prediction: Any, state: State, steps: Steps
 ) -> Any:
     """The predictions with those of some steps of rounds written, all from one state; None: those of all rounds."""
     one = jax.vmap(partial(advance_and_predict_event, rules, prepare_replay(rules, params)))
 
-    def predict_step(index: Array) -> tuple[Array, Any]:
-        events, position = gather_events(steps.flat, steps.starts, index, size)
+    def predict_step(number: Array) -> tuple[Array, Any]:
+        events, position = gather_events(steps.columns, number, size)
         return position, one(gather_rows(state, events.player), events)
 
-    position, guess = lax.map(predict_step, steps.index)
+    position, guess = lax.map(predict_step, steps.number)
     if prediction is None:
-        return reorder_predictions(len(steps.flat.player), position, guess)
+        return reorder_predictions(steps.columns.num_rows, position, guess)
     return scatter_predictions(prediction, position, guess)

@@ -1,111 +1,53 @@
-"""Which events may be rated at the same time: the host side of exact parallel replay.
+"""How events are arranged in steps: the host side of exact parallel replay.
 
 Two events without a common player commute. So each event goes to the earliest step that comes after the steps of the
 previous events of all its players and still has room; the events of a step are rated together, and the result is that
 of rating them one by one.
 """
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.argument_checks import (
     CHECKED_BY_FUNCTION,
     check_concrete,
     enforce_argument_annotations,
-    is_traced,
     is_whole_number,
 )
-from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.array_types import HostArray
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.system import RatingSystem
-from jaxrate.events import LAST_ID, Context, Matches, Ragged
+from jaxrate.events import LAST_ID, Matches, Periods, Ragged, Rounds, count_teams, has_teammates, has_tied_teams
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.events.event_builders import check_matches
-from jaxrate.replay.blocks import BlockPlan, arrange_blocks, check_column, pad_to_size, replace_columns
+from jaxrate.numerics.selective_evaluation import TILE_ROWS
 from jaxrate.replay.padded_states_and_columns import (
-    allocate_aligned,
     max_step_matches_in_cache,
-    pad_column,
-    pad_matches_on_device,
+    padded_event_size,
     padded_size,
-    register_pytree_with_static_fields,
     state_shapes,
 )
-from jaxrate.replay.row_gather_and_scatter import as_device_arrays
+from jaxrate.replay.plan import NO_SHAPES, Block, BlockShape, CompiledShapes, Plan, count_ids, num_rows
 from jaxrate.replay.step_assignment import (
     SlotAssignment,
     assign_slots_if_wide_enough,
     build_slot_assignment,
+    earliest_steps_of_unlimited_width,
     step_width_range,
 )
 
-TRACED_HINT = "; arrange them outside, then give the plan to jr.scan, with what is traced by plan.but(score=...)"
-
-
-FILL_BLOCK = 1 << 17  # slots that are filled at a time: what is read and written stays in the cache
-
-
-CHANGEABLE_COLUMNS = ("score", "time", *Context._fields)
-
-
-@register_pytree_with_static_fields("size")
-class Plan(NamedTuple):
-    """Matches arranged for the runner: as a stream, or in steps of disjoint matches (levels).
-
-    It is a tree of arrays, which may be traced, stacked and mapped over. Its sizes are rounded up to a few, so that
-    what is compiled for one history serves others; in the padding nobody plays.
-    """
-
-    events: Matches  # stream: leaves [size, ...]; levels: `player` [steps, 2, width], the rest [steps, ..., width]
-    number: Array | None  # levels: [steps, width] which match stands in a slot; `size` or more: none. None: a stream
-    num_players: int
-    num_matches: int
-    num_steps: int  # that hold matches; they come first
-    size: int  # static: how many predictions are made, the first `num_matches` of matches
-
-    @property
-    def fill(self) -> float:
-        """The share of slots that hold a match."""
-        return 1.0 if self.number is None else self.num_matches / max(self.num_steps * self.number.shape[1], 1)
-
-    @property
-    def real(self) -> Array:
-        """[size] whether a prediction is of a match, and not of padding."""
-        return jnp.arange(self.size, dtype=jnp.int32) < self.num_matches
-
-    def padded(self, values: Any) -> Array:
-        """A column [num_matches, ...] made [size, ...], to stand beside the predictions: 0 in the padding."""
-        return pad_to_size(check_column("the column", values, self.num_matches), self.size)
-
-    def but(self, **columns: Any) -> "Plan":
-        """The plan of the same matches with other columns, which may be traced and are not checked.
-
-        Args:
-          columns: `score`, `time`, `side`, `weight`, `category` [num_matches, ...], in the order of the input and as in
-            `matches`, or `columns`, by name. Times must not decrease.
-
-        Raises:
-          ValueError: for a column of another name, or of another length.
-        """
-
-        def arrange_column(name: str, values: Any) -> Array:
-            column = check_column(name, values, self.num_matches)
-            if self.number is None:
-                return pad_to_size(column, self.size, "edge")
-            fill = None if name == "columns" else 0.5 if name == "score" else 0
-            return _gather_into_slots(as_device_arrays(column), self.number, self.number < self.size, fill)
-
-        return self._replace(events=replace_columns(self.events, CHANGEABLE_COLUMNS, arrange_column, columns))
+TRACED_HINT = "; arrange them outside, and give both to jr.scan(system, params, state, events, plan)"
 
 
 @enforce_argument_annotations
-@jax.ensure_compile_time_eval()
 def schedule_by_level(
     events: Matches | Ragged | Dataset, width: Annotated[int | None, CHECKED_BY_FUNCTION] = None
-) -> Plan | BlockPlan:
-    """Arrange events so that those without a common player are rated at once, in the order of each player's events.
+) -> Plan:
+    """Plan a replay in which events without a common player are rated at once, in the order of each player's events.
 
         jr.extend.schedule_by_level(data.matches).fill
 
@@ -115,191 +57,283 @@ def schedule_by_level(
         from 8 to 256 on a CPU and from 64 to 65,536 elsewhere.
 
     Returns:
-      A `Plan` of matches, or a `BlockPlan` of periods or rounds: what `run(..., schedule=...)` and `scan` take. The
-      `fill` of a `Plan` is the share of slots in use.
+      A `Plan`, which `run(..., schedule=...)` and `scan` take together with the events. Its `fill` is the share of
+      slots in use.
 
     Raises:
       ValueError: for bad matches (names the row), a width below 1, or events that are traced.
     """
     history, _ = resolve_events_and_num_players(events)
     check_concrete("schedule_by_level arranges events", history, TRACED_HINT)
-    if isinstance(history, Ragged):
-        return arrange_blocks(history)
     if width is not None and not (is_whole_number(width) and width >= 1):
         raise ValueError(f"width must be a whole number from 1, got {width!r}")
-    if width is None:
+    history = check_matches(history) if isinstance(history, Matches) else history
+    if width is None or isinstance(history, Ragged):
         return make_plan(history, "levels")
-    matches = check_matches(history)
-    return _make_levels_plan(matches, build_slot_assignment(np.asarray(matches.player), width))
+    player = np.asarray(history.player)
+    return _plan_of_slots(len(player), count_ids(player), build_slot_assignment(player, width))
 
 
 @jax.ensure_compile_time_eval()
 def make_plan(
-    matches: Matches, schedule: str | Plan | BlockPlan = "auto", min_mean_width: float = 2.0, max_width: int = LAST_ID
+    events: Matches | Ragged,
+    schedule: str | Plan = "auto",
+    *,
+    min_mean_width: float = 2.0,
+    max_width: int = LAST_ID,
+    tiled: bool = False,
 ) -> Plan:
-    """The arrangement that `run` uses. "auto": levels if a step holds `min_mean_width` matches or more, else a stream.
+    """The plan that `run` makes of events, or the given one if it is of these.
 
-    A step gets the width of `schedule_by_level`, but no more slots than `max_width`.
+    Args:
+      events: concrete and checked.
+      schedule: of matches "stream" (one by one), "levels" or "auto": levels if a step holds `min_mean_width` matches or
+        more, else a stream. Others are always in levels.
+      min_mean_width: see `schedule`.
+      max_width: the most slots of a step of matches, which else has the width of `schedule_by_level`.
+      tiled: for a program that does little for the padding of large contests, of which one size is then enough.
     """
     if isinstance(schedule, Plan):
-        if schedule.num_matches != len(matches.score):
-            raise ValueError(f"the schedule is of {schedule.num_matches} matches, not of these {len(matches.score)}")
+        schedule.check_is_of(events)
         return schedule
-    if schedule not in ("auto", "stream", "levels"):
+    allowed = ("auto", "stream", "levels") if isinstance(events, Matches) else ("auto", "levels")
+    if schedule not in allowed:
+        names = ", ".join(f'"{name}"' for name in allowed)
         raise ValueError(
-            f'schedule must be "auto", "stream", "levels" or a plan from schedule_by_level, got {schedule!r}'
+            f"the schedule of {events.nouns} is {names} or a plan from schedule_by_level, got {schedule!r}"
         )
-    matches = check_matches(matches)
-    n, player = len(matches.score), np.asarray(matches.player)
+    if isinstance(events, Ragged):
+        return arrange_blocks(events, tiled=tiled)
+    n, player = len(events.score), np.asarray(events.player)
     if schedule == "auto":  # there are no fewer steps than the busiest player has matches
         busiest = np.bincount(player.ravel()).max(initial=0)
         schedule = "auto" if n >= min_mean_width * busiest else "stream"
     if schedule != "stream":
         suited = assign_slots_if_wide_enough(player, max_width, min_mean_width if schedule == "auto" else 0.0)
         if suited is not None:
-            return _make_levels_plan(matches, suited)
-    return make_sequential_plan(matches)
-
-
-class PlanShape(NamedTuple):
-    """The shape of a plan for which a program of matches is compiled."""
-
-    width: int  # of a step; 0: a stream
-    size: int = 0  # predictions for which there is room
-    steps: int = 0
-
-    @staticmethod
-    def of(plan: Plan) -> "PlanShape":
-        steps, width = (0, 0) if plan.number is None else plan.number.shape
-        return PlanShape(width, plan.size, steps)
+            return _plan_of_slots(n, count_ids(player), suited)
+    return plan_stream(n, count_ids(player))
 
 
 @jax.ensure_compile_time_eval()
-def make_plan_of_shape(matches: Matches, plan_shape: PlanShape) -> Plan:
-    """Checked matches arranged for the same program as others before them, unless they need more room."""
-    if plan_shape.width == 0:
-        return make_sequential_plan(matches, plan_shape.size)
-    return _make_levels_plan(matches, build_slot_assignment(np.asarray(matches.player), *plan_shape))
+def make_plan_of_shapes(events: Matches | Ragged, shapes: CompiledShapes, tiled: bool = False) -> Plan:
+    """Checked events arranged for the same programs as others before them, unless they need more room."""
+    if isinstance(events, Ragged):
+        return arrange_blocks(events, None, shapes, tiled)
+    (_, steps, width), size = shapes.blocks[0], shapes.room[0]
+    if width == 1:
+        return plan_stream(len(events.score), count_ids(events.player), size)
+    player = np.asarray(events.player)
+    return _plan_of_slots(len(player), count_ids(player), build_slot_assignment(player, width, size, steps))
 
 
-@jax.ensure_compile_time_eval()
-def make_sequential_plan(matches: Matches, min_size: int = 0) -> Plan:
-    """Matches that are checked, one by one, with room for so many at the least."""
-    n = len(matches.score)
-    size = max(padded_size(n) if n else 0, min_size)
-    return Plan(pad_matches_on_device(matches, size), None, _num_players(matches), n, n, size)
+def plan_stream(num_matches: int, num_players: int, min_size: int = 0) -> Plan:
+    """A plan of matches one by one, with room for so many at the least."""
+    size = max(padded_size(num_matches) if num_matches else 0, min_size)
+    slots = SlotAssignment(np.arange(size, dtype=np.int32)[:, None], size, num_matches)
+    return _plan_of_slots(num_matches, num_players, slots)
 
 
-def get_or_make_levels_plan(
-    system: RatingSystem, events: Matches | Ragged, plans_by_width: dict[int, Any]
-) -> Plan | BlockPlan:
+def _plan_of_slots(num_matches: int, num_players: int, slots: SlotAssignment) -> Plan:
+    room = slots.size, 2 * slots.size, slots.size
+    number = slots.number if slots.number.shape[1] == 1 else jax.device_put(slots.number)  # that of a stream is unused
+    return Plan((Block(number),), (slots.num_steps,), num_players, num_matches, num_matches, Matches, room)
+
+
+def get_or_make_levels_plan(system: RatingSystem, events: Matches | Ragged, plans_by_width: dict[int, Any]) -> Plan:
     """The levels in which `run` rates these events, kept in `plans_by_width`: narrow if players have much state."""
-    room = (
-        min(max_step_matches_in_cache(state_shapes(system, 2)), step_width_range()[1])
-        if isinstance(events, Matches)
-        else 0
-    )
-    if room not in plans_by_width:
-        plans_by_width[room] = (
-            make_plan(events, "levels", max_width=room) if isinstance(events, Matches) else schedule_by_level(events)
-        )
-    return plans_by_width[room]
+    width = LAST_ID
+    if isinstance(events, Matches):
+        width = min(max_step_matches_in_cache(state_shapes(system, 2)), step_width_range()[1])
+    if width not in plans_by_width:
+        plans_by_width[width] = make_plan(events, "levels", max_width=width)
+    return plans_by_width[width]
 
 
-def _num_players(matches: Matches) -> int:
-    return int(np.max(matches.player, initial=-1)) + 1
+# --- Blocks: periods and contests of like sizes, in steps that are computed at once. ---
+
+_CANDIDATES = 128  # sizes considered
+WINDOW = 32  # steps that one call scans over, where their sizes are alike
+MAX_PADDED_SIZES = 8  # padded sizes at most: each costs a compilation
+FREE_PADDING = 64  # players and pairs below which padding costs nothing
+CALL_COST = 1000  # players and pairs that cost about as much as one more call
+STEP_COST = 100  # and as one more step within a call, on a CPU; where kernels are launched it costs what a call does
+PAIRS_PER_PLAYER = 16  # pairs of participants of a small contest that cost about as much as one of them
+COMPILE_COST = {Periods: 1_000_000, Rounds: 300_000}  # and that one more compilation must save
+TILED_COMPILE_COST = 1_500_000  # the same of events in tiles
+TILED_PADDING_COST_RATIO = 0.05  # what padding of these costs of what players do: .01 (TopCoder) to .06 (Elo-MMR)
+LEAST_ROOM = {Periods: 64, Rounds: 8192}  # events, players and pairs for which columns have room
 
 
-def _make_levels_plan(matches: Matches, slots: SlotAssignment) -> Plan:
-    """Matches in slots, the slots last; padding is a draw between distinct players past the end.
+@jax.ensure_compile_time_eval()
+def arrange_blocks(
+    ragged: Ragged,
+    blocks: Iterable[Block] | None = None,
+    shapes: CompiledShapes = NO_SHAPES,
+    tiled: bool = False,
+) -> Plan:
+    """A plan of periods or contests in `blocks`, or those of `cut_into_blocks`; of known shapes, where these fit.
 
-    In further columns it has the values of a match, since rules may not bear others.
+    `tiled`: for a program that does little for the padding of large events, of which one size is then enough.
     """
-    number, size, num_steps = slots
-    past = LAST_ID - 2 * np.arange(number.shape[1], dtype=np.int32)
-    context = jax.tree.map(lambda x: 0, matches.context._replace(columns=None))
-    columns = jax.tree.map(lambda x: np.asarray(x[-1:])[..., None], matches.context.columns)
-    fill = Matches(np.stack([past - 1, past]), 0.5, 0.0, context._replace(columns=columns))
-    events, placed = jax.device_put((_fill_slots_with_matches(matches, number, fill), number))
-    return Plan(events, placed, _num_players(matches), len(matches.score), num_steps, size)
+    flat, kind, num_events = ragged.events, type(ragged.events), len(ragged.player_start) - 1
+    counts = num_events, int(ragged.player_start[-1]), num_rows(ragged)
+    events, entries, rows = (
+        max(padded_size(number, minimum=LEAST_ROOM[kind]) if number else 0, known)
+        for number, known in zip(counts, shapes.room, strict=True)
+    )
+    made, steps = [], []
+    for number, sizes in cut_into_blocks(ragged, tiled) if blocks is None else blocks:
+        inside = number < num_events
+        players, others = (_close_size(x, kind is Rounds, tiled) for x in sizes)
+        shape = shapes.shape_for(BlockShape((players, others), padded_size(len(number), minimum=1), number.shape[1]))
+        whole = np.full((shape.steps, shape.width), events, np.int32)
+        whole[: len(number), : number.shape[1]] = np.where(inside, number, events)
+        made.append(Block(whole, shape.size))
+        steps.append(int(np.flatnonzero(inside.any(axis=1)).max(initial=-1)) + 1)
+    has_ties, in_teams = (kind is Rounds and has(ragged) for has in (has_tied_teams, has_teammates))
+    num_players = count_ids(flat.player)
+    room = events, entries, rows
+    return Plan(tuple(made), tuple(steps), num_players, num_events, counts[2], kind, room, has_ties, in_teams)
 
 
-def _fill_slots_with_matches(matches: Matches, match_index: HostArray, fill: Matches) -> Matches:
-    """Columns [n, ...] in slots, [steps, ..., width], floats in the default precision and ids as int32."""
-    leaves, tree = jax.tree.flatten(matches)
-    n, (steps, width) = len(matches.score), match_index.shape
-    given = [pad_column(np.ascontiguousarray(x), max(n, 1), 0) for x in leaves]  # of no matches nothing can be taken
-    kinds = [np.int32 if x.dtype.kind in "iu" else jnp.result_type(float) for x in given]
-    made = [allocate_aligned((steps, *x.shape[1:], width), kind) for x, kind in zip(given, kinds, strict=True)]
-    rows = max(1, FILL_BLOCK // width)
-    for low in range(0, steps, rows):
-        index = match_index[low : low + rows].astype(np.intp)
-        spare = index >= n
-        holes = spare.any()
-        for x, out, value in zip(given, made, jax.tree.leaves(fill), strict=True):
-            block = out[low : low + rows]
-            block[:] = np.moveaxis(x.take(index, axis=0, mode="clip"), 1, -1)
-            if holes:
-                np.copyto(block, value, where=spare.reshape(len(block), *(1,) * (x.ndim - 1), width))
-    return jax.tree.unflatten(tree, made)
+def _close_size(number: int, of_rounds: bool, tiled: bool) -> int:
+    """The size to which events with so many players, pairs or teams are padded; in tiles of whole ones."""
+    if not (of_rounds or tiled):
+        return padded_size(number, FREE_PADDING, 8)
+    size = padded_event_size(number)
+    return -(-size // TILE_ROWS) * TILE_ROWS if tiled and size > TILE_ROWS else size
 
 
-def _gather_into_slots(x: Array, index: Array, real: Array, fill: Any) -> Array:
-    """A column [n, ...] in slots, [steps, ..., width]; padding has this value, or with None that of another match."""
-    taken = jnp.moveaxis(x.at[index].get(mode="clip"), 1, -1)
-    if fill is None:
-        return taken
-    mask = real.reshape(len(index), *(1,) * (taken.ndim - 2), index.shape[1])
-    return jnp.where(mask, taken, jnp.broadcast_to(jnp.asarray(fill, x.dtype), taken.shape))
+def padded_work(work: HostArray, size: int) -> Any:
+    """The mean cost of events that are padded to a size in tiles."""
+    return np.mean(work + TILED_PADDING_COST_RATIO * (size - work))
 
 
-def check_and_make_sequential_plan(events: Matches) -> tuple[Plan, bool]:
-    """Matches one by one, and whether their ids are known; ValueError for what is seen to be wrong with them."""
-    if not is_traced(events):
-        return make_sequential_plan(check_matches(events)), True
-    right = check_matches(jax.tree_util.tree_map_with_path(_placeholder_if_traced, events))
-
-    def keep_known(x: Any, y: Any) -> Any:
-        if x.shape != y.shape:
-            raise ValueError(f"a traced column has shape {x.shape}, expected {y.shape}")
-        return x if is_traced(x) else y
-
-    n, ids = len(right.score), not is_traced(events.player)
-    num_players = _num_players(right) if ids else 0
-    return Plan(as_device_arrays(jax.tree.map(keep_known, events, right)), None, num_players, n, n, n), ids
-
-
-def _placeholder_if_traced(path: Any, column: Any) -> Any:
-    """A traced column of matches as right values of its shape and kind; any other as it is."""
-    if not is_traced(column):
-        return column
-    name, kind = jax.tree_util.keystr(path, simple=True, separator="."), column.dtype.kind
-    fills: dict[str, Any] = {"score": 0.5, "context.weight": 1.0}
-    fills["player"] = [0, 1] if column.shape[-1:] == (2,) else 0  # which is refused
-    fills["context.category"] = 1.0 / column.shape[-1] if column.ndim == 3 else 0
-    return np.broadcast_to(np.asarray(fills.get(name, 0), np.int32 if kind in "iu" else np.float64), column.shape)
+def best_padded_sizes(work: HostArray, price: int, tiled: bool = False) -> HostArray:
+    """The sizes, increasing, at most `SIZES`, to which these are padded at the least cost."""
+    top = max(int(work.max()), FREE_PADDING)
+    at = np.unique(np.ceil(np.geomspace(FREE_PADDING, top, _CANDIDATES))).astype(np.int64)
+    count = np.cumsum(np.bincount(np.searchsorted(at, work), minlength=len(at)))
+    count = np.concatenate([[0], count])
+    # cost[i, j]: of padding what is above candidate i - 1 and at most candidate j to candidate j
+    share = np.where(tiled & (at > TILE_ROWS), TILED_PADDING_COST_RATIO, 1.0)
+    sums = np.concatenate([[0], np.cumsum(np.bincount(np.searchsorted(at, work), work, minlength=len(at)))])
+    padded = share * at * (count[1:] - count[:-1, None]) + (1.0 - share) * (sums[1:] - sums[:-1, None])
+    cost = np.where(np.arange(len(at))[:, None] <= np.arange(len(at)), padded, np.inf)
+    best, last = cost[0], []
+    for _ in range(MAX_PADDED_SIZES - 1):  # best[j]: of padding all that is at most candidate j, with so many sizes
+        total = np.concatenate([[np.inf], best[:-1]])[:, None] + cost
+        better = np.min(total, axis=0)
+        if better[-1] > best[-1] - price:
+            break
+        last.append(np.argmin(total, axis=0))
+        best = better
+    chosen = [len(at) - 1]
+    for previous in reversed(last):
+        chosen.append(int(previous[chosen[-1]]) - 1)
+    return at[chosen[::-1]]
 
 
-def flat_events_for_check(events: Matches | Plan | BlockPlan) -> Any:
-    """Events for a system's check. Where anything is traced there are none, but with their columns."""
-    if isinstance(events, BlockPlan):
-        begins: Any = [
-            x if x is None else np.zeros(1, int) if is_traced(events) else np.asarray(x) for x in events.starts
-        ]
-        return Ragged(_host_events_or_empty(events.events), *begins)
-    if not isinstance(events, Plan) or events.number is None:
-        return _host_events_or_empty(events.events if isinstance(events, Plan) else events)
-    if is_traced(events):
-        return jax.tree.map(lambda x: np.zeros((0, *x.shape[1:-1]), x.dtype), events.events)
-    order = np.argsort(np.asarray(events.number), axis=None)[: int(events.num_matches)]
+def best_batch_size(lengths: list[int], cost: int, pairs: int, many_steps_a_call: bool) -> int:
+    """How many disjoint events of one size share a step: the power of two that costs least."""
+    step_cost = CALL_COST
+    if many_steps_a_call and not has_launch_overhead():
+        step_cost, cost = STEP_COST, cost + pairs // PAIRS_PER_PLAYER
 
-    def sort_rows(x: Any) -> Any:
-        rows = np.moveaxis(np.asarray(x), -1, 1)
-        return rows.reshape(-1, *rows.shape[2:])[order]
+    def total(batch: int) -> int:
+        return sum(-(-n // batch) for n in lengths) * (step_cost + batch * cost)
 
-    return jax.tree.map(sort_rows, events.events)
+    return min((1 << k for k in range(max(lengths, default=1).bit_length())), key=total)
 
 
-def _host_events_or_empty(events: Any) -> Any:
-    """Flat events of NumPy; none if any are traced."""
-    return jax.tree.map(lambda x: np.zeros((0, *x.shape[1:]), x.dtype) if is_traced(events) else np.asarray(x), events)
+class SizeClass(NamedTuple):
+    """Events that are padded to one size."""
+
+    size: tuple[int, int]  # players, and pairs or teams, an event is padded to
+    cost: int  # of an event, in players and pairs
+    in_tiles: bool
+    pairs: int  # of participants of an event that are compared
+
+    def batch_size(self, lengths: list[int], many_steps_a_call: bool) -> int:
+        """How many disjoint events share a step, of so many that are disjoint."""
+        return 1 if self.in_tiles else best_batch_size(lengths, self.cost, self.pairs, many_steps_a_call)
+
+
+def _classify_sizes(ragged: Ragged, price: int, tiled: bool) -> tuple[list[SizeClass], HostArray]:
+    """The sizes to which events are padded, increasing, and the number of that of each event."""
+    players, of_rounds = np.diff(ragged.player_start), ragged.pair_start is None
+    others = count_teams(ragged) if ragged.pair_start is None else np.diff(ragged.pair_start)
+    work = players if of_rounds else players + others
+    bounds = best_padded_sizes(work, price, tiled)
+    number, classes = np.searchsorted(bounds, work), []
+    for i in range(len(bounds)):
+        size = int(players[number <= i].max(initial=1)), int(others[number <= i].max(initial=0))
+        cost = size[0] if of_rounds else sum(size)
+        in_tiles = tiled and cost > TILE_ROWS
+        cost = int(padded_work(work[number == i], cost)) if in_tiles else cost
+        classes.append(SizeClass(size, cost, in_tiles, size[0] ** 2 if of_rounds else 0))
+    return classes, number
+
+
+def cut_into_blocks(ragged: Ragged, tiled: bool = False) -> Iterator[Block]:
+    """Cut a ragged history into blocks of equal padded size, in an order that is exact.
+
+    Events are padded to one of at most `MAX_PADDED_SIZES` sizes, those that add least. Disjoint events of a level and
+    size are batched where that costs less, but for large ones in tiles. `WINDOW` steps in a row become one block where
+    that saves more calls than it costs.
+    """
+    num_events = len(ragged.player_start) - 1
+    if num_events == 0:
+        return
+    level = earliest_steps_of_unlimited_width(np.asarray(ragged.events.player), ragged.player_start)
+    price = TILED_COMPILE_COST if tiled else COMPILE_COST[type(ragged.events)]
+    classes, number = _classify_sizes(ragged, price, tiled)
+    order = np.lexsort((np.arange(num_events), number, level))
+    groups = np.split(order, np.flatnonzero((np.diff(level[order]) != 0) | (np.diff(number[order]) != 0)) + 1)
+    batch = [
+        one.batch_size([len(group) for group in groups if number[group[0]] == i], many_steps_a_call=len(classes) == 1)
+        for i, one in enumerate(classes)
+    ]
+    steps = [
+        (i, group[low : low + batch[i]])
+        for group in groups
+        for i in [int(number[group[0]])]
+        for low in range(0, len(group), batch[i])
+    ]
+    for part_of_steps, length, i, width in _join_steps(steps, [one.cost for one in classes], batch, price):
+        index = np.full((length, width), num_events, np.int32)
+        for row, (_, events) in zip(index, part_of_steps, strict=False):
+            row[: len(events)] = events
+        yield Block(index, classes[i].size)
+
+
+Step = tuple[int, HostArray]  # the number of the size class, and the events
+
+
+def _join_steps(
+    steps: list[Step], cost: list[int], batch: list[int], price: int
+) -> Iterator[tuple[list[Step], int, int, int]]:
+    """The steps of each block, for how many there is room, and the size class and the width of the block.
+
+    Args:
+      steps: steps in order.
+      cost: what an event of each size class costs.
+      batch: how many events of each size class share a step.
+      price: what compiling one more kind of block costs.
+    """
+    alone = len(cost) == 1  # then either all are windows, as even as can be, or none
+    length = -(-len(steps) // -(-len(steps) // WINDOW)) if alone else WINDOW
+    windows, gain = [], Counter[tuple[int, int]]()  # by kind, of having its windows compiled as well
+    for low in range(0, len(steps), length):
+        window = steps[low : low + length]
+        top, width = max(i for i, _ in window), max(batch[i] for i, _ in window)
+        saving = sum(CALL_COST + batch[i] * cost[i] for i, _ in window) - CALL_COST - length * width * cost[top]
+        windows.append((window, (top, width), saving))
+        gain[top, width] += max(saving, 0)
+    total = sum(saving for *_, saving in windows)
+    for window, kind, saving in windows:
+        if total > 0 if alone else (saving > 0 and gain[kind] > price):
+            yield window, length, *kind
+        else:
+            yield from (([step], 1, step[0], batch[step[0]]) for step in window)

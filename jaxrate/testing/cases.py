@@ -14,11 +14,11 @@ import numpy as np
 
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Context, Matches, Periods, Ragged, Rounds, matches, periods, rounds, slice_events
-from jaxrate.replay.blocks import Block, BlockPlan, arrange_blocks
 from jaxrate.replay.compiler_options import quick_compile_options
+from jaxrate.replay.plan import Block, Plan
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay, rate_event
-from jaxrate.replay.schedule import schedule_by_level
+from jaxrate.replay.schedule import arrange_blocks, schedule_by_level
 
 FORMS = {"stream": Matches, "levels": Matches, "periods": Periods, "rounds": Rounds}  # the events of each form
 
@@ -314,16 +314,19 @@ def split_in_chunks(case: SystemFormPrecision, events: Any) -> list[Any]:
     return [to_scan_events(case.form, slice_events(history, low, high), low) for low, high in pairwise(ends)]
 
 
-def to_scan_events(form: str, events: Any, first_event: int) -> Any:
-    """Events of a season, which begin at index `first_device_event`, as arguments of `scan`."""
+def to_scan_events(form: str, events: Any, first_event: int) -> tuple[Any, Plan | None]:
+    """Events of a season, which begin at index `first_event`, and their plan, as arguments of `scan`."""
+    count = len(events.flat.time)
     if form == "stream":
-        return as_device_arrays(events)
+        return as_device_arrays(events), None
     if form == "levels":
-        return schedule_by_level(events, CHUNK_LEVELS)
-    count = len(events.player_start) - 1
-    if form == "periods":
-        return arrange_blocks(events, [Block(np.arange(count, dtype=np.int32)[:, None], PADDED_PERIOD)])
-    return arrange_blocks(events, [Block(contest_indices_by_step(first_event, first_event + count), (SLOTS, SLOTS))])
+        plan = schedule_by_level(events, CHUNK_LEVELS)
+    elif form == "periods":
+        plan = arrange_blocks(events, [Block(np.arange(count, dtype=np.int32)[:, None], PADDED_PERIOD)])
+    else:
+        number = contest_indices_by_step(first_event, first_event + count)
+        plan = arrange_blocks(events, [Block(number, (SLOTS, SLOTS))])
+    return plan.place(events), plan
 
 
 def stack_trees(trees: list[Any]) -> Any:
@@ -331,11 +334,10 @@ def stack_trees(trees: list[Any]) -> Any:
     return jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *trees)
 
 
-def prediction_count(chunk: Any) -> int:
-    """The number of predictions of a chunk: a stream, a plan in blocks, or one of levels."""
-    if type(chunk) is Matches:
-        return len(chunk.score)
-    return int(chunk.num_rows if type(chunk) is BlockPlan else chunk.num_matches)
+def prediction_count(chunk: tuple[Any, Plan | None]) -> int:
+    """The number of predictions of a chunk."""
+    events, plan = chunk
+    return len(events.score) if plan is None else int(plan.num_rows)
 
 
 def swap_sides(league: Matches, opposite: Mapping[str, str] | None = None) -> Matches:

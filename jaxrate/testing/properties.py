@@ -16,9 +16,9 @@ from jaxrate.core.rules import Params, Rating
 from jaxrate.core.system import RatingSystem, replace_params
 from jaxrate.events import Matches, Periods, Rounds, build_rounds, matches, periods, rounds, slice_events
 from jaxrate.history.ratings_at_times import ratings
-from jaxrate.replay.blocks import arrange_blocks
 from jaxrate.replay.checked_replay import Run, depends_on_time, predict, run, scan
 from jaxrate.replay.execution import CompilePolicy
+from jaxrate.replay.schedule import arrange_blocks
 from jaxrate.systems.prediction_wrapping import (
     add_outcomes,
     find_own_draw_predict_rule,
@@ -418,8 +418,8 @@ def replay_and_summarise(case: SystemFormPrecision, inputs: ReplayInputs) -> tup
     """The summary of a history that is replayed in chunks, and its run."""
     system, params = case.system, inputs.params
 
-    def replay_chunk(state: Any, events: Any) -> tuple[Any, Any]:
-        result = scan(system, params, state, events, cases.make_key(system))
+    def replay_chunk(state: Any, chunk: Any) -> tuple[Any, Any]:
+        result = scan(system, params, state, *chunk, key=cases.make_key(system))
         return result.state, result.prediction
 
     result = Run(*lax.scan(replay_chunk, system.init(params, cases.player_count(case.form)), inputs.chunks))

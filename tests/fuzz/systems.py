@@ -17,8 +17,9 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.replay.blocks import Block, arrange_blocks
 from jaxrate.replay.execution import CompilePolicy
+from jaxrate.replay.plan import Block
+from jaxrate.replay.schedule import arrange_blocks
 from jaxrate.systems.prediction_wrapping import find_own_draw_predict_rule, has_outcome_wrapper
 from jaxrate.testing.cases import jit_quickly, opposite_side_columns, shuffle_participants, strict_precision, swap_sides
 from tests.fuzz import draws

@@ -24,9 +24,8 @@ from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
 from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, RunProgress, part_file
 from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.running_metrics import restore_contest_metric_sums, restore_metric_sums
-from jaxrate.replay.blocks import BlockShape, CompiledEventShapes
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
-from jaxrate.replay.schedule import PlanShape
+from jaxrate.replay.plan import BlockShape, CompiledShapes
 from jaxrate.storage.atomic_folder import (
     RUN_FILE,
     flush_to_disk,
@@ -137,18 +136,17 @@ def read_run_to_resume(
     of_contests = metadata["contests"] is not None
     known["sums"] = (restore_contest_metric_sums if of_contests else restore_metric_sums)(metadata["sums"])
     known["slope"] = metadata["slope"] and OnlineSlope(*metadata["slope"])
-    known["shape"] = _restore_shape(metadata["shape"])
+    known["shape"] = _restore_shapes(metadata["shape"])
     progress = RunProgress(**known, games=games, ranked=ranked, state=restore_state(system, metadata["known"], arrays))
     return ResumedRun(progress, names, metadata["at_first"], metadata["ordered"])
 
 
-def _restore_shape(stored: Any) -> PlanShape | CompiledEventShapes:
-    """What programs were compiled for, from JSON."""
-    if len(stored) == len(PlanShape._fields):
-        return PlanShape(*stored)
-    events, entries, rows, kinds = stored
-    shapes = tuple(BlockShape(tuple(size), steps, width) for size, steps, width in kinds)
-    return CompiledEventShapes(events, entries, rows, shapes)
+def _restore_shapes(stored: Any) -> CompiledShapes:
+    """What programs were compiled for, from JSON; nothing where another version of jaxrate wrote it."""
+    if not (isinstance(stored, list) and len(stored) == len(CompiledShapes._fields)):
+        return CompiledShapes()
+    room, blocks = stored
+    return CompiledShapes(tuple(room), tuple(BlockShape(tuple(size), *rest) for size, *rest in blocks))
 
 
 def _check_same_settings(folder: Path, metadata: dict[str, Any], settings: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.table_sources import add_location_to_data_errors, atomic_replacement, import_pyarrow
 from jaxrate.data.table_writing import small_file_options
-from jaxrate.events import Ragged, RowError, count_games, period_number, periods
+from jaxrate.events import Matches, Ragged, RowError, count_games, period_number, periods
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.event_columns import (
     days_to_datetime64,
@@ -40,12 +40,12 @@ from jaxrate.history.recorded_runs import (
 from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.prediction_metrics import count_ranked_contests
 from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, add_contest_metrics, add_match_metrics
-from jaxrate.replay.blocks import NO_PADDED_SHAPES, BlockPlan, CompiledEventShapes, arrange_blocks
 from jaxrate.replay.checked_replay import check_system_takes_events
-from jaxrate.replay.execution import calculates_little_of_padding, execute_plan, min_mean_width_for_levels
+from jaxrate.replay.execution import calculates_little_of_padding, min_mean_width_for_levels, replay_plan
 from jaxrate.replay.padded_states_and_columns import init_or_copy_padded_state, max_step_matches_in_cache, state_shapes
+from jaxrate.replay.plan import NO_SHAPES, CompiledShapes, Plan
 from jaxrate.replay.scan_programs import make_replay_rules
-from jaxrate.replay.schedule import Plan, PlanShape, make_plan, make_plan_of_shape
+from jaxrate.replay.schedule import make_plan, make_plan_of_shapes
 from jaxrate.storage.atomic_folder import to_arrow_if_installed
 
 PREDICTIONS_FOLDER = "predictions"
@@ -60,7 +60,7 @@ class RunProgress(NamedTuple):
     rated: int  # matches or participations
     sums: MetricSums | ContestMetricSums
     last: float | None  # the time of the last event
-    shape: PlanShape | CompiledEventShapes | None  # for which programs were compiled
+    shape: CompiledShapes  # for which programs were compiled
     contests: int | None  # how many; None: these are matches
     last_contest: Any  # its name
     slope: OnlineSlope | None  # that calibrates predictions; None: they stay as the system has them
@@ -115,8 +115,9 @@ class ScheduledChunk(NamedTuple):
     end: int  # the row after it
     number: int  # of the chunk
     data: Dataset
-    plan: Plan | BlockPlan
-    shape: PlanShape | CompiledEventShapes  # for which programs are compiled by its end
+    events: Matches | Ragged
+    plan: Plan
+    shape: CompiledShapes  # for which programs are compiled by its end
     num_players: int  # who have played by its end
 
 
@@ -137,7 +138,7 @@ def rate_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[RunProgress]
             progress = _make_room(progress, capacity)
         with run.timed("rating"):
             n, key = len(chunk.data.rows), None if run.key is None else jax.random.fold_in(run.key, chunk.number)
-            state, predictions = execute_plan(rules, system.params, state, chunk.plan, key, ids_checked=True)
+            state, predictions = replay_plan(rules, system.params, state, chunk.events, chunk.plan, key)
             predictions = jax.tree.map(lambda x, n=n: np.asarray(x)[:n], jax.block_until_ready(predictions))
             if run.has_contests:
                 check_accelerator_predictions_finite(jax.tree.leaves(predictions)[0])  # the first that is recorded
@@ -164,7 +165,7 @@ def _chunk_record_function(run: ChunkedRun) -> Record | None:
 
 def _schedule_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[ScheduledChunk]:
     """The chunks, all scheduled for one program."""
-    shape: Any = progress.shape
+    shape = progress.shape
     chunks = enumerate(read_event_chunks(run.opened, run.chunks.rows, progress.rows, run.period), progress.parts)
     while True:
         with run.timed("reading"):
@@ -178,23 +179,21 @@ def _schedule_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[Schedul
                 if number == progress.parts:
                     _check_first_event_is_new(data, progress, run.period)
                 check_system_takes_events(run.system, events, run.key)
-            plan: Plan | BlockPlan
-            if isinstance(events, Ragged):
-                tiled = calculates_little_of_padding(run.system, (run.system.params, run.key), events)
-                plan = arrange_blocks(events, None, shape or NO_PADDED_SHAPES, tiled)
-                shape = (shape or NO_PADDED_SHAPES).add_history(plan)
-            else:
-                plan = _make_match_plan(run, events, shape)
-                shape = PlanShape.of(plan)
-        yield ScheduledChunk(end, number, data, plan, shape, run.opened.players.count)
+            plan = _make_chunk_plan(run, events, shape)
+            shape = shape.add(plan) if isinstance(events, Ragged) else NO_SHAPES.add(plan)
+        yield ScheduledChunk(end, number, data, events, plan, shape, run.opened.players.count)
 
 
-def _make_match_plan(run: ChunkedRun, events: Any, shape: PlanShape | None) -> Plan:
-    """A plan for the program of the chunks before; for the first chunk as `run` makes it."""
-    if shape is not None:
-        return make_plan_of_shape(events, shape)
+def _make_chunk_plan(run: ChunkedRun, events: Matches | Ragged, shape: CompiledShapes) -> Plan:
+    """A plan for the programs of the chunks before; for the first chunk of matches as `run` makes it."""
+    if isinstance(events, Ragged):
+        tiled = calculates_little_of_padding(run.system, (run.system.params, run.key), events)
+        return make_plan_of_shapes(events, shape, tiled)
+    if shape.blocks:
+        return make_plan_of_shapes(events, shape)
     threshold = min_mean_width_for_levels(run.system, run.system.params, events, _chunk_record_function(run))
-    return make_plan(events, "auto", threshold, max_step_matches_in_cache(state_shapes(run.system, 1)))
+    width = max_step_matches_in_cache(state_shapes(run.system, 1))
+    return make_plan(events, min_mean_width=threshold, max_width=width)
 
 
 def _check_first_event_is_new(data: Dataset, progress: RunProgress, period: float | None) -> None:

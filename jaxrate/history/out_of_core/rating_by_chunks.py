@@ -49,6 +49,7 @@ from jaxrate.history.recorded_runs import calibrated_by_end, initial_slope
 from jaxrate.history.saved_runs import make_run_metadata
 from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, metrics_from_sums
+from jaxrate.replay.plan import NO_SHAPES
 from jaxrate.storage.atomic_folder import flush_to_disk, lock_folder
 from jaxrate.systems.prediction_wrapping import unwrap_predictions, wrapper_names
 
@@ -175,7 +176,7 @@ def _beginning(reading: TableReading, num_rows: int, is_calibrated: bool) -> Res
     """How far a run has come that begins."""
     sums, contests = (ContestMetricSums(), 0) if reading.has_contests else (MetricSums(), None)
     slope, nobody = OnlineSlope() if is_calibrated else None, np.zeros(0, np.int64)
-    progress = RunProgress(0, 0, 0, 0, sums, None, None, contests, None, slope, nobody, nobody, None)
+    progress = RunProgress(0, 0, 0, 0, sums, None, NO_SHAPES, contests, None, slope, nobody, nobody, None)
     return ResumedRun(progress, None, num_rows, may_sort=True)
 
 

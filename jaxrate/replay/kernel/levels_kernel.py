@@ -33,13 +33,13 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.rules import Params, State
 from jaxrate.events import LAST_ID, Matches
 from jaxrate.numerics.special_functions import normal_tail
+from jaxrate.replay.plan import gather_events
 from jaxrate.replay.scan_programs import (
-    MatchProgramShape,
     ReplayRules,
+    Steps,
     prepare_replay,
     rate_event,
     reorder_predictions,
-    truncate_steps,
 )
 
 ScalarIndices = np.ndarray[Any, Any]  # of whole numbers: which of the values stands where in an array
@@ -237,37 +237,35 @@ HINT_NO_KERNEL = 'leave out engine="kernel"'
 
 def replay_levels_in_kernel(
     rules: ReplayRules,
-    shape: MatchProgramShape,
+    size: tuple[int, int],
     params: Params,
-    state: State,
-    events: Matches,
-    index: Array,
-    key: Array | None,
-    count: Array | None,
+    carry: tuple[State, Any],
+    steps: Steps,
     *,
     interpret: bool = False,
 ) -> tuple[State, Any]:
-    """What `programs.levels` returns; without derivatives.
+    """What `replay_steps` returns of matches; without derivatives.
 
     Args:
+      rules, size, params, carry, steps: as of `replay_steps`.
       interpret: without a GPU, for tests: it takes long.
     """
-    del key
-    events, index = truncate_steps((events, index), shape.steps)
-    steps, width = index.shape
+    (columns, index, _, count), state = steps, carry[0]
+    events, _ = gather_events(columns, index, size)
+    num_steps, width = index.shape
     lanes = min(max(1 << (width - 1).bit_length(), WARP), MATCHES_AT_ONCE)
     prepared = jax.tree.map(jnp.asarray, prepare_replay(rules, params))
     rate, guess = _make_scalar_match_function(rules, prepared, state, events)
-    count = jnp.int32(steps) if count is None else count
+    count = jnp.int32(num_steps) if count is None else count
 
-    columns = [_pad_with_empty_slots(x, -width % lanes) for x in jax.tree.leaves(events)]
+    slots = [_pad_with_empty_slots(x, -width % lanes) for x in jax.tree.leaves(events)]
     numbers = jnp.stack(jax.tree.leaves(prepared))
     leaves, structure = jax.tree.flatten(state)
-    room = [jax.ShapeDtypeStruct((steps, *x.shape, columns[0].shape[-1]), x.dtype) for x in jax.tree.leaves(guess)]
-    given = [jnp.reshape(count, 1), numbers, *columns, *leaves]
+    room = [jax.ShapeDtypeStruct((num_steps, *x.shape, slots[0].shape[-1]), x.dtype) for x in jax.tree.leaves(guess)]
+    given = [jnp.reshape(count, 1), numbers, *slots, *leaves]
     first = len(given) - len(leaves)
     walk = pl.pallas_call(
-        partial(_kernel_body, rate, len(columns), len(leaves), lanes, interpret),
+        partial(_kernel_body, rate, len(slots), len(leaves), lanes, interpret),
         [*(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in leaves), *room],
         in_specs=[pl.no_block_spec] * len(given),
         out_specs=[pl.no_block_spec] * (len(leaves) + len(room)),
@@ -279,7 +277,7 @@ def replay_levels_in_kernel(
     done = _refuse_derivatives(walk)(*given)
     made = [jnp.moveaxis(x, -1, 1)[:, :width] for x in done[len(leaves) :]]
     guess = jax.tree.unflatten(jax.tree.structure(guess), made)
-    return jax.tree.unflatten(structure, done[: len(leaves)]), reorder_predictions(shape.size, index, guess)
+    return jax.tree.unflatten(structure, done[: len(leaves)]), reorder_predictions(columns.num_rows, index, guess)
 
 
 def _make_scalar_match_function(
