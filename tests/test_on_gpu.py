@@ -134,7 +134,7 @@ def test_the_kernel_agrees_with_the_loop_for_settings_at_once(name):
     def rate(factor, engine):
         params = jax.tree.map(lambda x: x * factor, jax.tree.map(jnp.asarray, system.params))
         state = system.init(params, plan.num_players)
-        return jr.scan(system, params, state, plan, engine=engine, policy=CompilePolicy(outermost=True))
+        return jr.scan(system, params, state, matches, plan, engine=engine, policy=CompilePolicy(outermost=True))
 
     loop, kernel = (jax.vmap(lambda x, e=e: rate(x, e))(jnp.linspace(0.8, 1.2, 64)) for e in ("scan", "kernel"))
     assert_close_leaves(name, kernel, loop, 1e-4)

@@ -73,6 +73,20 @@ def test_every_argument_may_be_traced(system):
         assert_close_leaves("padded", padded._replace(prediction=padded.prediction[:N]), wanted, 1e-5)
 
 
+@pytest.mark.parametrize("width", [1, 4])
+def test_placed_matches_are_rated_inside_a_transformation(width):
+    """Their padding plays with nobody, though it is rated as well."""
+    system, plan = jr.glicko(), jr.extend.schedule_by_level(league(), width)
+    placed, wanted = plan.place(league()), jr.run(system, league())
+    found = jax.jit(lambda params: jr.scan(system, params, fresh(system), placed, plan))(system.params)
+    assert_close_leaves("scan", found._replace(prediction=found.prediction[:N]), wanted, 1e-5)
+    run = jax.jit(lambda params: jr.run(system, placed, params=params, schedule=plan))(system.params)
+    assert_close_leaves("run", run, wanted, 1e-5)
+    assert_equal_leaves("at once", jr.run(system, placed, schedule=plan), jr.run(system, league(), schedule=plan))
+    with refused("events that plan.place has placed are rated with schedule=plan"):
+        jr.run(system, placed)
+
+
 @pytest.mark.parametrize("form", mark_full(["matches", "periods"], "matches"))
 def test_slopes_by_weights_are_finite_differences(form, double):
     system, events = (jr.elo(), league()) if form == "matches" else (jr.glicko(), jr.periods(league(), 7.0))

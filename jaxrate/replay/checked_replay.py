@@ -247,7 +247,7 @@ def run(
     check_concrete("run counts the events of a schedule", schedule, TRACED_HINT)
     params = resolve_params(system, params)
     check_system_takes_events(system, history, key, params)
-    history = check_rows(system, history, params)
+    history = check_rows(system, history, params, schedule)
     player = history.flat.player
     num_ids = schedule.num_players if isinstance(schedule, Plan) else int(np.max(player, initial=-1)) + 1
     check_ids_not_sparse(system, player, num_ids, num_players, count_players(state))
@@ -290,10 +290,12 @@ def _pad_random_numbers(key: Any) -> Any:
     return pad_column(key, padded_size(len(key)), 0.0)
 
 
-def check_rows(system: RatingSystem, events: AnyEvents, params: Params) -> AnyEvents:
+def check_rows(system: RatingSystem, events: AnyEvents, params: Params, schedule: Any) -> AnyEvents:
     """Matches with checked columns, or others as they are; ValueError for contests that are not in order of time."""
     if isinstance(events, Matches):
         return check_matches(events)
+    if isinstance(events, PlacedEvents) and not isinstance(schedule, Plan):
+        raise ValueError("events that plan.place has placed are rated with schedule=plan")
     if isinstance(events, Ragged) and isinstance(events.events, Rounds):
         check_contest_order_if_time_matters(system, params, events)
     return events
@@ -307,8 +309,6 @@ def _plan_for_run(
     if isinstance(schedule, Plan):
         schedule.check_is_of(history)
         return schedule
-    if isinstance(history, PlacedEvents):
-        raise ValueError("events that plan.place has placed are rated with schedule=plan")
     if isinstance(history, Ragged):
         return make_plan(history, schedule, tiled=calculates_little_of_padding(system, inputs, history))
     schedule = "levels" if (engine, schedule) == ("kernel", "auto") else schedule

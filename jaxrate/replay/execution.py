@@ -113,7 +113,8 @@ def replay_plan(
     inside = is_inside_jax_transformation(inputs)
     executed = not is_traced(plan) and (policy.outermost or not inside)
     columns = place_events(events, plan) if executed else cast_events(events, plan)
-    program = _compile_plan(rules, inputs, columns, options, policy)
+    ids_checked = options.ids_checked and (executed or not isinstance(events, PlacedEvents))  # else with padding
+    program = _compile_plan(rules, inputs, columns, options._replace(ids_checked=ids_checked), policy)
 
     def arguments(size: tuple[int, int], number: Any, steps: Any, result: Any) -> tuple[Any, ...]:
         number = None if plan.is_stream and options.engine == "scan" else number  # which is not needed

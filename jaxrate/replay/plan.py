@@ -228,8 +228,9 @@ def gather_events(
     """
     if not isinstance(columns.flat, Matches):
         return _gather_ragged(columns, number, size, counted)
-    is_arranged = columns.flat.score.ndim == 2
-    return columns.flat if is_arranged else _arrange_matches(jnp, columns.flat, number), number
+    if columns.flat.score.ndim == 1:
+        return _arrange_matches(jnp, columns.flat, number), number
+    return jax.tree.map(lambda x: x if len(x) == len(number) else x[: len(number)], columns.flat), number
 
 
 def _arrange_matches(numpy: Any, matches: Matches, number: Any) -> Matches:

@@ -382,7 +382,7 @@ def no_state_sized_copy_inside_the_loop(case: SystemFormPrecision) -> None:
     system, chunk = case.system, cases.split_in_chunks(case, cases.split_seasons(case)[0])[0]
     with strict_precision(case.double):
         params = cases.as_float_arrays(system.params)
-        replay = jax.jit(lambda params, state: scan(system, params, state, chunk, cases.make_key(system)))
+        replay = jax.jit(lambda params, state: scan(system, params, state, *chunk, key=cases.make_key(system)))
         lowered = replay.lower(params, system.init(params, MANY_PLAYERS))
         text: Any = lowered.compile(compiler_options={"xla_backend_optimization_level": "0"}).as_text()
     inner = text[: text.index("ENTRY")]
