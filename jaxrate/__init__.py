@@ -39,8 +39,7 @@ _NAMESPACES = {
 _NAMES = {
     "events": ["Matches", "Periods", "Rounds", "matches", "periods", "rounds"],
     "data.dataset_from_table": ["read"],
-    "history.dataset_rating": ["rate"],
-    "history.hindsight": ["smooth"],
+    "history.dataset_rating": ["rate", "smooth"],
     "history.history": ["History"],
     "history.ratings_at_times": ["ratings"],
     "history.leaderboards": ["leaderboard"],

@@ -22,7 +22,7 @@ from jaxrate.events import periods as periods
 from jaxrate.events import rounds as rounds
 from jaxrate.fitting.hyperparameter_fit import fit as fit
 from jaxrate.history.dataset_rating import rate as rate
-from jaxrate.history.hindsight import smooth as smooth
+from jaxrate.history.dataset_rating import smooth as smooth
 from jaxrate.history.history import History as History
 from jaxrate.history.leaderboards import leaderboard as leaderboard
 from jaxrate.history.player_records import career as career

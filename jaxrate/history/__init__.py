@@ -1,10 +1,9 @@
 """Rated histories of players with names and dates: ratings, leaderboards, careers, form, head to head.
 
-dataset_rating.py    a dataset is rated event by event, also onto a history, or league by league
+dataset_rating.py    a dataset is rated event by event, also onto a history, league by league, or with hindsight
 recorded_runs.py     runs that record predictions, ratings and performances; predictions that are calibrated online
 history.py           History: ratings through time, which every question takes
 event_columns.py     the events of a history in columns of NumPy, and as a table for people
-hindsight.py         smooth: histories with hindsight
 ratings_at_times.py  ratings, modifiers of categories and ratings by category, as of a time; ratings to start from
 player_records.py    careers, ratings at a time, heads to heads, upsets, form
 participations.py    who took part in which event, with ratings before and after
