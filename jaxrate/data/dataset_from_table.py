@@ -187,7 +187,8 @@ def read(
         warn_about_columns(resolved, used, dates)
         warn_of_each(doubts_about_unplayed_rows(split, rows, upcoming))
         used = _skip_incomplete_rows(used) if on_faulty == "skip" else used
-        with rewrite_row_errors(_add_advice_to_skip):
+        advice = "; on_faulty='skip' leaves such rows out"
+        with rewrite_row_errors(lambda row, message: (row, message + advice * (" has no value" in message))):
             dataset = build_dataset(used, earlier, sort or upcoming)
             if used.roles.drop_mirrored and dataset.of_matches:
                 mirrors = dataset.rows[find_later_mirrors(dataset.matches)]
@@ -267,19 +268,16 @@ def _skip_incomplete_rows(table: TableRows) -> TableRows:
     return table.keep(~incomplete)
 
 
-def _add_advice_to_skip(row: int, message: str) -> tuple[int, str]:
-    """The message about a row; of one that lacks a value it also says how such rows are left out."""
-    return row, message + "; on_faulty='skip' leaves such rows out" * (" has no value" in message)
-
-
 def warn_about_columns(resolved: ResolvedTable, used: TableRows, dates: str | None) -> None:
     """Notes on what columns were taken for, and on those that may be something else."""
     table, roles, notes = resolved.table, used.roles, used.notes
     if roles.time is None and table.noted and (names := date_columns(table, roles.all_columns, dates)):
         verb = "has" if len(names) == 1 else "have"
         notes = [*notes, f"nothing for the time, though {join_names(names)} {verb} dates"]
-    recognised = describe_recognised_columns(notes, roles.time, used.date_style if dates is None else None)
-    warn_of_each([recognised], ColumnsRecognisedWarning)
+    if used.date_style is not None and dates is None:
+        notes = [*notes, f"{roles.time} as dates, {STYLE_DESCRIPTIONS[used.date_style]}"]
+    if notes:
+        warn_caller(f"took {'; '.join(notes)}; name columns to choose others", ColumnsRecognisedWarning)
     with map_row_errors(used.rows):
         hints = doubtful_roles_hints(resolved, roles, used.columns)
     warn_of_each(hints, ColumnsRecognisedWarning)
@@ -299,14 +297,6 @@ def _doubts_about_dataset(data: Dataset, table: TableSource, earlier: NamesOfEar
     seasons = None if data.seasons is None else np.array([*data.seasons], object)
     for subject, names in {"categories": data.categories, "contests": data.contests, "seasons": seasons}.items():
         yield from () if names is None else doubts_about_names(subject, names, 0)
-
-
-def describe_recognised_columns(recognised: Sequence[str], time: str | None, date_style: str | None) -> str:
-    """The roles that columns were recognised to have, and how their dates are written; "" if there are none."""
-    notes = [*recognised]
-    if date_style is not None:
-        notes.append(f"{time} as dates, {STYLE_DESCRIPTIONS[date_style]}")
-    return f"took {'; '.join(notes)}; name columns to choose others" if notes else ""
 
 
 def names_of_earlier_data(history: Any) -> NamesOfEarlierData:

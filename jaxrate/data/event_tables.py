@@ -314,7 +314,9 @@ def _read_players(names: Sequence[str], columns: dict[str, Column], earlier: Any
     first, second = player.T
     fail_where(
         first == second,
-        lambda row: f"{format_unquoted_name(name_of_id(players, first[row]))} is on both sides; remove the row",
+        lambda row: (
+            f"{format_unquoted_name(players[first[row] : first[row] + 1].tolist()[0])} is on both sides; remove the row"
+        ),
     )
     return player, players
 
@@ -503,13 +505,8 @@ def _check_tied_place_ranges(contest: HostArray, first: HostArray, last: HostArr
 
 
 def format_name_of_id(names: Any, i: int) -> str:
-    """A name in errors, as Python writes it, not NumPy."""
-    return format_value_for_error(name_of_id(names, i))
-
-
-def name_of_id(names: Any, i: int) -> Any:
-    """A name as Python has it, of an array of NumPy or Arrow."""
-    return names[i : i + 1].tolist()[0]
+    """A name of an array of NumPy or Arrow in errors, as Python writes it."""
+    return format_value_for_error(names[i : i + 1].tolist()[0])
 
 
 def label_codes(name: str, columns: dict[str, Column]) -> tuple[HostArray, HostArray]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.data.column_conversion import cell_value, distinct_cells, is_text, missing_mask, to_column
+from jaxrate.data.column_conversion import distinct_cells, is_text, missing_mask, to_column, to_values
 from jaxrate.data.column_spellings import ROW_NUMBER_NAMES, normalise_column_name
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column, TableSource
@@ -100,8 +100,8 @@ def find_repeated_matches(matches: Matches, rows: HostArray, table: TableSource)
         return candidates, candidates
     names = [name for name in table.names if normalise_column_name(name) not in ROW_NUMBER_NAMES]
     loaded = table.load(names, names)
-    columns = [to_column(name, loaded[name]) for name in names]
-    cells = [tuple(str(cell_value(column, row)) for column in columns) for row in rows[candidates].tolist()]
+    columns = (to_values(to_column(name, loaded[name]).take(rows[candidates])) for name in names)
+    cells = [*zip(*(map(str, column) for column in columns), strict=True)]
     first_match = dict(zip(reversed(cells), candidates[::-1], strict=True))
     first = np.array([first_match[cell] for cell in cells])
     return candidates[first != candidates], first[first != candidates]

@@ -49,7 +49,9 @@ class PlayerIds:
             is_new = id_of_code == NO_ID
             id_of_code[is_new] = self.count + np.arange(np.count_nonzero(is_new))
             ids[rows] = id_of_code[codes]
-            self._append_names(to_column("players", labels[is_new]).combine_chunks())
+            first, new = self.count, to_column("players", labels[is_new]).combine_chunks()
+            self.names = new if self.names is None else import_pyarrow().concat_arrays([self.names, new])
+            self._index_numbers(first)
         return ids, self.names
 
     def _find_ids(self, parts: Sequence[Any]) -> HostArray:
@@ -66,11 +68,6 @@ class PlayerIds:
         else:
             ids = arrow.compute.index_in(flat, self.names).fill_null(NO_ID).to_numpy()
         return np.array(ids.reshape(len(parts), -1).T, np.int32, order="C")
-
-    def _append_names(self, names: Any) -> None:
-        first = self.count
-        self.names = import_pyarrow().concat_arrays([names] if self.names is None else [self.names, names])
-        self._index_numbers(first)
 
     def _index_numbers(self, first: int) -> None:
         """Enter the names from id `first` on in the table, if they are whole numbers close enough for one."""
