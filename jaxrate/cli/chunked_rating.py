@@ -72,13 +72,14 @@ def _choose_reading_and_system(
     report: ProgressReport, request: RatingRequest, asked: RateOptions, files: Any
 ) -> tuple[Any, Any, dict[str, Any]]:
     """How the files are read, the task of rating a sample of them, and their columns."""
+    from jaxrate.data.table_files import first_rows
     from jaxrate.history.out_of_core.checkpoints import read_checkpoint
     from jaxrate.history.out_of_core.table_reading import resolve_table_reading
 
     columns = {name: x for name, x in request.columns.items() if name != "sort"}
     checkpoint = None if asked.out is None else read_checkpoint(asked.out)
     sampled = SAMPLE_ROWS if checkpoint is None else min(SAMPLE_ROWS, checkpoint[0]["at_first"])  # as at the beginning
-    source = files.to_source(sampled)._replace(noted=False)
+    source = first_rows(files, sampled)._replace(noted=False)
     if request.learns_from_all_evidence:
         evidence = recognise_evidence_columns_of_file(request.file, columns, source)
         columns = {role: x for role, x in evidence.items() if role != "category"} | columns

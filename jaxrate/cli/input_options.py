@@ -330,12 +330,12 @@ def read_events(
 
 def _open_parquet(report: ProgressReport, file: str, first: int | None) -> Any:
     """The table of Parquet files, or its first rows."""
-    from jaxrate.data.table_files import join_files
+    from jaxrate.data.table_files import first_rows, join_files
 
     table = join_files(file)
     if first is not None and first < (count := table.count_rows()):
         report.note(f"read the first {first:,} of {count:,} rows")
-    return table.to_source(first)
+    return first_rows(table, first)
 
 
 def _find_table(file: str) -> Any:

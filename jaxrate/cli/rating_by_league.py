@@ -63,7 +63,7 @@ def _league_column(file: str, by: str) -> Any:
     """[N] the values of a column of the file."""
     from jaxrate.data.table_files import join_files
 
-    source: Any = join_files(file).to_source() if is_parquet_folder_or_pattern(file) else open_file_table(file)
+    source: Any = join_files(file) if is_parquet_folder_or_pattern(file) else open_file_table(file)
     values = load_columns(source, [by], "--by: ", as_texts=True)[by]
     return values.to_pylist() if hasattr(values, "to_pylist") else values
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from glob import glob
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -286,7 +286,7 @@ def open_table_source(source: Any) -> TableSource:
     if isinstance(source, (str, os.PathLike)):
         return _open_path(Path(source))
     if is_list_of_paths(source):
-        return join_files(source).to_source()
+        return join_files(source)
     if isinstance(source, (list, tuple)) and all(isinstance(row, Mapping) for row in source[:1]):
         columns = columns_of_document(source) or records_to_columns(source)
         return table_in_memory(columns, list(columns))
@@ -302,73 +302,57 @@ def find_opener_by_methods(source: Any) -> Callable[[Any], TableSource] | None:
     return next((x for methods, x in openers if all(hasattr(source, name) for name in methods)), None)
 
 
-class JoinedFiles(NamedTuple):
-    """Files that are one table, end to end."""
+def join_tables(
+    title: str, paths: tuple[Path, ...], tables: tuple[TableSource, ...], max_rows: int = sys.maxsize
+) -> TableSource:
+    """The tables of some files as one, end to end, or its first rows."""
+    names = tables[0].names
 
-    title: str  # the folder, pattern or file, as it was named
-    paths: tuple[Path, ...]
-    tables: tuple[TableSource, ...]  # of each file
+    def batches(wanted: Sequence[str]) -> Iterator[Any]:
+        check_columns_exist_and_unique(names, wanted)
+        left = max_rows
+        for batch in chain(*(iterate_located_batches(table, wanted) for table in tables)):
+            yield batch.slice(0, left)
+            left -= len(batch)
+            if left <= 0:
+                return
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        return self.tables[0].names
-
-    def count_rows(self) -> int:
-        """How many rows there are."""
-        return sum(map(count_rows, self.tables))
-
-    def batches(self, names: Sequence[str]) -> Iterator[tuple[int, Any]]:
-        """Columns of rows one after another, as Arrow tables, each with the position of its file."""
-        check_columns_exist_and_unique(self.names, names)
-        for position, table in enumerate(self.tables):
-            assert table.batches is not None
-            with add_location_to_data_errors(table.title, table.where):
-                yield from ((position, import_pyarrow().Table.from_batches([x])) for x in table.batches(names))
-
-    def where(self, row: int) -> str:
-        """A row of the table as a row of its file, as errors about it begin."""
-        for table in self.tables[:-1]:
-            count = count_rows(table)
+    def where(row: int) -> str:
+        for table in tables[:-1]:
+            count = table.count_rows()
             if row < count:
                 return table.where(row)
             row -= count
-        return self.tables[-1].where(row)
+        return tables[-1].where(row)
 
-    def to_source(self, max_rows: int | None = None) -> TableSource:
-        """The table, or its first rows, as a source to read into memory."""
-
-        def batches(names: Sequence[str]) -> Iterator[Any]:
-            left = sys.maxsize if max_rows is None else max_rows
-            for _, batch in self.batches(names):
-                yield from batch.slice(0, left).to_batches()
-                left -= len(batch)
-                if left <= 0:
-                    return
-
-        source = source_of_batches(f"{self.title}: ", self.names, batches, self.where, self.tables[0].is_text)
-        return source._replace(load=partial(self._check_memory_and_load, source.load, max_rows))
-
-    def _check_memory_and_load(self, load: Callable[..., Any], max_rows: int | None, *names: Sequence[str]) -> Any:
-        count = min(sum(table.num_rows or 0 for table in self.tables), sys.maxsize if max_rows is None else max_rows)
+    def load(*arguments: Sequence[str]) -> Any:
+        count = min(sum(table.num_rows or 0 for table in tables), max_rows)
         hint = "; read the first of them, or rate them by chunks (`jr.rate` with chunk and out)"
         check_memory_fits(f"{count:,} rows in memory", BYTES_PER_ROW * count, hint=hint)
-        return load(*names)
+        return source.load(*arguments)
+
+    source = source_of_batches(title, names, batches, where, tables[0].is_text)
+    return source._replace(load=load, paths=paths, parts=tables)
 
 
-def count_rows(table: TableSource) -> int:
-    """The number of rows of a table, which are read if it is not known."""
-    assert table.batches is not None
-    return sum(map(len, table.batches(table.names[:1]))) if table.num_rows is None else table.num_rows
+def first_rows(table: TableSource, count: int | None) -> TableSource:
+    """The first rows of joined files; None: all of them."""
+    return table if count is None else join_tables(table.title, table.paths, table.parts, count)
 
 
-def join_files(source: Any) -> JoinedFiles:
+def iterate_located_batches(table: TableSource, names: Sequence[str]) -> Iterator[Any]:
+    """Columns as Arrow batches of rows; errors about data name the file and the row."""
+    with add_location_to_data_errors(table.title, table.where):
+        yield from table.batches(names)
+
+
+def join_files(source: Any) -> TableSource:
     """The files of a folder, of a pattern or of a list, which are one table; or a single one.
 
     Raises:
       ValueError: if there are none, if one cannot be read, or if their columns differ.
     """
-    if isinstance(source, JoinedFiles):
+    if isinstance(source, TableSource) and source.parts:
         return source
     is_path = isinstance(source, (str, os.PathLike))
     if not is_path and not is_list_of_paths(source):
@@ -380,7 +364,7 @@ def join_files(source: Any) -> JoinedFiles:
     for path, table in zip(paths, tables, strict=True):
         if difference := _describe_difference(tables[0], table):
             raise ValueError(f"{path.name}: {difference}, unlike {paths[0].name}; write all files alike")
-    return JoinedFiles(str(source) if is_path else str(paths[0].parent), tuple(paths), tables)
+    return join_tables(f"{source if is_path else paths[0].parent}: ", tuple(paths), tables)
 
 
 def is_list_of_paths(source: Any) -> bool:
@@ -421,7 +405,7 @@ def _open_path(path: Path) -> TableSource:
             return _open_spreadsheet(Path(book), f"{path.name}: ", sheet)
     is_joined = path.is_dir() or (not path.exists() and str(path) != STANDARD_INPUT)
     files = list_table_files(path) if is_joined else []
-    return join_files(str(path)).to_source() if files else open_table_file(path)
+    return join_files(str(path)) if files else open_table_file(path)
 
 
 def _open_columns(source: Any) -> TableSource:

@@ -32,10 +32,18 @@ class TableSource(NamedTuple):
     noted: bool = True  # whether names that look alike and rows that repeat others deserve a note
     first_values: Callable[[Sequence[str]], Mapping[str, Any]] = lambda names: {}  # a few of columns, if quickly read
     note: str = ""  # what of the source is the table, in words
-    batches: Callable[[Sequence[str]], Iterator[Any]] | None = None  # columns as Arrow batches of rows
+    batches: Callable[[Sequence[str]], Iterator[Any]] = lambda names: iter(())  # columns as Arrow batches, of files
     is_text: bool = False  # whether batches hold numbers as text, as CSV does
     types: Mapping[str, Any] = {}  # of the columns, if the source has a schema of Arrow
     num_rows: int | None = None  # if it is known before the table is read
+    paths: tuple[Path, ...] = ()  # the files that are this table, end to end
+    parts: tuple[Any, ...] = ()  # the table in each of them
+
+    def count_rows(self) -> int:
+        """How many rows there are; they are read if that is not known."""
+        if self.parts:
+            return sum(part.count_rows() for part in self.parts)
+        return sum(map(len, self.batches(self.names[:1]))) if self.num_rows is None else self.num_rows
 
 
 def import_pyarrow() -> Any:

@@ -23,7 +23,7 @@ from jaxrate.data.column_role_definitions import COLUMN_ROLES
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.date_parsing import parse_eight_digit_dates, parse_times
 from jaxrate.data.faulty_rows import map_row_errors
-from jaxrate.data.table_files import JoinedFiles, open_table_file, table_in_memory
+from jaxrate.data.table_files import join_tables, open_table_file, table_in_memory
 from jaxrate.data.table_sources import (
     Column,
     TableSource,
@@ -83,7 +83,7 @@ def open_csv_files(path: Path, files: Sequence[Path], description: str, needed: 
         return arrow.concat_tables(parts, promote_options="default")
 
     names = [*dict.fromkeys(chain(*(table.names for table in tables)))]
-    where = JoinedFiles(path.name, tuple(files), tables).where
+    where = join_tables("", tuple(files), tables).where
     return TableSource(f"{path.name}: " if len(tables) == 1 else "", names, load, where)
 
 

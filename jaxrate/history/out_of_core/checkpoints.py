@@ -19,8 +19,8 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import join_names
 from jaxrate.data.column_conversion import to_column
 from jaxrate.data.role_resolution import ColumnRoles
-from jaxrate.data.table_files import JoinedFiles, join_files
-from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
+from jaxrate.data.table_files import join_files
+from jaxrate.data.table_sources import TableSource, atomic_replacement, import_pyarrow
 from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, RunProgress, part_file
 from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.running_metrics import restore_contest_metric_sums, restore_metric_sums
@@ -186,7 +186,7 @@ def _check_same_files(folder: Path, metadata: dict[str, Any], files: list[list[A
         raise ValueError(f"{difference}; go on with those files, or rate all in another folder")
 
 
-def fingerprint_files(source: JoinedFiles, starts: Sequence[int]) -> list[list[Any]]:
+def fingerprint_files(source: TableSource, starts: Sequence[int]) -> list[list[Any]]:
     """The name, first row and checksum of each file."""
     return [[path.name, start, _checksum(path)] for path, start in zip(source.paths, starts, strict=True)]
 
@@ -236,7 +236,7 @@ def _read_predictions(folder: Path, metadata: dict[str, Any]) -> Any:
     """The predictions of a run in the order of time, if they are all there and not too many."""
     if metadata["how"]["brief"] or not 0 < metadata["rows"] <= MAX_LOADED_ROWS:
         return None
-    table = join_files(folder / PREDICTIONS_FOLDER).to_source()
+    table = join_files(folder / PREDICTIONS_FOLDER)
     with suppress(MemoryError):
         loaded = table.load(table.names)
         return loaded if len(loaded) == metadata.get("rated", metadata["rows"]) else None

@@ -175,7 +175,7 @@ def _schedule_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[Schedul
         with run.timed("scheduling"):
             events = data.events if run.period is None else periods(data.matches, run.period)
             source = run.opened.reading.source
-            with add_location_to_data_errors(f"{source.title}: ", source.where), map_row_errors(data.rows):
+            with add_location_to_data_errors(source.title, source.where), map_row_errors(data.rows):
                 if number == progress.parts:
                     _check_first_event_is_new(data, progress, run.period)
                 check_system_takes_events(run.system, events, run.key)

@@ -73,7 +73,7 @@ def _iterate_batches_to_sort(reading: TableReading, failures: list[Exception]) -
     """The columns that are read, and those by which rows are sorted; errors are also put down in `failures`."""
     first, kinds = 0, import_pyarrow().types
     try:
-        for _, batch in reading.source.batches(reading.columns):
+        for batch in reading.source.batches(reading.columns):
             columns = {name: batch[name] for name in reading.columns}
             for name, column in columns.items():  # as DuckDB would take dictionaries for enumerations
                 columns[name] = column.cast(column.type.value_type) if kinds.is_dictionary(column.type) else column

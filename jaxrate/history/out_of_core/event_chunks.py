@@ -12,8 +12,8 @@ from jaxrate.data.event_tables import NamesOfEarlierData, build_dataset
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.row_results import split_by_result
 from jaxrate.data.seasons_and_margins import offset_row_errors
-from jaxrate.data.table_files import JoinedFiles, join_files
-from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
+from jaxrate.data.table_files import iterate_located_batches, join_files
+from jaxrate.data.table_sources import TableSource, add_location_to_data_errors, import_pyarrow
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.event_columns import are_whole_days
 from jaxrate.history.out_of_core.duckdb_sort import ROW_COLUMN, write_sorted_copy
@@ -40,11 +40,14 @@ def find_time_order(reading: TableReading) -> TimeOrder:
     """
     source, contest = reading.source, reading.roles.layout.contest
     names = [*filter(None, (reading.roles.time, contest))] or reading.columns[:1]
-    counts, whole_days, faults = [0] * len(source.tables), reading.clock == "dates", list[tuple[int, str]]()
+    counts, whole_days, faults = [0] * len(source.parts), reading.clock == "dates", list[tuple[int, str]]()
     last = dict[str, HostArray]()
-    for position, batch in source.batches(names):
+    located = (
+        (file, batch) for file, part in enumerate(source.parts) for batch in iterate_located_batches(part, names)
+    )
+    for file, batch in located:
         first, keys = sum(counts), dict[str, HostArray]()
-        counts[position] += len(batch)
+        counts[file] += len(batch)
         with add_location_to_data_errors("", source.where), offset_row_errors(first):
             if reading.roles.time is not None:
                 keys[LATE_TIME] = reading.times(batch)
@@ -69,13 +72,13 @@ class OpenedTable(NamedTuple):
 
     reading: TableReading
     order: TimeOrder
-    table: JoinedFiles  # the source, or its copy in order of time
+    table: TableSource  # the source, or its copy in order of time
     players: PlayerIds
 
 
 def open_table_sorted_if_needed(
     reading: TableReading, order: TimeOrder, folder: Path, rows: int, memory: str
-) -> JoinedFiles:
+) -> TableSource:
     """The table, or its copy in the folder, which is written unless it is there, if rows stand too late.
 
     Args:
@@ -110,14 +113,14 @@ def read_event_chunks(
     for first, table in read_chunks(opened.table, columns, size, start, _make_group_finder(reading, period)):
         end = first + len(table)
         rows = table[ROW_COLUMN].to_numpy() if opened.order.faults else np.arange(first, end)
-        with add_location_to_data_errors(f"{reading.source.title}: ", reading.source.where):
+        with add_location_to_data_errors(reading.source.title, reading.source.where):
             data = _build_events(opened, table, rows)
         if data is not None:
             yield end, data
 
 
 def read_chunks(
-    source: JoinedFiles,
+    source: TableSource,
     columns: list[str],
     size: int,
     start: int = 0,
@@ -129,8 +132,8 @@ def read_chunks(
     group stay together: the chunk is shorter where it would part them, and longer if they are more than `size`.
     """
     arrow, pending, skip = import_pyarrow(), None, start
-    for _, batch in source.batches(columns):
-        rows, skip = batch.slice(skip), max(skip - len(batch), 0)
+    for batch in source.batches(columns):
+        rows, skip = arrow.Table.from_batches([batch]).slice(skip), max(skip - len(batch), 0)
         pending = rows if pending is None else arrow.concat_tables([pending, rows])
         while count := _next_chunk_size(pending, size, group_begins):
             yield start, pending.slice(0, count)

@@ -16,7 +16,8 @@ import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem, check_event_kind, set_default_period
-from jaxrate.data.table_files import JoinedFiles, join_files
+from jaxrate.data.table_files import join_files
+from jaxrate.data.table_sources import TableSource
 from jaxrate.data.table_writing import write
 from jaxrate.events import Matches, Periods, Rounds, period_number
 from jaxrate.history.event_columns import no_events
@@ -159,7 +160,7 @@ def _check_period(system: RatingSystem, reading: TableReading, period: float | N
         raise ValueError("rating periods need times; name the column of time")
 
 
-def _check_folder_is_apart(folder: Path, source: JoinedFiles) -> None:
+def _check_folder_is_apart(folder: Path, source: TableSource) -> None:
     """ValueError if the results would lie among the files that are rated."""
     result_folders = folder.resolve(), (folder / PREDICTIONS_FOLDER).resolve()
     if any(path.resolve().parent in result_folders for path in source.paths):
@@ -202,7 +203,7 @@ def _rate_and_save(run: ChunkedRun, progress: RunProgress) -> RunProgress:
                 break
         else:
             if not reached.rated:
-                raise ValueError(f"{run.opened.reading.source.title}: no row has a result")
+                raise ValueError(f"{run.opened.reading.source.title}no row has a result")
             saved = _save_checkpoint(run, saved, reached._replace(rows=row_count))
     if saved.rows < row_count:  # after Ctrl-C, or SIGTERM whose handler let the process live
         message = f"{saved.rows:,} of {row_count:,} rows are rated and kept in {folder}; rate again to go on"

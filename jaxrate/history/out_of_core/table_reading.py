@@ -33,9 +33,10 @@ from jaxrate.data.seasons_and_margins import (
     match_seasons_from_column,
     offset_row_errors,
 )
-from jaxrate.data.table_files import JoinedFiles, table_in_memory
+from jaxrate.data.table_files import first_rows, table_in_memory
 from jaxrate.data.table_sources import (
     Column,
+    TableSource,
     add_location_to_data_errors,
     numeric_text_to_numbers,
 )
@@ -47,7 +48,7 @@ RECOGNITION_ROWS = 100_000  # whose contents tell what columns are
 class TableReading(NamedTuple):
     """What the columns of a table are used for, and what of the whole table each of its chunks needs to know."""
 
-    source: JoinedFiles
+    source: TableSource  # the joined files
     resolved: ResolvedTable  # the season is none of its roles, as `seasons` are known
     columns: list[str]  # that are read
     text_columns: list[str]  # that are text, also where all values of a chunk are numbers
@@ -93,13 +94,13 @@ class TableReading(NamedTuple):
         return times
 
 
-def resolve_table_reading(files: JoinedFiles, arguments: Mapping[str, Any]) -> TableReading:
+def resolve_table_reading(files: TableSource, arguments: Mapping[str, Any]) -> TableReading:
     """How the table is read: recognised in its first rows as `read` does; a warning says what was taken for what.
 
     Raises:
       ValueError: if the arguments do not fit the table, or if it cannot be read by chunks.
     """
-    source = files.to_source(RECOGNITION_ROWS)
+    source = first_rows(files, RECOGNITION_ROWS)
     with add_location_to_data_errors(source.title, source.where):
         resolved = resolve_table(source, select_role_arguments(arguments), False, None, ())
         roles = resolved.roles
@@ -142,16 +143,16 @@ def _rules_for_draws(converted: TableRows, names: Sequence[str]) -> list[DrawRul
     return [converted.draws] if converted.draws else [*flag_rules(others, layout.winner_first)]
 
 
-def _iterate_columns(files: JoinedFiles, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Column]]]:
+def _iterate_columns(files: TableSource, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Column]]]:
     """The number of the first row, and columns by name, of batches of rows; errors about rows count from the first."""
     first = 0
-    for _, batch in files.batches(columns):
+    for batch in files.batches(columns):
         with offset_row_errors(first):
             yield first, {name: to_column(name, batch[name]) for name in columns}
         first += len(batch)
 
 
-def _distinct_categories(files: JoinedFiles, columns: list[str]) -> HostArray:
+def _distinct_categories(files: TableSource, columns: list[str]) -> HostArray:
     """The names of categories in order of first appearance."""
     names, kind = dict[Any, None](), None
     for first, values in _iterate_columns(files, [*dict.fromkeys(columns)]):
@@ -186,7 +187,7 @@ def convert_chunk(reading: TableReading, rows: Any) -> tuple[TableRows, HostArra
     Raises:
       RowError: where a row is not as the others are.
     """
-    if reading.source.tables[0].is_text:
+    if reading.source.is_text:
         rows = numeric_text_to_numbers(rows, reading.text_columns)
     table = reduce(append_columns, reading.resolved.derived, table_in_memory(rows, reading.columns))
     resolved, roles = reading.resolved._replace(table=table), reading.roles
