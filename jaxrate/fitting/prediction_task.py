@@ -61,8 +61,9 @@ class PredictionTask(NamedTuple):
 def make_prediction_task(system: RatingSystem, data: Any, objective: Objective = DEFAULT_OBJECTIVE) -> PredictionTask:
     """The task of predicting a history by a system; errors are those of `fit`."""
     events, _ = resolve_events_and_num_players(data)
-    state, key, flat = objective.state, objective.key, events.flat
+    state, key = objective.state, objective.key
     check_system_takes_events(system, events, key)
+    flat = events.flat
     loss, event = resolve_loss(objective.loss), _event_of_predictions(events)
     record = make_replay_record_for_loss(loss, system)
     if len(event) == 0:
