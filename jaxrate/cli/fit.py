@@ -62,7 +62,7 @@ def complete_losses(context: Any, parameter: Any, incomplete: str) -> list[str]:
 def fit(
     report: ProgressReport, first: int | None, outlook: bool, calibrated: bool, save: Path | None, **settings: Any
 ) -> Output:
-    """Find the hyperparameters with which a system predicts FILE best, by gradient descent.
+    """Find the hyperparameters with which a system predicts FILE best, by the slopes of its loss.
 
     Every match is predicted before its result is used, and the mean loss is minimised. Prints the hyperparameters with
     standard errors, and names those that the file does not determine.
