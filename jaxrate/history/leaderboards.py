@@ -305,6 +305,15 @@ def make_history_leaderboards(
     return leaderboards
 
 
+def _eligible_player_mask(among: Any, players: HostArray) -> HostArray:
+    """[n] whether a player may be listed."""
+    if among is None:
+        return np.ones(len(players), bool)
+    if isinstance(among, (str, bytes)) or not is_iterable(among):
+        raise ValueError(f"among must be a list of players, by name or id, got {format_value_for_error(among)}")
+    return np.isin(np.arange(len(players)), [find_player_id(players, player) for player in among])
+
+
 def _steady_state_deviation(system: RatingSystem) -> Any:
     """The deviation at which those who play on settle."""
     return contest_variances(system.params).limit ** 0.5 if system.name in ("elo_mmr", "elo_mmx") else 0.0
@@ -342,11 +351,7 @@ class HistoryLeaderboardBuilder:
         self.rated, self.min_games, self.cautious = rated, min_games, cautious
         self.category = None if category is None else category_number(rated, category)
         self.rows = rows = rated.rows.once_per_event()
-        if isinstance(among, (str, bytes)) or not (among is None or is_iterable(among)):
-            raise ValueError(f"among must be a list of players, by name or id, got {format_value_for_error(among)}")
-        ids = np.arange(len(rated.players))
-        listed = ids if among is None else [find_player_id(rated.players, player) for player in among]
-        self.is_eligible = np.isin(ids, listed)
+        self.is_eligible = _eligible_player_mask(among, rated.players)
         self.has_all_times = rated.clock is not None and rows.have_all_times and len(rows.seat) > 0
         self.first = float(np.min(rows.time_of_row)) if self.has_all_times else np.nan
         self.end = float(np.max(rows.time_of_row)) if self.has_all_times else np.nan
@@ -356,10 +361,7 @@ class HistoryLeaderboardBuilder:
 
     def build_leaderboard(self, now: float | None, since: float | None, top: int) -> Leaderboard:
         self.min_games = self.resolve_min_games(now)
-        if since is not None or now is not None:
-            self.check_has_times("since" if now is None else "as_of")
-        if self.category is not None and (since is not None or (now is not None and now < self.end)):
-            raise ValueError("the history keeps ratings by category at its end only: leave out since, and later events")
+        self._check_moments(now, since)
         rows, rated = self.rows, self.rated
         self.groups = rows.groups_at(now)
         counts, ranked_ids, rank = self.ranked_list_at(now)
@@ -376,11 +378,7 @@ class HistoryLeaderboardBuilder:
             return Leaderboard(columns, self._describe_scope(now, None, ranked_ids, None), len(ranked_ids), sizes)
         peaks, level = self._peak_columns(counts, top_ids)
         columns |= peaks
-        if since is None:
-            since = self._default_since(now)
-        elif since >= (end := self.end if now is None else now):
-            since_text, end_text = (format_time(x, rated.clock) for x in (since, end))
-            raise ValueError(f"since {since_text} must be before the moment of the list, {end_text}")
+        since = self._default_since(now) if since is None else since
         if since is not None:
             counts_then, ids_then, rank = self.ranked_list_at(since)
             rank_then = np.zeros(len(counts_then), int)
@@ -389,6 +387,18 @@ class HistoryLeaderboardBuilder:
             change = np.where(counts_then > 0, mean - self.ratings_at(since, top_ids, counts_then).mean, np.nan)
             columns |= {"change": change, "rank_then": rank_then[top_ids]}
         return Leaderboard(columns, self._describe_scope(now, since, ranked_ids, level), len(ranked_ids), sizes)
+
+    def _check_moments(self, now: float | None, since: float | None) -> None:
+        """ValueError unless the history can tell of these moments."""
+        if since is not None or now is not None:
+            self.check_has_times("since" if now is None else "as_of")
+        is_early = now is not None and now < self.end
+        if self.category is not None and (since is not None or is_early):
+            raise ValueError("the history keeps ratings by category at its end only: leave out since, and later events")
+        end = self.end if now is None else now
+        if since is not None and since >= end:
+            since_text, end_text = (format_time(x, self.rated.clock) for x in (since, end))
+            raise ValueError(f"since {since_text} must be before the moment of the list, {end_text}")
 
     def build_leaderboard_at_end(self, as_of: Any, top: int) -> Leaderboard:
         """The list of everybody at the end of a history whose events are in other files, or at a time after it."""

@@ -1,6 +1,6 @@
 """Ratings, modifiers of categories and ratings by category, as of a time; ratings of one's own to start from."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -86,24 +86,28 @@ def parse_time_after_last_events(rated: Any, state: State, time: Any, players: A
     last_times = getattr(state, "time", None)
     if query_time is None or is_traced((query_time, last_times)):
         return query_time
-    ends: list[tuple[float, float, str]] = []  # last events: their times, by how much these may be rounded, and of whom
+    history = rated if isinstance(rated, History) else None
+    clock, has_periods = getattr(history, "clock", None), getattr(history, "period", None) is not None
+    for last, rounding, player in _last_events(history, last_times, players):
+        if query_time < last - rounding:
+            asked_text, last_text = format_time(query_time, clock), format_time(last, clock)
+            verb = "ended" if has_periods else "was"
+            message = f"time {asked_text} is before the last event of {player}, which {verb} at {last_text}"
+            raise ValueError(f"{message}; {PAST_RATINGS_HINT}")
+    return query_time
+
+
+def _last_events(history: History | None, last_times: Any, players: Any) -> Iterator[tuple[float, float, str]]:
+    """The last events that a state and a history know of: their times, the rounding of these, and of whom they are."""
     if last_times is not None and np.size(last_times):
         last_played = np.where(np.isfinite(last_times), last_times, -np.inf)
         i = int(np.argmax(last_played))
         has_name = players is not None and len(players) > i
         player = repr(np.asarray(players).tolist()[i]) if has_name else f"player {i}"
-        ends.append((float(last_played[i]), 4.0 * float(np.spacing(np.abs(np.asarray(last_times)[i]))), player))
-    history = rated if isinstance(rated, History) else None
+        yield float(last_played[i]), 4.0 * float(np.spacing(np.abs(np.asarray(last_times)[i]))), player
     if history is not None and history.last is not None:
         seats = history.events["player"]
-        ends.append((history.last, 0.0, repr(history.players.tolist()[seats[-1, 0]]) if len(seats) else "a player"))
-    for last, rounding, player in ends:
-        if query_time < last - rounding:
-            asked_text, last_text = (format_time(x, history.clock if history else None) for x in (query_time, last))
-            verb = "ended" if history is not None and history.period is not None else "was"
-            message = f"time {asked_text} is before the last event of {player}, which {verb} at {last_text}"
-            raise ValueError(f"{message}; {PAST_RATINGS_HINT}")
-    return query_time
+        yield history.last, 0.0, repr(history.players.tolist()[seats[-1, 0]]) if len(seats) else "a player"
 
 
 @enforce_argument_annotations

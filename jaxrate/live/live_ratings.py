@@ -1139,5 +1139,5 @@ def start_history(
     if state is not None:
         state = restore_state(system, len(names), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
     if key is None and system.rules.draw is not None:
-        key = jax.random.fold_in(jax.random.key(0), 0 if base is None else base.num_rows)
+        key = jax.random.fold_in(jax.random.key(0), getattr(base, "num_rows", 0))
     return Live(system, state, names, base, key)
