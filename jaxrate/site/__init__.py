@@ -4,7 +4,6 @@ accuracy_summary.py   how well predictions were, as pages tell and draw it
 arena_page.py         the page of an arena, and what it finds
 benchmark_page.py     benchmarks as a page, with bars of systems
 player_pages.py       the page of every player: a summary, and the career as data for the scripts of the site
-page_views.py         what the site and the report both show, and one way to draw a page that is a file
 report_page.py        a rated history as one HTML page: leaderboard, players, predictions for pairs, and accuracy
 site_data.py          what all pages of a site are made of, also as JSON and in files
 site_writer.py        a rated history as a site of static files
@@ -14,8 +13,8 @@ category_rankings.py  the rankings of categories, and who won how often against 
 drawings.py           pictures that pages are shared with
 html_tables.py        tables as HTML: one printer of columns for all pages
 table_rows.py         rows of tables: events and rankings
-page_texts.py         texts of all pages: headline, notes, and the method with its settings and what points are worth
-page_templates.py     templates of pages, their addresses, sitemap and feed
+page_texts.py         what the site and the report show: headline, notes, the method with its settings, and fixtures
+page_templates.py     templates of pages, one way to draw a page that is a file, addresses, sitemap and feed
 """
 
 from jaxrate.site.arena_page import arena_page_html

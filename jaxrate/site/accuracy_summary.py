@@ -171,7 +171,6 @@ def _contest_half_width(observed: HostArray, contest: HostArray) -> float:
 
 FIELD_BINS = 10  # of all shares of a field
 MIN_CONTESTS = 10  # from which on intervals, which are by contest, mean something
-EXPERIENCED = 5  # contests before
 NO_DATA_TEXT = "No predictions can be judged yet."
 
 
@@ -198,8 +197,6 @@ def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySum
     chance = np.mean([ranking_metrics(contests, x.astype(float))["pair inversion"] or 0.0 for x in orders])
     text = f"Of the pairs of {noun.many} who had been in a contest before, {_format_pairs(contests, order)} were in the"
     texts = [f"{text} predicted order, each contest counted by its size; ties are in order: chance gives {chance:.1%}."]
-    if metrics["pair inversion, 5plus"] is not None:
-        texts.append(f"Of those with at least five contests before, {_format_pairs(contests, order, EXPERIENCED)}.")
     texts[-1] += f" Places were off by {off:.1%} of the field, on average."
     title = f"{in_order:.0%} of pairs were in the predicted order"
     if team is not None:
@@ -217,9 +214,9 @@ def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySum
     return AccuracySummary(title, texts, bins, FIELD_WORDS, lean=lean)
 
 
-def _format_pairs(contests: Any, order: Any, least: int = 1) -> str:
-    """The share of pairs in order of those with so many contests before, as in tables, with its 95% interval."""
-    right, count = right_pair_shares(contests, order, mask=experience_mask(contests, least))
+def _format_pairs(contests: Any, order: Any) -> str:
+    """The share of pairs in order of those with a contest before, as in tables, with its 95% interval."""
+    right, count = right_pair_shares(contests, order, mask=experience_mask(contests, 1))
     share, error = right.sum() / count.sum(), ratio_error(right, count)
     if error is None:
         return f"{share:.1%}"

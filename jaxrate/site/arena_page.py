@@ -15,8 +15,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_range
 from jaxrate.site.drawings import encode_palette_png, interval_bar, make_axis
 from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, show_name, text_columns
-from jaxrate.site.page_templates import STYLE_FILES
-from jaxrate.site.page_views import render_page
+from jaxrate.site.page_templates import STYLE_FILES, render_page
 from jaxrate.views.charts import DIVERGING_COLOURS, RANK_TICKS, mix_colours
 from jaxrate.views.findings import (
     find_certain_ranks,

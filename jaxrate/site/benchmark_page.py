@@ -15,7 +15,7 @@ from jaxrate.metrics.ranking_metrics import PairOrderDifference
 from jaxrate.site.accuracy_summary import Advice
 from jaxrate.site.drawings import interval_bar, make_axis
 from jaxrate.site.html_tables import Column, make_column, mark_as_html, render_table, text_columns
-from jaxrate.site.page_views import render_page
+from jaxrate.site.page_templates import render_page
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views.findings import Finding, count_pairs, find_best_system
 

@@ -3,11 +3,13 @@
 import json
 import re
 import unicodedata
+from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -49,6 +51,22 @@ def _configure_environment(jinja2: Any) -> Any:
 def concatenate_page_files(names: Iterable[str]) -> str:
     """The contents of files of the folder `page`, one after the other."""
     return "\n".join((PAGE_FOLDER / name).read_text(encoding="utf-8") for name in names)
+
+
+def render_page(template: str, scripts: Iterable[str], styles: Iterable[str] = STYLE_FILES, **variables: Any) -> str:
+    """The HTML of a page that is one file, with its style and scripts in it; ImportError without jinja2."""
+    script = concatenate_page_files(scripts)
+    return str(
+        make_template_environment()
+        .get_template(template)
+        .render(
+            version=version("jaxrate"),
+            style=concatenate_page_files(styles),
+            script=script,
+            hash=b64encode(sha256(script.encode()).digest()).decode(),
+            **variables,
+        )
+    )
 
 
 PERMALINKS_FILE = "permalinks.json"  # slugs by the players' names in the history

@@ -1,8 +1,9 @@
 """The texts of all pages about a history: its headline, what its events, lists and tables are, and its method."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,17 +11,35 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_count, format_number, join_names
-from jaxrate.forecasts.pairwise_probabilities import MatchupTables, Partners, typical_team_size
+from jaxrate.forecasts.pairwise_probabilities import (
+    MatchupTables,
+    Partners,
+    build_matchup_tables_by_category,
+    typical_team_size,
+)
+from jaxrate.forecasts.prediction_explanations import Explanation
+from jaxrate.forecasts.scorelines import Scorelines
+from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import describe_groups, lead_start
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.history.recorded_runs import do_leads_fade
+from jaxrate.site import forecast_tables
+from jaxrate.site.accuracy_summary import reliability_dot_plot, summarise_accuracy
 from jaxrate.site.html_tables import Column
 from jaxrate.site.line_ups import has_teammates, has_two_sides, side_words
-from jaxrate.site.site_data import FIRST_EVENTS, SETTLED_EVENTS, UNCERTAIN_RATIO, SiteData
+from jaxrate.site.site_data import (
+    FIRST_EVENTS,
+    SETTLED_EVENTS,
+    UNCERTAIN_RATIO,
+    SiteData,
+    leaderboard_columns,
+    sort_categories,
+)
+from jaxrate.site.table_rows import CareerLines, build_career_lines
 from jaxrate.systems.system_titles import describe_system
-from jaxrate.views.findings import Finding, date_lead, find_lead, find_rise, is_new_lead
+from jaxrate.views.findings import Finding, date_lead, find_first_in_the_end, find_lead, find_rise, is_new_lead
 from jaxrate.views.wording import (
     SURFACES,
     category_noun,
@@ -471,3 +490,81 @@ def _describe_next_match(data: SiteData, coming: ColumnTable | None) -> str:
     a, b = (names.get(str(row[x]), str(row[x])) for x in "ab")
     day = f" on {str(row['time'])[:10]}" if row.get("time") is not None and data.rated.clock == "dates" else ""
     return str(Finding("next", subject=a, other=b, since=day))
+
+
+# What the site and the report both show.
+
+
+class PageViews(NamedTuple):
+    """Facts about a history, and the variables of templates that tell them."""
+
+    data: SiteData
+    site: dict[str, Any]  # texts of all pages
+    shared: dict[str, Any]  # what scripts need to know
+    variables: dict[str, Any]  # of pairs, accuracy and method
+    headline: Headline
+    lines: CareerLines
+    board: dict[str, Any]  # columns of all players, the best first
+    matchups: dict[Any, MatchupTables]  # by category
+
+
+def build_page_views(data: SiteData, title: str | None, coming: ColumnTable | None = None) -> PageViews:
+    """The views of a history, of which some matches to come are known."""
+    rated, lines, board = data.rated, build_career_lines(data), leaderboard_columns(data)
+    site = page_template_context(data, title)
+    course = dict(zip(data.listed.tolist(), lines.levels, strict=True))
+    board["course"] = [course.get(i, "") for i in data.leaderboard_ids.tolist()]
+    tables = build_matchup_tables_by_category(rated, data.leaderboard_ids, site["partners"])
+    matchups = sort_categories(rated, tables)
+    site |= {"paired": bool(matchups), "overall_text": "", "lists": []}
+    accuracy, category = summarise_accuracy(rated, data.noun), next(iter(matchups), None)
+    variables = {
+        "accuracy": accuracy,
+        "reliability": None if accuracy.bins is None else reliability_dot_plot(accuracy.bins),
+        "scale": rating_scale(data, matchups.get(category), category),
+        "spread": data.careers.after.deviation is not None,
+        **pair_fields(rated, matchups),
+        **method_view(data),
+    }
+    shared = script_settings(data, site, lines.heading)
+    return PageViews(data, site, shared, variables, write_headline(data, coming), lines, board, matchups)
+
+
+class Fixtures(NamedTuple):
+    """Forecasts of a season and of matches to come, as variables of their page."""
+
+    tables: list[forecast_tables.ForecastTable]
+    places: dict[str, tuple[str, str]]  # of players in the history: the names of their pages, and those they have there
+    finding: str  # about the season; empty without any
+    scorelines: list[forecast_tables.ScorelineCard]
+    next_cards: list[forecast_tables.ScorelineCard]  # of matches that are not past
+    explained: list[forecast_tables.ExplanationTable]
+    more_explained: int  # forecasts whose explanations have no room
+
+
+def build_fixtures(
+    views: PageViews,
+    coming: ColumnTable | None,
+    explanations: Sequence[Explanation],
+    scorelines: Scorelines | None,
+    season: SeasonForecast | None,
+) -> Fixtures | None:
+    """The fixtures of a history; None if nothing is forecast."""
+    data, site = views.data, views.site
+    places = dict(zip(data.shown_names, zip(data.slugs, data.names, strict=True), strict=True))
+    tables = forecast_tables.build_forecast_tables(
+        forecast_tables.add_scoreline_columns(coming, scorelines), season, data.noun, places, data.is_past
+    )
+    if not tables:
+        return None
+    matches = tables[-1].matches
+    cards = forecast_tables.build_scoreline_cards(None if coming is None else scorelines, matches)
+    ahead = [not data.is_past(x.day) for x in matches]
+    finding = ""
+    if season is not None:
+        leader = [places.get(str(x), ("", str(x)))[1] for x in season.player]
+        finding = str(find_first_in_the_end(leader, season.place[:, 0], is_decided=season.champion is not None))
+    expected = "expected score, draws as half" if site["draws"] else "chance"
+    texts = forecast_tables.ExplanationTexts(places, data.digits, expected, site["sides"])
+    explained, more = forecast_tables.build_explanation_tables(explanations, matches, texts)
+    return Fixtures(tables, places, finding, cards, [*compress(cards, ahead)], explained, more)

@@ -18,8 +18,8 @@ from jaxrate.history.history import History, describe_event_counts, find_player_
 from jaxrate.history.player_records import rating_table
 from jaxrate.site.accuracy_summary import FIELD_WORDS
 from jaxrate.site.benchmark_page import comparison_view
-from jaxrate.site.page_templates import SHARED_SCRIPTS
-from jaxrate.site.page_views import PageViews, build_page_views, render_page
+from jaxrate.site.page_templates import SHARED_SCRIPTS, render_page
+from jaxrate.site.page_texts import PageViews, build_page_views
 from jaxrate.site.player_pages import (
     career_columns,
     draw_career_charts,

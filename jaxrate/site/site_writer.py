@@ -19,7 +19,7 @@ from jaxrate.site import category_rankings, page_templates
 from jaxrate.site.drawings import PREVIEW_PLAYERS, preview_image
 from jaxrate.site.forecast_tables import render_next_matches
 from jaxrate.site.line_ups import contest_label_column
-from jaxrate.site.page_views import Fixtures, PageViews, build_fixtures, build_page_views
+from jaxrate.site.page_texts import Fixtures, PageViews, build_fixtures, build_page_views
 from jaxrate.site.player_pages import CAREERS_FOLDER, count_latest_events, write_player_pages
 from jaxrate.site.site_data import (
     PageOptions,

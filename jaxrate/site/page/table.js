@@ -107,9 +107,9 @@ class Table {
     const last = Math.max(Math.ceil(kept.length / length) - 1, 0);
     this.pages.hidden = last === 0;
     this.pages.replaceChildren(
-      ...[["First", 0], ["Previous", page - 1], ["Next", page + 1], ["Last", last]].map(([name, to]) => {
+      ...[["Previous", page - 1], ["Next", page + 1]].map(([name, to]) => {
         const button = make("button", { type: "button" }, name);
-        button.disabled = to < 0 || to > last || to === page;
+        button.disabled = to < 0 || to > last;
         button.addEventListener("click", () => {
           this.page = to;
           this.draw();
