@@ -12,6 +12,8 @@ pytest.importorskip("jinja2")
 
 import jaxrate as jr
 from jaxrate.site.arena_page import build_heat_map, heat_map_png
+from jaxrate.views import findings as findings_of
+from jaxrate.views.wording import MODELS
 from tests.browser import downloaded, findings, texts, wait_for
 from tests.conftest import mark_full
 
@@ -208,35 +210,23 @@ def test_the_matrix_is_of_ratings_and_marks_who_never_met(twelve):
     )  # white at 50, full at 100
 
 
-# Sentences of the page of an arena: what they say against what was fitted.
-
-
-def test_the_headline_and_the_findings_are_what_the_ranks_say(twelve):
+def test_the_headline_and_what_is_certain_are_findings(twelve):
+    """A lead is among what is certain only if it is beyond chance."""
     strengths, ranks = twelve
-    leaders = [strengths.players[i] for i in strengths.order if ranks.least[i] == 1]
-    page = jr.site.arena_page_html(strengths, ranks=ranks)
-    heading = re.search("<h1>(.*?)</h1>", page)[1]
-    assert len(leaders) > 1 and heading.startswith(f"The leading model is {leaders[0]}, but ")
-    if len(leaders) <= 3:
-        assert all(name in heading for name in leaders)
-    ordered = int(ranks.surely_better.sum())
-    assert f"The votes tell who is better in {ordered} of 66 pairs." in page
-    points, error = strengths.difference(*leaders[:2])
-    assert points < 1.96 * error  # so that the lead is not among what is certain
-    doubt = f"ahead of {leaders[1]} by {points:.0f} points, within the margin of error of {1.96 * error:.0f}.</p>"
-    certain = page.partition('id="certain"')[2].partition("</section>")[0]
-    assert f"<p>Not certain: {leaders[0]} {doubt}" in certain and "ahead of" not in certain.partition("</ul>")[0]
-    one = ranks._replace(least=np.where(np.arange(12) == strengths.order[0], 1, 2))
-    assert f"<h1>The best model is {leaders[0]}, with 95% confidence</h1>" in jr.site.arena_page_html(
-        strengths, ranks=one
-    )
-    assert "among the first 3, at" not in page
+    names = strengths.players.tolist()
     least, greatest = (np.where(x <= 2, x, y) for x, y in ((places(strengths), z) for z in (3, 12)))
-    sure = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=least, greatest=greatest))
-    assert f"<li>{leaders[0]} and {leaders[1]} surely among the first 3, at 95% confidence.</li>" in sure
-    without = jr.site.arena_page_html(strengths)
-    assert f"<h1>The leading model is {leaders[0]}, but {leaders[1]} is within the margin of error</h1>" in without
-    assert '<h2 id="certain-title">What is not certain</h2>' in without and f"<p>{leaders[0]} {doubt}" in without
+    for given in (ranks, ranks._replace(least=least, greatest=greatest), None):
+        page = jr.site.arena_page_html(strengths, ranks=given)
+        assert f"<h1>{findings_of.find_first_place(names, strengths, given, MODELS)}</h1>" in page
+        certain = re.findall("<li>(.*?)</li>", page.partition('id="certain"')[2].partition("</section>")[0])
+        assert certain == [*map(str, findings_of.find_certain_ranks(names, strengths, given, MODELS))]
+        first = [x.partition(" surely ")[0] for x in certain if "surely among the first 3, at 95% confidence" in x]
+        assert first == [" and ".join(np.array(names)[strengths.order[:2]])] * (
+            given is not None and given is not ranks
+        )
+        lead = findings_of.find_lead_in_votes(names, strengths, given, MODELS)
+        assert lead.certainty == "open" and f"<p>{'Not certain: ' * bool(certain)}{lead}</p>" in page
+        assert ('<h2 id="certain-title">What is not certain</h2>' in page) == (not certain)
 
 
 def test_the_page_says_what_confidence_assumes(twelve):

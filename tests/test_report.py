@@ -155,7 +155,6 @@ def test_pairs_are_of_a_category_that_is_chosen(monkeypatch):
     monkeypatch.setattr("jaxrate.forecasts.pairwise_probabilities.MAX_CATEGORIES", 1)
     fewer = jr.site.report_html(rated)
     assert data_of(fewer)["pairs"] == [] and "Predictions depend on the category" in fewer
-    assert [*data_of(page)["board"]["columns"]] == ["modifier clay", "modifier <b>"]
 
 
 def test_a_report_refuses(rated, monkeypatch):

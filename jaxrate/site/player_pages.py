@@ -230,11 +230,7 @@ def player_career(
     """
     told = slice(*site_data.careers.start[player : player + 2].tolist()) if rows is None else rows
     career = {name: _select_values(x, told) for name, x in columns.items()}
-    career |= _note_peak(site_data, player)
-    if "pauses" in career:  # numbers of the events after them
-        career["pauses"] = np.flatnonzero(career["pauses"]).tolist()
-    if "ground" in career:
-        career["ground"] = "".join(map(str, career["ground"].tolist()))
+    career |= _note_peak(site_data, player) | _encode_flags(career)
     numbers: dict[int, int] = {}
     number = places.__getitem__ if places else lambda x: numbers.setdefault(x, len(numbers))
     for key in [x for x in ("opponent", "mates") if x in career]:
@@ -243,6 +239,16 @@ def player_career(
     if places is not None:
         return career
     return career | {"others": [(site_data.slugs[x], site_data.names[x]) for x in numbers], "columns": further}
+
+
+def _encode_flags(career: dict[str, Any]) -> dict[str, Any]:
+    """The numbers of the events after pauses, and the sides of all events in one text."""
+    encoded: dict[str, Any] = {}
+    if "pauses" in career:
+        encoded["pauses"] = np.flatnonzero(career["pauses"]).tolist()
+    if "ground" in career:
+        encoded["ground"] = "".join(map(str, career["ground"].tolist()))
+    return encoded
 
 
 def _note_peak(site_data: SiteData, player: int) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import contest_metrics_notes
 from jaxrate.evaluation.comparison import Comparison
 from jaxrate.history.history import History, describe_event_counts, find_player_id
-from jaxrate.history.player_records import rating_table
 from jaxrate.site.accuracy_summary import FIELD_WORDS
 from jaxrate.site.benchmark_page import comparison_view
 from jaxrate.site.page_templates import SHARED_SCRIPTS, render_page
@@ -28,7 +27,7 @@ from jaxrate.site.player_pages import (
     summarise_players,
     write_chart_notes,
 )
-from jaxrate.site.site_data import PageOptions, SiteData, build_site_data, encode_matchups, ratings_for_json
+from jaxrate.site.site_data import PageOptions, SiteData, build_site_data, encode_matchups
 from jaxrate.site.table_rows import RANKING_ROWS, build_event_table_cells, render_ranking
 from jaxrate.views.wording import spell_dates
 
@@ -111,7 +110,7 @@ def report_html(
         long_events=LONG_EVENTS,
         shared=views.shared,
         data=views.shared
-        | {"board": _leaderboard_data_with_modifiers(views), "pairs": encode_matchups(views.matchups)}
+        | {"board": {x: y for x, y in views.board.items() if x != "slug"}, "pairs": encode_matchups(views.matchups)}
         | {"sections": sections.by_place, "notes": sections.notes},
     )
 
@@ -174,16 +173,6 @@ def _choose_rows(
     drawn = np.concatenate([drawn, after_pauses - 1, after_pauses, data.peak[[player]]])
     rows = np.union1d(last, drawn[drawn >= 0])
     return rows, np.isin(rows, drawn)
-
-
-def _leaderboard_data_with_modifiers(views: PageViews) -> dict[str, Any]:
-    """The columns of all players, the best first, with the modifiers of categories."""
-    board, rated = {name: x for name, x in views.board.items() if name != "slug"}, views.data.rated
-    if rated.categories is not None:
-        table = rating_table(rated)
-        names = [name for x in rated.categories if (name := f"modifier {x}") in table]
-        board["columns"] = {name: ratings_for_json(views.data, table[name]) for name in names}
-    return board
 
 
 def _section_link(sections: PlayerSections, player: int) -> str:

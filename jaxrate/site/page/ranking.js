@@ -38,7 +38,6 @@ function ranking(table, about, { source, linked }) {
     columns.push({ name: lastHeading, kind: "more", text: true, value: (row) => shownDay(of("last")(row)), show: onDay });
     if (has("peak")) columns.push({ name: "peak on", kind: "more", text: true, value: (row) => shownDay(of("peaked")(row)), show: onDay });
   }
-  for (const name of about.further ?? []) columns.push({ name, kind: "more", value: (row) => board.columns[name][row.i], show: rating });
 
   // The move among current players; on lists of all it is not shown.
 

@@ -10,7 +10,7 @@ const linked = (_, place) => {
 document.documentElement.dataset.script = "";
 translateFigures(document);
 for (const link of document.querySelectorAll("[data-section]")) link.href = `#player-${link.dataset.section}`;
-const rankingTable = ranking(byId("board"), { ...data, further: Object.keys(board.columns ?? {}) }, { source: () => Promise.resolve(board), linked });
+const rankingTable = ranking(byId("board"), data, { source: () => Promise.resolve(board), linked });
 
 byId("rest")?.addEventListener("click", () => rankingTable.find(""));
 
