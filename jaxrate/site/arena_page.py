@@ -195,7 +195,7 @@ def _ranking_view(
     low, high = ((rating - half)[is_known], (rating + half)[is_known]) if is_known.any() else ([1000.0], [2000.0])
     axis = make_axis(float(np.min(low)), float(np.max(high)))
     bars = [
-        interval_bar(axis, x, y or None) if x - x == 0 else ""
+        interval_bar(axis, x, y or None, 0) if x - x == 0 else ""
         for x, y in zip(rating.tolist(), half.tolist(), strict=True)
     ]
     head = f'<span class="label">95% interval</span><span class="axis">{axis.labels}</span>'

@@ -44,13 +44,9 @@ class Axis(NamedTuple):
     high: float
     marks: list[tuple[float, str]]  # positions in percent, and labels
 
-    def position(self, rating: float, length: int = 1000) -> int:
-        """Where a rating is, from the left."""
-        return round(length * self.fraction(rating))
-
-    def fraction(self, value: float) -> float:
-        """The part of the axis that lies before a value."""
-        return (value - self.low) / (self.high - self.low)
+    def position(self, rating: float) -> int:
+        """Where a rating is, from the left, in thousandths."""
+        return round(1000 * (rating - self.low) / (self.high - self.low))
 
     @property
     def grid(self) -> str:
@@ -88,18 +84,13 @@ def make_axis(low: float, high: float) -> Axis:
     return Axis(low, high, [(100 * (x - low) / (high - low), use_minus_sign(f"{x:,.10g}")) for x in marks])
 
 
-def interval_bar(axis: Axis, rating: float, half_width: float | None, digits: int | None = None) -> str:
-    """A rating as a mark, on a bar of its interval.
-
-    The ends of the interval are told with so many decimals, by default as many as the axis needs.
-    """
+def interval_bar(axis: Axis, rating: float, half_width: float | None, digits: int) -> str:
+    """A rating as a mark, on a bar of its interval, whose ends are told with so many decimals."""
     at = axis.position(rating)
     head = '<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none"'
     if half_width is None:
         return f'{head} aria-hidden="true"><path/><path d="M{at} 0v10"/></svg>'
     begin, end = axis.position(rating - half_width), axis.position(rating + half_width)
-    if digits is None:
-        digits = max(2 - math.floor(math.log10(axis.high - axis.low)), 0)
     low, high = (math.floor(x * 10.0**digits + 0.5) / 10.0**digits for x in (rating - half_width, rating + half_width))
     text = f"95% interval {use_minus_sign(f'{low:,.{digits}f} to {high:,.{digits}f}')}"
     return f'{head} role="img" aria-label="{text}"><path d="M{begin} 5H{end}"/><path d="M{at} 0v10"/></svg>'

@@ -221,7 +221,6 @@ SCALE_LOGIT = 0.28  # of the least difference in the table of what points are wo
 SCALE_STEPS = 4  # differences in it, each twice the one before
 SCALE_PLAYERS = 200  # the best, whose pairs tell what points are worth
 NEAR_RATIO = 1.5  # of the differences of pairs that tell what a difference is worth
-SHARED_DATES = 0.2  # of results, on the date of the same player's result before, from which on dates are explained
 MIN_CHANCE = 0.001  # below which, and above whose complement, a pair tells nothing
 
 
@@ -360,7 +359,6 @@ def method_view(data: SiteData) -> dict[str, Any]:
         "params": describe_settings(rated),
         "source": str(rated.options.get("source") or ""),  # if `jaxrate rate` saved it
         "team_text": _describe_teams(rated),
-        "dates_text": _describe_dates(data),
         "fit_text": _describe_fit(data),
     }
 
@@ -398,19 +396,6 @@ def _describe_fit(data: SiteData) -> str:
         return ""
     extent = "all" if share >= 1 else f"the first {100 * share:g}% of the"
     return f"The settings of the system, though, were fitted to {extent} {data.events}."
-
-
-def _describe_dates(data: SiteData) -> str:
-    """That dates may be first days of events, where players often have several results on one date; else nothing."""
-    careers = data.careers
-    if not data.is_dated or len(careers.time) < 2:
-        return ""
-    is_same = np.diff(careers.time) == 0
-    first = careers.start[(careers.start > 0) & (careers.start < len(careers.time))]
-    is_same[first - 1] = False  # the last of one player and the first of the next
-    if is_same.mean() < SHARED_DATES:
-        return ""
-    return "Dates are those in the file. Where many results share one, it may be the first day of an event."
 
 
 # The headline: the finding about who leads, and one sentence: since when, who rose most, what comes next.
