@@ -194,10 +194,8 @@ def _ranking_view(
     is_known = np.isfinite(rating)
     low, high = ((rating - half)[is_known], (rating + half)[is_known]) if is_known.any() else ([1000.0], [2000.0])
     axis = make_axis(float(np.min(low)), float(np.max(high)))
-    bars = [
-        interval_bar(axis, x, y or None, 0) if x - x == 0 else ""
-        for x, y in zip(rating.tolist(), half.tolist(), strict=True)
-    ]
+    pairs = zip(rating.tolist(), half.tolist(), is_known.tolist(), strict=True)
+    bars = [interval_bar(axis, x, y or None, 0) if known else "" for x, y, known in pairs]
     head = f'<span class="label">95% interval</span><span class="axis">{axis.labels}</span>'
     marks = np.where(border, "border", "").tolist()
     columns = [
