@@ -36,6 +36,7 @@ from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped]
 from jaxrate.arena.newton import (
     CONVERGED_STEP,
     DIVERGENCE_DISTANCE,
+    MAX_CG_ITERATIONS,
     FittedModel,
     SearchState,
     StrengthProblem,
@@ -167,7 +168,9 @@ def check_covariates_identifiable(names: tuple[str, ...], problem: StrengthProbl
         size, rest = float(np.linalg.norm(column)), np.append(column, np.zeros(count))
         if not size:
             raise ValueError(f"covariate {name!r} is 0 in every vote; leave it out")
-        residual = lsqr(hstack([vstack([players, prior]), others]), rest, atol=1e-12, btol=1e-12)[3]
+        residual = lsqr(
+            hstack([vstack([players, prior]), others]), rest, atol=1e-12, btol=1e-12, iter_lim=MAX_CG_ITERATIONS
+        )[3]
         if residual**2 < COLLINEAR_SHARE * total.sum():
             raise ValueError(f"covariate {name!r} follows from players and other covariates; leave it out")
 
