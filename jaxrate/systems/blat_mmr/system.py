@@ -394,9 +394,14 @@ MAX_WEIGHTS = {"float32": 10.0, "float64": 100.0}  # of matches inside sums by t
 class InitialBelief(NamedTuple):
     """The belief with which every player begins."""
 
-    support: HashableArray | None  # None: the grid
-    inner: HashableArray | None
+    support: Any  # None: the grid
+    inner: Any
     prior: Prior
+
+    def as_value(self) -> "InitialBelief":
+        """The belief as it may stand in rules."""
+        support, inner = (None if x is None else hashable_array(x) for x in (self.support, self.inner))
+        return InitialBelief(support, inner, self.prior)
 
 
 def init(model: Model, initial: InitialBelief, params: Params, num_players: int) -> State:
@@ -544,8 +549,7 @@ def blat_mmr(
     given_values = params.beta, params.temperature, params.kernel_width
     own_values = settings.kernel_shape_argument_values(spec, params)
     model = Model(game, grid, spec, draws, algorithm, "", *given_values, own_values, algorithm)
-    own_points, own_inner = (None if x is None else hashable_array(x) for x in (given_points, given_inner))
-    initial = InitialBelief(own_points, own_inner, parse_prior(prior, len(at), at))
+    initial = InitialBelief(given_points, given_inner, parse_prior(prior, len(at), at)).as_value()
     check_kernel_and_prior(model, initial, params)
     model = settings.resolve_algorithms(model, inner is not None)
     rules = Rules(bind(prepare, model, None), *(bind(rule, model) for rule in (advance, predict, update)))
