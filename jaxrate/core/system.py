@@ -41,11 +41,12 @@ def check_event_kind(name: str, rated: tuple[type, ...], events: Any) -> None:
     events = events.events if isinstance(events, Ragged) else events
     kind = events if isinstance(events, type) else type(events)
     if kind not in rated or is_bare:
-        hint = "; they come as jr.periods and jr.rounds make them" if is_bare else ""
-        if (kind, rated) == (Matches, (Periods,)):
-            hint = "; group them by periods(matches, length), or give `rate` a period"
-        elif kind is Rounds and not is_bare:
-            hint = "; jr.elo_mmr() and jr.skills() rate contests, and others that `jaxrate systems` shows"
+        hints: dict[type, str] = {
+            Rounds: "; jr.elo_mmr() and jr.skills() rate contests, and others that `jaxrate systems` shows"
+        }
+        if rated == (Periods,):
+            hints[Matches] = "; group them by periods(matches, length), or give `rate` a period"
+        hint = "; they come as jr.periods and jr.rounds make them" if is_bare else hints.get(kind, "")
         raise ValueError(f"{name} rates {' or '.join(x.__name__ for x in rated)}, not {kind.__name__}{hint}")
 
 

@@ -81,14 +81,11 @@ def predict_match(params: Params, rows: State, match: Matches) -> Array:
 
 def predict(params: Params, rows: State, event: Rounds) -> Array:
     """The share of the others that each is expected to beat."""
-    mask, (_, _, _, below, above) = (
-        cdf_sums.participant_mask(event),
-        expected_counts_below_and_above(params, rows, event),
-    )
+    mask = cdf_sums.participant_mask(event)
+    *_, below, above = expected_counts_below_and_above(params, rows, event)
     is_below = below < above
-    return expected_wins.expected_win_share(
-        cdf_sums.counts_excluding_self(is_below, jnp.where(is_below, below, above), mask)[0], mask
-    )
+    wins, _ = cdf_sums.counts_excluding_self(is_below, jnp.where(is_below, below, above), mask)
+    return expected_wins.expected_win_share(wins, mask)
 
 
 def infer(

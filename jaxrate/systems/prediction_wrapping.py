@@ -57,11 +57,8 @@ def davidson_outcome_probabilities(expected_score: Array, draw_odds: Array) -> O
     1 / r of the better player is the root that loses no digits, and it is at most 1.
     """
     expected_score = jnp.clip(expected_score, 0.0, 1.0)
-    ahead = expected_score >= 0.5
-    more, less = (
-        jnp.where(ahead, expected_score, 1.0 - expected_score),
-        jnp.where(ahead, 1.0 - expected_score, expected_score),
-    )
+    ahead, other_score = expected_score >= 0.5, 1.0 - expected_score
+    more, less = jnp.where(ahead, expected_score, other_score), jnp.where(ahead, other_score, expected_score)
     lean = draw_odds * (more - 0.5)
     root = 2.0 * less / (lean + jnp.sqrt(lean * lean + 4.0 * more * less))
     both = 1.0 + draw_odds * root + root * root

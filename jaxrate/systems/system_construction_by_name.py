@@ -159,20 +159,16 @@ def skills_rating_lead_for_score(params: Any, expected_score: float) -> float:
     if params.goal_rate is not None:
         goals = normal_lead_for_score(expected_score, math.sqrt(2.0 * float(params.goal_rate)))
         return 800.0 / math.log(10.0) * math.asinh(goals / (2.0 * float(params.goal_rate)))
-    return (
-        logistic_lead_for_score(expected_score)
-        if params.noise is None
-        else normal_lead_for_score(expected_score, float(params.noise))
-    )
+    if params.noise is None:
+        return logistic_lead_for_score(expected_score)
+    return normal_lead_for_score(expected_score, float(params.noise))
 
 
 def weng_lin_rating_lead_for_score(params: Any, expected_score: float) -> float:
     noise = math.sqrt(2.0) * float(params.beta)
-    return (
-        logistic_lead_for_score(expected_score, noise * math.log(10.0))
-        if params.epsilon is None
-        else normal_lead_for_score(expected_score, noise)
-    )
+    if params.epsilon is None:
+        return logistic_lead_for_score(expected_score, noise * math.log(10.0))
+    return normal_lead_for_score(expected_score, noise)
 
 
 # By system: the points by which one leads who is expected to score so much, of two whose strengths are certain.
@@ -250,11 +246,8 @@ def addable_wrapper_param_names(system: RatingSystem) -> tuple[str, ...]:
     """The hyperparameters that the ways of `PREDICTION_WRAPPERS` would add to it."""
     if Matches not in system.events and Periods not in system.events:
         return ()
-    return (
-        CalibrationParams._fields
-        if find_own_draw_predict_rule(system)
-        else CalibrationParams._fields + DrawParams._fields
-    )
+    of_draws = () if find_own_draw_predict_rule(system) else DrawParams._fields
+    return CalibrationParams._fields + of_draws
 
 
 def make_system_for_data(

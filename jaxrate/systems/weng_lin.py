@@ -240,11 +240,10 @@ def update_from_round(model: str, constants: Constants, rows: State, event: Roun
     constants, teams = scale_performance_noise(constants, event), teams_by_standing(event)
     grown = rows._replace(variance=rows.variance + constants.growth)
     sides = team_beliefs(grown, event, teams)
-    terms = (
-        plackett_luce_update_terms(constants, sides)
-        if model == "plackett_luce"
-        else pairwise_update_terms(model, constants, sides)
-    )
+    if model == "plackett_luce":
+        terms = plackett_luce_update_terms(constants, sides)
+    else:
+        terms = pairwise_update_terms(model, constants, sides)
     a, b = (event.weight * x[teams.of] for x in terms)
     contested = cdf_sums.participant_mask(event) & (jnp.sum(sides.there.astype(jnp.int32)) > 1)
     new = update_from_terms(constants, grown, (a, b), jnp.where(contested, sides.variance[teams.of], 1.0), event.time)

@@ -112,11 +112,8 @@ def times_must_not_decrease_where_the_clock_matters(case: SystemFormPrecision) -
     time[-1] = -1.0
     disordered = events._replace(events=events.events._replace(time=time))
     if not depends_on_time(system, system.params):
-        cases.assert_equal_leaves(
-            "predictions, although time does not matter",
-            replay_case_events(case, disordered).prediction,
-            replay_first_season(case).prediction,
-        )
+        runs = replay_case_events(case, disordered), replay_first_season(case)
+        cases.assert_equal_leaves("predictions, although time does not matter", *(x.prediction for x in runs))
         return
     message = "nothing"
     try:
@@ -295,23 +292,16 @@ def untouched_rows_are_inert(case: SystemFormPrecision) -> None:
 
 def predictions_know_neither_their_result_nor_the_future(case: SystemFormPrecision) -> None:
     events, prediction = cases.split_seasons(case)[0], replay_first_season(case).prediction
+    # The index of the first event with another result, and the number of predictions up to the event after it.
     if case.form == "rounds":
-        first_changed, num_unaffected = (
-            1,
-            int(events.player_start[2]),
-        )  # index of the first contest with another result, and rows before the contest after it
+        first_changed, unaffected = 1, int(events.player_start[2])
     else:
-        first_changed = num_unaffected = int(np.searchsorted(events.time, 4 * cases.PERIOD_LENGTH))
-        num_unaffected = (
-            int(np.searchsorted(events.time, 5 * cases.PERIOD_LENGTH)) if case.form == "periods" else first_changed + 1
-        )
-    other_prediction = replay_case_events(case, reverse_case_results(case, events, first_changed)).prediction
-    cases.assert_equal_leaves(
-        "predictions up to the first event that ends differently",
-        prediction[:num_unaffected],
-        other_prediction[:num_unaffected],
-    )
-    changed = np.mean(prediction[num_unaffected:] != other_prediction[num_unaffected:])
+        first_changed, next_period = (int(np.searchsorted(events.time, k * cases.PERIOD_LENGTH)) for k in (4, 5))
+        unaffected = next_period if case.form == "periods" else first_changed + 1
+    other = replay_case_events(case, reverse_case_results(case, events, first_changed)).prediction
+    label = "predictions up to the first event that ends differently"
+    cases.assert_equal_leaves(label, prediction[:unaffected], other[:unaffected])
+    changed = np.mean(prediction[unaffected:] != other[unaffected:])
     assert_claim(changed > 0.3, f"only {changed:.0%} of the predictions after other results differ")
 
 
@@ -356,10 +346,8 @@ def are_ties_of_neighbours(system: RatingSystem) -> bool:
 
 def renaming_the_players_renames_the_rows(case: SystemFormPrecision) -> None:
     new_ids = np.random.default_rng(1).permutation(cases.player_count(case.form))
-    original, renamed = (
-        replay_first_season(case),
-        replay_case_events(case, cases.rename_players(cases.split_seasons(case)[0], new_ids)),
-    )
+    original = replay_first_season(case)
+    renamed = replay_case_events(case, cases.rename_players(cases.split_seasons(case)[0], new_ids))
     cases.assert_close_leaves("the state", cases.gather_player_rows(renamed.state, new_ids), original.state, 1e-10)
     cases.assert_close_leaves("predictions", renamed.prediction, original.prediction, 1e-10)
 

@@ -17,6 +17,7 @@ The prediction is the expected score sum p(x) q(y) L(x, y). Strengths are in nat
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from inspect import signature
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -154,11 +155,8 @@ def average_win_loss_over_opponent(
 ) -> tuple[Array, Array]:
     """The sums [2, n] of L(x, y) and of L(y, x)."""
     if constants.form.summing != "laplace":
-        wins, losses = (
-            average_likelihood_over_opponent(model, constants, rows, event, power)
-            for power in (opponent_sum_algorithms.win_chance, opponent_sum_algorithms.loss_chance)
-        )
-        return wins, losses
+        average = partial(average_likelihood_over_opponent, model, constants, rows, event)
+        return average(opponent_sum_algorithms.win_chance), average(opponent_sum_algorithms.loss_chance)
     params = constants.params
     lead = 0.0 if event.context.side is None else event.context.side * params.side_advantage / model.luck.unit
     both = opponent_sum_algorithms.laplace_win_loss_sums(

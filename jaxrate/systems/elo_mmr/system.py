@@ -202,10 +202,8 @@ def predict_match(model: ModelSettings, constants: Constants, rows: State, match
 def predict(model: ModelSettings, constants: Constants, rows: State, contest: Rounds) -> Array:
     """The share of the others that each is expected to beat."""
     mask, weight = cdf_sums.participant_mask(contest), cdf_sums.participant_weights(contest)
-    square, points = (
-        rows.variance + sum(beliefs.drift_and_noise(constants, rows, weight, contest.noise)),
-        2 * model.points // 3,
-    )
+    square = rows.variance + sum(beliefs.drift_and_noise(constants, rows, weight, contest.noise))
+    points = 2 * model.points // 3
     if model.teams and contest.solo is None:
         return team_performances.predict(model.teams, rows.rating, square, contest, points)
     expect = find_performance_methods(model.density, constants.table).expected_wins

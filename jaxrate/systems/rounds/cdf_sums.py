@@ -206,12 +206,9 @@ def make_cdf_sum_functions(
     )
     step = at[1] - at[0]
     sides = (above, -first * step, -second * step**2), (below, first * step, second * step**2)
-    cells = [quintic_cells(*side) for side in sides]
-    return (
-        partial(_interpolate_cdf_sums, cells, participants, at),
-        partial(_interpolate_inverse_sum, at, below, above),
-        partial(_is_cell_doubtful, participants, at, doubtful),
-    )
+    read = partial(_interpolate_cdf_sums, [quintic_cells(*side) for side in sides], participants, at)
+    inverse = partial(_interpolate_inverse_sum, at, below, above)
+    return read, inverse, partial(_is_cell_doubtful, participants, at, doubtful)
 
 
 def is_table_too_coarse(participants: Participants, table_points: int) -> Array:

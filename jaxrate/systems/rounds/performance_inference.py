@@ -254,15 +254,10 @@ def infer_logistic_performance(round_sums: LogisticCdfSums) -> Array:
 
     from_below, target, guess = selective_evaluation.map_row_tiles(start, event.present, won, lost, tied)
     split = double == 0.0
-    performances = solve_ratings_for_target_sums(
-        round_sums.sums if split else sums,
-        from_below,
-        target,
-        guess,
-        tied > 0,
-        round_sums.participants,
-        TiledRootInputs(event.present, (), None if split else sums_of_tied),
-    )[group]
+    tiles = TiledRootInputs(event.present, (), None if split else sums_of_tied)
+    columns = from_below, target, guess, tied > 0
+    function = round_sums.sums if split else sums
+    performances = solve_ratings_for_target_sums(function, *columns, round_sums.participants, tiles)[group]
     recompute_rows = partial(exact_logistic_performance, shares)
     return selective_evaluation.evaluate_rows_where_needed(
         there & round_sums.is_doubtful(performances), recompute_rows, round_sums.participants, group, performances

@@ -72,21 +72,16 @@ def make_standing_sum_functions(
     at = low + jnp.arange(-2.0, table_points - 2.0) / per_point
     blocks = BlockTable(columns, size, low, per_point, at)
     if size > num_players:
-        return (
-            partial(_sums_from_place, noise, blocks, None, 0),
-            partial(_sums_from_place, noise, blocks, None, 1),
-            None,
-        )
+        before, after = (partial(_sums_from_place, noise, blocks, None, side) for side in (0, 1))
+        return before, after, None
     tabulate = partial(_tabulate_blocks, noise, at)
     if present is not None and selective_evaluation.has_tiles(num_players):
         tiles = selective_evaluation.count_row_tiles(present)
         tables = _exclusive_block_sums_by_tile(tabulate, columns, table_points, tiles)
     else:
+        sums = sums_and_recurrences.exclusive_prefix_or_suffix_sums
         losses, wins = tabulate(columns)
-        tables = (
-            sums_and_recurrences.exclusive_prefix_or_suffix_sums(losses, from_end=False),
-            sums_and_recurrences.exclusive_prefix_or_suffix_sums(wins, from_end=True),
-        )
+        tables = sums(losses, from_end=False), sums(wins, from_end=True)
     before, after = (partial(_sums_from_place, noise, blocks, table, side) for side, table in enumerate(tables))
     return before, after, partial(_guess_root, blocks, tables)
 
