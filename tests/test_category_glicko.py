@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.systems.category_glicko.system import (
+from jaxrate.systems.category_glicko import (
     OUTCOME_DISTRIBUTIONS,
     PeriodGames,
     State,

@@ -20,7 +20,7 @@ from jaxrate.fitting import history_loss_derivatives
 from jaxrate.replay import compiler_options, execution, scan_programs
 from jaxrate.replay.plan import place_events
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
-from jaxrate.systems.trueskill import system as propagation
+from jaxrate.systems.trueskill import chain_marginals, chain_marginals_parallel
 from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
 from tests.reference import performance_twin as twin
@@ -153,8 +153,8 @@ def test_steps_of_a_chain_are_multiplied_at_once(x64):
         columns = [jnp.asarray(x, kind) for x in (variance, between, random.normal(0, 2, (2, n - 1)))]
         assert_close_leaves(
             "chain",
-            quick(propagation.chain_marginals_parallel)(*columns),
-            quick(propagation.chain_marginals)(*columns),
+            quick(chain_marginals_parallel)(*columns),
+            quick(chain_marginals)(*columns),
             1e-12 if x64 else 1e-4,
         )
 

@@ -14,13 +14,13 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.replay.execution import min_mean_width_for_levels
-from jaxrate.systems.category_glicko import system as strengths
-from jaxrate.systems.category_glicko.system import (
+from jaxrate.systems.category_glicko import (
     OUTCOME_DISTRIBUTIONS,
     PeriodGames,
     log_likelihood_derivatives,
     maximize_posterior,
 )
+from jaxrate.systems.category_glicko import State as CategoryState
 from jaxrate.systems.glicko2 import State, game_terms, new_volatility, prepare, update_from_total
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.system_construction_by_name import make_system_for_data
@@ -433,7 +433,7 @@ def test_the_likeliest_strength_is_found_far_beyond_every_opponent():
 
         def find(distribution, games):
             one, there, guess = jnp.ones((1, 1)), jnp.array([[True]]), jnp.zeros((1, 1))
-            rows = strengths.State(one[0], one, one[0], one, one[0])
+            rows = CategoryState(one[0], one, one[0], one, one[0])
             best = maximize_posterior(distribution, rows, games, there, guess, ~there[0], there[0])
             return best, log_likelihood_derivatives(distribution, games, best)[0]
 

@@ -14,8 +14,7 @@ import jaxrate as jr
 from jaxrate.replay.checked_replay import depends_on_time
 from jaxrate.replay.plan import Block
 from jaxrate.replay.schedule import arrange_blocks
-from jaxrate.systems.trueskill import system as propagation
-from jaxrate.systems.trueskill.system import State
+from jaxrate.systems.trueskill import UNINFORMATIVE_VARIANCE, State, chain_marginals, chain_marginals_parallel
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
 from tests.reference import trueskill_twin as twin
 from tests.reference.twins import Fading
@@ -145,11 +144,11 @@ def test_a_chain_is_the_same_one_by_one_and_at_once(x64):
     rng = np.random.default_rng(2)
     variance = np.exp(rng.normal(3.0, 2.0, (2, 100)))
     between, step = np.exp(rng.normal(3.0, 4.0, (2, 99))), rng.normal(0.0, 20.0, (2, 99))
-    between[:, ::7], between[:, 5::11] = 0.0, propagation.UNINFORMATIVE_VARIANCE
+    between[:, ::7], between[:, 5::11] = 0.0, UNINFORMATIVE_VARIANCE
     arguments = [jnp.asarray(x, float) for x in (variance, between, step)]
     for x, y in zip(
-        jax.jit(propagation.chain_marginals)(*arguments),
-        jax.jit(propagation.chain_marginals_parallel)(*arguments),
+        jax.jit(chain_marginals)(*arguments),
+        jax.jit(chain_marginals_parallel)(*arguments),
         strict=True,
     ):
         np.testing.assert_allclose(x, y, rtol=1e-10 if x64 else 1e-4, atol=1e-10 if x64 else 1e-4)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.systems.urnings.system import (
+from jaxrate.systems.urnings import (
     State,
     acceptance_correction,
     draw_mock_score,

@@ -1,5 +1,6 @@
 """The rating systems, one a file. To add one: write its file, name it here and in `jaxrate/__init__.pyi`.
 
+category_glicko.py              Glicko with categories of opponents
 codeforces.py                   Codeforces, in the form of Ebtekar and Liu 2021 (section 6)
 elo.py                          Elo (1978), per match and per rating period
 glicko.py                       Glicko (Glickman 1999)
@@ -10,22 +11,21 @@ stephenson.py                   Stephenson's system (Stephenson and Sonas 2020)
 system_construction_by_name.py  systems by name, adapted to data
 system_titles.py                the systems by their names in print
 topcoder.py                     TopCoder, in the form of Ebtekar and Liu 2021 (section 6) and their program
+trueskill.py                    TrueSkill (Herbrich, Minka and Graepel 2006)
+urnings.py                      urnings (Bolsinova, Maris, Hofman, van der Maas and Brinkhuis 2022)
 weng_lin.py                     Weng and Lin (2011, "A Bayesian approximation method for online ranking")
 blat_mmr/                       BlatMMR, in pieces that compose
-category_glicko/                category Glicko, in pieces
 elo_mmr/                        Elo-MMR, in pieces
 federations/                    official ratings of federations, one a file
 rounds/                         what systems of rounds share: the field of performances, who performed how, teams
 skills/                         Skills, in pieces
-trueskill/                      TrueSkill, in pieces
-urnings/                        urnings, in pieces
 """
 
 from collections.abc import Callable
 
 from jaxrate.core.system import RatingSystem
 from jaxrate.systems.blat_mmr import blat_mmr
-from jaxrate.systems.category_glicko.system import category_glicko
+from jaxrate.systems.category_glicko import category_glicko
 from jaxrate.systems.codeforces import codeforces
 from jaxrate.systems.elo import elo
 from jaxrate.systems.elo_mmr.system import elo_mmr, elo_mmx
@@ -36,8 +36,8 @@ from jaxrate.systems.glicko_boost import glicko_boost
 from jaxrate.systems.skills.system import skills
 from jaxrate.systems.stephenson import stephenson
 from jaxrate.systems.topcoder import topcoder
-from jaxrate.systems.trueskill.system import trueskill
-from jaxrate.systems.urnings.system import urnings
+from jaxrate.systems.trueskill import trueskill
+from jaxrate.systems.urnings import urnings
 from jaxrate.systems.weng_lin import weng_lin
 
 __all__ = [

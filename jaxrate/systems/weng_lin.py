@@ -51,7 +51,7 @@ from jaxrate.systems.rounds.round_teams import (
     teams_by_standing,
     teams_with_result_hidden,
 )
-from jaxrate.systems.trueskill.system import match_quality, round_outcome_probabilities, win_probabilities
+from jaxrate.systems.trueskill import match_quality, round_outcome_probabilities, win_probabilities
 
 MODELS = "plackett_luce", *(f"{x}_{y}" for x in ("bradley_terry", "thurstone_mosteller") for y in ("full", "part"))
 PARTIAL_WINDOW = 4

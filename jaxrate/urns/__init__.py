@@ -6,7 +6,7 @@ matchmakers.py                matchmakers for Urnings: how pairs are picked, and
 skill_inference.py            inference about skills from urns
 """
 
-from jaxrate.systems.urnings.system import make_urns
+from jaxrate.systems.urnings import make_urns
 from jaxrate.urns import matchmakers
 from jaxrate.urns.exact_urn_law import UrnLaw, urn_law, urn_marginals
 from jaxrate.urns.skill_inference import (

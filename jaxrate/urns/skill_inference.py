@@ -16,7 +16,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import Context, Matches, fail_where
-from jaxrate.systems.urnings.system import State
+from jaxrate.systems.urnings import State
 
 
 class SameSkill(NamedTuple):

@@ -26,7 +26,7 @@ from jaxrate.replay.checked_replay import Run, check_system_takes_events
 from jaxrate.replay.padded_states_and_columns import init_or_copy_state
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.scan_programs import draw_random_numbers_for_events
-from jaxrate.systems.urnings.system import (
+from jaxrate.systems.urnings import (
     Constants,
     State,
     acceptance_correction,

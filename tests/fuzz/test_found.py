@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 import jaxrate as jr
 from jaxrate.numerics.special_functions import normal_tail, truncated_normal_moments
-from jaxrate.systems.category_glicko.system import OUTCOME_DISTRIBUTIONS, update_mean_variance
+from jaxrate.systems.category_glicko import OUTCOME_DISTRIBUTIONS, update_mean_variance
 from jaxrate.systems.rounds import performance_inference
 from jaxrate.systems.weng_lin import comparison_terms
 from tests.conftest import MOSTLY_SINGLE, quick

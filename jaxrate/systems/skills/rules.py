@@ -106,7 +106,7 @@ from jaxrate.systems.skills.team_results import (
     make_team_performances,
     member_performances,
 )
-from jaxrate.systems.trueskill.system import (
+from jaxrate.systems.trueskill import (
     expected_share_of_teams_beaten,
     match_quality,
     round_outcome_probabilities,

@@ -69,7 +69,7 @@ from jaxrate.systems.skills.settings import (
     statistic_noise_name,
     statistic_scale_name,
 )
-from jaxrate.systems.trueskill.system import (
+from jaxrate.systems.trueskill import (
     LinkMoments,
     PropagatedStanding,
     link_moments_with_draw_margin,

@@ -1,4 +1,0 @@
-"""Category Glicko, in pieces.
-
-system.py  glicko with categories of opponents
-"""
