@@ -26,7 +26,7 @@ from jaxrate.core.hyperparameter_definitions import (
     check_params,
     collect_params,
 )
-from jaxrate.core.system import RatingSystem, replace_params, system_factory
+from jaxrate.core.system import RatingSystem, replace_params, set_default_period, system_factory
 from tests.conftest import refused
 
 pa = pytest.importorskip("pyarrow")
@@ -333,6 +333,11 @@ def test_outlooks_are_made_anew_as_outlooks():
     rules = jr.elo().rules
     mine = jr.elo()._replace(rules=rules._replace(draw=jax.random.normal))
     assert replace_params(mine, mine.params._replace(k=3.0)).rules == mine.rules
+
+
+def test_periods_of_a_system_with_other_predictions_are_those_of_the_data():
+    made, given = (jr.forecasts.calibrate(jr.glicko(**x)) for x in ({}, {"period": 30.0}))
+    assert set_default_period(made, 30.0) == given and set_default_period(given, 9.0) == given
 
 
 @pytest.mark.parametrize(

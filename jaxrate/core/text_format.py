@@ -156,13 +156,10 @@ def format_html_table(
     """A table as HTML, for notebooks."""
     align = ["left" if name in left_aligned else "right" for name in header]
 
-    def format_row(kind: str, row: Iterable[Any]) -> str:
-        cells = zip(align, row, strict=True)
-        put = (
-            f'<{kind} style="text-align: {where}; white-space: nowrap">{html.escape(str(x))}</{kind}>'
-            for where, x in cells
-        )
-        return f"<tr>{''.join(put)}</tr>"
+    def format_row(tag: str, row: Iterable[Any]) -> str:
+        style = '<{0} style="text-align: {1}; white-space: nowrap">{2}</{0}>'
+        cells = (style.format(tag, where, html.escape(str(x))) for where, x in zip(align, row, strict=True))
+        return f"<tr>{''.join(cells)}</tr>"
 
     body = "".join(format_row("td", row) for row in rows)
     return f"<table><thead>{format_row('th', header)}</thead><tbody>{body}</tbody></table>"
