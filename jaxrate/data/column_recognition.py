@@ -763,12 +763,13 @@ def _choose_points(search: RoleSearch, points: tuple[str, ...]) -> ResultChoice:
 def _choose_reading(search: RoleSearch, readings: Mapping[str, ParsedResults], points: tuple[str, ...]) -> ResultChoice:
     """The column of these that tells the results, or the points."""
     name, players = _surest_reading(readings), search.players.names
+    places = [search.header.names.index(player) for player in players]
     lead = _sign_of_lead([points] if points in search.open.goals else [], search.values)
     if codes := winner_code_readings(search.result_column(name)):
         return _choose_winner_codes(name, search.values[name], codes, lead, players)
     others = [results.score for other, results in readings.items() if other != name]
     choice = _settle_contradictions(name, points, readings[name].score, others, lead)
-    is_exchanged = readings[name].notation == SCORELINES and not search.header.are_in_order(*players)
+    is_exchanged = readings[name].notation == SCORELINES and places[0] > places[1]
     if choice.result is None or not is_exchanged:
         return choice
     return choice._replace(note=f"{choice.note}, its first number that of {players[0]}")

@@ -218,10 +218,6 @@ class Header(NamedTuple):
                 spelt += [(name, name.replace(x, y, 1)), (name, y.join(name.rsplit(x, 1)))]
         return [pair for pair in self.find_pairs(dict.fromkeys(spelt)) if pair[0] != pair[1]]
 
-    def are_in_order(self, one: Any, other: Any) -> bool:
-        """Whether one column stands before another."""
-        return self.names.index(one) < self.names.index(other)
-
     def find_points(self, templates: tuple[str, ...], sides: Iterable[SidesSpelling]) -> list[tuple[Any, Any]]:
         """The pairs of columns of both sides' points, also as points for and against in a row of one side."""
         spellings = {one: spell_pairs(templates, one) for one in sides}
