@@ -150,6 +150,17 @@ def test_the_rest_of_periods_and_contests_is_counted_in_matches_and_contests():
     assert not (rounds.weight * rounds.held_out_weight).any()
 
 
+def test_categories_of_matches_are_fitted():
+    """Those of matches in the slots of a plan were taken for shares of as many categories as there are slots."""
+    matches = league()
+    context = matches.context._replace(category=np.arange(1200).reshape(600, 2) % 3)
+    system = jr.skills(categories=3, modifier_growth=3.0, initial_modifier_deviation=60.0)
+    found = jr.fit(
+        system, matches._replace(context=context), free=["growth"], steps=1, objective=AHEAD(errors="products")
+    )
+    assert found.loss < found.loss_history[0]
+
+
 def test_constants_say_how_frequent_each_score_was():
     matches, objective = league(), AHEAD(data_share=2 / 3)
     draws = TASK_OF(jr.forecasts.add_outcomes(jr.trueskill()), matches, objective)

@@ -429,7 +429,8 @@ def events_for_check(events: AnyEvents) -> Any:
     """Events for the check of a system. Where any are traced or placed there are none, but with their columns."""
     if not (is_traced(events) or isinstance(events, PlacedEvents)):
         return events
-    flat = jax.tree.map(lambda x: np.zeros((0, *x.shape[1:]), x.dtype), events.flat)
+    slots = events.flat.time.ndim - 1  # the last axis of matches that stand in the slots of their plan
+    flat = jax.tree.map(lambda x: np.zeros((0, *x.shape[1 : x.ndim - slots]), x.dtype), events.flat)
     starts = jax.tree.map(lambda x: np.zeros(1, int), event_starts(events))
     return flat if isinstance(flat, Matches) else Ragged(flat, *starts)
 
