@@ -82,7 +82,8 @@ def strength_change_tests_by_player(
         result[:, player_ids] = _strength_change_tests_clustered(
             player, time, score, weight, np.tile(cluster[mask], 2)[order]
         )
-    return result[0], result[1], result[2]
+    change, error, p = result
+    return change, error, p
 
 
 def _strength_change_tests_independent(
@@ -252,15 +253,12 @@ class StrengthDrift(NamedTuple):
         for i in self.order[:top].tolist():
             known = not np.isnan(self.p[i])
             change = f"{round(self.change[i]) + 0:+d} ± {self.change_error[i]:.0f}" if known else ""
-            chances = [_format_chance(x[i]) if known else "" for x in (self.p, self.adjusted)]
+            p_values = [x[i] if known else np.nan for x in (self.p, self.adjusted)]
+            chances = ["" if p != p else "< 0.001" if p < 0.001 else f"{p:.2g}" for p in p_values]
             gain = f"{round(float(self.gain[i]), 4) + 0.0:+.4f} ± {self.gain_error[i]:.4f}" if self.games[i] > 1 else ""
             verdict = ["yes" if self.moved[i] else ""] if has_moved else []
             rows.append((self.players[i], *verdict, change, *chances, gain, format_number(self.games[i])))
         return head, rows
-
-
-def _format_chance(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"{p:.2g}"
 
 
 @enforce_argument_annotations

@@ -560,7 +560,6 @@ def information_and_scores_of_rankings(rankings: PaddedRankings, strength: Array
     return matrix, scale, _ranking_scores(rankings, strength)
 
 
-MAX_PLAYERS = 3000  # the Hessian is dense
 NO_COMPARISON = "no two players beat each other, directly or through others; give a prior, as prior=350"
 
 
@@ -625,8 +624,8 @@ def _fit_rankings(
     inner, count = select_ranked_players(rows, is_rated), int(is_rated.sum())
     if not len(inner.weight):
         raise ValueError(NO_COMPARISON)
-    if count > MAX_PLAYERS:
-        raise ValueError(f"rankings of {count:,} players are too many; {MAX_PLAYERS:,} can be compared")
+    if count > MAX_DENSE_PLAYERS:
+        raise ValueError(f"rankings of {count:,} players are too many; {MAX_DENSE_PLAYERS:,} can be compared")
     start = strength[is_rated]
     with jax.enable_x64(True):
         problem = pad_rankings(
