@@ -36,6 +36,13 @@ report days.csv --out /proc/report.html :: --out /proc/report.html cannot be wri
 simulate days.csv/league.parquet :: days.csv is a file; name a folder
 simulate /proc/new/league.parquet :: cannot be written: 
 simulate league.parquet --matches 1e12 :: 1,000,000,000,000 rows would take 1.5 TB, and there are
+predict run cup.toml :: cup.toml is the plan of a tournament; add --simulate
+predict run coming.csv --relegated 1 :: --relegated needs --simulate
+predict run cup.toml --simulate --relegated 1 :: --relegated cannot be combined with a tournament, whose plan says
+demo :: demo is now jaxrate rate nfl, jaxrate compare nfl and jaxrate report nfl
+plan days.csv :: plan is now jaxrate rate FILE --dry-run
+season run coming.csv :: season is now jaxrate predict RUN FIXTURES --simulate
+tournament run cup.toml :: tournament is now jaxrate predict RUN PLAN.toml --simulate
 """
 REFUSED = r"""
 rate :: name a FILE of matches or contests, or a saved run with --state
@@ -234,7 +241,7 @@ arena bad.csv | a,b,score x,y,0.7 y,x,1 :: row 0 \(counting from 0, line 2\): sc
 arena bad.csv | a,b,wins,losses x,y,3,2 y,z,-1,3 :: row 1 \(counting from 0, line 3\): wins is -1, below 0
 arena bad.csv | a,b,wins,losses x,y,3,2 y,z,many,3 :: line 3\): column 'wins' is 'many', not a number
 arena bad.csv | a,b,wins,losses x,x,3,2 :: x is on both sides
-arena bad.csv --moved | a,b,wins,losses,time x,y,7,5,1 :: needs votes with times, and not counts
+arena bad.csv --moved | a,b,wins,losses,time x,y,7,5,1 :: of votes with times, and not of counts
 arena bad.csv --moved | a,b,score x,y,1 y,x,1 :: name their column with --time
 arena bad.csv --column drop=gone | a,b,wins,losses,gone x,y,1,1,1 x,y,3,2,0 y,z,-1,3,0 :: line 4\): wins is -1
 arena bad.csv --column drop=no --cluster v | a,b,wins,losses,no,v x,y,1,1,1, x,y,3,2,0,p y,z,1,3,0, :: line 4\): column

@@ -21,10 +21,10 @@ def test_systems_lists_them_all(jaxrate):
     code, text, _ = jaxrate("systems")
     assert code == 0
     listed, defaults = text.split("\n\n")
-    assert [line.split()[0] for line in listed.splitlines()[1:]] == list(jr.extend.SYSTEMS)
+    assert [line.split()[0] for line in listed.splitlines()[1:]] == list(jr.extend.ALL_SYSTEMS)
     defaults = " ".join(defaults.split())
     assert "glicko for matches, elo_mmr for contests" in defaults and "elo, glicko, glicko2" in defaults
-    for name in jr.extend.SYSTEMS:
+    for name in jr.extend.ALL_SYSTEMS:
         code, text, _ = jaxrate("systems", name)
         assert code == 0
         for field, about in zip(make_system(name, {}).params._fields, make_system(name, {}).space, strict=True):
@@ -40,7 +40,7 @@ def test_systems_lists_them_all(jaxrate):
     text = jaxrate("systems", "elo")[1]
     assert "`" not in text and ".py" not in text and "\nFurther arguments:\nseasons: " in text
     told = json.loads(jaxrate("systems", "--json")[1])
-    assert list(told) == list(jr.extend.SYSTEMS) and told["glicko"]["default_of"] == ["matches"]
+    assert list(told) == list(jr.extend.ALL_SYSTEMS) and told["glicko"]["default_of"] == ["matches"]
     assert told["glicko2"] == json.loads(jaxrate("systems", "glicko2", "--json")[1])
     tau = next(x for x in told["glicko2"]["parameters"] if x["name"] == "tau")
     assert tau["default"] == 0.5 and told["blat_mmr"]["settings"]["size"] == 1001

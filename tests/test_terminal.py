@@ -185,13 +185,6 @@ def test_notes_wait_until_the_bar_is_gone(terminal, monkeypatch):
     assert shown.rindex("thinking") < shown.index("of a stage") < shown.index("of its data")
 
 
-def test_piped_tables_are_those_of_python(jaxrate, tmp_path):
-    path = tmp_path / "games.csv"
-    path.write_text("winner,loser\nAda,Bo\nCy,Ada\n")
-    text = jaxrate("rate", path, "--system", "elo")[1]
-    assert str(jr.leaderboard(jr.rate(jr.elo(), jr.read(path)))) in text
-
-
 def test_a_terminal_in_colour_tells_errors_warnings_and_notes_apart(capsys, monkeypatch):
     """All three were "jaxrate:", and errors were wider than the terminal."""
     for name in ("NO_COLOR", "FORCE_COLOR"):

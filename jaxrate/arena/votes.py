@@ -13,6 +13,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
 from jaxrate.data.column_conversion import to_column, to_ids, to_numbers
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning, time_columns
+from jaxrate.data.column_role_definitions import RESULT_ROLES, as_column_list
 from jaxrate.data.dataset_from_table import is_readable_source, read
 from jaxrate.data.date_parsing import parse_times
 from jaxrate.data.table_files import open_table_source
@@ -304,6 +305,57 @@ def describe_vote_dates(table: TableSource, dates: str | None) -> str:
     return ""
 
 
+ROLES_OF_VOTES = *RESULT_ROLES, "margin", "weight"  # and not of counts
+
+
+class VoteTable(NamedTuple):
+    """What a table holds."""
+
+    votes: Any  # a `Dataset` of votes or contests, or counts
+    data: Dataset  # what was read
+    counts: CountColumns | None  # None: votes
+
+
+def read_vote_table(
+    table: TableSource,
+    columns: Mapping[str, Any],
+    reader: Callable[..., Dataset],
+    named: CountColumns = NO_COLUMNS,
+    *,
+    in_order: bool = False,
+) -> VoteTable:
+    """The votes, counts or contests of a table.
+
+    Args:
+      table: the table.
+      columns: arguments of `read`.
+      reader: what reads a table by such arguments.
+      named: the columns of counts that are named; without any, usual names tell.
+      in_order: whether times count: votes are then put in their order.
+
+    Raises:
+      ValueError: for columns of votes beside counts, or where times count and there are none; and as `read`.
+    """
+    source = table if in_order else drop_unused_times(table, [x for y in columns.values() for x in as_column_list(y)])
+    of_votes = [name for name in ROLES_OF_VOTES if name in columns]
+    are_counts = any(named) or ({*of_votes} <= {"weight"} and find_count_columns(source.names) is not None)
+    if of_votes and are_counts:
+        raise ValueError(f"`{of_votes[0]}` is for votes; counts have `wins`, `losses` and `tied`")
+    if in_order and are_counts:
+        raise ValueError("who moved is asked of votes with times, and not of counts")
+    if in_order and not ("time" in columns or time_columns(source.names)):
+        raise ValueError("who moved is asked by the times of votes; name their column with `time`")
+    if not are_counts:
+        order = {"sort": True} if in_order or "time" in columns else {}
+        data = reader(source, {**columns, **order})
+        return VoteTable(data, data, None)
+    counts = find_count_columns(source.names, named) or NO_COLUMNS
+    numbers = [str(counts.wins), str(counts.losses), *counts.ties]
+    data = reader(source._replace(noted=False), {**columns, "columns": numbers, "upcoming": True})
+    with add_location_to_data_errors(table.title, lambda row: table.where(int(data.rows[row]))):
+        return VoteTable(counts_of_dataset(data, counts), data, counts)
+
+
 def read_votes_if_source(
     data: Any, covariates: Sequence[str], cluster: Any, *, in_order: bool = False
 ) -> tuple[Any, Any]:
@@ -315,27 +367,22 @@ def read_votes_if_source(
       in_order: whether times count: votes are then put in their order.
 
     Raises:
-      ValueError: as `read` does; and for a column of clusters that there is not.
+      ValueError: as `read_vote_table` does; and for a column of clusters that there is not.
     """
     if not is_readable_source(data):
         return data, cluster
     table = open_table_source(data)
-    columns = [name for name in covariates if name != "side" or name in table.names]
-    source = table if in_order else drop_unused_times(table, columns)
-    counts = None if in_order else find_count_columns(source.names)
-    if counts is None:
-        votes: Any = read(source, covariates=columns, sort=in_order)
-        rows = votes.rows
-    else:
-        numbers = [str(counts.wins), str(counts.losses), *counts.ties]
-        with warnings.catch_warnings():
+    columns = {"covariates": [name for name in covariates if name != "side" or name in table.names]}
+    with warnings.catch_warnings():
+        if not in_order and find_count_columns(table.names) is not None:
             warnings.simplefilter("ignore", ColumnsRecognisedWarning)  # wins of both are no points of a match
-            counted = read(source._replace(noted=False), columns=numbers, covariates=columns, upcoming=True)
-        votes, rows = counts_of_dataset(counted, counts), counted.rows
+        votes, read_data, _ = read_vote_table(
+            table, columns, lambda source, arguments: read(source, **arguments), in_order=in_order
+        )
     names = [cluster] if isinstance(cluster, str) else cluster
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         return votes, cluster
-    return votes, cluster_codes(table, names, rows)
+    return votes, cluster_codes(table, names, read_data.rows)
 
 
 def drop_unused_times(table: TableSource, used: Collection[Any]) -> TableSource:

@@ -65,49 +65,24 @@ def read_votes(
       named: the columns of counts that options name.
       has_times: whether times matter.
     """
-    from jaxrate.arena.votes import cluster_codes, counts_of_dataset, drop_unused_times
+    from jaxrate.arena.votes import cluster_codes, read_vote_table
 
     if "format" in columns or is_pgn_file(file):
         if clusters or any(named):
             raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
         return _read_votes_of_format(report, file, columns)
+
+    def read(source: TableSource, arguments: dict[str, Any]) -> jr.data.Dataset:
+        """The events of the file by these arguments."""
+        return read_events(report, file, arguments, source=source)
+
     table = open_file_table(file)
-    used = {x for given in columns.values() for x in (given if isinstance(given, (list, tuple)) else [given])}
-    source = (table if has_times else drop_unused_times(table, used))._replace(noted=False)
     with _add_file_rows_to_errors(table, ()):
-        counts = _choose_count_columns(source.names, columns, named, has_times=has_times)
-    left_out = ""
-    if counts is None:
-        order = {"sort": True} if has_times or "time" in columns else {}
-        data = read_events(report, file, columns | order, source=source)
-        votes: Any = data
-    else:
-        numbers = [counts.wins, counts.losses, *counts.ties]
-        data = read_events(report, file, columns | {"columns": numbers}, source=source, upcoming=True)
-        with _add_file_rows_to_errors(source, data.rows):
-            votes = counts_of_dataset(data, counts)
-        left_out = _note_uncounted_ties(report, source, counts, data.rows)
+        votes, data, counts = read_vote_table(table._replace(noted=False), columns, read, named, in_order=has_times)
+    left_out = "" if counts is None else _note_uncounted_ties(report, table, counts, data.rows)
     with _add_file_rows_to_errors(table._replace(title=""), ()):
         codes = cluster_codes(table, clusters, data.rows)
     return VoteData(votes, _covariate_names(data), table, data.rows, codes, left_out)
-
-
-def _choose_count_columns(
-    names: list[str], columns: dict[str, Any], named: CountColumns, *, has_times: bool
-) -> CountColumns | None:
-    """The columns of counts, as options or their names say; None if these are votes."""
-    from jaxrate.arena.votes import find_count_columns
-    from jaxrate.data.column_recognition import time_columns
-
-    of_votes = [name for name in VOTE_ROLES if name in columns]
-    are_counts = any(named) or ({*of_votes} <= {"weight"} and find_count_columns(names) is not None)
-    if of_votes and are_counts:
-        raise ValueError(f"`{of_votes[0]}` is for votes; counts have --wins, --losses and --tied")
-    if has_times and are_counts:
-        raise ValueError("--moved needs votes with times, and not counts of them")
-    if has_times and not ("time" in columns or time_columns(names)):
-        raise ValueError("--moved needs the times of votes; name their column with --time")
-    return find_count_columns(names, named) if are_counts else None
 
 
 def _read_votes_of_format(report: ProgressReport, file: str, columns: dict[str, Any]) -> VoteData:
@@ -152,7 +127,6 @@ def _add_file_rows_to_errors(source: TableSource, rows: Any) -> Iterator[None]:
         yield
 
 
-VOTE_ROLES = *RESULT_ROLES, "margin", "weight"  # of votes, and not of counts
 STOP_REASONS = {
     "steps": "all steps are used up",
     "no further gain": "no step leads to likelier ratings",

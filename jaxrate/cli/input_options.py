@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import cache
 from inspect import signature, unwrap
 from pathlib import Path
 from typing import Any
@@ -219,11 +220,17 @@ def _lower_case_column_names(file: str, options: dict[str, Any]) -> set[str]:
     return {name.lower() for name in open_table_source(file).names}
 
 
+@cache
+def _load_shipped_columns() -> dict[str, Any]:
+    """The columns of the league that ships, which a command reads more than once."""
+    return jr.data.datasets.nfl_columns()
+
+
 def open_file_table(file: str) -> Any:
     """The table of a file, or of the league that ships."""
     from jaxrate.data.table_files import open_table_source
 
-    return open_table_source(jr.data.datasets.nfl_columns() if is_shipped_dataset(file) else file)
+    return open_table_source(_load_shipped_columns() if is_shipped_dataset(file) else file)
 
 
 def load_columns(source: Any, names: Iterable[str], option: str = "", *, as_texts: bool = False) -> dict[str, Any]:
@@ -309,7 +316,6 @@ def read_events(
     source: Any = None,
     first: int | None = None,
     history: jr.History | None = None,
-    **arguments: Any,
 ) -> jr.data.Dataset:
     """The events of a file, as the reading options say; `source` is its table if that is open already.
 
@@ -319,9 +325,8 @@ def read_events(
 
     if "format" not in options and (first is not None or is_parquet_folder_or_pattern(file)):
         source = _open_parquet(report, file, first)
-    is_pgn = is_pgn_file(file) and not arguments.get("upcoming")
-    file_format = options.get("format", "pgn" if is_pgn else None)
-    arguments |= {name: x for name, x in options.items() if name != "format"}
+    file_format = options.get("format", "pgn" if is_pgn_file(file) else None)
+    arguments = {name: x for name, x in options.items() if name != "format"}
     with report.stage(f"reading {Path(file).name}"), warnings_as_notes(report):
         if file_format is not None:
             return read_by_options(file, arguments, history, _find_format(file_format, arguments))
@@ -343,7 +348,7 @@ def _find_table(file: str) -> Any:
     from jaxrate.data.table_files import list_table_files
 
     if is_shipped_dataset(file):
-        return jr.data.datasets.nfl_columns()
+        return _load_shipped_columns()
     if Path(file).is_dir() and not list_table_files(Path(file)):
         raise ValueError(f"{file} is a folder; say what it holds with --format ({', '.join(jr.data.formats.FORMATS)})")
     return file

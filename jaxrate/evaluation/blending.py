@@ -19,7 +19,6 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit  # type: ignore[import-untyped]
 
 from jaxrate.core.argument_checks import (
     ArgumentRequirement,
@@ -163,6 +162,8 @@ def _log_odds_limits(x: HostArray) -> HostArray:
 
 def _blend_log_odds(x: HostArray, limits: Any, weights: HostArray) -> HostArray:
     """[n] expected scores of the blend from log-odds [n, K], of which each counts within its limits."""
+    from scipy.special import expit  # type: ignore[import-untyped]  # which takes long to load
+
     return np.asarray(expit(np.clip(x, -limits, limits) @ weights))
 
 

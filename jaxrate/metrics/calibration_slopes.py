@@ -28,7 +28,6 @@ to half the teams, as they did before. Of two teams these are the chances of a m
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit  # type: ignore[import-untyped]
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.metrics.logistic_regression import clipped_log_odds, fit_logistic_regression
@@ -64,6 +63,8 @@ def calibration_slope(prediction: Any, score: Any, *, weight: Any = None, mask: 
     Raises:
       ValueError: as other metrics do.
     """
+    from scipy.special import expit  # type: ignore[import-untyped]  # which takes long to load
+
     samples = check_and_select_samples(prediction, score, weight, mask)
     is_mirrored = bool((samples[1] == 1).all())
     p, s, w = mirror_winner_first(*samples)
@@ -148,7 +149,7 @@ def calibrate_online(
             odds = _center_contests(
                 odds, w, contest_start[slice(*np.searchsorted(contest_start, (begin, end)))] - begin
             )
-        q = expit(odds)
+        q = 0.5 + 0.5 * np.tanh(0.5 * odds)  # SciPy's expit takes a tenth of a command to load
         calibrated[block], begin = q, end
         state = state._replace(
             new_matches=state.new_matches + float(matches_before[end] - matches_before[block.start]),

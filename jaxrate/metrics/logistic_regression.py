@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import expit  # type: ignore[import-untyped]
 
 from jaxrate.core.array_types import HostArray
 
@@ -35,6 +34,7 @@ def fit_logistic_regression(
       start: [K] where the search begins.
       precision, centre: of a normal prior of every coefficient, 1 / variance and mean.
     """
+    from scipy.special import expit  # type: ignore[import-untyped]  # which takes long to load
 
     def loss(b: HostArray) -> float:
         z = x @ b

@@ -21,6 +21,7 @@ rounds/                         what systems of rounds share: the field of perfo
 skills/                         Skills, in pieces
 """
 
+from collections import ChainMap
 from collections.abc import Callable
 
 from jaxrate.core.system import RatingSystem
@@ -77,7 +78,12 @@ SYSTEMS: dict[str, Callable[..., RatingSystem]] = {
     "weng_lin": weng_lin,
     "urnings": urnings,
 }
-ALL_SYSTEMS = SYSTEMS | {"stephenson": stephenson, "glicko_boost": glicko_boost} | FEDERATIONS  # that may be named
+OTHER_SYSTEMS: dict[str, Callable[..., RatingSystem]] = {
+    "stephenson": stephenson,
+    "glicko_boost": glicko_boost,
+    **FEDERATIONS,
+}
+ALL_SYSTEMS = ChainMap(OTHER_SYSTEMS, SYSTEMS)  # that may be named: those that users add to `SYSTEMS` as well
 DEFAULT_SYSTEMS = {"matches": "glicko", "contests": "elo_mmr", "teams": "trueskill"}  # of those who name no system
 
 
