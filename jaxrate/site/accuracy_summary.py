@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_count, join_names
+from jaxrate.core.text_format import format_count
 from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, MIN_MATCHES_FOR_CONSTANT, WAYS_OUT, constant_log_loss
 from jaxrate.events import rounds
 from jaxrate.history.event_columns import EventColumns
@@ -30,7 +30,6 @@ from jaxrate.views.wording import PLAYERS, PlayerOrTeamNoun
 
 MIN_BIN_EVENTS = 30  # in a bin; fewer say little
 MAX_MISSED_SHARE = 0.2  # of the bins, up to which predictions are said to be right
-MAX_NAMED_MISSES = 3  # bins off the line, which are named
 
 
 class Advice(NamedTuple):
@@ -107,14 +106,13 @@ class AccuracySummary(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """How many of the bins have their predictions in their intervals, and which do not, as a sentence."""
-        agrees = np.ones(0, bool) if self.bins is None else self.bins.agrees
-        missed = [] if self.bins is None else [f"{x:.1f}%" for x in self.bins.x[~agrees]]
-        held = int(agrees.sum())
-        if not missed:
+        """How many of the bins have their predictions in their intervals, as a sentence; nothing without bins."""
+        if self.bins is None:
+            return ""
+        held, count = int(self.bins.agrees.sum()), len(self.bins.agrees)
+        if held == count:
             return f"All {held} do." if held > 1 else "It does."
-        did = f"{held or 'None'} of {len(agrees)} {'does' if held < 2 else 'do'}"
-        return f"{did}, but not at {join_names(missed)}." if held and len(missed) <= MAX_NAMED_MISSES else f"{did}."
+        return f"{held or 'None'} of {count} {'does' if held < 2 else 'do'}."
 
 
 def _judge(lean: int) -> Finding:
