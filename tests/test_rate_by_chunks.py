@@ -391,6 +391,7 @@ def test_text_of_csv_is_read_as_in_memory(form, is_in_order, tmp_path, double, m
         ("x,y,1,05/31/2024", "column 'date' is '05/31/2024', not an ISO date"),
         ("x,y,7,2024-05-01", "score 7.0 is outside"),
         ("x,,1,2024-05-01", "column 'b' has no value"),
+        ("x,y,1,NA", "column 'date' has no value"),
         ("x,y,1", "Expected 4 columns, got 3: x,y,1"),
     ],
 )

@@ -25,6 +25,7 @@ from jaxrate.data.date_parsing import ParsedTimes, is_date_style, parse_times
 from jaxrate.data.event_tables import TableRows
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.role_resolution import ColumnRoles
+from jaxrate.data.result_parsing import replace_na_values
 from jaxrate.data.row_results import DrawRule, flag_rules, status_columns
 from jaxrate.data.seasons_and_margins import (
     NO_TIME_MESSAGE,
@@ -79,7 +80,7 @@ class TableReading(NamedTuple):
         time = str(self.roles.time)
         column = to_column(time, columns[time])
         if self.clock == "numbers":
-            return ParsedTimes(to_numbers(time, column), "numbers")
+            return ParsedTimes(to_numbers(time, replace_na_values(column), np.nan), "numbers")
         times = parse_times(time, column, self.date_style if is_date_style(self.date_style) else None)
         if times.clock is not None and (times.clock, times.style) != (self.clock, self.date_style):
             kind = self.date_style or ("ISO dates" if self.clock else "no times")
