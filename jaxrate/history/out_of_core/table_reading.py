@@ -24,8 +24,8 @@ from jaxrate.data.dataset_from_table import (
 from jaxrate.data.date_parsing import ParsedTimes, is_date_style, parse_times
 from jaxrate.data.event_tables import TableRows
 from jaxrate.data.faulty_rows import map_row_errors
-from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.result_parsing import replace_na_values
+from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.row_results import DrawRule, flag_rules, status_columns
 from jaxrate.data.seasons_and_margins import (
     NO_TIME_MESSAGE,
