@@ -134,6 +134,9 @@ def _check_param(label: str, field: str, value: Any, about: Parameter) -> Any:
 
 RATING = Parameter(ANY, "points", "rating of a newcomer", fitted=False)
 DEVIATION = Parameter(POSITIVE, "points", "deviation of a newcomer")
+BOUNDED_DEVIATION = DEVIATION._replace(bounds=("deviation_min", "deviation_max"))
+SMALLEST_DEVIATION = Parameter(MAYBE_POSITIVE, "points", "smallest deviation")
+LARGEST_DEVIATION = Parameter(MAYBE_POSITIVE, "points", "largest deviation")
 PERIOD = Parameter(POSITIVE, "days, or the unit of time", "length of a rating period", fitted=False)
 SIDE_ADVANTAGE = Parameter(ANY, "points", "rating points that the better side is worth")
 PERFORMANCE_NOISE = Parameter(POSITIVE, "points", "noise of a performance")

@@ -107,13 +107,9 @@ def glicko(
         hyper.Parameter(hyper.NOT_NEGATIVE, "points per sqrt(period)", "growth of the deviation of an idle player"),
     ] = 15.0,
     initial_rating: Annotated[float, hyper.RATING] = 1500.0,
-    initial_deviation: Annotated[float, hyper.DEVIATION._replace(bounds=("deviation_min", "deviation_max"))] = 350.0,
-    deviation_min: Annotated[
-        float | None, hyper.Parameter(hyper.MAYBE_POSITIVE, "points", "smallest deviation")
-    ] = None,
-    deviation_max: Annotated[
-        float | None, hyper.Parameter(hyper.MAYBE_POSITIVE, "points", "largest deviation", if_none="a million")
-    ] = 350.0,
+    initial_deviation: Annotated[float, hyper.BOUNDED_DEVIATION] = 350.0,
+    deviation_min: Annotated[float | None, hyper.SMALLEST_DEVIATION] = None,
+    deviation_max: Annotated[float | None, hyper.LARGEST_DEVIATION._replace(if_none="a million")] = 350.0,
     period: Annotated[float, hyper.PERIOD] = 7.0,
     side_advantage: Annotated[float, hyper.SIDE_ADVANTAGE] = 0.0,
     reversion: Annotated[float | None, mean_reversion.REVERSION] = None,

@@ -172,7 +172,7 @@ def glicko2(
         float, hyper.Parameter(hyper.POSITIVE, "per sqrt(event)", "how fast volatilities may change", prior=TAU_PRIOR)
     ] = 0.5,
     initial_rating: Annotated[float, hyper.RATING] = 1500.0,
-    initial_deviation: Annotated[float, hyper.DEVIATION._replace(bounds=("deviation_min", "deviation_max"))] = 350.0,
+    initial_deviation: Annotated[float, hyper.BOUNDED_DEVIATION] = 350.0,
     initial_volatility: Annotated[
         float,
         hyper.Parameter(
@@ -182,10 +182,8 @@ def glicko2(
             bounds=("volatility_min", "volatility_max"),
         ),
     ] = 0.06,
-    deviation_min: Annotated[
-        float | None, hyper.Parameter(hyper.MAYBE_POSITIVE, "points", "smallest deviation")
-    ] = None,
-    deviation_max: Annotated[float | None, hyper.Parameter(hyper.MAYBE_POSITIVE, "points", "largest deviation")] = None,
+    deviation_min: Annotated[float | None, hyper.SMALLEST_DEVIATION] = None,
+    deviation_max: Annotated[float | None, hyper.LARGEST_DEVIATION] = None,
     volatility_min: Annotated[
         float | None, hyper.Parameter(hyper.MAYBE_POSITIVE, "as initial_volatility", "smallest volatility")
     ] = None,
