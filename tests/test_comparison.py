@@ -206,7 +206,7 @@ def test_what_is_not_known_is_said_of_each_system(home):
     context = home.matches.context._replace(columns=columns)
     more = {"margin": ("margin",), "covariates": ("rest",), "seasons": {"one": 0.0}}
     rich = home._replace(events=home.matches._replace(context=context), **more)
-    found = jr.compare(rich, {"elo": {}, "glicko": {}, "plain": jr.elo(), "mine": jr.elo()._replace(make=None)})
+    found = jr.compare(rich, {"elo": {}, "glicko": {}, "plain": jr.elo(), "mine": jr.elo()._replace(factory=None)})
     assert found.notes[2:-2] == [
         "Not used by elo and glicko: margins, rest.",
         "Not used by plain: the side, margins, seasons, rest.",
