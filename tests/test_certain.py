@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import kolmogorov
 
 import jaxrate as jr
 from jaxrate.arena import rank_inference, sequential_testing
 from jaxrate.arena import strength_drift as module
 from jaxrate.arena.newton import outcome_probabilities, vote_information
-from jaxrate.arena.strength_drift import brownian_bridge_exceedance_probability
 from tests.conftest import mark_full
 from tests.reference import static_twin as twin
 
@@ -242,7 +242,7 @@ def test_the_bridges_are_those_of_the_twin(x64):
     found, moved = jr.arena.fit_strengths(votes), jr.arena.detect_drift(votes)
     rows = [(a, b, s) for (a, b), s in zip(votes.player.tolist(), votes.score.tolist(), strict=True)]
     far = twin.bridges(PLAYERS, rows, (found.rating - 1500) / POINTS, chance)
-    np.testing.assert_allclose(moved.p, brownian_bridge_exceedance_probability(far), rtol=1e-6)
+    np.testing.assert_allclose(moved.p, kolmogorov(far), rtol=1e-6)
     np.testing.assert_allclose(moved.adjusted, np.minimum(PLAYERS * moved.p, 1))
     assert not moved.moved.any() and (moved.players[moved.order[0]] == np.argmin(moved.p))
 
@@ -257,19 +257,6 @@ def test_the_walks_of_clusters_are_those_of_the_twin():
     alone = jr.arena.detect_drift(votes, cluster=np.arange(400))
     np.testing.assert_allclose(alone.change, jr.arena.detect_drift(votes).change, atol=1e-6)
     np.testing.assert_allclose(alone.p, jr.arena.detect_drift(votes).p, atol=0.2)  # the bridge is seen at fewer times
-
-
-def test_bridges_are_as_far_as_kolmogorov_says():
-    random = np.random.default_rng(0)
-    steps = random.normal(size=(4000, 400))
-    walk = np.cumsum(steps - steps.mean(axis=1, keepdims=True), axis=1)
-    far = np.abs(walk).max(axis=1) / 20
-    for x in (0.7, 1.0, 1.3581):
-        assert brownian_bridge_exceedance_probability(np.array(x)) == pytest.approx(
-            (far > x - 0.58 / 20).mean(), abs=0.02
-        )
-    assert brownian_bridge_exceedance_probability(np.array(1.3581)) == pytest.approx(0.05, abs=1e-4)
-    assert brownian_bridge_exceedance_probability(np.array([0.0, 0.2])).tolist() == pytest.approx([1.0, 1.0])
 
 
 def test_mixtures_are_those_of_the_twin(monkeypatch):

@@ -45,6 +45,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.scipy.sparse.linalg import cg
+from scipy.special import expit  # type: ignore[import-untyped]
 
 from jaxrate.arena.votes import VoteCells, Votes
 from jaxrate.core.array_types import Array, HostArray
@@ -92,12 +93,12 @@ def outcome_probabilities(model: str, eta: Any, kappa: float) -> tuple[Any, Any,
     """The probabilities of a win, a tie and a loss, on the host."""
     eta = np.asarray(eta, np.float64)
     if model == "bradley_terry":
-        return _sigmoid(eta), np.zeros_like(eta), _sigmoid(-eta)
+        return expit(eta), np.zeros_like(eta), expit(-eta)
     if model == "davidson":
         eta = np.clip(eta, -ETA_LIMIT, ETA_LIMIT)  # it is infinite for players who only won or only lost
         log_sum = np.logaddexp(np.logaddexp(0.5 * eta, -0.5 * eta), kappa)
         return tuple(np.exp(x - log_sum) for x in (0.5 * eta, kappa, -0.5 * eta))
-    win, loss = _sigmoid(eta - kappa), _sigmoid(-eta - kappa)
+    win, loss = expit(eta - kappa), expit(-eta - kappa)
     return win, -np.expm1(-2.0 * kappa) * np.exp(kappa + kappa) * win * loss, loss
 
 
@@ -107,10 +108,6 @@ def vote_information(model: str, eta: float, kappa: float) -> float:
     if model == "rao_kupper":
         return win * (1.0 - win) ** 2 + loss * (1.0 - loss) ** 2 + tie * (loss - win) ** 2
     return 0.25 * (win + loss - (win - loss) ** 2)
-
-
-def _sigmoid(x: Any) -> Any:
-    return np.exp(-np.logaddexp(0.0, -x))
 
 
 def initial_kappa(model: str, num_ties: float, num_votes: float) -> float:

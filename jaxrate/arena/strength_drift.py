@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from scipy.special import kolmogorov  # type: ignore[import-untyped]
 
 from jaxrate.arena.newton import log_likelihood_and_derivatives
 from jaxrate.arena.rank_inference import check_in_open_unit_interval
@@ -113,7 +114,7 @@ def _strength_change_tests_independent(
         return (
             POINTS_PER_LOG_STRENGTH * change,
             POINTS_PER_LOG_STRENGTH * np.sqrt(variance),
-            brownian_bridge_exceedance_probability(furthest / np.sqrt(square)),
+            kolmogorov(furthest / np.sqrt(square)),  # of a Brownian bridge
         )
 
 
@@ -170,13 +171,6 @@ def _normal_maximum_exceedance_probability(distance: float, covariance: HostArra
 def _normal_samples() -> HostArray:
     """[GRID_TIMES + 2, NORMAL_SAMPLES] normal numbers, the same for all players."""
     return np.random.default_rng(0).standard_normal((GRID_TIMES + 2, NORMAL_SAMPLES), np.float32)
-
-
-def brownian_bridge_exceedance_probability(x: HostArray) -> HostArray:
-    """The probability that a Brownian bridge is ever as far as x from 0 (Kolmogorov 1933)."""
-    k = np.arange(1, 101)
-    terms = np.where(k % 2 == 1, 2.0, -2.0) * np.exp(-2.0 * (k * np.maximum(x, 0.1)[..., None]) ** 2)
-    return np.clip(terms.sum(axis=-1), 0.0, 1.0)
 
 
 INITIAL_DEVIATIONS = 75.0, 150.0, 300.0  # points, before the first vote

@@ -11,6 +11,7 @@ from functools import reduce
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import scipy  # type: ignore[import-untyped]  # imports its modules at their first use
 
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, Numbers, enforce_argument_annotations, to_floats
 from jaxrate.core.array_types import HostArray
@@ -162,14 +163,10 @@ def _enumerate_states(sizes: HostArray, total: int) -> HostArray:
 def _shift_logits_to_expected_total(sizes: HostArray, logit: HostArray, total: int) -> HostArray:
     """[num_players] the logits plus the constant for which `total` green balls are expected."""
 
-    def expected_total(shift: float) -> float:
-        return float(sizes @ np.exp(-np.logaddexp(0.0, -(logit + shift))))
+    def excess(shift: float) -> float:
+        return float(sizes @ scipy.special.expit(logit + shift)) - total
 
-    low, high = -float(logit.max()) - 50.0, -float(logit.min()) + 50.0
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if expected_total(middle) < total else (low, middle)
-    return np.asarray(logit + 0.5 * (low + high))
+    return np.asarray(logit + scipy.optimize.brentq(excess, -float(logit.max()) - 50.0, -float(logit.min()) + 50.0))
 
 
 def _trim_improbable_counts(counts: BallCountDistribution) -> BallCountDistribution:
