@@ -41,7 +41,7 @@ import numpy as np
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import BoundFunction, bind, look_up_replacement_function
 from jaxrate.core.pairwise import seasons_applied_until, split_sides
-from jaxrate.core.rules import PredictRule, RatedEvent, Rules
+from jaxrate.core.rules import Params, PredictRule, RatedEvent, Rules
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities, unwrap_predictions
@@ -418,10 +418,12 @@ def find_smoothing_model(system: RatingSystem) -> ModelSettings | None:
     return None if model.kinds else model
 
 
-def make_rules(model: ModelSettings, has_draws: bool) -> Rules:
+def make_rules(model: ModelSettings, params: Params) -> Rules:
     """The rules; with chances of draws of their own, if a margin or goals tell them."""
     rules = Rules(*(bind(rule, model) for rule in (prepare, advance, predict, update)))
-    return rules._replace(outcomes=bind(predict_outcome_probabilities, model)) if has_draws else rules
+    if params.draw_margin is None and params.goal_rate is None:
+        return rules
+    return rules._replace(outcomes=bind(predict_outcome_probabilities, model))
 
 
 class PredictionParts(NamedTuple):

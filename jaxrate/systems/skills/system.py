@@ -319,7 +319,7 @@ def skills(
     params = fill_param_defaults(model, params)
     return RatingSystem(
         bind(init, model),
-        make_rules(model, has_draws=params.draw_margin is not None or params.goal_rate is not None),
+        make_rules(model, params),
         events,
         bind(summary, model),
         bind(check_events_fit, model),
