@@ -337,23 +337,29 @@ def read_vote_table(
       ValueError: for columns of votes beside counts, or where times count and there are none; and as `read`.
     """
     source = table if in_order else drop_unused_times(table, [x for y in columns.values() for x in as_column_list(y)])
-    of_votes = [name for name in ROLES_OF_VOTES if name in columns]
-    are_counts = any(named) or ({*of_votes} <= {"weight"} and find_count_columns(source.names) is not None)
-    if of_votes and are_counts:
-        raise ValueError(f"`{of_votes[0]}` is for votes; counts have `wins`, `losses` and `tied`")
-    if in_order and are_counts:
+    counts = _choose_count_columns(source.names, columns, named)
+    if in_order and counts is not None:
         raise ValueError("who moved is asked of votes with times, and not of counts")
     if in_order and not ("time" in columns or time_columns(source.names)):
         raise ValueError("who moved is asked by the times of votes; name their column with `time`")
-    if not are_counts:
+    if counts is None:
         order = {"sort": True} if in_order or "time" in columns else {}
         data = reader(source, {**columns, **order})
         return VoteTable(data, data, None)
-    counts = find_count_columns(source.names, named) or NO_COLUMNS
     numbers = [str(counts.wins), str(counts.losses), *counts.ties]
     data = reader(source._replace(noted=False), {**columns, "columns": numbers, "upcoming": True})
     with add_location_to_data_errors(table.title, lambda row: table.where(int(data.rows[row]))):
         return VoteTable(counts_of_dataset(data, counts), data, counts)
+
+
+def _choose_count_columns(names: list[str], columns: Mapping[str, Any], named: CountColumns) -> CountColumns | None:
+    """The columns of counts that are named, or that usual names tell; None if columns of votes are named."""
+    of_votes = [name for name in ROLES_OF_VOTES if name in columns]
+    is_named = any(named)
+    counts = None if is_named or {*of_votes} - {"weight"} else find_count_columns(names)
+    if of_votes and (is_named or counts is not None):
+        raise ValueError(f"`{of_votes[0]}` is for votes; counts have `wins`, `losses` and `tied`")
+    return find_count_columns(names, named) if is_named else counts
 
 
 def read_votes_if_source(
