@@ -203,19 +203,23 @@ def fit_with_time_limit(
         return time.monotonic() - start_time > limits.seconds
 
     try:
-        free = None
-        if fixed:
-            free = [name for name in fit(system, events, objective=objective, steps=0).free if name not in fixed]
-            if not free:
-                return system, "nothing is left to fit"
-        options: dict[str, Any] = {"free": free, "steps": MAX_STEPS, "watch": is_late}
-        first = fit(system, events, objective=objective._replace(data_share=TRUSTED_SHARE), **options)
+        options: dict[str, Any] = {"steps": MAX_STEPS, "watch": is_late}
+        early = objective._replace(data_share=TRUSTED_SHARE)
+        first = fit(_hold_params(system, fixed), events, objective=early, **options)
         assert first.held_out is not None
         if not first.held_out.fitted <= first.held_out.start + MIN_HARM:
             return system, "fits to the first four fifths of the past lose to the defaults on its last fifth"
-        return first.system if is_late() else fit(first.system, events, objective=objective, **options).system, ""
+        if is_late():
+            return first.system, ""
+        return fit(_hold_params(first.system, fixed), events, objective=objective, **options).system, ""
     except ValueError as error:
         return system, str(error)
+
+
+def _hold_params(system: RatingSystem, names: Collection[str]) -> RatingSystem:
+    """The system of which fits leave the hyperparameters of these names as they are."""
+    held = {x: getattr(system.space, x)._replace(fitted=False) for x in system.space._fields if x in names}
+    return system._replace(space=system.space._replace(**held))
 
 
 def make_fixed_key(system: RatingSystem) -> Array | None:
