@@ -14,7 +14,7 @@ from jaxrate.data.column_recognition import (
     append_columns,
     resolve_table,
 )
-from jaxrate.data.column_role_definitions import select_role_arguments
+from jaxrate.data.column_role_definitions import raise_first, select_role_arguments
 from jaxrate.data.dataset_from_table import (
     TableConventions,
     convert_columns,
@@ -105,12 +105,12 @@ def resolve_table_reading(files: TableSource, arguments: Mapping[str, Any]) -> T
     with add_location_to_data_errors(source.title, source.where):
         resolved = resolve_table(source, select_role_arguments(arguments), False, None, ())
         roles = resolved.roles
-        if roles.drop_mirrored:
-            raise ValueError("drop='mirrored' needs the whole table in memory; rate it without chunk and out")
         sources = [*chain(*(derived.sources for derived in resolved.derived))]
-        if sources and roles.layout.contest is not None:
-            names = " and ".join(sources)
-            raise ValueError(f"contests by chunks have one column, not {names}; write the two as one")
+        one_column = f"contests by chunks have one column, not {' and '.join(sources)}; write the two as one"
+        raise_first(
+            (roles.drop_mirrored, "drop='mirrored' needs the whole table in memory; rate it without chunk and out"),
+            (sources and roles.layout.contest, one_column),
+        )
         loaded, rows = load_role_columns_and_drop_rows(resolved.table, roles)
         converted = convert_columns(resolved, loaded, rows)
         rules = _rules_for_draws(converted, source.names)
