@@ -3,13 +3,14 @@
 (Room matters: capping a step while filling holes in later ones needs 19,287 steps of 64 for 936,248 tennis matches;
 splitting wide levels afterwards needs 23,404.)
 
-Histories of some length are arranged by a loop that XLA compiles to native code, others by Python, which is sooner
-done with them than compiled.
+Matches of a long history are arranged by a loop that XLA compiles to native code; other events by Python, which is
+sooner done with them than compiled.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
@@ -29,15 +30,10 @@ from jaxrate.replay.padded_states_and_columns import (
     padded_size,
 )
 
-SHORT = 1 << 14  # participants, up to which Python does it
-
-
-CHUNK = 1 << 17  # matches, or participants, that a compiled loop is given at a time: one size, one compilation
-
-
+SHORT = 1 << 14  # participants of matches, up to which Python does it
+NUMPY_EVENT_SIZE = 20  # participants of an event from which NumPy is faster than lists
+CHUNK = 1 << 17  # matches that a compiled loop is given at a time: one size, one compilation
 LEAST = 1 << 14  # players, and steps, that it has room for at the least
-
-
 AHEAD = 8  # matches whose players are fetched before they are needed
 
 
@@ -66,7 +62,6 @@ def assign_steps_and_slots(player: HostArray, width: int) -> Iterator[tuple[Host
         yield np.asarray(step)[: len(chunk)], np.asarray(slot)[: len(chunk)]
 
 
-@jax.ensure_compile_time_eval()
 def earliest_steps_of_unlimited_width(player: HostArray, player_start: HostArray) -> HostArray:
     """The step of each event of any number of players, when steps have room for all: [E] int32.
 
@@ -74,25 +69,27 @@ def earliest_steps_of_unlimited_width(player: HostArray, player_start: HostArray
       player: [sum of sizes] ids of the participants, the events end to end in order of time.
       player_start: [E + 1] where each event's participants begin; no event is empty.
     """
-    size = np.diff(player_start)
-    if len(player) <= SHORT:
+    bounds = [*pairwise(player_start.tolist())]
+    if len(player) < NUMPY_EVENT_SIZE * len(bounds):
         ids = player.tolist()
-        return _earliest_steps_in_python(
-            [ids[i:j] for i, j in zip(player_start[:-1].tolist(), player_start[1:].tolist(), strict=True)]
-        )
-    result, zeros = np.empty(len(size), np.int32), _allocate_next_step_by_player(player)
-    per_chunk = max(1, CHUNK // (2 * int(size.max(initial=1))))
-    with jax.default_device(_cpu_device_or_none()), jax.disable_jit(False):
-        last = jax.device_put(zeros)
-        for low in range(0, len(size), per_chunk):
-            high = min(low + per_chunk, len(size))
-            ids, kind = _list_reads_and_writes(player[player_start[low] : player_start[high]], size[low:high])
-            room = padded_size(len(ids), minimum=CHUNK)  # an event may be larger than a chunk
-            last, step = _earliest_steps_compiled(
-                last, pad_column(ids, room, 0), pad_column(kind, room, 0), np.int32(len(ids))
-            )
-            result[low:high] = np.asarray(step)[2 * np.cumsum(size[low:high]) - 1]
-    return result
+        return _earliest_steps_of_small_events(ids[low:high] for low, high in bounds)
+    step, after = np.empty(len(bounds), np.int32), np.zeros(int(player.max(initial=-1)) + 1, np.int32)
+    for i, (low, high) in enumerate(bounds):
+        participants = player[low:high]
+        step[i] = after[participants].max()
+        after[participants] = step[i] + 1
+    return step
+
+
+def _earliest_steps_of_small_events(events: Iterable[list[int]]) -> HostArray:
+    after: defaultdict[int, int] = defaultdict(int)  # the step after the last event of each player
+    step = []
+    for players in events:
+        found = max(map(after.__getitem__, players))
+        step.append(found)
+        for player in players:
+            after[player] = found + 1
+    return np.array(step, np.int32)
 
 
 def _assign_steps_and_slots_in_python(player: HostArray, width: int) -> tuple[HostArray, HostArray]:
@@ -113,17 +110,6 @@ def _assign_steps_and_slots_in_python(player: HostArray, width: int) -> tuple[Ho
         used[found] = taken + 1
         last[a] = last[b] = found + 1
     return np.array(step, np.int32), np.array(slot, np.int32)
-
-
-def _earliest_steps_in_python(events: list[list[int]]) -> HostArray:
-    after: defaultdict[int, int] = defaultdict(int)  # the step after the last event of each player
-    step = []
-    for players in events:
-        found = max(map(after.__getitem__, players))
-        step.append(found)
-        for player in players:
-            after[player] = found + 1
-    return np.array(step, np.int32)
 
 
 def _allocate_next_step_by_player(player: HostArray) -> HostArray:
@@ -182,40 +168,6 @@ def _assign_steps_and_slots_compiled(
     start = (zero, pair, ends, ready, ready, _read_row(room, ready), last, room, low, blank, blank, zero)
     *_, last, room, low, step, slot, soon = lax.while_loop(lambda loop_state: loop_state[0] < count, tick, start)
     return (last, room, low), (step, slot, soon)
-
-
-@partial(jax.jit, donate_argnums=0)
-def _earliest_steps_compiled(
-    next_step_by_player: Array, player: Array, access_kind: Array, count: Array
-) -> tuple[Array, Array]:
-    """A loop over the participants of events, each event's listed twice (see `_list_reads_and_writes`)."""
-
-    def tick(i: Array, loop_state: tuple[Array, ...]) -> tuple[Array, ...]:
-        last, step, seen, steps = loop_state
-        now = _read_row(access_kind, i)
-        step = jnp.where(now == WRITE, step, jnp.where(now == FIRST, seen, jnp.maximum(step, seen)))
-        last = _write_row(last, jnp.where(now == WRITE, step + 1, seen), _read_row(player, i))
-        return last, step, _read_row(last, _read_row(player, i + 1)), _write_row(steps, step, i)
-
-    start = (
-        next_step_by_player,
-        jnp.int32(0),
-        _read_row(next_step_by_player, player[0]),
-        jnp.zeros(len(player), jnp.int32),
-    )
-    next_step_by_player, _, _, steps = lax.fori_loop(0, count, tick, start)
-    return next_step_by_player, steps
-
-
-FIRST, MORE, WRITE = 0, 1, 2  # an event's first participant is read, another one is, one is written
-
-
-def _list_reads_and_writes(player: HostArray, size: HostArray) -> tuple[HostArray, HostArray]:
-    """Each event's participants listed twice in a row, to read and then to write, and the kind of each entry."""
-    first, own = np.repeat(np.cumsum(size) - size, 2 * size), np.repeat(size, 2 * size)
-    entry = np.arange(len(own)) - 2 * first
-    kind = np.where(entry >= own, WRITE, np.where(entry == 0, FIRST, MORE))
-    return player[first + entry % own].astype(np.int32, copy=False), kind.astype(np.int8)
 
 
 def _cpu_device_or_none() -> Any:
