@@ -451,11 +451,12 @@ def test_differences_of_just_the_margin_are_draws():
 
 
 def test_streams_are_worth_it_for_simple_rules_in_float32():
-    matches = jr.matches([[0, 1]], [1.0])
+    def worth(system):
+        return min_mean_width_for_levels(system, system.params, jr.matches([[0, 1]], [1.0]))
+
     with jax.enable_x64(False):
-        assert min_mean_width_for_levels(jr.elo(), jr.elo().params, matches) == (
-            np.inf if jax.default_backend() == "cpu" else 2.0
-        )
-        assert min_mean_width_for_levels(jr.blat_mmr(), jr.blat_mmr().params, matches) == 2.0
+        simple = np.inf if jax.default_backend() == "cpu" else 2.0
+        assert worth(jr.elo()) == worth(jr.skills()) == simple
+        assert worth(jr.blat_mmr()) == worth(jr.trueskill()) == worth(jr.glicko2()) == 2.0
     with jax.enable_x64(True):
-        assert min_mean_width_for_levels(jr.elo(), jr.elo().params, matches) == 2.0
+        assert worth(jr.elo()) == 2.0

@@ -125,10 +125,7 @@ def check_contest_features_supported(system: RatingSystem, events: AnyEvents, ha
     if flat.noise is not None and "noise" not in system.features:
         raise ValueError(unknown_feature_message(system, "noise"))
     if is_traced(events) or not isinstance(events, Ragged):
-        found = {"seats": flat.seat is not None, "teams": has_teams}
-        for feature in [name for name, is_found in found.items() if is_found and name not in system.features]:
-            raise ValueError(unknown_feature_message(system, feature, "there are in these contests"))
-        return
+        return _check_known_contest_features(system, {"seats": flat.seat is not None, "teams": has_teams})
     if "seats" not in system.features and len(further := np.flatnonzero(repeat_seat_mask(events))):
         where = "the player of this row is in another team already"
         raise RowError(int(further[0]), unknown_feature_message(system, "seats", where))
@@ -137,6 +134,12 @@ def check_contest_features_supported(system: RatingSystem, events: AnyEvents, ha
         where = f"there are in {len(several):,} contests" if len(several) > 1 else "there are in one contest"
         message = unknown_feature_message(system, "teams", f"{where}, this the first")
         raise RowError(int(events.player_start[several[0]]), message)
+
+
+def _check_known_contest_features(system: RatingSystem, found: dict[str, bool]) -> None:
+    """ValueError for a feature of contests of which no values are known, if the system does not know it."""
+    for feature in [name for name, is_found in found.items() if is_found and name not in system.features]:
+        raise ValueError(unknown_feature_message(system, feature, "there are in these contests"))
 
 
 def depends_on_time(system: RatingSystem, params: Params) -> bool:

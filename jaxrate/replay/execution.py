@@ -61,7 +61,7 @@ from jaxrate.replay.scan_programs import (
     replay_stream_of_any_ids,
 )
 
-SIMPLE_OPERATIONS = 300  # operations of rules that XLA compiles into one native loop
+SIMPLE_OPERATIONS = 250  # of rules that XLA compiles into one native loop: skills has 215, TrueSkill 283 is too much
 POLICY_VARIABLE = "JAXRATE_COMPILE"  # "quick": the default policy is to compile quickly
 
 
@@ -108,57 +108,71 @@ def replay_plan(
     At the top level it is executed in the memory of the state, and predictions have the room of the plan. Inside a
     transformation it is a pure function, and there are as many predictions as the events have rows.
     """
-    policy = compile_policy_from_environment() if options.policy is None else options.policy
-    inputs = params, state, events, plan, key
-    inside = is_inside_jax_transformation(inputs)
+    policy = options.policy or compile_policy_from_environment()
+    inside = is_inside_jax_transformation((params, state, events, plan, key))
     executed = not is_traced(plan) and (policy.outermost or not inside)
-    columns = place_events(events, plan) if executed else cast_events(events, plan)
-    ids_checked = options.ids_checked and (executed or not isinstance(events, PlacedEvents))  # else with padding
-    program = _compile_plan(rules, inputs, columns, options._replace(ids_checked=ids_checked), policy)
-
-    def arguments(size: tuple[int, int], number: Any, steps: Any, result: Any) -> tuple[Any, ...]:
-        number = None if plan.is_stream and options.engine == "scan" else number  # which is not needed
-        return rules, size, params, result, Steps(columns, number, key, np.int32(steps) if executed else None)
-
-    blocks = [(size, number, steps) for (number, size), steps in zip(plan.blocks, plan.steps, strict=True)]
-    if not executed:
-        blocks = _stack_equal_blocks(plan)
-    makes_room = len(blocks) == 1 and blocks[0][1].ndim == 2 and (plan.kind is Matches or rules.record is None)
-    result = state, None if makes_room else zero_predictions(rules, params, state, columns, plan, key)
+    if executed:
+        columns, blocks = place_events(events, plan), _blocks_to_execute(plan)
+    else:
+        columns, blocks = cast_events(events, plan), _stack_equal_blocks(plan)
+        has_padding = isinstance(events, PlacedEvents)
+        options = options._replace(ids_checked=options.ids_checked and not has_padding)
+    program = _compile_plan(rules, (params, state, columns, plan, key), options, policy)
+    result = _state_and_room(rules, params, state, columns, plan, key)
     if executed and inside and len(blocks) > 1:
         result = _depend_on_hyperparameters(result, params)  # else the first block would have a program of its own
-    shapes = {(size, number.shape): (size, number) for size, number, _ in blocks}.values()
-    if executed and not inside and len(shapes) > 1:
-        with ThreadPoolExecutor() as pool:  # XLA compiles on one core
-            tasks = [pool.submit(program.lower(*arguments(*block, 0, result)).compile) for block in shapes]
-            for task in tasks:
-                task.result()
-    for block in blocks:
-        result = program(*arguments(*block, result))
+    calls = [(size, Steps(columns, number, key, count)) for size, number, count in blocks]
+    if not inside:
+        _compile_side_by_side(program, calls, lambda size, steps: (rules, size, params, result, steps))
+    for size, steps in calls:
+        result = program(rules, size, params, result, steps)
     return result
 
 
-def _stack_equal_blocks(plan: Plan) -> list[tuple[tuple[int, int], Any, Any]]:
+BlockCall = tuple[tuple[int, int], Any, Any]  # the size of a block, its numbers, and how many steps count
+
+
+def _blocks_to_execute(plan: Plan) -> list[BlockCall]:
+    """Blocks one after the other, each to the end of its events."""
+    return [(size, number, np.int32(steps)) for (number, size), steps in zip(plan.blocks, plan.steps, strict=True)]
+
+
+def _stack_equal_blocks(plan: Plan) -> list[BlockCall]:
     """Blocks of one shape in a row as one, [blocks, steps, width]; a single one without the steps that are empty."""
     if len(plan.blocks) == 1:
         (number, size), steps = plan.blocks[0], None if is_traced(plan) else int(plan.steps[0])
-        return [(size, number[:steps], steps)]
+        return [(size, number[:steps], None)]
     groups = groupby(plan.blocks, lambda block: (block.size, block.number.shape))
     return [(size, jnp.stack([block.number for block in blocks]), None) for (size, _), blocks in groups]
 
 
-def _compile_plan(
-    rules: ReplayRules, inputs: tuple[Any, ...], columns: PlacedEvents, options: ReplayOptions, policy: CompilePolicy
-) -> Any:
-    """The program of a plan."""
-    params, state, _, plan, key = inputs
+def _state_and_room(
+    rules: ReplayRules, params: Params, state: State, columns: PlacedEvents, plan: Plan, key: Array | None
+) -> tuple[State, Any]:
+    """What the first block goes on from: the state, and room for predictions unless its program makes that."""
+    if len(plan.blocks) == 1 and (plan.kind is Matches or rules.record is None):
+        return state, None
+    return state, zero_predictions(rules, params, state, columns, plan, key)
+
+
+def _compile_side_by_side(program: Any, calls: list[tuple[Any, Steps]], arguments: Callable[..., Any]) -> None:
+    """Compile a program for calls of several shapes at once: XLA compiles on one core."""
+    shapes = {(size, steps.number.shape): (size, steps) for size, steps in calls}.values()
+    if len(shapes) > 1:
+        with ThreadPoolExecutor() as pool:
+            for task in [pool.submit(program.lower(*arguments(*call)).compile) for call in shapes]:
+                task.result()
+
+
+def _compile_plan(rules: ReplayRules, inputs: tuple[Any, ...], options: ReplayOptions, policy: CompilePolicy) -> Any:
+    """The program of a plan, for these hyperparameters, state, placed events, plan and key."""
+    params, state, columns, plan, _ = inputs
     replay: Any = replay_steps
     if options.engine == "kernel":
         replay = _import_levels_kernel()
     elif plan.is_stream:
         replay = replay_stream if options.ids_checked else replay_stream_of_any_ids
-    traits = _plan_traits(rules, params, state, columns, plan, policy)
-    return compile_replay(replay, (params, state, columns, plan, key), policy, traits)
+    return compile_replay(replay, inputs, policy, _plan_traits(rules, params, state, columns, plan, policy))
 
 
 def _plan_traits(
@@ -323,8 +337,8 @@ def min_mean_width_for_levels(
 
     On a CPU, XLA compiles a stream of simple rules into one native loop. Wide steps can be up to three times as fast,
     but making them takes longer than the stream: ATP tennis 0.18 s in all against 0.04 s for Elo, 0.42 against 0.10 for
-    Glicko. It does not for rules with an inner loop, in float64 or under differentiation, and no
-    GPU runs a stream well.
+    Glicko. It does not for longer rules (TrueSkill: 14 times as long as levels), for those with an inner loop, in
+    float64 or under differentiation, and no GPU runs a stream well.
     """
     double = jnp.result_type(float) == np.float64
     if double or jax.default_backend() != "cpu" or is_traced(params):
