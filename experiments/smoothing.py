@@ -27,7 +27,7 @@ import jaxrate as jr
 from jaxrate.data.simulate import league
 from jaxrate.events import slice_events
 from jaxrate.metrics.prediction_metrics import log_loss
-from jaxrate.smoothing.event_sites import match_sites, meetings_from_cavities
+from jaxrate.smoothing.event_sites import match_sites
 from jaxrate.smoothing.expectation_propagation import nodes_to_participants, prepare_sweep
 from jaxrate.smoothing.forward_backward import GaussianSite, backward_pass, forward_pass, participants_to_nodes
 from jaxrate.smoothing.smoother import smooth_events
@@ -183,7 +183,7 @@ def plain_sweeps(system, matches, damping, most=400):
         nodes = GaussianSite(*(participants_to_nodes(x, lines) for x in site))
         cavity, _ = backward_pass(made.dynamics, forward_pass(model, made.constants, made.dynamics, nodes)[0], nodes)
         here = StrengthBelief(None, *(nodes_to_participants(x, lines) for x in cavity[1:]))
-        new = match_sites(model, made.constants, meetings_from_cavities(here, made.offset), lines.events)
+        new = match_sites(model, made.constants, here, made.offset, lines.events)
         return jax.tree.map(lambda x, y: x + damping * (y - x), site, new), here
 
     zero = jnp.zeros(lines.node_of_player.shape)

@@ -18,7 +18,7 @@ low scores ties both rows together: in sites it does not count, in predictions i
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -158,6 +158,7 @@ def contest_predictions(
     site: GaussianSite,
     offset: Array,
     groups: ContestGroups,
+    _variances: Array,
 ) -> Array:
     """[size] the share of the other teams that one's own should beat, given all other contests."""
 
@@ -234,14 +235,19 @@ def goal_log_likelihoods(
 
 
 def goal_predictions(
-    model: ModelSettings, constants: Constants, cavity: StrengthBelief, site: GaussianSite, offset: Array, pace: Array
+    model: ModelSettings,
+    constants: Constants,
+    cavity: StrengthBelief,
+    site: GaussianSite,
+    offset: Array,
+    _rows: Matches,
+    variances: Array,
 ) -> Array:
     """[size / 2] the expected scores of the first players of matches, given all matches but this one.
 
-    Args:
-      cavity: [2, size] of u and v of rows, each given all but its own row; the other row of the match counts.
-      pace: [2, size] variances of the paces of those who score and who defend, given everything.
+    `cavity` [2, size] is of u and v of rows, each given all but its own row; the other row of the match counts.
     """
+    pace = variances[..., model.pace_index]  # [2, size] of those who score and who defend
     # Given everything: of u and v of one team, which are in both rows of a match, u in its own
     precision = 1.0 / cavity.variance + site.precision
     mean = (cavity.mean / cavity.variance + site.pull) / precision
@@ -296,8 +302,11 @@ def meetings_from_cavities(cavity: StrengthBelief, offset: Array) -> MatchStreng
     return MatchStrengths(first, second, first.mean - second.mean + offset)
 
 
-def match_sites(model: ModelSettings, constants: Constants, pair: MatchStrengths, events: Matches) -> GaussianSite:
-    """[2, size] the sites of matches between players of these strengths; a match of weight w counts as w matches."""
+def match_sites(
+    model: ModelSettings, constants: Constants, cavity: StrengthBelief, offset: Array, events: Matches
+) -> GaussianSite:
+    """[2, size] the sites of matches, given the cavities of the players; a match of weight w counts as w matches."""
+    pair = meetings_from_cavities(cavity, offset)
     messages = game_messages(model, constants, pair, events)
     sites = [
         GaussianSite(precision, ahead + precision * x.mean)
@@ -308,13 +317,13 @@ def match_sites(model: ModelSettings, constants: Constants, pair: MatchStrengths
     return stacked if weight is None else jax.tree.map(lambda x: weight[None] * x, stacked)
 
 
-def match_log_likelihood(model: ModelSettings, constants: Constants, pair: MatchStrengths, events: Matches) -> Array:
+def meeting_log_likelihood(model: ModelSettings, constants: Constants, pair: MatchStrengths, events: Matches) -> Array:
     """[size] the log likelihoods of results and statistics; for margins log densities in their own units."""
     params: Any = constants.params
     score, variance = events.score, pair.first.variance + pair.second.variance
     if model.statistics:
         statistics = condition_match_on_statistics(model, constants, pair, events)
-        result = match_log_likelihood(model._replace(statistics=()), constants, statistics.known, events)
+        result = meeting_log_likelihood(model._replace(statistics=()), constants, statistics.known, events)
         return statistics.log_density + result
     if model.outcome == "margin":
         return -margin_negative_log_density(model, constants, pair, events)
@@ -331,76 +340,79 @@ def match_log_likelihood(model: ModelSettings, constants: Constants, pair: Match
     return jnp.where(score == 0.5, drawn, decided)
 
 
-def participant_loadings(model: ModelSettings, events: Matches | ContestGroups) -> Array | None:
-    """x [..., D] of participants; None if D = 1."""
-    if model.size == 1:
-        return None
-    if not isinstance(events, Matches):
-        return member_loadings(model, events)
-    if model.pace:
-        return scorer_loadings(model, events)
-    return jnp.stack(make_skill_loadings(model, events))  # type: ignore[arg-type]
-
-
-def known_strength_offsets(
-    model: ModelSettings, constants: Constants, games: Array | None, events: Matches | ContestGroups
+def match_log_likelihoods(
+    model: ModelSettings, constants: Constants, cavity: StrengthBelief, offset: Array, events: Matches
 ) -> Array:
-    """The offsets known before an event beside skills: leads of matches [size], or points of contests' participants.
-
-    `games` [...] are those that participants have played; None: they do not count.
-    """
-    if not isinstance(events, Matches):
-        return member_offsets(model, constants, games, events)
-    both = None if games is None else (games[0], games[1])
-    return add_match_effects_to_lead(model, constants, jnp.zeros_like(events.score), both, events)
-
-
-def event_sites(
-    model: ModelSettings, constants: Constants, cavity: StrengthBelief, offset: Array, events: Matches | ContestGroups
-) -> GaussianSite:
-    """[...] of participants."""
-    if not isinstance(events, Matches):
-        return contest_sites(model, constants, cavity, offset, events)
-    if model.pace:
-        return goal_sites(model, constants, cavity, offset, events)
-    return match_sites(model, constants, meetings_from_cavities(cavity, offset), events)
-
-
-def event_predictions(
-    model: ModelSettings,
-    constants: Constants,
-    cavity: StrengthBelief,
-    site: GaussianSite,
-    offset: Array,
-    events: Matches | ContestGroups,
-    variances: Array,
-) -> Array:
-    """The expected score [size] of the first player of a match, or the share of other teams that participants beat.
-
-    `variances` [..., D] are those of participants given everything.
-    """
-    if not isinstance(events, Matches):
-        return contest_predictions(model, constants, cavity, site, offset, events)
-    if model.pace:
-        return goal_predictions(model, constants, cavity, site, offset, variances[..., model.pace_index])
-    return expected_score(model, constants, meetings_from_cavities(cavity, offset))
-
-
-def event_log_likelihood(
-    model: ModelSettings, constants: Constants, cavity: StrengthBelief, offset: Array, events: Matches | ContestGroups
-) -> Array:
-    """The log-likelihood of each match [size] or contest; a match of weight w counts as w matches."""
-    if not isinstance(events, Matches):
-        return contest_log_likelihoods(model, constants, cavity, offset, events)
-    if model.pace:
-        return goal_log_likelihoods(model, constants, cavity, offset, events)
-    log_likelihood = match_log_likelihood(model, constants, meetings_from_cavities(cavity, offset), events)
+    """[size] of each match; a match of weight w counts as w matches."""
+    log_likelihood = meeting_log_likelihood(model, constants, meetings_from_cavities(cavity, offset), events)
     weight = events.context.weight
     return log_likelihood if weight is None else weight * log_likelihood
 
 
-def event_sums(values: Array, events: Matches | ContestGroups) -> Array:
-    """The sums of values [...] of the participants of each match [size] or contest."""
-    if isinstance(events, Matches):
-        return jnp.sum(values, axis=0)
-    return jnp.concatenate([jnp.sum(x, axis=0) for x in split_by_group(values, events)])
+def match_predictions(
+    model: ModelSettings,
+    constants: Constants,
+    cavity: StrengthBelief,
+    _site: GaussianSite,
+    offset: Array,
+    _events: Matches,
+    _variances: Array,
+) -> Array:
+    """[size] the expected scores of the first players of matches, given all other matches."""
+    return expected_score(model, constants, meetings_from_cavities(cavity, offset))
+
+
+def match_loadings(model: ModelSettings, events: Matches) -> Array:
+    """x [2, size, D] of both players of matches."""
+    return jnp.stack(make_skill_loadings(model, events))  # type: ignore[arg-type]
+
+
+def match_offsets(model: ModelSettings, constants: Constants, games: Array | None, events: Matches) -> Array:
+    """[size] the leads of the first players of matches beside skills."""
+    both = None if games is None else (games[0], games[1])
+    return add_match_effects_to_lead(model, constants, jnp.zeros_like(events.score), both, events)
+
+
+class EventInference(NamedTuple):
+    """What sweeps ask of one kind of event, by functions of the model, the constants and the events.
+
+    Cavities and sites are of participants [...]. `games` [...] are those that these have played; None: they do not
+    count. `variances` [..., D] are those of participants given everything.
+    """
+
+    loadings: Callable[[ModelSettings, Any], Array]  # x [..., D] of participants
+    # the known part of an event beside skills, of the model, constants, games and events
+    offsets: Callable[[ModelSettings, Constants, Array | None, Any], Array]
+    # of the model, constants, cavity, offset and events
+    sites: Callable[[ModelSettings, Constants, StrengthBelief, Array, Any], GaussianSite]
+    log_likelihood: Callable[[ModelSettings, Constants, StrengthBelief, Array, Any], Array]  # of each event
+    predictions: Callable[..., Array]  # of the model, constants, cavity, site, offset, events and variances
+    sums: Callable[[Array, Any], Array]  # of values [...] of the participants of each event
+
+
+MATCHES = EventInference(
+    match_loadings,
+    match_offsets,
+    match_sites,
+    match_log_likelihoods,
+    match_predictions,
+    lambda values, events: jnp.sum(values, axis=0),
+)
+GOALS = MATCHES._replace(
+    loadings=scorer_loadings, sites=goal_sites, log_likelihood=goal_log_likelihoods, predictions=goal_predictions
+)
+CONTESTS = EventInference(
+    member_loadings,
+    member_offsets,
+    contest_sites,
+    contest_log_likelihoods,
+    contest_predictions,
+    lambda values, groups: jnp.concatenate([jnp.sum(x, axis=0) for x in split_by_group(values, groups)]),
+)
+
+
+def inference_of_events(model: ModelSettings, events: Matches | ContestGroups) -> EventInference:
+    """How these events are inferred from."""
+    if not isinstance(events, Matches):
+        return CONTESTS
+    return GOALS if model.pace else MATCHES

@@ -31,16 +31,10 @@ from jaxrate.core.rules import Rating
 from jaxrate.events import Matches
 from jaxrate.numerics.sums_and_recurrences import log_factor_integral, solve_definite_systems
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
-from jaxrate.smoothing.event_sites import (
-    event_log_likelihood,
-    event_predictions,
-    event_sites,
-    event_sums,
-    known_strength_offsets,
-    participant_loadings,
-)
+from jaxrate.smoothing.event_sites import inference_of_events
 from jaxrate.smoothing.forward_backward import (
     GaussianSite,
+    NodeBelief,
     NodeDynamics,
     NodeHindsight,
     NodePrediction,
@@ -148,11 +142,12 @@ def prepare_sweep(model: ModelSettings, params: Any, timelines: Timelines) -> Sw
     constants = prepare(model, params)
     constants = constants._replace(newcomer=jax.tree.map(jnp.zeros_like, constants.newcomer))
     games = None if params.experience is None else timelines.games_before
-    loadings = participant_loadings(model, timelines.events)
+    inference = inference_of_events(model, timelines.events)
+    loadings = None if model.size == 1 else inference.loadings(model, timelines.events)
     return SweepInputs(
         constants,
         make_node_dynamics(model, constants, timelines, loadings),
-        known_strength_offsets(model, constants, games, timelines.events),
+        inference.offsets(model, constants, games, timelines.events),
     )
 
 
@@ -167,12 +162,19 @@ def gather_nodes(values: Array, nodes: Array) -> Array:
     return flat[nodes]
 
 
+def filter_nodes(
+    model: ModelSettings, inputs: SweepInputs, timelines: Timelines, site: GaussianSite
+) -> tuple[GaussianSite, NodePrediction, NodeBelief]:
+    """The sites, predictions and beliefs of nodes, from the past of each."""
+    node_sites = GaussianSite(*(participants_to_nodes(x, timelines) for x in site))
+    return node_sites, *forward_pass(model, inputs.constants, inputs.dynamics, node_sites)
+
+
 def predict_and_smooth_strengths(
     model: ModelSettings, inputs: SweepInputs, timelines: Timelines, site: GaussianSite
 ) -> tuple[NodePrediction, StrengthBelief]:
     """The past's predictions of nodes, and the cavities of participants [...]: all that is known but their own site."""
-    node_sites = GaussianSite(*(participants_to_nodes(x, timelines) for x in site))
-    prediction = forward_pass(model, inputs.constants, inputs.dynamics, node_sites)[0]
+    node_sites, prediction, _ = filter_nodes(model, inputs, timelines, site)
     cavity = backward_pass(inputs.dynamics, prediction, node_sites)[0]
     return prediction, StrengthBelief(None, *(nodes_to_participants(x, timelines) for x in cavity[1:]))
 
@@ -181,7 +183,8 @@ def renew_sites(
     model: ModelSettings, inputs: SweepInputs, timelines: Timelines, cavity_strength: StrengthBelief
 ) -> GaussianSite:
     """[...] the sites of participants, given their cavities; nothing where nobody plays."""
-    sites = event_sites(model, inputs.constants, cavity_strength, inputs.offset, timelines.events)
+    find_sites = inference_of_events(model, timelines.events).sites
+    sites = find_sites(model, inputs.constants, cavity_strength, inputs.offset, timelines.events)
     return jax.tree.map(lambda x: jnp.where(timelines.is_participant, x, 0.0), sites)
 
 
@@ -265,8 +268,7 @@ def smoothed_quantities(
 ) -> SmoothedQuantities:
     """The smoothed ratings, predictions, state and evidence that follow from these sites."""
     inputs = prepare_sweep(model, params, timelines)
-    node_sites = GaussianSite(*(participants_to_nodes(x, timelines) for x in site))
-    prediction, belief = forward_pass(model, inputs.constants, inputs.dynamics, node_sites)
+    node_sites, prediction, belief = filter_nodes(model, inputs, timelines, site)
     cavity, hindsight = backward_pass(inputs.dynamics, prediction, node_sites, belief)
     newcomer = jnp.asarray(prepare(model, params).newcomer, site.pull.dtype).reshape(-1)
     assert hindsight is not None
@@ -281,7 +283,7 @@ def smoothed_quantities(
         Rating(rating, jnp.sqrt(rating_variance)),
         Rating(mean, jnp.sqrt(hindsight.variance)),
         _assemble_state(model, params, timelines, inputs, (node_sites, prediction, belief)),
-        event_predictions(
+        inference_of_events(model, timelines.events).predictions(
             model, inputs.constants, cavity_strength, site, inputs.offset, timelines.events, hindsight.variance
         ),
         _event_log_evidence(model, inputs, timelines, site, (prediction, cavity_strength)),
@@ -308,13 +310,14 @@ def _event_log_evidence(
     """The log likelihood of each event in place of the integral of its sites, plus the terms of time."""
     prediction, cavity_strength = node_strengths
     prior_strength = StrengthBelief(None, *(nodes_to_participants(x, timelines) for x in prediction[:2]))
-    log_likelihood = event_log_likelihood(model, inputs.constants, cavity_strength, inputs.offset, timelines.events)
+    inference, events = inference_of_events(model, timelines.events), timelines.events
+    log_likelihood = inference.log_likelihood(model, inputs.constants, cavity_strength, inputs.offset, events)
     prior_integral, cavity_integral = (
         log_factor_integral(x.mean, x.variance, *site) for x in (prior_strength, cavity_strength)
     )
     site_evidence = jnp.where(timelines.is_participant, prior_integral - cavity_integral, 0.0)
-    is_event = event_sums(timelines.is_participant.astype(site.pull.dtype), timelines.events) > 0
-    return jnp.where(is_event, log_likelihood, 0.0) + event_sums(site_evidence, timelines.events)
+    is_event = inference.sums(timelines.is_participant.astype(site.pull.dtype), events) > 0
+    return jnp.where(is_event, log_likelihood, 0.0) + inference.sums(site_evidence, events)
 
 
 @jit_with_small_matrix_compile_options
@@ -323,8 +326,7 @@ def ratings_at_query_time(
 ) -> Rating:
     """[some] the ratings, at the query time, of all players who have begun by then."""
     inputs = prepare_sweep(model, params, timelines)
-    node_sites = GaussianSite(*(participants_to_nodes(x, timelines) for x in site))
-    prediction, belief = forward_pass(model, inputs.constants, inputs.dynamics, node_sites)
+    node_sites, prediction, belief = filter_nodes(model, inputs, timelines, site)
     hindsight: Any = backward_pass(inputs.dynamics, prediction, node_sites, belief)[1]
     at_query = NodeHindsight(*(gather_nodes(x, query.node) for x in hindsight))
     mean, variance = rating_in_hindsight(model, at_query)
@@ -338,9 +340,7 @@ def ratings_at_query_time(
 def filtered_final_state(model: ModelSettings, params: Any, timelines: Timelines, site: GaussianSite) -> State:
     """The filtered state of all players after their last events, `timelines.last_node`, given the events before."""
     inputs = prepare_sweep(model, params, timelines)
-    node_sites = GaussianSite(*(participants_to_nodes(x, timelines) for x in site))
-    forward = (node_sites, *forward_pass(model, inputs.constants, inputs.dynamics, node_sites))
-    return _assemble_state(model, params, timelines, inputs, forward)
+    return _assemble_state(model, params, timelines, inputs, filter_nodes(model, inputs, timelines, site))
 
 
 def _assemble_state(
@@ -448,4 +448,5 @@ def settled_log_evidence_terms(
     if adjoint is None:
         return terms
     change = sum(a * (new - old) for a, new, old in zip(adjoint, renewed, site, strict=True))
-    return terms + event_sums(jnp.where(timelines.is_participant, change, 0.0), timelines.events)
+    sums = inference_of_events(model, timelines.events).sums
+    return terms + sums(jnp.where(timelines.is_participant, change, 0.0), timelines.events)
