@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -405,3 +406,15 @@ def test_short_histories_are_compiled_sooner_to_the_same_numbers(make, schedule,
     for policy in (CompilePolicy(), CompilePolicy(short_history=0)):
         found.append(jr.run(make(), matches, schedule=schedule, policy=policy))
     jax.tree.map(np.testing.assert_array_equal, *found)
+
+
+def test_two_fields_of_a_fresh_state_may_be_one_array():
+    """A rating and a peak that begin alike ended in a message about donated buffers."""
+
+    def init(params, num_players, copy=False):
+        start = jnp.full(num_players, 1500.0)
+        return system.init(params, num_players)._replace(rating=start, games=start + 0.0 if copy else start)
+
+    system = jr.elo(k_new=40, new_games=30)
+    shared, apart = (jr.run(system._replace(init=x), league()) for x in (init, partial(init, copy=True)))
+    np.testing.assert_array_equal(shared.state.rating, apart.state.rating)

@@ -192,12 +192,28 @@ def resolve_params(system: RatingSystem, params: Params) -> Params:
     return params
 
 
+def init_state(system: RatingSystem, params: Params, num_players: int) -> State:
+    """The state of newcomers, of which no two fields are one array: a replay takes over the memory of each."""
+    seen = set[int]()
+
+    def own_array(leaf: Any) -> Any:
+        is_shared = id(leaf) in seen
+        seen.add(id(leaf))
+        return jnp.array(leaf, copy=True) if is_shared else leaf
+
+    return jax.tree.map(own_array, system.init(params, num_players))
+
+
 def init_or_copy_state(
     system: RatingSystem, params: Params, state: State, num_players: int | None, num_ids: int
 ) -> State:
     """A copy of the given state with newcomers, or a fresh one; ValueError if the events name further players."""
     rows = resolve_row_count(system, state, num_players, num_ids)
-    return system.init(params, rows) if state is None else _copy_state_with_newcomers(system, params, state, rows, rows)
+    return (
+        init_state(system, params, rows)
+        if state is None
+        else _copy_state_with_newcomers(system, params, state, rows, rows)
+    )
 
 
 def init_or_copy_padded_state(
@@ -218,7 +234,8 @@ def init_or_copy_padded_state(
     )
     if state is None:
         # Under a derivative that is in no jit each operation would be compiled for itself.
-        return _init_in_one_program(system.init, params, room) if is_traced(params) else system.init(params, room), rows
+        traced = is_traced(params)
+        return _init_in_one_program(system.init, params, room) if traced else init_state(system, params, room), rows
     return _copy_state_with_newcomers(system, params, state, rows, room), rows
 
 
