@@ -251,7 +251,7 @@ def test_off_a_grid_laplace_sums_are_the_linear_ones_and_equal(x64, luck, kernel
     matches = jr.matches([[0, 1], [1, 2], [2, 0], [0, 1]] * 5, [1.0, 0.5, 0.0, 1.0] * 5, side=[1, 0, -1, -1] * 5)
     given = OFF_GRID | dict(kernel=kernel, beta=0.85, temperature=1.3, side_advantage=40.0)
     one, two = (jr.blat_mmr(luck, algorithm=x, **given) for x in ("auto", "naive"))
-    assert [x.rules.prepare.sized(x.params).bound_args[1].summing for x in (one, two)] == ["laplace", "naive"]
+    assert [x.rules.with_sizes_for(x.params).prepare.bound_args[1].summing for x in (one, two)] == ["laplace", "naive"]
     got, wanted = (jr.run(x, matches) for x in (one, two))
     limit = 1e-12 if x64 else 1e-6
     np.testing.assert_allclose(got.prediction, wanted.prediction, rtol=0, atol=limit)
@@ -268,4 +268,4 @@ def test_off_a_grid_laplace_sums_are_the_linear_ones_and_equal(x64, luck, kernel
 )
 def test_elsewhere_auto_does_not_take_laplace(luck, options, summing):
     system = jr.blat_mmr(luck, kernel_width=0.3, **options)
-    assert system.rules.prepare.sized(system.params).bound_args[1].summing == summing
+    assert system.rules.with_sizes_for(system.params).prepare.bound_args[1].summing == summing

@@ -100,7 +100,7 @@ def test_example_4_2():
     n = np.arange(1, 101)
     p = np.where(np.sqrt(n) % 1 == 0, 0.1, 0.0)
     system = jr.blat_mmr("coin", size=100, half_width=49.5, kernel=Kernel(box), kernel_width=1.5, prior=p)
-    assert system.rules.prepare.sized(system.params).bound_args[1].spreading == "band"
+    assert system.rules.with_sizes_for(system.params).prepare.bound_args[1].spreading == "band"
     after, _ = match(system, [p, p])
     close(after, [REFERENCE["example_4_2_correct"]] * 2)
 
@@ -219,7 +219,7 @@ def test_other_values_are_those_of_a_system_made_for_them(function, fastest, hol
     value = 1.7 * getattr(system.params, name)
     made = replace_params(system, system.params._replace(**{name: value}))
     routes = [
-        one.rules.prepare.sized(made.params).bound_args[1].spreading for one in (made, system)
+        one.rules.with_sizes_for(made.params).prepare.bound_args[1].spreading for one in (made, system)
     ]  # and slopes are traced
     assert routes == [fastest, holds]
     got, slope = quick(jax.value_and_grad(partial(loss, system)))(value)

@@ -170,7 +170,11 @@ def test_help_loads_neither_numpy_nor_jax(tmp_path, command):
 
 def test_systems_are_completed():
     complete = BashComplete(cli.cli, {}, "jaxrate", "_JAXRATE_COMPLETE")
-    assert [x.value for x in complete.get_completions(["rate", "--system"], "gli")] == ["glicko", "glicko2"]
+    assert [x.value for x in complete.get_completions(["rate", "--system"], "gli")] == [
+        "glicko",
+        "glicko2",
+        "glicko_boost",
+    ]
 
 
 @pytest.mark.full

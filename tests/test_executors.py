@@ -158,7 +158,7 @@ swept = sweep(jax.device_put(jnp.asarray(k), spread_over(8)))
 found = jr.fit(system, matches, free=("k",), starts=3, steps=4, objective=jr.fitting.ahead(errors="products"))
 text = {path.name: path.read_text() for path in folder.glob("*after_optimizations.txt")}
 spread = {name: x for name, x in text.items() if "num_partitions=8" in x}
-assert any("levels" in x or "stream" in x for x in spread) and any("sums" in x for x in spread), [*text]
+assert any("steps" in x or "stream" in x for x in spread) and any("sums" in x for x in spread), [*text]
 assert not [name for name, x in spread.items() if re.search("all-|collective-|reduce-scatter", x)]
 with jax.default_device(jax.devices()[0]):
     np.testing.assert_allclose(swept, sweep(k), rtol=1e-6)
@@ -226,7 +226,7 @@ def well(*processes):
 @pytest.mark.parametrize("cases", mark_full([1, 3], 1))
 def test_settings_and_players_on_eight_devices(tmp_path, cases):
     """In one process, for JAX takes seconds to begin."""
-    dump = f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text --xla_dump_hlo_module_re=.*(levels|stream|sums|products).*"
+    dump = f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text --xla_dump_hlo_module_re=.*(steps|stream|sums|products).*"
     assert well(started(SETTINGS + PLAYERS, 8, tmp_path, cases, flags=dump))
 
 

@@ -342,7 +342,7 @@ def test_live_refuses_the_names_that_read_refuses(name):
         lambda: jr.live.start_history(jr.elo_mmr()).update_round([others[0], name]),
         lambda: jr.rate(jr.elo(), jr.read({"a": others, "b": [others[1], name], "score": [1, 1]})),
         lambda: jr.rate(jr.elo(), jr.read({"a": others[:1], "b": others[1:], "score": [1]}, history=known)),
-    ]
+    ][: 4 if isinstance(name, int) else None]  # columns with such numbers are text
     for call in calls:
         with refused(BROKEN[name]):
             call()

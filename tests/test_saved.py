@@ -188,9 +188,9 @@ def test_time_zero_is_a_time_and_hours_follow_days():
 
 
 @pytest.mark.parametrize("names", [[1, "x"], [(1, 2), (3, 4)]])
-def test_names_that_no_table_holds(names):
-    with pytest.raises(ValueError, match="the names of players must be all text, or all numbers"):
-        jr.rate(jr.elo(), jr.read({"a": names, "b": names[::-1], "score": [1, 0]}))
+def test_names_of_several_types_are_text(tmp_path, names):
+    jr.save(tmp_path / "run", jr.rate(jr.elo(), jr.read({"a": names, "b": names[::-1], "score": [1, 0]})))
+    assert jr.load(tmp_path / "run").players.tolist() == [*map(str, names)]
 
 
 def test_ratings_as_of_a_time_in_a_table():
@@ -501,7 +501,7 @@ def test_matches_and_contests_do_not_follow_each_other(share):
 
 
 def test_names_of_contests(share):
-    """Numbers stay numbers until text follows; what no table holds is counted on."""
+    """Numbers stay numbers until text follows, as pairs are."""
     numbers, pairs, text = (jr.read(races(label=label)) for label in (int, lambda i: (int(i), 0), "race {}".format))
     system = share(growth=0.0)
 
@@ -513,6 +513,6 @@ def test_names_of_contests(share):
         return onto.predictions["contest"].to_pylist()
 
     which = numbers.contests.repeat(np.diff(numbers.rounds.player_start)).tolist()
-    assert rate(numbers, pairs) == which + [8 + i for i in which]
+    assert rate(numbers, pairs) == [f"{i}" for i in which] + [f"({i}, 0)" for i in which]
     assert rate(pairs._replace(contests=None), numbers) == which * 2
     assert rate(numbers, text) == [f"{i}" for i in which] + [f"race {i}" for i in which]

@@ -18,7 +18,17 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_value_for_error
-from jaxrate.data.column_conversion import fail_at_cells, missing_mask, to_ids, value_text
+from jaxrate.data.column_conversion import (
+    cell_number,
+    distinct_cells,
+    fail_at_cells,
+    is_text,
+    missing_mask,
+    to_column,
+    to_ids,
+    to_numbers,
+    value_text,
+)
 from jaxrate.data.date_parsing import parse_times
 from jaxrate.data.faulty_rows import warn_caller
 from jaxrate.data.table_sources import Column
@@ -159,6 +169,8 @@ def age_differences(names: Sequence[str], columns: Mapping[str, Column], time: H
 
 def _age_in_years(name: str, column: Column, time: HostArray | None) -> HostArray:
     """[n] years, from ages as they are or from days of birth; NaN where there is none."""
+    if is_text(column) and distinct_cells(column).map(_is_age, False).any():
+        column = to_column(name, to_numbers(name, column, np.nan))
     births = parse_times(name, column)
     if births.clock == "dates" and time is None:
         raise ValueError(f"column {name!r} has dates of birth, which need matches with dates; give ages")
@@ -170,6 +182,12 @@ def _age_in_years(name: str, column: Column, time: HostArray | None) -> HostArra
             f"{count} of column {name!r} cannot be, as {age[np.argmax(impossible)]:g} years, and count as missing"
         )
     return np.where(impossible, np.nan, age)
+
+
+def _is_age(text: str) -> bool:
+    """Whether the text of a cell is an age in years."""
+    number = cell_number(text)
+    return number is not None and 0 <= number <= MAX_AGE
 
 
 def parse_season_start_years(name: str, columns: dict[str, Column]) -> HostArray:

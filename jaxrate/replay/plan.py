@@ -92,7 +92,8 @@ class Plan(NamedTuple):
         """
         events = check_matches(events) if isinstance(events, Matches) else events
         self.check_is_of(events)
-        return place_events(events, self)
+        with jax.ensure_compile_time_eval():  # also where a function of hyperparameters is compiled around it
+            return place_events(events, self)
 
     def check_is_of(self, events: AnyEvents) -> None:
         """ValueError unless the plan is of so many events of this kind and so many players; traced ones may be any."""
