@@ -58,7 +58,8 @@ def all_ways():
 
 def auto_plan(system, matches):
     """The plan that `run` makes by itself."""
-    return schedule.make_plan(matches, "auto", min_mean_width_for_levels(system, system.params, matches))
+    needed = min_mean_width_for_levels(system, system.params, matches)
+    return schedule.make_plan(matches, min_mean_width=needed)
 
 
 def placed_run(system, events, plan):
