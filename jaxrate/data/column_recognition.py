@@ -767,6 +767,8 @@ def _choose_reading(search: RoleSearch, readings: Mapping[str, ParsedResults], p
     lead = _sign_of_lead([points] if points in search.open.goals else [], search.values)
     if codes := winner_code_readings(search.result_column(name)):
         return _choose_winner_codes(name, search.values[name], codes, lead, players)
+    if not points:
+        _refuse_contradicting_scorelines(name, readings)
     others = [results.score for other, results in readings.items() if other != name]
     choice = _settle_contradictions(name, points, readings[name].score, others, lead)
     is_exchanged = readings[name].notation == SCORELINES and places[0] > places[1]
@@ -775,14 +777,26 @@ def _choose_reading(search: RoleSearch, readings: Mapping[str, ParsedResults], p
     return choice._replace(note=f"{choice.note}, its first number that of {players[0]}")
 
 
+def _refuse_contradicting_scorelines(name: str, readings: Mapping[str, ParsedResults]) -> None:
+    """ValueError if the goals of both in another column contradict the chosen one in more than a few rows."""
+    for other, results in readings.items():
+        bad = _contradictions(readings[name].score, np.nan_to_num(np.sign(results.score - 0.5)))
+        if results.notation == SCORELINES and _is_wrong(bad) and np.count_nonzero(bad) > 1:
+            count = f"in {np.count_nonzero(bad):,} of {format_count(len(bad), 'row')}"
+            raise ValueError(
+                f"columns {name!r} and {other!r} contradict each other {count} (the first is row {np.argmax(bad)}, "
+                f"counting from 0); say score={name!r} or score={other!r}"
+            )
+
+
 def _surest_reading(readings: Mapping[str, ParsedResults]) -> str:
     """The first column of results, if there is another, not of sets, which may be a winner's.
 
-    Nor one in which both sides never win where another names winners: it may say that somebody won.
+    Nor one in which the second player never wins where they do by a column of winners: it may say that somebody won.
     """
-    is_decided = {name: {0.0, 1.0} <= {*results.score.tolist()} for name, results in readings.items()}
-    has_winner = any(is_winner_column(name) and is_decided[name] for name in readings)
-    return min(readings, key=lambda x: (readings[x].notation == SETS, has_winner and not is_decided[x]))
+    second_wins = {name: bool(np.any(results.score == 0.0)) for name, results in readings.items()}
+    has_winner = any(is_winner_column(name) and wins for name, wins in second_wins.items())
+    return min(readings, key=lambda x: (readings[x].notation == SETS, has_winner and not second_wins[x]))
 
 
 def _are_empty(columns: Iterable[Column]) -> bool:

@@ -81,8 +81,8 @@ NO_WINNER_WORDS = (
 DRAW_PATTERN = r"½|1/2-1/2|\b(draw|drawn|drew|tie|tied|stalemate|remis|empate|unentschieden)\b"
 DRAWN_MATCH_PATTERN = rf"(match |game )?({DRAW_PATTERN})"
 WORDS_OF_WINNING = r"^(winner:?|win for) | (won|wins?|beat)\b.*$"  # beside a name, as "Ash won by 5 runs"
-TRUE_WORDS = "true", "yes", "y", "1", "1.0", *(word for word in DRAW_WORDS if word not in ("nul", "no"))
-FALSE_WORDS = "false", "f", "no", "n", "0", "0.0", "", "na", "nan", "null", "none", "-"
+TRUE_WORDS = "true", "yes", "y", "ja", "oui", "1", "1.0", *(word for word in DRAW_WORDS if word not in ("nul", "no"))
+FALSE_WORDS = "false", "f", "no", "n", "nein", "non", "0", "0.0", "", "na", "nan", "null", "none", "-"
 FILLER_WORDS = (
     "the", "win", "wins", "won", "victory", "winner", "winning", "team", "side", "player", "model", "corner", "match",
     "game", "agreed", "for", "by", "of", "vote", "response", "answer", "output", "assistant", "is", "are", "better",

@@ -11,7 +11,7 @@ from jaxrate.data.category_mixtures import check_known_categories, mix_categorie
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.data.name_unification import unify_names
-from tests.conftest import mark_full
+from tests.conftest import mark_full, refused
 from tests.read.tables import KINDS, MEMORY, table
 
 pa = pytest.importorskip("pyarrow")
@@ -390,3 +390,11 @@ def test_odd_cells_and_moments_are_no_internal_errors():
     with pytest.warns(UserWarning, match="1 of 2 rows has no result"), pytest.raises(ValueError) as refusal:
         read(table)
     assert "row 0" in str(refusal.value) and "contest" in str(refusal.value)
+
+
+def test_results_that_contradict_scores_of_one_cell_are_refused():
+    table = {"home": ["x", "y", "z", "x"], "away": ["y", "z", "x", "z"], "result": ["H", "A", "D", "H"]}
+    with refused("columns 'result' and 'FT' contradict each other in 2 of 4 rows (the first is row 0, counting"):
+        read(table | {"FT": ["0-2", "2-0", "1-1", "3-1"]})
+    with pytest.warns(UserWarning, match="took home and away"):
+        assert len(read(table | {"FT": ["2-0", "0-2", "1-1", "3-1"]}).matches.score) == 4

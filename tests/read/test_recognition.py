@@ -403,6 +403,9 @@ POINTS_OF_NAMED_SIDES = {  # header, a and b, the first row, and the score of a
 }
 RESULTS_BESIDE_OTHERS = {  # a file, and the scores of the first players
     "somebody won": ("team1,team2,winner,result\nx,y,y,won\ny,z,,draw\nx,z,x,won\n", [0.0, 0.5, 1.0]),
+    "the second won": ("team1,team2,winner,outcome\nx,y,y,win\ny,z,,tie\nx,z,z,win\n", [0.0, 0.5, 0.0]),
+    "black won": ("white,black,winner,result\nx,y,black,win\ny,z,,draw\nx,z,black,win\n", [0.0, 0.5, 0.0]),
+    "draws in German": ("winner,loser,Unentschieden\nx,y,nein\ny,z,ja\nx,z,nein\n", [1.0, 0.5, 1.0]),
     "a shoot-out": ("team1,team2,winner,result\nx,y,x,normal\ny,z,,tie\nz,x,x,tie\nx,y,y,normal\n", [1, 0.5, 0, 0]),
     "truth": ("team_a,team_b,winner\nx,y,true\ny,x,false\n", [1.0, 0.0]),
     "extra time": ("home,away,goals_home,goals_away,score_fulltime_home,score_fulltime_away\nx,y,2,1,1,1\n", [1.0]),
