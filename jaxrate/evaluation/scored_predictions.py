@@ -27,7 +27,7 @@ MIN_MATCHES_FOR_CONSTANT = 30  # matches from which a constant forecast says som
 WAYS_OUT = (  # of predictions that lose to a constant
     "jaxrate fit FILE --save fitted.toml",
     "jaxrate rate FILE --param fitted.toml",
-    "or jaxrate rate FILE --system elo",
+    "or jaxrate compare FILE",
 )
 INTERVAL_ERRORS = 1.96  # standard errors to either side: 95%
 LOSS_DIFFERENCE_HEAD = "log loss behind"
