@@ -74,6 +74,8 @@ def add_location_to_data_errors(title: str, where: Callable[[int], str]) -> Iter
     except UnreadableTableError as error:
         raise ValueError(f"{title}{error}") from None
     except (ValueError, *READ_ERRORS) as error:
+        if title and str(error).startswith(title):  # it was named nearer to the table
+            raise
         raise ValueError(title + shorten_to_one_line(str(error))) from None
 
 

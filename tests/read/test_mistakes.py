@@ -11,6 +11,7 @@ from jaxrate.data.category_mixtures import check_known_categories, mix_categorie
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.data.name_unification import unify_names
+from jaxrate.data.table_sources import UnreadableTableError, add_location_to_data_errors
 from tests.conftest import mark_full, refused
 from tests.read.tables import KINDS, MEMORY, table
 
@@ -398,3 +399,11 @@ def test_results_that_contradict_scores_of_one_cell_are_refused():
         read(table | {"FT": ["0-2", "2-0", "1-1", "3-1"]})
     with pytest.warns(UserWarning, match="took home and away"):
         assert len(read(table | {"FT": ["2-0", "0-2", "1-1", "3-1"]}).matches.score) == 4
+
+
+def test_a_file_is_named_once_and_its_rows_stay_lines():
+    located = add_location_to_data_errors("x.csv: ", str)
+    nearer = add_location_to_data_errors("x.csv: ", str)
+    with pytest.raises(ValueError) as refusal, located, nearer:
+        raise UnreadableTableError("no column 'a'\n  rank  model")
+    assert str(refusal.value) == "x.csv: no column 'a'\n  rank  model"
