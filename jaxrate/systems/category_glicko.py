@@ -29,6 +29,10 @@ player gets that of
 with p the normal densities from before, and as variances one over each diagonal element of minus its Hessian, as if the
 sum were free. `expansion="map"` gives this to everybody. With `outcome="logistic"` F and p are logistic of the same
 variances, as on the site since. Categories that were not played keep modifier and variance. Bounds come last.
+
+The paper's names: W_j and L_j, the games won and lost, are the weights `PeriodGames.won` and `lost`; its M_j is M_c of
+the category of j, and Theta^ is zeta^ and eta^. Note 1 is the sum that modifiers keep in the search for the maximum,
+note 2 the mean that moves into the rating, note 3 `grows="unplayed"`, and note 4 the floor `deviation_min`.
 """
 
 import math

@@ -12,6 +12,9 @@ After it, summed over the games of the event, all at the ratings before it:
     RD'^2 = 1 / (1/RD^2 + 1/d^2)
     r'    = r + q RD'^2 sum g(RD_j) (s_j - E)
 
+where s_j is the score against opponent j. (A post of 2020, "Understanding the Glicko Rating System", misprints two of
+them: all of 1 + 3 q^2 RD^2 stands over pi^2, so that g(30) would be 3.0098 and not .9955, and "s given E" for s - E.)
+
 The prediction uses g(sqrt(RD_a^2 + RD_b^2)). A rating period takes its own time, which passes before its games count;
 what it leaves is as of its end. With `reversion` or seasons leads fade, as `core/mean_reversion.py` says.
 """

@@ -13,8 +13,8 @@ the score X* = x has a probability proportional to
     s_x = w_x (g_i)_x (N_i - g_i)_(m-x) (g_j)_(m-x) (N_j - g_j)_x,   (z)_k = z (z - 1) ... (z - k + 1),   Z = sum s_x
 
 and the balls of the real game replace those of the mock one, r_i + X - X* and r_j - X + X*, with probability
-min(1, A Q). U1 (the paper): N = n, g = r, A = Z before / Z after; if Z = 0, as when both urns are full, nothing moves
-(an urn of fewer than m balls never does).
+min(1, A Q), equation (11). U1 (the paper): N = n, g = r, A = Z before / Z after, equation (7) where m = 1; if Z = 0, as
+when both urns are full, nothing moves (an urn of fewer than m balls never does).
 accept_all (Theorem 1): as U1, but A = 1 wherever balls can be drawn. Then two urns that play nobody else have the law
 of U1 times Z, (5) where m = 1: they lie further apart than the binomials. The law of more urns has no such form.
 U2 (the same authors, later): the real balls are put in first, N = n + m, g_i = r_i + X, g_j = r_j + m - X, and A = 1.
@@ -23,7 +23,8 @@ it.
 
 While skills stand still, the r_k are binomial, independent but for their sum, which never changes (Theorems 2 to 5):
 the standard error of p = r / n is sqrt(p (1 - p) / n). Whatever the sum, the odds ratios are the same. (With stakes the
-r_k keep their remainders by m as well.)
+r_k keep their remainders by m as well.) From anywhere each game brings them nearer to that law, by the Kullback-Leibler
+distance (Theorem 6).
 
 The rating is r / n, the paper's estimate. The prediction takes pi = (r + 1) / (n + 2), the mean of what r of n say of a
 pi that may be anything: nothing is certain because an urn is empty. With `estimate="share"` it takes r / n too.

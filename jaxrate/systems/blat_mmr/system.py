@@ -4,16 +4,20 @@ Model 2.1. Player A of strength x beats B of strength y with the chance L(x, y);
 
     L(x, y) = (1 - beta)/2 + beta F(x, y)
 
-Model 2.11. What is known of A is a belief p over strengths, of B a belief q. After A scored theta, both from before,
+Model 2.11, match processing. What is known of A is a belief p over strengths (the paper's rho_A), of B a belief q.
+After A scored theta, both from before, equations (1) and (7) say
 
     p(x) <- p(x) sum_y q(y) L(x, y)^theta L(y, x)^(1 - theta),  normalised;   q likewise
 
-Model 2.16. Then, since strengths change, a kernel spreads both:
+Model 2.16, kernel processing. Then, since strengths change, a kernel (its kappa) spreads both, equations (6) and (8):
 
     p(x) <- sum_k p(x_k) K(x - x_k),  normalised
 
 The prediction is the expected score sum p(x) q(y) L(x, y). Strengths are in natural units; ratings are shown as
-1500 + 400/ln 10 x, equation (3).
+1500 + 400/ln 10 x, equation (3). By how much a win over a known strength moves the mean of a normal belief is (4).
+
+The paper's numbers: its grid of n + 1 points from -M to M is `size` and `half_width`; sigma_0 is `prior_deviation`,
+sigma_kappa is `kernel_width`, and its Lambda is L here.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,9 @@
 """Beliefs of Elo-MMR: performances of the past, drift and noise.
 
 A factor of weight w and deviation beta about a performance p says w beta^2 log f((p - s) / beta) of a skill s, with the
-density f of the noise. So it pulls s upwards by -w beta (f'/f)((p - s) / beta).
+density f of the noise. So it pulls s upwards by -w beta (f'/f)((p - s) / beta). Of logistic noise that is the paper's
+w_k beta_k^2 / bar beta_k tanh((p_k - s) / (2 bar beta_k)), with bar beta = sqrt 3 / pi beta: the factor is `force`, and
+1 / (2 bar beta) `inverse`, so that w_k is their product times `PerformanceInfluenceFunction.weight`.
 """
 
 from collections.abc import Callable

@@ -13,12 +13,16 @@ and t = kappa^rho (Algorithm 2, the pseudodiffusion):
     A = t w_0,  B = (1 - t) (w_0 + sum w_k)
     m <- (A m + B mu) / (A + B),  w_0 <- kappa (A + B),  w_k <- t kappa w_k,  sigma^2 <- sigma^2 + gamma^2
 
-In it a player performs about mu with deviation sqrt(sigma^2 + beta^2), which gives their performance p (Theorem 3.3;
-`performance_inference.py`). It becomes a new factor of weight 1 / beta^2 (Algorithm 3): mu
-is the zero of equation (6), and sigma follows from (8). With C = pi / sqrt 3
+In it a player performs about mu with deviation delta = sqrt(sigma^2 + beta^2), which gives their performance p
+(Theorem 3.3; `performance_inference.py`). It becomes a new factor of weight 1 / beta^2 (Algorithm 3): mu is the zero
+of equation (6), and sigma follows from (8). With C = pi / sqrt 3
 
-    mu solves w_0 (mu - m) + sum_k w_k beta_k C tanh(C (mu - p_k) / (2 beta_k)) = 0
-    1/sigma^2 <- 1/sigma^2 + 1/beta^2
+    mu solves w_0 (mu - m) + sum_k w_k beta_k C tanh(C (mu - p_k) / (2 beta_k)) = 0     (6)
+    1/sigma^2 <- 1/sigma^2 + 1/beta^2                                                   (8)
+
+Where the paper's algorithms stand: Algorithm 1, a round, is `infer`, after `age` where time passes. Algorithm 2,
+diffuse(gamma, rho), is `beliefs.pseudodiffuse`: its w_G is A, its w_L is B, and p_0 is m. Of Algorithm 3, update, the
+first phase is in `performance_inference`, and the second is `beliefs.add_performance` and `beliefs.posterior_mode`.
 
 The last `history` performances are kept; older ones join the Gaussian factor with their weight (section 5.3).
 Elo-MMX (the paper's Elo-MM chi) has Gaussian performances, and so only one Gaussian factor; its teams are in

@@ -101,7 +101,11 @@ _LOGISTIC_SCALE = cdf_sums.LOGISTIC.deviation**-1  # the scale of a logistic den
 
 
 class HazardTable(NamedTuple):
-    """A density. Side 0 is 1 - F; side 1 is F, as 1 - F of the density mirrored."""
+    """A density, by its hazards on two sides.
+
+    Side 0 is 1 - F, whose hazard is minus the paper's loss function l. Side 1 is F, as 1 - F of the density mirrored,
+    whose hazard is the paper's victory function v.
+    """
 
     hazard: Array  # [2, cells, 6] the log of f / (1 - F)
     low: Array  # [2] where the cells of a side begin
