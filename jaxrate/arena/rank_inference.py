@@ -107,7 +107,8 @@ def rank_sets(strengths: Strengths, *, level: float = 0.95, samples: int = 4000,
     Args:
       strengths: from `fit_strengths`; bootstrap replicates are used if there are any.
       level: the probability that all sets hold, above 0 and below 1.
-      samples, seed: without a bootstrap, the number of normal samples for the maximum, and the seed.
+      samples: without a bootstrap, the number of normal samples for the maximum.
+      seed: without a bootstrap, the seed of these samples.
 
     Raises:
       ValueError: for a level out of range, or strengths without a covariance or that did not converge.
@@ -159,7 +160,8 @@ def votes_needed(
 
     Args:
       strengths: the estimates, from `fit_strengths`.
-      a, b: the two players, by name or by id.
+      a: the first player, by name or by id.
+      b: the second player, likewise.
       difference: the difference to be detected (points). None: the estimated one.
       level: the confidence level of the two-sided test.
       power: the probability that the difference is detected.

@@ -91,7 +91,8 @@ def sprt(
     Args:
       results: [3] how many games were lost, drawn and won, or [5] how many pairs of games gave 0, 1/2, 1, 3/2 and 2
         points.
-      elo0, elo1: strengths of the hypotheses (points), the first below the second.
+      elo0: the strength of H0 (points).
+      elo1: the strength of H1 (points), above `elo0`.
       kind: "normalised" Elo, or "logistic", of the mean score.
       alpha: the probability to accept H1 where H0 holds.
       beta: the probability to accept H0 where H1 holds.

@@ -268,7 +268,8 @@ def detect_drift(
 
     Args:
       data: matches with times, a `Dataset` of them, or a table or path as for `read`. Their weights count.
-      ties, covariates: as for `fit_strengths`. Predictions count ties as half a win, and use only the covariate "side".
+      ties: the model of ties, as for `fit_strengths`. Predictions count ties as half a win.
+      covariates: as for `fit_strengths`. Predictions use only the covariate "side".
       cluster: clusters of votes that are not independent, as for `fit_strengths`: the name of a column, or an array
         [n]. Without it, votes that one person gave in one sitting raise false alarms.
       level: the probability, if nobody moved, that anybody is said to have moved; above 0 and below 1.

@@ -86,8 +86,10 @@ def find_comparable_players(
     """Find the players whose strengths can be compared, from pairs [M] who met.
 
     Args:
-      first, second: [M] ids.
-      not_lost, not_won: [M] whether the first did not lose, and did not win, at least once.
+      first: [M] ids of one player of each pair.
+      second: [M] ids of the other player.
+      not_lost: [M] whether the first did not lose at least once.
+      not_won: [M] whether the first did not win at least once.
       num_players: number of players.
       anchors: ids of players whose strengths are known: they are compared as if all had met.
     """
@@ -286,7 +288,8 @@ class Strengths(NamedTuple):
             strengths.probability("Ada", "Bo", side=1)
 
         Args:
-          a, b: players, by name or by id.
+          a: the first player, by name or by id.
+          b: the second player, likewise.
           covariates: values in favour of a; by default 0.
 
         Raises:

@@ -57,8 +57,10 @@ def count_votes(
         jr.arena.count_votes(["Ada", "Ada"], ["Bo", "Cy"], wins=[7, 4], losses=[2, 4], ties=[1, 0])
 
     Args:
-      a, b: [n] the two players: integer ids from 0, or names.
-      wins, losses: [n] numbers of wins and losses of a (from 0; they need not be integers).
+      a: [n] first players: integer ids from 0, or names.
+      b: [n] second players, likewise.
+      wins: [n] numbers of wins of a (from 0; they need not be integers).
+      losses: [n] numbers of losses of a.
       ties: [n] numbers of ties. None: no ties.
       columns: by name, [n] finite numbers that apply to every match of the row: covariates and clusters.
 
@@ -369,7 +371,8 @@ def read_votes_if_source(
 
     Args:
       data: as for `fit_strengths`.
-      covariates, cluster: as for `fit_strengths`.
+      covariates: names of columns, as for `fit_strengths`.
+      cluster: clusters of votes, as for `fit_strengths`.
       in_order: whether times count: votes are then put in their order.
 
     Raises:

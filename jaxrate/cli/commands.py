@@ -239,7 +239,8 @@ def command(
     Args:
       parameters: arguments and options; a text is the title of the group of the options that follow it.
       json: whether the option --json prints the output as JSON.
-      usual, examples: as of `HelpCommand`.
+      usual: the names of the options that --help shows; none: all.
+      examples: lines of the shell.
     """
     groups: dict[str, list[CommandOption]] = {}
     title, arguments = "", list[click.Parameter]()

@@ -14,7 +14,7 @@ does that, once, for every system.
 `prepare` computes what the rules need of the hyperparameters: XLA redoes arithmetic on scalars at every step of a loop,
 each in a kernel of its own, so what does not depend on the event belongs there. Hyperparameters are an argument, never
 a closure, so `jax.grad` and `jax.vmap` over them just work and changing them never recompiles. A parameter that is
-`None` is switched off (no bound, no such rule): it is then no leaf of the tree.
+None is switched off (no bound, no such rule): it is then no leaf of the tree.
 """
 
 from collections.abc import Callable

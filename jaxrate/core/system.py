@@ -35,6 +35,8 @@ def check_event_kind(name: str, rated: tuple[type, ...], events: Any) -> None:
     """ValueError unless a system of this name, which rates events of these types, rates such events.
 
     Args:
+      name: the name of the system.
+      rated: the types of events that it rates.
       events: events, of which `Ragged` ones are of the type that they hold; or a type.
     """
     is_bare = isinstance(events, (Periods, Rounds))

@@ -116,7 +116,8 @@ def resolve_table(
       table: the table whose columns are inspected.
       arguments: those of `read` that name columns; columns are sought for those that are None.
       upcoming: the matches are to come, so that nobody has won.
-      dates, na_values: as in `read`.
+      dates: how dates in text are written, as in `read`.
+      na_values: texts that say that there is no result, as in `read`.
 
     Raises:
       ValueError: if arguments contradict each other or the table, or if it does not tell what they leave open; it then

@@ -81,7 +81,9 @@ def convert_columns(
       resolved: the roles of the columns.
       loaded: the columns [n].
       rows: [n] where they stand in the table.
-      dates, na_values, unfinished: as in `read`.
+      dates: how dates in text are written, as in `read`.
+      na_values: texts that say that there is no result, as in `read`.
+      unfinished: ranks of those who did not finish, as in `read`.
       known: how the results of the table are written; None: that is found out.
 
     Raises:
@@ -141,7 +143,7 @@ def read(
       source: a path to .parquet, .csv, .tsv, .txt, .json or .jsonl (all but the first also .gz, .bz2 or .zst), .xlsx or
         .ods, or "-" for standard input; a folder, a pattern or a list of files that are one table, as `rate` takes
         them; a pandas, polars or Arrow table, a lazy frame of polars, a relation or result of DuckDB, anything else
-        that Arrow can take (`__arrow_c_stream__`), a dict of arrays or lists, or a list of dicts, one per row, which
+        that is a stream of Arrow's C interface, a dict of arrays or lists, or a list of dicts, one per row, which
         may be nested as JSON is. Of lazy frames and relations only the columns that are used are made.
       COLUMNS: the roles of `data.column_roles.COLUMN_ROLES`, each the name of a column.
       sort: put the rows in order of time (stable, contests as wholes). Otherwise a time that decreases is an error; in

@@ -149,7 +149,7 @@ def _list_namespaces(name: str, module: ModuleType) -> list[Namespace]:
 
 
 def list_result_types(sections: Iterable[Section]) -> dict[str, list[str]]:
-    """By the title of each section, the classes that its functions return and that have no public name."""
+    """The classes that the functions of each section return and that have no public name, by the section's title."""
     result, public = {}, {get_public(name) for section in sections for name in section.pages}
     for section in sections:
         hints = [get_annotations(inspect.unwrap(get_public(name))).get("return") for name in section.pages]

@@ -119,7 +119,7 @@ class Benchmark(NamedTuple):
         return counts | {"rows": [_row_record(x) for x in self.rows], "worth": worth} | texts
 
     def columns(self) -> ColumnTable:
-        """The table as columns, of numbers; `behind_error` is the standard error of the difference `behind`."""
+        """The table as columns, of numbers; "behind_error" is the standard error of the difference `behind`."""
         columns: dict[str, Any] = {"forecaster": [x.name for x in self.rows], "kind": [x.kind for x in self.rows]}
         costs = {
             name: to_numbers_or_texts([getattr(x, name) for x in self.rows])

@@ -350,7 +350,7 @@ class Comparison(NamedTuple):
     def columns(self) -> ColumnTable:
         """The table as columns, of numbers: a row for each result, one for the blend, and those of published forecasts.
 
-        `behind_error` is the standard error of the difference `behind`.
+        "behind_error" is the standard error of the difference `behind`.
         """
         rows = [*self.results, *self.others]
         columns: dict[str, Any] = {"system": [_row_label(x) for x in rows]}
@@ -463,7 +463,7 @@ def compare(
         stay.
       watch: a function that is called with the share of the work that is done.
       executor: whose workers each fit or rate a system in one form: anything with a `map`, as a
-        `concurrent.futures.Executor`, Dask's `Client(...).get_executor()`, or Ray's `ray.util.multiprocessing.Pool`.
+        `concurrent.futures.Executor`, Dask's `Client(...).get_executor()`, or the Pool of `ray.util.multiprocessing`.
         None: one after the other, here. Work for other processes is pickled, so functions of your own must be in a
         module. Spawn such processes, do not fork them. The numbers are the same.
       columns: those of a table, by role, as `read` takes them.

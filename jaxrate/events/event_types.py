@@ -220,7 +220,8 @@ def number_connected_groups(num_players: int, first: HostArray, second: HostArra
 
     Args:
       num_players: number of players N.
-      first, second: [P] ids of both of a pair, who may be one player.
+      first: [P] ids of one player of each pair.
+      second: [P] ids of the other one, who may be the same player.
     """
     label = np.arange(num_players, dtype=np.int32)
     for step in (len(first) // (FEW_PER_PLAYER * num_players + 1) + 1, 1):  # a few pairs join most players

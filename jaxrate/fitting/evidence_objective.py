@@ -5,7 +5,7 @@ approximate Bayesian inference"; Seeger 2005, "Expectation propagation for expon
 hyperparameters are those with the sites held fixed, and nothing has to be differentiated through the sweeps. That
 holds where a site keeps the moments of a likelihood: not for half a win, for weights, or for Glicko's messages, which
 are refused, and not for statistics and quits of contests, where adjoints of the sites add what is missing. And it holds
-for chains that the sites do not change: where time leads a variance to `deviation_max`, what is added depends on what
+for chains that the sites do not change: where time leads a variance to its upper bound, what is added depends on what
 was believed, and slopes are off by about one in a hundred.
 """
 
@@ -120,7 +120,7 @@ def _event_evidence_losses_and_slopes(
 def negative_log_evidence(
     problem: EvidenceProblem, settings: ParameterSettings
 ) -> tuple[HostArray, HostArray, HostArray]:
-    """Of S settings: [S] minus the log evidence, [S, k] its slopes, and [S, k, k] sums of products of events' slopes.
+    """[S] minus the log evidence of S settings, [S, k] its slopes, [S, k, k] sums of products of events' slopes.
 
     All matches and contests count 1.
     """

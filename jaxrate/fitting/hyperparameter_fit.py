@@ -74,7 +74,7 @@ def fit(
       `Fit`. Parameters about which the events say nothing are named in `open`, and have an error of inf; the others
       have their errors all the same. Of those that may all grow together without changing a prediction, as Elo-MMR's
       beta, gamma and initial deviation, `ratios` has what is determined. A bound that equals the initial value at the
-      start moves with it, as `deviation_max` with `initial_deviation`. Any other bound moves when the value passes it
+      start moves with it, as the greatest deviation with the initial one. Others move when the value passes them
       (`Fit.moved_bounds`). If losses are not finite, or the last is above the first, the result is the best point seen,
       and `reason` is "diverged". Glicko-2's tau has a prior, the only one here, which counts as some results would.
 
@@ -185,6 +185,8 @@ def fit_with_time_limit(
     clearly worse, as who explodes later may do. If the time ends with that fit, its hyperparameters are taken.
 
     Args:
+      system: the system whose hyperparameters are fitted.
+      data: the whole history.
       num_past: matches or contests before those that are scored.
       period_length: of rating periods; None: event by event.
       fixed: hyperparameters that stay as they are.

@@ -46,7 +46,8 @@ def sweep_parameters(
         jr.fitting.sweep_parameters(jr.elo(), data, jr.elo().params._replace(k=np.array([10.0, 20.0, 40.0])))
 
     Args:
-      system, events: as for `fit`; of a `Fit`, what it was fitted to is scored.
+      system: a system, or a `Fit`, of which what it was fitted to is scored.
+      events: the history, as for `fit`.
       params: the hyperparameters, of any `space`, with arrays that broadcast to some shape [...] in place of numbers:
         `system.params._replace(c=c[:, None], initial_deviation=deviation)` is a grid. The settings are spread over the
         devices of these arrays, if they lie on several, else over all of this process.
@@ -109,11 +110,14 @@ def profile_loss(
     (Where twice the summed log loss lies less than 3.84 above its least, is a 95% confidence interval.)
 
     Args:
-      system, events: as for `fit`. Each search starts from `system.params`, best those of a `Fit`: then what it was
+      system: a system, or a `Fit`. Each search starts from `system.params`, best those of a `Fit`: then what it was
         fitted to is scored, and the others are those it freed.
+      events: the history, as for `fit`.
       name: of the parameter, in any `space`.
       values: [V] the values at which the hyperparameter is held.
-      free, objective, steps: as for `fit`; without others that are free, the losses as they are.
+      free: the hyperparameters that are fitted anew, as for `fit`; none: the losses as they are.
+      objective: what is minimised, as for `fit`.
+      steps: the greatest number of steps of each search, as for `fit`.
 
     Raises:
       ValueError: as `fit`, and for a value that the system's factory refuses.
@@ -172,9 +176,12 @@ def fit_rolling(
     `fit`, and scored on the next one, whose events are rated on the way.
 
     Args:
-      system, events: as for `fit`; of a `Fit`, all events are taken, be they fitted or not.
+      system: a system, or a `Fit`.
+      events: the history, as for `fit`; of a `Fit`, all events are taken, be they fitted or not.
       folds: the number of folds, at least 1.
-      free, objective, steps: as for `fit`.
+      free: the hyperparameters that are fitted, as for `fit`.
+      objective: what is minimised, as for `fit`.
+      steps: the greatest number of steps of each fit, as for `fit`.
       executor: whose workers each take a fold, see `compare`; the numbers are the same.
 
     Raises:

@@ -66,7 +66,8 @@ def predict_pairs(
     players at either end of the list are in it more often.
 
     Args:
-      system, state: as in `jr.predict`; or a rated history in place of both.
+      system: a system, or a rated history in place of system and state.
+      state: the state that `jr.run` left.
       players: [N] distinct ids, best first. None: everyone. If N take too many numbers, as they may where a
         probability has a kink, the first half of them is described instead, and so on; the shape of `left` tells.
       time: as of when, as in `ratings`. None: the end of the rated history, or 0.

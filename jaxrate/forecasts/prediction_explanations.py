@@ -73,7 +73,9 @@ def explain_fixtures(rated: History, source: Any, **options: Unpack[FixtureOptio
     A calibrated prediction, or one of `add_outcomes`, is made from it.
 
     Args:
-      rated, source, options: the history and the matches, as in `predict_fixtures`.
+      rated: a history from `rate` or `load`.
+      source: the matches or contests to come, as in `predict_fixtures`.
+      options: as in `predict_fixtures`.
 
     Returns:
       An `Explanation` for each match or contest.

@@ -55,8 +55,9 @@ def predict_scorelines(
 
     Args:
       rated: as from `rate`, of `jr.skills("goals", ...)`.
+      source: the matches to come, as in `predict_fixtures`.
       most_goals: of each side. What is left out of 1 is the chance of more, which is below 1e-9 for two goals a side.
-      source, options: as of `predict_fixtures`.
+      options: as in `predict_fixtures`.
 
     Raises:
       ValueError: for a system that does not learn from goals, and as `predict_fixtures`.
@@ -220,9 +221,10 @@ def predict_points(
 
     Args:
       rated: as from `rate`, of `jr.skills("points", ...)`.
+      source: the matches to come, as in `predict_fixtures`.
       total: a line: the column `over` is the chance that both sides together score more.
       lead: a line: the column `ahead` is the chance that a leads by more at the end; -3.5: or loses by less than 3.5.
-      source, options: as of `predict_fixtures`.
+      options: as in `predict_fixtures`.
 
     Raises:
       ValueError: for a system that does not learn from points, and as `predict_fixtures`.

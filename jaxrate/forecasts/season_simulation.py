@@ -212,12 +212,12 @@ class Standings(NamedTuple):
 
     @classmethod
     def empty(cls, num_players: int, dtype: Any) -> "Standings":
-        """Those before the first match."""
+        """The standings before the first match."""
         square = jnp.zeros((num_players, num_players), dtype)
         return cls(square, square, square[:, :1].repeat(2, axis=1))
 
     def add(self, player: Any, score: Any, goals: Any) -> "Standings":
-        """Those after further matches of players [F, 2] with scores [F] of the first and goals [F, 2] of both."""
+        """The standings after matches of players [F, 2], with scores [F] of the first and goals [F, 2] of both."""
         a, b = player.T
         win, draw, loss = ((score == x).astype(self.won.dtype) for x in (1.0, 0.5, 0.0))
         goals = goals.astype(self.won.dtype)
@@ -321,7 +321,7 @@ def simulate_season(
 
     Args:
       rated: as from `rate` or `load`, up to now.
-      coming, options: the matches to come, as in `predict_fixtures`.
+      coming: the matches to come, as in `predict_fixtures`.
       results: the matches of this season that have been played, with scores, as `read` takes them. None: those of the
         table of matches to come that have a result, and of the same season where a column names seasons.
       points: points for a win, a draw and a loss.
@@ -332,6 +332,7 @@ def simulate_season(
       relegated: number relegated, at the end of the table.
       samples: number of simulations. A probability p has the standard error sqrt(p (1 - p) / samples).
       key: a PRNG key. None: always the same one.
+      options: as in `predict_fixtures`.
 
     Raises:
       ValueError: if there is nothing to play, for contests, a tie-break that there is not, more to be relegated than

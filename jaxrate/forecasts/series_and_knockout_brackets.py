@@ -108,11 +108,13 @@ def matchup_matrix(
     covariates are 0.
 
     Args:
-      system, state, params: as in `jr.predict`; or a rated history in place of system and state.
+      system: a system, or a rated history in place of system and state.
+      state: the state that `jr.run` left.
       players: [N] distinct ids; of a rated history also names. None: everyone, in order of id.
       time: as of when, as in `ratings`. None: before all times, which ages nobody, since systems let no negative time
         pass.
       category: [N] integers, of each player in these matches, or [N, C] the shares of those they mix.
+      params: hyperparameters, by default `system.params`.
 
     Raises:
       ValueError: for repeated players, bad ids or categories, or a system that predicts no expected scores.
@@ -254,7 +256,7 @@ def _simulate_brackets(
 
 
 def play_knockout(contestants: Array, uniforms: Array, win_probability: Callable[[Array, Array], Array]) -> list[Array]:
-    """Those of the contestants [2^R] who remain after 0, 1, ..., R rounds, by random numbers [2^R]."""
+    """The contestants [2^R] who remain after 0, 1, ..., R rounds, by random numbers [2^R]."""
     remaining = [contestants]
     while len(remaining[-1]) > 1:
         upper, lower = remaining[-1][::2], remaining[-1][1::2]

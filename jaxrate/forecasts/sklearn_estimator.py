@@ -34,9 +34,9 @@ class RatingClassifier:
     there are draws.
 
     `fit` replays the matches in the order of their rows, which must be the order of time. So cross-validation needs
-    splits that keep the order, as `TimeSeriesSplit` makes them. `partial_fit` carries on. `predict_proba` tells of each
-    match what is expected of it after all that was fitted, whatever the matches beside it; a time before the end of
-    what was fitted counts as that end. Players who were not fitted are newcomers.
+    splits that keep the order, as scikit-learn's TimeSeriesSplit makes them. `partial_fit` carries on. `predict_proba`
+    tells of each match what is expected of it after all that was fitted, whatever the matches beside it; a time before
+    the end of what was fitted counts as that end. Players who were not fitted are newcomers.
 
     Attributes:
       rated_: the history, as from `rate`.

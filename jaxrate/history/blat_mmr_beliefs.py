@@ -87,7 +87,11 @@ def outcome_probabilities(
     in the proportion L(x, y) : nu sqrt(L(x, y) L(y, x)) : L(y, x), which is what equation (1) supposes of a draw.
 
     Args:
+      system: a system from `blat_mmr`.
+      state: the state that `jr.run` left.
+      matches: n matches to come.
       draws: the share of draws between equals, which gives nu = 2 draws / (1 - draws).
+      params: hyperparameters, by default `system.params`.
 
     Raises:
       ValueError: if `draws` is not in [0, 1), or as `predict`; for a luck function with zero_sum=False, whose scores

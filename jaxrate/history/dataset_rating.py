@@ -216,8 +216,8 @@ def rate(
     after the period.
 
     Where the data say who has the side, `side` follows: 1 for a, -1 for b, 0 for nobody. Where they have the points of
-    both players as their margin, these follow as `points_a` and `points_b`. Where they have categories, as surfaces,
-    `category_a` and `category_b` are the names of those of both players, and `category` is that of a participation.
+    both players as their margin, these follow as "points_a" and "points_b". Where they have categories, as surfaces,
+    "category_a" and "category_b" are the names of those of both players, and `category` is that of a participation.
 
     Systems of `add_outcomes` add probabilities. The prediction is still the expected score, or the share. For a match
     they are those that a wins, draws and loses; for a contest, those that the player's team wins and that none does.
@@ -421,7 +421,8 @@ def rate_leagues(
       league: [N] which league each row of the source is of, of any hashable type; row i is that of number i in
         `data.rows`.
       period: the length of rating periods, as in `rate`.
-      key, calibrate: as in `rate`; every league gets the same.
+      key: a PRNG key, as in `rate`; every league gets the same.
+      calibrate: whether predictions are calibrated, as in `rate`.
       executor: whose workers each rate a league, see `compare`; the numbers are the same.
 
     Returns:

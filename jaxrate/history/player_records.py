@@ -315,7 +315,8 @@ def attack_and_defence(rated: History, *, active: Any = None, min_games: int | N
 
     Args:
       rated: as from `rate`, of `jr.skills("goals", ...)` or `jr.skills("points", ...)`.
-      active, min_games: who is listed, as in `jr.leaderboard`.
+      active: who is listed by their last game, as in `jr.leaderboard`.
+      min_games: who is listed by their number of games, as in `jr.leaderboard`.
 
     Raises:
       ValueError: for a system that does not learn from goals or points, or as `jr.leaderboard`.

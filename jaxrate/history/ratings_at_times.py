@@ -129,11 +129,11 @@ def ratings(system: RatingSystem | History, state: State = None, *, time: Any = 
     that of a newcomer of who had not played by then; with hindsight NaN.
 
     Args:
-      system, state: the system, and the state that `run` left; or in place of both a rated history, or one with
-        hindsight, as from `smooth`.
+      system: a system; or in place of system and state a rated history, or one with hindsight, as from `smooth`.
+      state: the state that `run` left.
       time: on the clock of the matches: a number, of days since 1970-01-01 if dates were read, or a date (ISO text, a
-        `date`, a `datetime`, a `Timestamp`, a `np.datetime64`), which stands for its midnight in UTC. None: as each
-        left their last event.
+        `date`, a `datetime`, a timestamp of pandas, a `np.datetime64`), which stands for its midnight in UTC. None: as
+        each left their last event.
       params: hyperparameters, by default `system.params`.
 
     Raises:
@@ -177,7 +177,10 @@ def modifiers(
         jr.history.modifiers(rated, time="2012-04-19").mean[:, rated.categories.tolist().index("Zerg")]
 
     Args:
-      system, state, time, params: what is rated and when, as in `ratings`.
+      system: a system, or a rated history in place of system and state.
+      state: the state that `run` left.
+      time: as of when, as in `ratings`.
+      params: hyperparameters, by default `system.params`.
 
     Raises:
       ValueError: as `ratings`, or if the system has no modifiers.
@@ -199,8 +202,10 @@ def category_ratings(system: RatingSystem | History, category: Any, state: State
         jr.history.category_ratings(rated, "doubles").mean
 
     Args:
-      system, state, time: what is rated and when, as in `ratings`.
+      system: a system, or a rated history in place of system and state.
       category: its name in a rated history, or its number.
+      state: the state that `run` left.
+      time: as of when, as in `ratings`.
 
     Raises:
       ValueError: as `modifiers`, or if there is no such category.

@@ -118,7 +118,8 @@ def calibrate_online(
     """The calibrated predictions [n], each of the matches before its time, and what is known after them.
 
     Args:
-      prediction, score: [n] expected scores of player 0, and what they scored; or shares of contests' participants.
+      prediction: [n] expected scores of player 0, or of the participants of contests.
+      score: [n] what they scored.
       weight: [n] of the matches. None: 1. In contests half a match, divided by the size of the team; 0 without others.
       begins_time: [n] whether a match, or a contest, whose first row this is, is later than the one before it.
       state: what was known before.

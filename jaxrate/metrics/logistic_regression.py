@@ -32,7 +32,8 @@ def fit_logistic_regression(
       score: [n] from 0 to 1.
       weight: [n] of the scores.
       start: [K] where the search begins.
-      precision, centre: of a normal prior of every coefficient, 1 / variance and mean.
+      precision: 1 / variance of a normal prior of every coefficient.
+      centre: the mean of this prior.
     """
     from scipy.special import expit  # type: ignore[import-untyped]  # which takes long to load
 

@@ -115,7 +115,9 @@ def ranking_metrics(
     Each is given for all who have played before and, as "5plus", for those who have played in at least 5 contests.
 
     Args:
-      rounds, rating, mask: as for `pairwise_accuracy`.
+      rounds: the contests, as for `pairwise_accuracy`.
+      rating: the ratings before each contest, as for `pairwise_accuracy`.
+      mask: which participations count, as for `pairwise_accuracy`.
       played: [num_players] number of earlier contests of each player. None: there are none.
     """
     return ranking_metrics_from_sums(ranking_sums(rounds, rating, mask=mask, played=played))
@@ -136,7 +138,8 @@ def add_contest_metrics(
     Args:
       metric_sums: those so far.
       rounds: the contests.
-      prediction, rating: [sum P] before them.
+      prediction: [sum P] expected scores before the contests.
+      rating: [sum P] ratings before the contests.
       played: [num_players] number of earlier contests of each player, as `count_ranked_contests` counts them.
     """
     matches, two_sided = metric_sums.matches, contests_as_matches(rounds)

@@ -49,7 +49,9 @@ def decreasing_root(
 
     Args:
       function: x -> f(x) and f'(x), each the same shape as `guess`; the slope is not differentiated.
-      guess, lower, upper: shapes alike, lower <= root <= upper and guess between them.
+      guess: where the search begins, between `lower` and `upper`.
+      lower: the lower end of the bracket, of the shape of `guess`; no root is below it.
+      upper: the upper end of the bracket, of the shape of `guess`; no root is above it.
       unit: the error is about the rounding of the larger of |root| and this; a number, or of the shape of `guess`. The
         slope must be smooth on this scale: a Newton step h is taken to leave about h^2 / unit.
       num_steps: a number of steps that always suffices, if one is known. Off the CPU the steps are then unrolled into
@@ -169,7 +171,8 @@ def center_log_odds(log_odds: Any, weight: Any, total: Callable[[Any], Any], arr
     """The log-odds [P] of shares, moved by one number for each contest so that the weighted mean share is 1/2.
 
     Args:
-      log_odds, weight: [P] of the participants; those without weight do not count.
+      log_odds: [P] of the participants.
+      weight: [P] of the participants; those without weight do not count.
       total: takes [P] to the sums over the contest of each participant.
       array_functions: `numpy` or `jax.numpy`.
     """

@@ -100,8 +100,9 @@ def truncated_normal_moments(lead: Array, margin: Array, inside: Array) -> tuple
       and w times the mean of a Gaussian message of variance `variance` / w that has the same effect.
 
     Args:
-      lead, margin: shapes alike; margin >= 0.
-      inside: the same shape, booleans.
+      lead: the mean of the variable.
+      margin: the bound, >= 0, of the shape of `lead`.
+      inside: whether the variable is inside the margin, booleans of the shape of `lead`.
     """
     right = lead >= 0
     a = jnp.where(right, lead, -lead)

@@ -68,7 +68,8 @@ def linear_recurrence(decay: Array, value: Array) -> Array:
     """h_k = decay_k h_(k-1) + value_k along the last axis, from h = 0, as an associative scan.
 
     Args:
-      decay, value: the same shape [..., n].
+      decay: [..., n] factors of the previous sum.
+      value: [..., n] terms, of the shape of `decay`.
     """
 
     def compose(first: tuple[Array, Array], then: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -88,7 +89,8 @@ def exponentially_weighted_and_plain_row_sums(
 
     Args:
       exponent: [..., n], finite.
-      weighted_columns, plain_columns: each of that shape.
+      weighted_columns: columns that are weighted, each of the shape of `exponent`.
+      plain_columns: columns that are summed as they are, each of the shape of `exponent`.
     """
     if not has_launch_overhead():
         scale = jnp.exp(exponent - jnp.max(exponent, axis=-1, keepdims=True))

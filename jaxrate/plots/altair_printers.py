@@ -76,7 +76,7 @@ def style_chart(chart: Any, text: charts.PictureText, source_y: float | None = N
     elif text.source:
         note = chart_of_rows([{"source": text.source}]).mark_text(**LOOKS["source"])
         chart += note.encode(x=altair.value(0), y=altair.value(source_y), text="source:N")
-    config = altair.Config(  # at once, for each of `configure_view` and others copies the chart
+    config = altair.Config(  # in one step, for each method that configures a chart copies it
         view=altair.ViewConfig(stroke=None),
         axis=altair.AxisConfig(**LOOKS["axis"]),
         axisY=altair.AxisConfig(domain=False, ticks=False),

@@ -58,8 +58,10 @@ def loss_surface(
     Args:
       fit: a fit from `jr.fit`.
       data: the events that were given to `jr.fit`, or their `Dataset`.
-      x, y: names among `fit.free`. None: the first two.
+      x: the name of a hyperparameter in `fit.free`. None: the first.
+      y: the name of another one. None: the second.
       points: number of grid points in either direction, from 3; its square is the number of replays.
+      ax: axes to draw into. None: those of a new figure.
 
     Raises:
       ValueError: for names that were not fitted, or as for `jr.fitting.sweep_parameters`.
@@ -163,6 +165,7 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
 
     Args:
       result: a profile from `jr.fitting.profile_loss`.
+      ax: axes to draw into. None: those of a new figure.
 
     Raises:
       ValueError: for fewer than three values with finite losses.
@@ -211,7 +214,7 @@ class _RootCurve(NamedTuple):
     least: float  # the loss at the best
 
     def interval(self) -> tuple[float, float]:
-        """Where the loss is at most `INTERVAL_DROP` above its least; infinite where the nodes do not reach so far."""
+        """The ends of values whose loss is at most `INTERVAL_DROP` above the least; infinite beyond the nodes."""
         border, above, below = math.sqrt(INTERVAL_DROP), self.nodes >= self.best, self.nodes <= self.best
         low = -upper_border_crossing(-self.nodes[below][::-1], -self.roots[below][::-1], border)
         return low, upper_border_crossing(self.nodes[above], self.roots[above], border)
@@ -292,6 +295,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
       data: the `Dataset`, or its matches.
       player: the player, by name or id.
       params: hyperparameters, by default `system.params`.
+      ax: axes to draw into. None: those of a new figure.
 
     Raises:
       ValueError: for a system without a grid, for rounds, or for a player who is unknown or plays only at the end of

@@ -62,6 +62,7 @@ def trajectory(
         show the ratings at the time.
       others: further players, in grey, without names and intervals. If they are more than 200, their median is drawn,
         with bands that hold 50% and 90% of them.
+      ax: axes to draw into. None: those of a new figure.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
@@ -124,6 +125,7 @@ def careers(
       step: the length of the steps in days, or in units of time, counted back from the end of the history. Steps of
         365.25 days, or a multiple, are calendar years. None: a hundredth of the history, or calendar years if it is
         long; longer if these players take part more rarely.
+      ax: axes to draw into. None: those of a new figure.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
@@ -216,6 +218,7 @@ def ranks(
       active, min_games, cautious: who is ranked, and how, as in `jr.leaderboard`.
       others: further players, in grey and without names; of more than 200 the median, and bands of 50% and 90% of
         them.
+      ax: axes to draw into. None: those of a new figure.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:

@@ -52,7 +52,10 @@ def calibration(
         participant.
       score: [n] scores of player 0; or the `Dataset`, its matches or its rounds. The score in a round is the share of
         the others whom the participant beat.
-      bins, weight, mask: as for `jr.metrics.calibration`.
+      bins: number of bins of equal width.
+      weight: [n] of the matches, as for `jr.metrics.calibration`.
+      mask: [n] which matches count, as for `jr.metrics.calibration`.
+      ax: axes to draw into. None: those of a new figure.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
@@ -126,6 +129,7 @@ def scorelines(
       forecast: as from `jr.forecasts.predict_scorelines`.
       match: which of its matches, from 0.
       most_goals: of a side, from 1 to 20. None: so many that 1% is left out at most, from 4 on.
+      ax: axes to draw into. None: those of a new figure.
 
     Raises:
       ValueError: if there is no such match, if the forecast has fewer goals, or for chances that are none.
@@ -197,6 +201,7 @@ def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15
     Args:
       rated: a history of matches from `jr.rate`, or those of several systems by name.
       bins: greatest number of bins; equal differences are in one bin.
+      ax: axes to draw into. None: those of a new figure.
 
     Raises:
       ValueError: for a history of contests or with hindsight, or ratings that are not finite.
@@ -279,6 +284,7 @@ def residuals(
         matches are shown.
       active: only those who played in so many days, or in the unit of time, up to the last match. "all": everybody.
         None: 365 days if the data has dates, otherwise everybody.
+      ax: axes to draw into. None: those of a new figure.
 
     Raises:
       ValueError: for rounds, predictions outside [0, 1] or of another number of matches, or none; if `active` is no
@@ -334,6 +340,7 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
 
     Args:
       compared_systems: a comparison from `jr.compare`, of matches.
+      ax: axes to draw into. None: those of a new figure.
 
     Raises:
       ValueError: for a comparison on contests of many, which have no log loss.

@@ -71,7 +71,9 @@ def make_axes(
     Args:
       ax: axes of matplotlib to style. None: those of a new figure by `pyplot.subplots`.
       size: width and height of a new figure in inches. None: the default of matplotlib.
-      title, subtitle, source: the texts of a new figure.
+      title: the headline of a new figure.
+      subtitle: what a new figure shows, below its headline.
+      source: where the data come from, at the bottom of a new figure.
       grid: lines for the ticks of "x", "y", "both" or "none".
 
     Raises:
@@ -169,7 +171,7 @@ def _write_titles(figure: "Figure", title: str, subtitle: str, source: str) -> N
 
 
 def wrap_evenly(text: str, width: int) -> list[str]:
-    """As few lines as this width allows, of about equal length."""
+    """Break a text into as few lines as this width allows, of about equal length."""
     lines = textwrap.wrap(text, width)
     narrower = (textwrap.wrap(text, n) for n in range(max(len(text) // max(len(lines), 1), 1), width))
     return next((x for x in narrower if len(x) == len(lines)), lines)

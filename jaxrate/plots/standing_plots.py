@@ -57,6 +57,7 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = 
     Args:
       rated: a history, such as `jr.rate` and `jr.smooth` return.
       options: as for `jr.leaderboard`; at most 150 are drawn.
+      ax: axes to draw into. None: those of a new figure.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
@@ -115,9 +116,12 @@ def matchups(
     order of the ratings. Pairs whom no chain of events joins are grey.
 
     Args:
-      rated, time, category: as for `forecasts.matchup_matrix`.
+      rated: a history, such as `jr.rate` returns.
       players: 2 to 200 players. For up to 20, numbers are written into the cells if they fit. None: the first 20 of
         `jr.leaderboard`.
+      time: as of when, as for `forecasts.matchup_matrix`.
+      category: what all meet, as for `forecasts.matchup_matrix`.
+      ax: axes to draw into. None: those of a new figure.
       active, min_games, cautious: as for `jr.leaderboard`, if no players are given.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
@@ -161,6 +165,7 @@ def distribution(
       players: up to eight players, by name or by id.
       bins: number of bins of equal width. None: the finer of the rules of Sturges and of Freedman and Diaconis, numpy's
         "auto", and at most 60.
+      ax: axes to draw into. None: those of a new figure.
       options: as for `jr.leaderboard`; players who are listed there are counted.
 
     Raises:
@@ -228,6 +233,7 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     Args:
       simulation: a result of `jr.forecasts.simulate_tournament` or `jr.forecasts.simulate_season`.
       top: number of players, at most 150.
+      ax: axes to draw into. None: those of a new figure.
 
     Raises:
       ValueError: for another kind of result, or more than 150 players.
@@ -266,6 +272,7 @@ def intervals(
     Args:
       strengths: strengths from `jr.arena.fit_strengths`.
       top: number of players, at most 150.
+      ax: axes to draw into. None: those of a new figure.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
@@ -299,6 +306,7 @@ def rank_sets(ranks: RankSets, *, top: int = inputs.MAX_ROWS, ax: "Axes | None" 
       ranks: rank sets from `jr.arena.rank_sets`.
       top: number of the best players, at most 150. Players without a finite rating may have any rank, and
         have no dot.
+      ax: axes to draw into. None: those of a new figure.
 
     Raises:
       ValueError: for more than 150 players.
@@ -337,6 +345,7 @@ def win_matrix(
       strengths: strengths from `jr.arena.fit_strengths`.
       players: 2 to 200 players, by name or by id. For up to 20, numbers are written into the cells if they fit. None:
         the first 20 who have a finite rating.
+      ax: axes to draw into. None: those of a new figure.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:

@@ -210,7 +210,7 @@ def run(
         with these hyperparameters, takes no notice of time, the times of rounds need not be in order.) Or a `Dataset`,
         or what `plan.place` made of events, with that plan as the schedule.
       params: hyperparameters, by default `system.params`; may be traced by `jax.grad` and `jax.vmap`.
-      state: to carry on from, by default a fresh one. A state that a `NamedSharding` spreads over devices along the
+      state: to carry on from, by default a fresh one. A state that a named sharding spreads over devices along the
         players stays spread, with equally many rows on each device; rows beyond `num_players` are newcomers'. Matches
         are then in levels.
       key: a PRNG key, which systems that draw random numbers need; event i gets `fold_in(key, i)`. Or the random

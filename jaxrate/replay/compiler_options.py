@@ -11,7 +11,7 @@ from jaxrate.core.rules import Params, State
 from jaxrate.events import Matches, Rounds
 from jaxrate.replay.scan_programs import ReplayRules, prepare_replay, rate_event
 
-HIDDEN_LOOPS = "call_hi_primitive"  # since JAX 0.11: what a `custom_root` does
+HIDDEN_LOOPS = "call_hi_primitive"  # since JAX 0.11: the loops of `jax.lax` that find a root
 
 
 class EventProgramFeatures(NamedTuple):

@@ -120,7 +120,7 @@ def count_ids(player: HostArray) -> int:
 
 
 def num_rows(events: AnyEvents) -> int:
-    """Of how many matches, pairs or participants there is a prediction."""
+    """The number of predictions: one of each match, pair of a period, or participant."""
     if isinstance(events, PlacedEvents):
         return events.num_rows
     return len(events.flat.weight if isinstance(events.flat, Rounds) else events.flat.score)

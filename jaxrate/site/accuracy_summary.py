@@ -283,7 +283,8 @@ def _summarise_two_sided(
     """Summarise events of two sides, from the prediction and the score of one of them.
 
     Args:
-      prediction, score: [n] of the first side.
+      prediction: [n] expected scores of the first side.
+      score: [n] what the first side scored.
       side: [n] 1 where it was at home, -1 where the other was, 0 where nobody was. None: nobody ever was.
       words: what being at home is called.
       outcomes: [3, n] probabilities of its loss, of a draw and of its win, where they were predicted.

@@ -50,7 +50,7 @@ class CategoryStrengths(NamedTuple):
 
 
 def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
-    """Those of each category with a name; empty where strengths are the same in all, or for many categories."""
+    """Strengths in each category with a name; none where they are the same in all, or for many categories."""
     rated, board, noun = data.rated, data.full_leaderboard, category_noun(data.rated)
     names = [] if rated.categories is None else rated.categories.tolist()
     if not 1 < len(names) <= MAX_CATEGORIES or not has_modifiers(rated.system, rated.state):
@@ -77,7 +77,7 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
 
 
 def shared_category_column(rated: History) -> dict[str, Any]:
-    """By its heading, [n] the categories of the rows of the predictions, where both players have the same."""
+    """[n] the categories of the rows of the predictions, by their heading, where both players have the same."""
     numbers = _category_numbers_of_seats(rated)
     if numbers is None or rated.categories is None or (numbers != numbers[:, :1]).any():
         return {}

@@ -45,7 +45,7 @@ class Axis(NamedTuple):
     marks: list[tuple[float, str]]  # positions in percent, and labels
 
     def position(self, rating: float) -> int:
-        """Where a rating is, from the left, in thousandths."""
+        """The place of a rating on the scale, from the left, in thousandths."""
         return round(1000 * (rating - self.low) / (self.high - self.low))
 
     @property

@@ -80,7 +80,7 @@ COLOURS = SideWords(
 
 
 def side_words(rated: History) -> SideWords:
-    """Those of chess where `jaxrate rate` found colours in the file, else those of home and away."""
+    """Words for sides: of chess where `jaxrate rate` found colours in the file, else of home and away."""
     return COLOURS if rated.options.get("colours") else HOME
 
 
@@ -178,7 +178,7 @@ def _list_ranges(begin: HostArray, end: HostArray) -> PlayerLists:
 
 
 def contest_label_column(rated: History) -> dict[str, Any]:
-    """By its heading, [n] the contests of participants, where contests of two sides have names and not only numbers."""
+    """[n] the contests of participants, by their heading, where contests of two sides have names, not only numbers."""
     if rated.contests is None or not has_two_sides(rated):
         return {}
     labels = rated.events["contest"]

@@ -204,7 +204,7 @@ def _describe_learned_columns(rated: History) -> str:
 
 
 def describe_draw_chances(rated: History) -> str:
-    """Where the chances of draws in matches to come are from, as pages of the same results may differ in them."""
+    """The source of the chances of draws in matches to come, as pages of the same results may differ in them."""
     is_fitted = "draw" not in rated.events or rated.options.get("draws_fitted")
     if rated.contests is not None or is_fitted:
         return "Chances of draws are fitted to past results."

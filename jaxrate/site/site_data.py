@@ -59,10 +59,12 @@ def align_hindsight(careers: Participations, mean: HostArray, deviation: HostArr
 
     Args:
       careers: all careers, with the ratings at the time.
-      mean, deviation: [n, 2] of both players of each match in hindsight, or [n, 1] of participants.
+      mean: [n, 2] of both players of each match in hindsight, or [n, 1] of participants.
+      deviation: the deviations, of the shape of `mean`.
 
     Returns:
-      The same, of which everybody in the rows around each has the mean and the standard deviation of those at the time.
+      Means and deviations, of which everybody in the rows around each has the mean and the standard deviation of those
+      at the time.
     """
     n = len(mean)
     middle, spread = _moving_mean_and_deviation(careers, careers.gather(mean), n)
@@ -123,7 +125,7 @@ def sort_categories(rated: History, tables: Mapping[Any, Any]) -> dict[Any, Any]
     ratings = rating_table(rated)
 
     def mean_deviation(category: Any) -> float:
-        """Of all players' strengths in it; the histories do not keep the categories of matches."""
+        """The mean deviation of all strengths in a category; histories do not keep the categories of matches."""
         deviations = ratings.get(f"deviation {category}")
         return 0.0 if deviations is None else float(np.mean(deviations))
 

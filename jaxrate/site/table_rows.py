@@ -172,14 +172,14 @@ def count_results(data: SiteData, among: HostArray | slice = slice(None)) -> Hos
 
 
 class Acquaintances(NamedTuple):
-    """With whom or against whom each player played, by id."""
+    """The players with whom or against whom each player played, by id."""
 
     rows: list[str]  # of those they played most often, as HTML
     counts: list[int]  # how many there were
 
 
 def find_acquaintances(data: SiteData, columns: dict[str, Any], others: PlayerLists | None) -> Acquaintances:
-    """Those whom `others` lists for each event of the careers; nobody for None."""
+    """Find whom each player played with or against, from `others` of each event of the careers; nobody for None."""
     count = len(data.slugs)
     if others is None or not len(others.player):
         return Acquaintances([""] * count, [0] * count)

@@ -495,7 +495,7 @@ def decode_run_json(raw: bytes | None) -> dict[str, Any]:
 
 
 def _known_files(run_json: bytes | None, key: str) -> set[str]:
-    """Of the names that run.json lists there those that a run may have."""
+    """The names of files that run.json lists under this key, without those that no run may have."""
     with suppress(ValueError, KeyError, TypeError):
         return {*RUN_FILES, *OPTIONAL_FILES, *NPZ_NAMES.values()} & set(decode_run_json(run_json)[key])
     return set()

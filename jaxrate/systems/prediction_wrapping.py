@@ -135,8 +135,10 @@ def wrap_predictions(
     """A system that predicts what `predict` makes of its rows, and has these hyperparameters besides.
 
     Args:
+      system: the system whose predictions are changed.
       wrap: what remakes it so.
-      extra_params, extra_space: values of the further hyperparameters, and what they mean.
+      extra_params: values of the further hyperparameters.
+      extra_space: what the further hyperparameters mean.
       predict: rules of the system, `WrappedConstants`, rows and an event. The system rates rounds if one is of them.
 
     Raises:

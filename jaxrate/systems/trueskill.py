@@ -133,7 +133,8 @@ def expected_share_of_teams_beaten(
 
     Args:
       teams: of the round.
-      mean, variance: [T] of the teams' performances.
+      mean: [T] of the teams' performances.
+      variance: [T] of the teams' performances.
       unit_margin: the draw margin of two teams is this times sqrt(margin_square_1 + margin_square_2). None: no draws.
       margin_square: [T].
     """
@@ -281,7 +282,8 @@ def propagate_standing(
       sweeps: of expectation propagation; None: as many as it takes.
       link_moments: of a difference N(lead, 1), of the lead, the margin and whether the two tie: what
         `truncated_normal_moments` returns.
-      mean, variance: [T] M and V of the teams; 0 and 1 for padding.
+      mean: [T] M of the teams; 0 for padding.
+      variance: [T] V of the teams; 1 for padding.
       margin: [T - 1] of neighbours.
       teams: in the order of the standing.
     """

@@ -82,9 +82,9 @@ def compare_skill(first_urns: State, second_urns: State, *, samples: int = 1000,
     players have in the first urn shows in the difference, and hardly in the correlation.
 
     Args:
-      first_urns, second_urns: leaves [num_players] of the same players' urns; leave out players with fewer than about 3
-        games per ball in either. After `split_by_side` they are `jax.tree.map(lambda x: x[0::2], state)`, and the same
-        with `x[1::2]`.
+      first_urns: leaves [num_players] of one urn of each player; leave out players with fewer than about 3 games per
+        ball in either urn. After `split_by_side` they are `jax.tree.map(lambda x: x[0::2], state)`.
+      second_urns: the other urns of the same players; after `split_by_side` with `x[1::2]`.
       samples: number of random divisions; the least p value is 1 / (samples + 1).
       seed: the same seed gives the same samples.
 
@@ -136,7 +136,8 @@ def find_changed_skills(before: State, after: State, *, false_discovery_rate: fl
       others lose balls.
 
     Args:
-      before, after: leaves [num_players] of the same players' urns at two times; the sizes may differ.
+      before: leaves [num_players] of the players' urns at the first time.
+      after: the urns of the same players at the second time; the sizes may differ.
       false_discovery_rate: expected share of unchanged players among those who are said to have changed.
 
     Raises:

@@ -204,8 +204,10 @@ def find_end_or_peak(
     """The lead at the end of several lines; of one, or if lines end at other times, the highest rating.
 
     Args:
-      lines: ratings after events; the first `num_early` points are no peaks.
-      clock, unit: of the axes.
+      lines: ratings after events.
+      clock: the clock of the axis of time.
+      unit: the unit of the ratings.
+      num_early: the number of first points of each line that are no peaks.
       others_peak: the highest rating of players without names.
       prefers_peaks: the highest rating also if lines end together.
     """

@@ -113,7 +113,7 @@ def format_category(category: Any) -> str:
 
 
 def category_phrase(noun: str, name: str) -> str:
-    """Where a match of a category is played, as "on clay", "in mode duo", "where no mode is known"."""
+    """The place of a match of a category in words, as "on clay", "in mode duo", "where no mode is known"."""
     if name == UNKNOWN:
         return f"where no {noun} is known"
     return SURFACES.get(name.casefold(), f"in {noun} {name}")

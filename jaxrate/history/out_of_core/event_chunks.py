@@ -25,7 +25,7 @@ LATE_CONTEST = "the number of the contest is below that in the row before"
 
 
 class TimeOrder(NamedTuple):
-    """Where the rows of a table stand, and whether they are in order of time."""
+    """The places of rows in their table, and whether they are in order of time."""
 
     file_starts: list[int]  # the first row of each file
     num_rows: int

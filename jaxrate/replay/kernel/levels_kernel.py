@@ -247,7 +247,11 @@ def replay_levels_in_kernel(
     """What `replay_steps` returns of matches; without derivatives.
 
     Args:
-      rules, size, params, carry, steps: as of `replay_steps`.
+      rules: the rules of the system, as in `replay_steps`.
+      size: the size of the `Block` of these steps.
+      params: hyperparameters.
+      carry: the state before the steps, and the predictions so far; None: those of all events.
+      steps: steps of disjoint matches.
       interpret: without a GPU, for tests: it takes long.
     """
     (columns, index, _, count), state = steps, carry[0]

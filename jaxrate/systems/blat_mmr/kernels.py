@@ -428,6 +428,7 @@ def prepare_components(
     """The components of a kernel.
 
     Args:
+      kernel: the kernel.
       algorithm: "band" or "fft" on a grid; "laplace" on sorted points; "naive" on any.
       width: [] of the component whose relative width is 1.
       points: [n], or [n, d]: the support.

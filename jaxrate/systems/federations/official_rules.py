@@ -38,7 +38,7 @@ def read_column(event: Any, name: str | None, default: float) -> Array | float:
 
 
 def read_margin(event: Any, names: tuple[str, ...]) -> Array:
-    """By how much games were won, from the column of the margin, or those of the points of both sides; 0 without."""
+    """The margins of games, from the column of the margin, or those of the points of both sides; 0 without."""
     columns = [event.context.columns[name] for name in names]
     return jnp.abs(columns[0] - columns[1] if len(columns) == 2 else columns[0]) if columns else 0.0 * event.score
 

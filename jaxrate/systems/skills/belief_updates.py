@@ -126,6 +126,9 @@ def revert_means_and_grow_variances(
     highest.
 
     Args:
+      model: the settings of the system.
+      constants: what `prepare` computed.
+      rows: the beliefs.
       lead_retention: [...], or [..., D] of each part; None: all of it.
       added_variance: [..., D] to the variances; [...] if D = 1.
     """

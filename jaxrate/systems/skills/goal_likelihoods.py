@@ -23,7 +23,7 @@ scores (1997, "Modelling association football scores and inefficiencies in the f
     tau(0, 0) = 1 - l m rho,   tau(0, 1) = 1 + l rho,   tau(1, 0) = 1 + m rho,   tau(1, 1) = 1 - rho
 
 and 1 elsewhere, with rho cut where a factor would not be positive. All scorelines sum to 1 with it. Of expected goals
-x, which may be missing, sqrt(x) is normal about sqrt(scale l) with the deviation `expected_goals_noise`.
+x, which may be missing, sqrt(x) is normal about sqrt(scale l) with a deviation that is a hyperparameter.
 
 The belief after a match is the normal law with its mean and covariance (moment matching, as in Minka 2001,
 "Expectation propagation for approximate Bayesian inference"). They are integrals, by Gauss and Hermite's rule about the
