@@ -5,6 +5,7 @@ import inspect
 import re
 from functools import cache
 from graphlib import TopologicalSorter
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,37 @@ def test_texts_name_files_that_there_are():
         if not name.startswith("experiments/")
     ]
     assert not [pair for pair in mentions if not any(f"/{file}".endswith(f"/{pair[1]}") for file in FILES)]
+
+
+def names_in(tree):
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.Constant(value=str(name)):
+                yield name
+            case ast.alias(name=name, asname=other):
+                yield other or name.rpartition(".")[2]
+
+
+ELSEWHERE = re.compile(r"(?:jax|np|concurrent|ray)\.|multiprocessing$|.+\.(?:gz|js|md|pyi|txt|xml)$")
+
+
+def test_names_in_backquotes_are_in_the_code():
+    known = {name for file in FILES for name in names_in(parse(file))}
+    known |= {name for file in FILES for name in file.removesuffix(".py").split("/")}
+    wrong = []
+    for file in FILES:
+        words = re.findall(r"`([A-Za-z_][\w.]*)`", (PACKAGE / file).read_text(encoding="utf-8"))
+        wrong += [(file, x) for x in words if x.rpartition(".")[2] not in known and not ELSEWHERE.match(x)]
+    assert not wrong
+
+
+def test_public_names_in_backquotes_are_there():
+    pages = {*(PACKAGE / "guides").glob("*.md")} - {PACKAGE / "guides" / "changes.md"}  # which lists old names
+    for file in [*pages, *map(PACKAGE.joinpath, FILES)]:
+        for word in re.findall(r"`jr\.([a-z][\w.]*\w)[`(]", file.read_text(encoding="utf-8")):
+            assert word.rpartition(".")[2].isupper() or attrgetter(word)(jr) is not None, (file.name, word)
 
 
 def test_mutations_name_texts_that_stand_once_in_the_sources():

@@ -79,7 +79,7 @@ class Parameter(NamedTuple):
 
     @property
     def space(self) -> str:
-        """The scale on which a fit takes steps: "real", "positive" (its logarithm), "unit" (its log-odds), or "fixed"."""
+        """The scale of the steps of a fit: "real", "positive" (its logarithm), "unit" (its log-odds), or "fixed"."""
         if not self.fitted:
             return "fixed"
         return "real" if self.range.low < 0 else "positive" if math.isinf(self.range.high) else "unit"

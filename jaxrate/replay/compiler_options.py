@@ -109,7 +109,7 @@ STEP_CUDA_GRAPH_OPTIONS = {
     "xla_disable_hlo_passes": "fusion-dynamic-memcpy-rewriter",  # it makes copies of slices, which would be in no graph
 }
 # For the whole replay to become one graph. There must be no loop within its loop: with one, an H100 gave wrong numbers
-# or none (JAX 0.11.2, `graphs` of `gpu_record.json`). Their conditions then launched no kernel, which is mended (see
+# or none (JAX 0.11.2, part "graphs" of gpu_record.json). Their conditions then launched no kernel, which is mended (see
 # `replace_if`), but no device has tried it since.
 REPLAY_CUDA_GRAPH_OPTIONS = STEP_CUDA_GRAPH_OPTIONS | {
     "xla_gpu_enable_command_buffer": STEP_CUDA_GRAPH_OPTIONS["xla_gpu_enable_command_buffer"] + ",WHILE"

@@ -260,9 +260,9 @@ def make_system_for_data(
 ) -> RatingSystem:
     """The system of this name for these data, in rating periods of this length or, if None, event by event.
 
-    The size of margins and the noise of statistics are those of the first share `past` of the matches, or of a fifth:
-    what comes later may be scored. The side is worth what it was in the first matches that are `unscored`, so many, and
-    as much as usual without any.
+    The size of margins and the noise of statistics are those of the first `past_share` of the matches, at most of a
+    fifth: what comes later may be scored. The side is worth what it was in the first `unscored_count` matches, and as
+    much as usual if that is 0.
     """
     facts = DataFacts(
         categories=None if data.categories is None else len(data.categories),

@@ -78,7 +78,7 @@ def gather_player_rows(state: Any, ids: Any) -> Any:
 
 
 def assert_claim(condition: Any, message: str) -> None:
-    """AssertionError with this message unless the condition holds. (`assert` may be switched off.)"""
+    """AssertionError with this message unless the condition holds. (An assert statement may be switched off.)"""
     if not condition:
         raise AssertionError(message)
 

@@ -107,7 +107,7 @@ def evaluate_jaxpr_on_scalars(closed_jaxpr: Any, scalars: list[Array]) -> list[A
     """The numbers of a function's results, from those of its arguments, each array's in the order of its memory.
 
     Args:
-      closed_jaxpr: as `jax.make_jaxpr` made it, with nothing that is `refused`.
+      closed_jaxpr: as `jax.make_jaxpr` made it, without `unsupported_operations`.
       scalars: numbers, [] or all those of one shape, which stands for as many calls at once.
     """
     values, places, used = list(scalars), [], 0

@@ -374,7 +374,7 @@ def exponential_decays(points: Array, width: Array | float) -> tuple[Array, Arra
 def exponentially_decayed_sums(
     decay_from_previous: Array, decay_from_next: Array, masses: Array
 ) -> tuple[Array, Array]:
-    """sum p_k e^(-|x_i - x_k| / b) over x_k <= x_i and over x_k >= x_i, [..., n] each, by the `decays` [..., n]."""
+    """sum p_k e^(-|x_i - x_k| / b) over x_k <= x_i and over x_k >= x_i, [..., n] each, by decays of neighbours."""
     left = linear_recurrence(decay_from_previous, masses)
     right = linear_recurrence(jnp.flip(decay_from_next, -1), jnp.flip(masses, -1))
     return left, jnp.flip(right, -1)
