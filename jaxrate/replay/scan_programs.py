@@ -179,13 +179,40 @@ def replay_stream(
 ) -> tuple[State, Any]:
     """One match after the other, in their order.
 
-    Each player's row is carried in scalars of its own: as pairs they would be written in halves and read back whole,
-    which stalls the store buffer (Glicko: 16 against 23 million matches/s). Unless all ids are known to have a row
-    (`ids_checked`), a match with another changes nothing, and its prediction is 0.
+    Unless all ids are known to have a row (`ids_checked`), a match with another changes nothing, and its prediction
+    is 0.
     """
     del size
-    events, state = steps.columns.flat, carry[0]
+    events = steps.columns.flat
+    number = jnp.arange(len(events.score), dtype=jnp.int32)
+    rate_one: Any = partial(rate_event, rules, prepare_replay(rules, params))
+    drawn = draw_random_numbers_for_events(rules, steps.key, number)
+    return scan_matches(
+        rate_one if ids_checked else skip_unknown_ids(rate_one, carry[0]), carry[0], events, drawn, steps.count
+    )
+
+
+def skip_unknown_ids(rate_one: Callable[..., tuple[State, Any]], state: State) -> Callable[..., tuple[State, Any]]:
+    """The function of a match, which changes nothing and predicts 0 where an id has no row in the state."""
     num_players = len(jax.tree.leaves(state)[0])
+
+    def rate_known(before: State, event: Matches, drawn: Any) -> tuple[State, Any]:
+        rows, guess = rate_one(before, event, drawn)
+        there = jnp.all((event.player >= 0) & (event.player < num_players))
+        rows = jax.tree.map(partial(jnp.where, there), rows, before)
+        return rows, jax.tree.map(lambda x: jnp.where(there, x, jnp.zeros_like(x)), guess)
+
+    return rate_known
+
+
+def scan_matches(
+    rate_one: Callable[..., tuple[State, Any]], state: State, events: Matches, random_draws: Any, count: Array | None
+) -> tuple[State, Any]:
+    """Matches one after the other: `rate_one` rates a match on its rows.
+
+    Each player's row is carried in scalars of its own: as pairs they would be written in halves and read back whole,
+    which stalls the store buffer (Glicko: 16 against 23 million matches/s).
+    """
 
     def rows_of(state: State, player: Array) -> tuple[State, State]:
         first, second = player[0], player[1]
@@ -194,22 +221,13 @@ def replay_stream(
     def body(carry: tuple[Any, ...], entry: tuple[Matches, Any]) -> tuple[tuple[Any, ...], Any]:
         index, state, (first, second) = carry
         event, drawn = entry
-        before = jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second)
-        rows, guess = rate_event(rules, prepared, before, event, drawn)
-        if not ids_checked:
-            there = jnp.all((event.player >= 0) & (event.player < num_players))
-            rows = jax.tree.map(partial(jnp.where, there), rows, before)
-            guess = jax.tree.map(lambda x: jnp.where(there, x, jnp.zeros_like(x)), guess)
+        rows, guess = rate_one(jax.tree.map(lambda a, b: jnp.stack([a, b]), first, second), event, drawn)
         for player, row in zip((event.player[0], event.player[1]), split_sides(rows, event), strict=True):
             state = jax.tree.map(partial(write_index, i=player), state, row)
         return (index + 1, state, rows_of(state, read_index(events.player, index + 1))), guess
 
-    prepared = prepare_replay(rules, params)
-    number = jnp.arange(len(events.score), dtype=jnp.int32)
-    entries = events, draw_random_numbers_for_events(rules, steps.key, number)
-    (_, state, _), guess = scan_leading_entries(
-        body, (jnp.int32(0), state, rows_of(state, events.player[0])), entries, steps.count
-    )
+    start = jnp.int32(0), state, rows_of(state, events.player[0])
+    (_, state, _), guess = scan_leading_entries(body, start, (events, random_draws), count)
     return state, guess
 
 
