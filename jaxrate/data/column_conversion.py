@@ -20,6 +20,7 @@ from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import RowError, fail_where
 
 WHOLE_NUMBER = r"-?[0-9]{1,18}"  # in 64 bits
+DECIMAL_COMMA = r"[-+]?(0,\d+|\d+,(\d{1,2}|\d{4,}))"
 MAX_EXACT_FLOAT = 2.0**53  # of whole numbers
 ARROW_TIME_UNITS = ("D", "s", "ms", "us", "ns")
 LIST_TYPES = list, np.ndarray, set, frozenset  # of cells with several values; sets in the order of their text
@@ -339,10 +340,14 @@ def to_numbers(name: str, column: Column, default: float | None = None) -> HostA
 
 
 def cell_number(value: Any) -> float | None:
-    """The number in a cell, which text may say; true is 1. None if it is no number, or too large."""
+    """The number in a cell, which text may say; true is 1. None if it is no number, or too large.
+
+    Where three digits follow a comma they may be thousands, and "1,234" is no number.
+    """
     if not isinstance(value, str):
         return to_float_or_none(value)
     text = {"true": "1", "false": "0"}.get(cell_text(value), value)
+    text = text.replace(",", ".") if re.fullmatch(DECIMAL_COMMA, text.strip()) else text
     with suppress(ValueError):
         return float(text) if text.isascii() and "_" not in text else None
     return None

@@ -519,6 +519,7 @@ class OpenColumns(NamedTuple):
     results: list[str]
     points: list[tuple[str, str]]
     goals: list[tuple[str, str]]  # of the points, those of the match itself for sure
+    leads: list[str]  # by how much the first player was ahead
     single: dict[str, list[str]]  # by roles that one column has
 
 
@@ -554,8 +555,8 @@ def load_open_columns(
     single = _find_columns_of_single_roles(header, players, arguments, upcoming)
     opened = OpenColumns(*_find_open_results(header, players, arguments), single)
     text = [*players.names, *opened.results, *single["side"]]
-    names = [*dict.fromkeys([*text, *chain(*opened.points), *chain(*single.values())])]
-    is_open = any(opened[:3]) or any(single.values())
+    names = [*dict.fromkeys([*text, *chain(*opened.points), *opened.leads, *chain(*single.values())])]
+    is_open = any(opened[:4]) or any(single.values())
     loaded = table.load(names, text) if is_open else {}
     columns = {name: to_column(name, loaded[name]) for name in names if is_open}
     values = {name: replace_na_values(column, na_values) for name, column in columns.items()}
@@ -584,24 +585,27 @@ def margin_of_both(arguments: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _find_open_results(
     header: Header, players: PlayerColumns, arguments: Mapping[str, Any]
-) -> tuple[list[str], list[tuple[str, str]], list[tuple[str, str]]]:
-    """The columns that may tell the results of matches, the pairs of points, and those of them that are goals.
+) -> tuple[list[str], list[tuple[str, str]], list[tuple[str, str]], list[str]]:
+    """The columns that may tell the results of matches, the pairs of points, those of them that are goals, and leads.
 
     There are none if an argument, or one of the library's own names beside its own players, tells the results.
     """
     own, margin = header.find_own("score"), margin_of_both(arguments)
     is_told = players.sides == UNKNOWN_SIDES and own is not None and not margin
     if players.roles != PLAYER_PAIR or arguments["score"] is not None or is_told:
-        return [], [], []
+        return [], [], [], []
     if margin:
         results = header.find_columns(SPELLINGS["score"]) if own is None else [own]
-        return results, [(margin[0], margin[1])] if {*margin} <= {*header.names} else [], []
+        return results, [(margin[0], margin[1])] if {*margin} <= {*header.names} else [], [], []
     sides = players.possible_sides
-    goals = header.find_points(GOAL_TEMPLATES, sides)
+    goals = [*header.find_points(GOAL_TEMPLATES, sides), *header.find_points_beside(players.names)]
     others = {*chain(*map(as_column_list, players.columns.values())), *chain(*goals)}
     results = [*header.find_columns(SPELLINGS["score"]), *_results_of_first_side(header, sides)]
-    points = header.find_points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides)
-    return [name for name in results if name not in others], points, goals
+    points = [*goals, *header.find_points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides)]
+    leads = [x for x in as_column_list(arguments["margin"]) if x in header.names] or header.find_columns(
+        SPELLINGS["margin"]
+    )
+    return [name for name in results if name not in others], [*dict.fromkeys(points)], goals, leads
 
 
 def _results_of_first_side(header: Header, sides: Sequence[SidesSpelling]) -> list[Any]:
@@ -711,7 +715,7 @@ def recognise_result(table: TableSource, search: RoleSearch) -> ResultChoice:
         return ResultChoice(named or None)
     if margin or named is False:
         return _choose_named_points(search, margin)
-    if search.open.results or search.open.points:
+    if search.open.results or search.open.points or search.open.leads:
         choice = _choose_by_contents(search)
         search.arguments["score"] = choice.result
         search.notes.extend({choice.note} - {"", f"{own} for the score"})
@@ -753,12 +757,21 @@ def _choose_by_contents(search: RoleSearch) -> ResultChoice:
 
 
 def _choose_points(search: RoleSearch, points: tuple[str, ...]) -> ResultChoice:
-    """The points of both, or a column of results without a value if there are no points either."""
+    """The points of both, or a lead, or a column of results without a value if there are none of these."""
     empty = next((name for name in search.open.results if _are_empty([search.values[name]])), None)
     if empty is not None and _are_empty([search.values[name] for name in points]):
         return ResultChoice(empty, note=f"{empty} for the score")
-    note = f"{' and '.join(points)} for the points of both, which tell who won"
-    return ResultChoice(points=points, note=note) if points else ResultChoice()
+    if points:
+        return ResultChoice(points=points, note=f"{' and '.join(points)} for the points of both, which tell who won")
+    for lead in (name for name in search.open.leads if _has_both_signs(search.values[name])):
+        note = f"{lead} for the lead of {search.players.names[0]}, whose sign tells who won"
+        return ResultChoice(points=(lead,), note=note)
+    return ResultChoice()
+
+
+def _has_both_signs(column: Column) -> bool:
+    """Whether all values of a column are numbers, of which some are below 0 and others above."""
+    return is_numeric_column(column) and {-1.0, 1.0} <= {*np.sign(numbers_or_nan(column)).tolist()}
 
 
 def _choose_reading(search: RoleSearch, readings: Mapping[str, ParsedResults], points: tuple[str, ...]) -> ResultChoice:

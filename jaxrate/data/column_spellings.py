@@ -77,9 +77,11 @@ NAME_TEMPLATES = _words("""
     {}teamname {}team team{} {}teamtag team{}name teams{}name {}name {}playername {}player player{} player{}name {}club
     club{} {}fighter fighter{} {}username {}user {}bot {}tie model{} {}model model{}name generator{} system{} engine{}
     agent{} item{} opponent{} competitor{} name{} {}nation {}country {}mannschaft {} {}teamid team{}id teamid{}
-    {}teamapiid {}playerid player{}id {}id
+    {}teamapiid {}playerid player{}id {}id {}neutral
 """)  # names before ids
-GOAL_NOUNS = _words("score goals goal runs tore goles buts gol")  # of a match, while points may be those of a ranking
+GOAL_NOUNS = _words(
+    "score goals goal runs tore goles buts gol gols reti doelpunten"
+)  # of a match, while points may be those of a ranking
 POINT_NOUNS = *GOAL_NOUNS, "points", "pts"  # the first are sought first
 POINT_PATTERNS = _words("""
     {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} {{}}player{0} player{{}}{0} {0}{{}}team {0}team{{}} {0}player{{}}
@@ -104,7 +106,7 @@ GOAL_TEMPLATES, POINT_TEMPLATES = (
     ("ft{}g", *(pattern.format(noun) for pattern in POINT_PATTERNS for noun in nouns), "{}g")
     for nouns in (GOAL_NOUNS, POINT_NOUNS)
 )
-WINNER_TEMPLATES = *GOAL_TEMPLATES[1:-1], "{}points", "points{}"  # "WPts" are points of a ranking
+WINNER_TEMPLATES = *GOAL_TEMPLATES[1:-1], "{}points", "points{}", "pts{}"  # "WPts" are points of a ranking
 COUNT_TEMPLATES = (  # of results whose size says little, such as the sets that each side won
     "result{}",
     "{}result",
@@ -147,14 +149,15 @@ SPELLINGS = {  # of the roles that one column has
     "score": _words("""
         ftr fulltimeresult result matchresult gameresult res outcome score ft fulltime ftscore finalscore ergebnis
         resultat resultado risultato esito winner matchwinner winnername winningteam winnerid winnerteam mapwinner
-        wdl whitescore victor whowon winnerindex winneridx winningside winningplayer sieger ganador vainqueur
-        vincitore preference preferred humanpreference preferredmodel chosenmodel chosenmodelname bettermodel
-        winnermodel modelwinner g1winner vote votetype verdict judgment judgement choice chosen label
+        uitslag placar punteggio wdl wl winloss whitescore victor whowon winnerindex winneridx winningside
+        winningplayer sieger ganador vainqueur vincitore preference preferred humanpreference preferredmodel
+        chosenmodel chosenmodelname bettermodel winnermodel modelwinner g1winner vote votetype verdict judgment
+        judgement choice chosen label
     """),  # the last are of votes
     "time": (
         *_words("""
             time date t datetime utcdate dateutc datetimeutc gamedateest day kickoff timestamp tstamp ts unixtime
-            epoch datum fecha
+            epoch datum fecha data giorno jour
         """),
         *(f"{subject}{word}" for subject in TIME_SUBJECTS for word in TIME_WORDS),
         *(f"{word}{subject}" for word in TIME_WORDS[:3] for subject in TIME_SUBJECTS),
@@ -171,7 +174,10 @@ SPELLINGS = {  # of the roles that one column has
         standing teamplacement rank
     """),
     "team": _words("team teamid teamname side squad"),  # of contests
-    "margin": ("margin",),
+    "margin": _words("""
+        margin homemargin pointmargin scoremargin plusminus pointdiff pointsdiff pointdifference pointdifferential
+        goaldiff goaldifference scorediff scoredifference
+    """),
     "season": ("season",),
     "category": ("surface",),
 }
@@ -229,6 +235,19 @@ class Header(NamedTuple):
             for name in self.by_spelling if x and x != y else ():
                 spelt += [(name, name.replace(x, y, 1)), (name, y.join(name.rsplit(x, 1)))]
         return [pair for pair in self.find_pairs(dict.fromkeys(spelt)) if pair[0] != pair[1]]
+
+    def find_points_beside(self, players: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """The columns after those of both players, where one is called as points are, and the other repeats its name.
+
+        As PTS (1) and PTS (2) of a file that has PTS twice, or PTS and PTS.1 of a program that renames the second.
+        """
+        if not {*players} <= {*self.names}:
+            return []
+        places = sorted([*self.names].index(player) for player in players)
+        first, second = (normalise_column_name("".join(map(str, self.names[i + 1 : i + 2]))) for i in places)
+        repeated = [pair for noun in POINT_NOUNS for pair in ((noun + "1", noun + "2"), (noun, noun + "1"))]
+        pairs = self.find_pairs([(first, second)] if (first, second) in repeated else [])
+        return pairs if self.names[places[0]] == players[0] else [pair[::-1] for pair in pairs]
 
     def find_points(self, templates: tuple[str, ...], sides: Iterable[SidesSpelling]) -> list[tuple[Any, Any]]:
         """The pairs of columns of both sides' points, also as points for and against in a row of one side."""

@@ -100,7 +100,8 @@ def convert_columns(
         columns, status_note = hide_results_in_play(resolved.table, roles, columns, rows)
         rules = None if known is None else known.draws
         roles, columns, draws, draw_note = score_drawn_matches(resolved.table, roles, columns, rows, rules)
-        check_points_not_negative(() if roles.margin else roles.layout.points, columns)
+        points = roles.layout.points
+        check_points_not_negative(points if len(points) == 2 and not roles.margin else (), columns)
         times = ParsedTimes(rows, None)
         if roles.time is not None:
             times = parse_times(roles.time, columns[roles.time], dates, na_values)

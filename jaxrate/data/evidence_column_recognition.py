@@ -31,9 +31,8 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
     players = recognise_players(header, select_role_arguments(arguments))
     if players is None or players.roles == CONTEST_ROLES:
         return {}
-    points = header.find_points(
-        WINNER_TEMPLATES if players.roles == WINNER_LOSER else POINT_TEMPLATES, players.possible_sides
-    )
+    templates = WINNER_TEMPLATES if players.roles == WINNER_LOSER else POINT_TEMPLATES
+    points = [*header.find_points_beside(players.names), *header.find_points(templates, players.possible_sides)]
     found = {role: header.find_columns(SPELLINGS[role]) for role in ("margin", "season", "category")}
     found["margin"] = [*map(list, points), *found["margin"]]
     known = {*arguments, *(["season"] if players.are_teams or "league_season" in arguments else [])}

@@ -47,7 +47,7 @@ IN_PLAY_WORDS = (  # without blanks, of a column that says how far a match is
 DRAW_WORDS = (
     "d", "draw", "drawn", "drew", "tie", "tied", "t", "x", "tiebothbad", "nowinner", "½", "halved", "level", "even",
     "stalemate", "remis", "unentschieden", "empate", "nul", "pareggio", "gelijk", "bothbad", "bothgood", "both",
-    "neither", "equal", "same", "tieinconsistent",
+    "neither", "equal", "same", "tieinconsistent", "agreed", "jigo",
 )  # fmt: skip
 
 
@@ -61,7 +61,11 @@ class OutcomeWords(NamedTuple):
 
 OUTCOME_WORDS = (
     *(OutcomeWords(sides.first, sides.second) for sides in SIDE_PAIRS if sides.kind == "sides"),
-    OutcomeWords(("w", "win", "won", "wins", "victory", "beat"), ("l", "loss", "lose", "lost", "defeat")),
+    OutcomeWords(
+        ("w", "win", "won", "wins", "victory", "beat"),
+        ("l", "loss", "lose", "lost", "defeat", "checkmated", "resigned", "timeout"),
+        (*DRAW_WORDS, "repetition", "insufficient", "timevsinsufficient", "50move"),
+    ),
     OutcomeWords(("wl", "winloss", "winlose"), ("lw", "losswin", "losewin"), ("dd", "drawdraw", "tt")),
     OutcomeWords(("a",), ("b",), (*DRAW_WORDS, "c")),  # as language models judge
     OutcomeWords(("true", "yes", "y"), ("false", "no", "n")),
@@ -97,6 +101,7 @@ SCORELINE_POINTS = rf"^\s*(?P<one>\d+)\s*{DASH}\s*(?P<two>\d+)\s*(?:\(.*\))?\s*$
 PLACE_PATTERN = r"[=t]?\s*-?\s*(\d+)\s*(?:st|nd|rd|th)?\s*[=t]?"  # with marks of a tie
 TIME_PATTERN = r"(?=.*[:.])(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)"  # hours, minutes and seconds, or some of these
 SIGNED_NOTE = "as 1, 0 and -1 for win, draw and loss; if -1 says that there is no result, say na_values=['-1']"
+POINTS_AFTER_WORD = r"(?<=[a-z])(\s*\+.*|[\s,(]+\d+\s*[-:\u2013]\s*\d+.*)$"  # as in "W 3-1" and, of Go, "B+2.5"
 SET_PATTERN = r"(\d+)\s*[-:/\u2013]\s*(\d+)"
 WINNER_CODES: tuple[dict[int, float], ...] = (  # the score of the first player, by the number in a column of winners
     {1: 1.0, 2: 0.0},
@@ -425,6 +430,7 @@ def _outcome_word(cell: str) -> str:
     """The word that says who has won: "home" of "home win", "1" of "team_1"; "win" where there is no other."""
     if re.fullmatch(r"[-+\d.,/½]+", cell):
         return cell
+    cell = re.sub(POINTS_AFTER_WORD, "", cell)
     if verdict := re.fullmatch(r"\W*(\w+)\s*(>+|=+|<+)\s*(\w+)\W*", cell):  # as "A>>B"
         return {">": verdict[1], "<": verdict[3]}.get(verdict[2][0], "tie")
     parts = re.findall(r"[^\W_]+", cell)

@@ -79,7 +79,7 @@ class TableLayout(NamedTuple):
     contest: str | None = None  # None: matches
     ranked: bool = False  # whether the result is a rank, not a score
     winner_first: bool = False  # whether player 0 is the winner
-    points: tuple[str, ...] = ()  # of each side, which tell who has won; without a result
+    points: tuple[str, ...] = ()  # of each side, or the lead of the first, which tell who has won; without a result
     num_first: int = 0  # how many of `players` are of the first of two teams; 0: no teams, or a row a participant
 
     @property

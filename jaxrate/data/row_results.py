@@ -17,7 +17,7 @@ from jaxrate.data.column_conversion import (
     to_column,
     to_numbers,
 )
-from jaxrate.data.column_role_definitions import PLAYER_PAIR, as_column_list
+from jaxrate.data.column_role_definitions import PLAYER_PAIR, WINNER_LOSER, as_column_list
 from jaxrate.data.column_spellings import DRAW_NAMES, SPELLINGS, normalise_column_name
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 from jaxrate.data.faulty_rows import find_incomplete_rows
@@ -249,21 +249,25 @@ def _possible_draw_rules(
     others = [name for name in table.names if name not in roles.all_columns]
     if not (score == 0.5).any():
         yield from flag_rules(others, roles.layout.winner_first)
-    is_missing = np.isnan(score)
-    if not is_missing.any():
+    is_missing, layout = np.isnan(score), roles.layout
+    # Of columns called Winner/tie and Loser/tie points tell the ties; elsewhere level points may have a winner.
+    has_ties = layout.winner_first and all(normalise_column_name(x).endswith("tie") for x in layout.first_players)
+    if not (is_missing.any() or has_ties):
         return
     for name, column in _load_rows(table, others, rows).items():
         is_drawn = mentions_draw(column)
         is_result = normalise_column_name(name) in SPELLINGS["score"]  # beside a winner, as by a shoot-out
         if is_drawn.any() and (is_result or is_missing[is_drawn].mean() >= MIN_AGREEMENT):
             yield DrawRule((name,), lambda columns, score: mentions_draw(columns[0]) & np.isnan(score))
-    players = dict(zip(PLAYER_PAIR, roles.layout.first_players, strict=True))
+    players = dict(zip(WINNER_LOSER if layout.winner_first else PLAYER_PAIR, layout.first_players, strict=True))
     points = as_column_list(recognise_evidence_columns(table.names, players).get("margin"))
     if len(points) == 2:
         lead = _sign_of_lead([*_load_rows(table, points, rows).values()])
         decided = ~is_missing & (lead != 0)  # level points may have a winner, by a shoot-out
         if decided.any() and (lead == np.sign(score - 0.5))[decided].mean() >= MIN_AGREEMENT:
-            yield DrawRule(tuple(points), lambda columns, score: np.isnan(score) & (_sign_of_lead(columns) == 0))
+            yield DrawRule(
+                tuple(points), lambda columns, score: (np.isnan(score) | has_ties) & (_sign_of_lead(columns) == 0)
+            )
 
 
 def _sign_of_lead(points: Sequence[Column]) -> HostArray:

@@ -29,6 +29,7 @@ from jaxrate.data.table_sources import (
     import_pyarrow,
     iterate_csv,
     iterate_csv_batches,
+    name_repeated_columns,
     row_label,
     shorten_to_one_line,
     source_of_batches,
@@ -140,8 +141,10 @@ def _open_parquet(path: Path, title: str) -> TableSource:
 
 def _open_csv(open_stream: Callable[[], Any], title: str, is_tsv: bool) -> TableSource:
     """The table in text with delimiters."""
-    names, delimiter = _read_csv_header_and_delimiter(open_stream, is_tsv)
-    batches = partial(iterate_csv_batches, open_stream, delimiter=delimiter)
+    header, delimiter = _read_csv_header_and_delimiter(open_stream, is_tsv)
+    names = name_repeated_columns(header)
+    renamed = None if names == header else names
+    batches = partial(iterate_csv_batches, open_stream, delimiter=delimiter, header=renamed)
     where = _make_row_locator(title, make_csv_row_to_line(open_stream, delimiter))
     return source_of_batches(title, names, batches, where, is_text=True)
 
@@ -187,10 +190,11 @@ def _open_spreadsheet(path: Path, title: str, sheet: str = "") -> TableSource:
         raise ValueError(f"no sheet {name!r}{did_you_mean_suffix(name, sheets)} (there are: {', '.join(sheets)})")
     rows = sheets.pop(name)
     head = next((i for i, row in enumerate(rows) if sum(map(bool, row.cells)) > 1), 0)
-    header, records = rows[head].cells, rows[head + 1 :]
-    columns = {text: [row.cells[i] or None for row in records] for i, text in enumerate(header) if text}
+    filled, records = [i for i, text in enumerate(rows[head].cells) if text], rows[head + 1 :]
+    names = name_repeated_columns([rows[head].cells[i] for i in filled])
+    columns = {text: [row.cells[i] or None for row in records] for text, i in zip(names, filled, strict=True)}
     where = _make_row_locator(title, lambda row: f"row {records[row].number} of the sheet")
-    table = table_in_memory(columns, [*filter(None, header)], title, where)  # a name may be there twice
+    table = table_in_memory(columns, names, title, where)
     if sheet or not sheets:
         return table
     others = f"{join_names(map(repr, sheets))} (which {path.name}#{next(iter(sheets))} names)"

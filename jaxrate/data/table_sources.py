@@ -4,6 +4,7 @@ import csv
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from jaxrate.core.text_format import did_you_mean_suffix, to_one_line, truncate_text
 from jaxrate.events import MAX_REPORTED_ROWS, RowError
 
-Column: TypeAlias = Any  # an Arrow chunked array, or numpy objects where Arrow has no one type for the values
+Column: TypeAlias = Any  # an Arrow chunked array
 
 READ_ERRORS = (OSError, EOFError, csv.Error)
 LONGEST_MESSAGE = 1_000  # characters of a message about no row
@@ -118,13 +119,27 @@ def batches_to_table(batches: Iterable[Any], names: Sequence[str]) -> Any:
     return import_pyarrow().Table.from_batches([*batches] or [import_pyarrow().record_batch({x: [] for x in names})])
 
 
-def iterate_csv_batches(open_stream: Callable[[], Any], names: Sequence[str], delimiter: str = ",") -> Iterator[Any]:
+def name_repeated_columns(header: Sequence[str]) -> list[str]:
+    """The names of columns, where several have one as "PTS (1)" and "PTS (2)", or "column 7" where they have none."""
+    numbers, names = Counter(header), []
+    for position, name in reversed([*enumerate(header, 1)]):
+        names.append(name if header.count(name) == 1 else f"{name} ({numbers[name]})" if name else f"column {position}")
+        numbers[name] -= 1
+    return names[::-1]
+
+
+def iterate_csv_batches(
+    open_stream: Callable[[], Any], names: Sequence[str], delimiter: str = ",", header: Sequence[str] | None = None
+) -> Iterator[Any]:
     """Columns of the CSV in a newly opened stream, as batches of text.
 
-    Where blanks follow the commas of the header, they are no part of the values either.
+    Where blanks follow the commas of the header, they are no part of the values either. `header` has the names of all
+    columns where they are others than those of the file.
     """
     arrow = import_pyarrow()
     has_blanks = any(name != name.lstrip() for name in names)
+    skipped = 0 if header is None else 1  # rows, which are the header's own
+    read = arrow.csv.ReadOptions(use_threads=False, column_names=header, skip_rows_after_names=skipped)
     parse = arrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     convert = arrow.csv.ConvertOptions(
         include_columns=list(names),
@@ -133,7 +148,7 @@ def iterate_csv_batches(open_stream: Callable[[], Any], names: Sequence[str], de
         strings_can_be_null=True,
     )
     try:  # without threads errors have the number of the row
-        for batch in arrow.csv.open_csv(open_stream(), arrow.csv.ReadOptions(use_threads=False), parse, convert):
+        for batch in arrow.csv.open_csv(open_stream(), read, parse, convert):
             if has_blanks:
                 columns = [*map(arrow.compute.utf8_ltrim_whitespace, batch.columns)]
                 batch = arrow.RecordBatch.from_arrays(columns, names=batch.schema.names)

@@ -361,11 +361,16 @@ def test_wrong_types(source):
 def test_repeated_columns(games, tmp_path):
     repeated = pa.Table.from_arrays([pa.array([i]) for i in (1, 2, 1, 2)], ["a", "b", "score", "b"])
     pa.parquet.write_table(repeated, tmp_path / "games.parquet")
-    sources = [repeated, games("a,b,score,b\n1,2,1,2\n"), tmp_path / "games.parquet"]
     pandas = pytest.importorskip("pandas")
-    for source in [*sources, pandas.DataFrame([[1, 2, 1, 2]], columns=["a", "b", "score", "b"])]:
+    frame = pandas.DataFrame([[1, 2, 1, 2]], columns=["a", "b", "score", "b"])
+    for source in (repeated, tmp_path / "games.parquet", frame):
         with pytest.raises(ValueError, match="several columns have the same name: b$"):
             read(source)
+    text = games('a,b,score,b,,""\n1,2,1,3,x,y\n\n4,5,0,6,"x\ny",\n')  # columns of text have a number each
+    data = read(text, b="b (2)", columns=[])
+    assert data.players[data.matches.player].tolist() == [["1", "3"], ["4", "6"]]
+    with pytest.raises(ValueError, match=r"row 1 \(counting from 0, line 5\): column 'column 6' has no value"):
+        read(text, b="b (1)", category="column 6")
 
 
 @pytest.mark.parametrize("kind", MEMORY, indirect=True)
