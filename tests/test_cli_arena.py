@@ -217,15 +217,18 @@ def test_votes_of_the_chatbot_arena(jaxrate, tmp_path):
 
 
 def test_games_in_any_order_of_time(jaxrate, tmp_path):
-    games = (
+    games = [
         f'[White "{a}"]\n[Black "{b}"]\n[Result "{result}"]\n[Date "2026.0{month}.??"]\n\n1. e4 {result}\n\n'
         for month, a, b in ((5, "Ada", "Bo"), (3, "Bo", "Ada"))
         for result in ("1-0", "1/2-1/2", "0-1")
-    )
+    ]
     path = tmp_path / "games.pgn"
     path.write_text("".join(games))
     assert plain(jaxrate, path)["votes"] == 6
     assert plain(jaxrate, path, "--moved")["moved"]["votes"] == 6
+    path.write_text("".join(games) + '[White "Ada"]\n[Black "Bo"]\n[Result "1-0"]\n[Date "????.??.??"]\n\n1. e4 1-0\n')
+    assert plain(jaxrate, path)["votes"] == jr.arena.fit_strengths(path).votes == 7
+    assert "no date, but other games have one" in jaxrate("arena", path, "--moved")[2]
 
 
 def test_who_only_lost_and_who_met_nobody_is_said(jaxrate, tmp_path):

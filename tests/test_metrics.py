@@ -115,6 +115,14 @@ def test_what_is_right_on_average_is_calibrated():
     assert calibration([0.75] * 4, [0, 0, 0, 1]).error == pytest.approx(0.5, abs=1e-15)
 
 
+@pytest.mark.parametrize("table", [{"prediction": [0.5], "score": [1]}, {"prediction": [0.5]}])
+def test_tables_and_predictions_alone_are_refused(table):
+    with refused("prediction must be [n] probabilities, not a table: give table['prediction'] and table['score']"):
+        jr.metrics.log_loss(table, table.get("score"))
+    with refused("score is missing: give the results [n]"):
+        jr.metrics.log_loss(table["prediction"])
+
+
 def test_no_bins_are_refused():
     with refused("bins must be at least 1, got 0"):
         calibration(PREDICTION, SCORE, bins=0)

@@ -1,5 +1,6 @@
 """Votes: named, counted, and read from tables."""
 
+import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,6 +17,8 @@ from jaxrate.data.column_recognition import ColumnsRecognisedWarning, time_colum
 from jaxrate.data.column_role_definitions import RESULT_ROLES, as_column_list
 from jaxrate.data.dataset_from_table import is_readable_source, read
 from jaxrate.data.date_parsing import parse_times
+from jaxrate.data.formats.pgn_games import SUFFIX as PGN_SUFFIX
+from jaxrate.data.formats.pgn_games import pgn
 from jaxrate.data.table_files import open_table_source
 from jaxrate.data.table_sources import (
     TableSource,
@@ -380,6 +383,8 @@ def read_votes_if_source(
     """
     if not is_readable_source(data):
         return data, cluster
+    if isinstance(data, (str, os.PathLike)) and PGN_SUFFIX.search(os.fspath(data)):
+        return pgn(data, sort=in_order, times=in_order), cluster
     table = open_table_source(data)
     columns = {"covariates": [name for name in covariates if name != "side" or name in table.names]}
     with warnings.catch_warnings():

@@ -70,7 +70,7 @@ def read_votes(
     if "format" in columns or is_pgn_file(file):
         if clusters or any(named):
             raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
-        return _read_votes_of_format(report, file, columns)
+        return _read_votes_of_format(report, file, columns, has_times)
 
     def read(source: TableSource, arguments: dict[str, Any]) -> jr.data.Dataset:
         """The events of the file by these arguments."""
@@ -85,15 +85,15 @@ def read_votes(
     return VoteData(votes, _covariate_names(data), table, data.rows, codes, left_out)
 
 
-def _read_votes_of_format(report: ProgressReport, file: str, columns: dict[str, Any]) -> VoteData:
-    """The games of a public format, in order of time where it has one."""
+def _read_votes_of_format(report: ProgressReport, file: str, columns: dict[str, Any], has_times: bool) -> VoteData:
+    """The games of a public format, in order of time where it has one and that matters."""
     from jaxrate.data.table_sources import TableSource
 
     title = f"{Path(file).name}: "
     source = TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
     reader = jr.data.formats.FORMATS.get(columns.get("format", "pgn"))
-    sorts = reader is not None and "sort" in reader_argument_names(reader)
-    data = read_events(report, file, columns | ({"sort": True} if sorts else {}))
+    names = () if reader is None else reader_argument_names(reader)
+    data = read_events(report, file, columns | {x: has_times for x in ("sort", "times") if x in names})
     return VoteData(data, _covariate_names(data), source, data.rows)
 
 

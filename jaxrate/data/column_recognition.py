@@ -785,6 +785,8 @@ def _choose_reading(search: RoleSearch, readings: Mapping[str, ParsedResults], p
         _refuse_contradicting_scorelines(name, readings)
     others = [results.score for other, results in readings.items() if other != name]
     choice = _settle_contradictions(name, points, readings[name].score, others, lead)
+    if is_winner_column(name) and readings[name].notation.plain and choice.note == f"{name} for the score":
+        choice = choice._replace(note=f"{choice.note}, where 1 is a win of {players[0]}")
     is_exchanged = readings[name].notation == SCORELINES and places[0] > places[1]
     if choice.result is None or not is_exchanged:
         return choice

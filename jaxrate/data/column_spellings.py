@@ -33,7 +33,7 @@ HOME_AND_AWAY = (
     ),
     SidesSpelling(
         _words("heim local domicile casa mandante thuis"),
-        _words("gast visitante exterieur ospite trasferta visitatore fora uit"),
+        _words("gast auswarts auswärts visitante exterieur ospite trasferta visitatore fora uit"),
         side=True,
     ),
 )

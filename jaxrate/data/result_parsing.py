@@ -92,7 +92,7 @@ FILLER_WORDS = (
     "game", "agreed", "for", "by", "of", "vote", "response", "answer", "output", "assistant", "is", "are", "better",
     "much", "slightly",
 )  # fmt: skip
-GLUED_FILLERS = "^(team|player|model)(?=.)|(?<=.)(wins?|won|victory|team|player|fighter|vote)$"  # as in "homewin"
+GLUED_FILLERS = "^(team|player|model)(?=.)|(?<=.)(wins?|won|victory|sieg|team|player|fighter|vote)$"  # as in "homewin"
 SIDE_WORDS = {"h": 1.0, "home": 1.0, "a": -1.0, "away": -1.0, "v": -1.0, "visitor": -1.0, "n": 0.0, "neutral": 0.0}
 NUMBER_PATTERN = r"\d+(?:\.\d+)?|½|1/2"
 DASH = "[-:\u2013]"  # or a long one
@@ -103,6 +103,8 @@ TIME_PATTERN = r"(?=.*[:.])(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)"  # hours, minu
 SIGNED_NOTE = "as 1, 0 and -1 for win, draw and loss; if -1 says that there is no result, say na_values=['-1']"
 POINTS_AFTER_WORD = r"(?<=[a-z])(\s*\+.*|[\s,(]+\d+\s*[-:\u2013]\s*\d+.*)$"  # as in "W 3-1" and, of Go, "B+2.5"
 SET_PATTERN = r"(\d+)\s*[-:/\u2013]\s*(\d+)"
+# sets of a match that was not played to its end, of which they do not say who won
+UNFINISHED_SETS = re.compile(rf"{SET_PATTERN}.*\b(ret|retired|retd|def|default|abd|abandoned|walkover|w/?o)\.?")
 WINNER_CODES: tuple[dict[int, float], ...] = (  # the score of the first player, by the number in a column of winners
     {1: 1.0, 2: 0.0},
     {1: 1.0, 2: 0.0, 0: 0.5},
@@ -188,7 +190,12 @@ def mask_of_texts(column: Column, texts: Iterable[str]) -> HostArray:
 
 def replace_na_values(column: Column, na_values: Sequence[str] = ()) -> Column:
     """The column of results, null where a text or number says that there is none."""
-    return null_where(column, mask_of_texts(column, (*NA_VALUES, *na_values)))
+    is_missing = mask_of_texts(column, (*NA_VALUES, *na_values))
+    if is_text(column):
+        is_missing |= distinct_cells(column).map(
+            lambda cell: UNFINISHED_SETS.fullmatch(cell_text(cell)) is not None, False
+        )
+    return null_where(column, is_missing)
 
 
 def _cell_notation(label: str, read: Callable[[str], float | None], **options: Any) -> Notation:

@@ -29,6 +29,7 @@ The Brier score is that of Brier 1950: the sum of the squared errors of all K pr
 one of two outcomes, half of it.)
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -96,6 +97,12 @@ def check_and_select_samples(prediction: Any, score: Any, weight: Any, mask: Any
             "prediction must be [n] probabilities, not a rated history: give rated.predictions['prediction'] and "
             "rated.predictions['score']"
         )
+    if isinstance(prediction, Mapping) or hasattr(prediction, "column_names") or hasattr(prediction, "columns"):
+        raise ValueError(
+            "prediction must be [n] probabilities, not a table: give table['prediction'] and table['score']"
+        )
+    if score is None:
+        raise ValueError("score is missing: give the results [n] behind the predictions, as rated.predictions['score']")
     if isinstance(score, Dataset):
         raise ValueError("score must be [n] numbers, not a Dataset: give data.matches.score")
     for name, x in (
@@ -226,7 +233,7 @@ def ranked_probability_score(prediction: Any, score: Any, *, weight: Any = None,
     return float(np.average(rps, weights=None if weight is None else np.asarray(weight)[rows]))
 
 
-def log_loss(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
+def log_loss(prediction: Any, score: Any = None, *, weight: Any = None, mask: Any = None) -> float:
     """Mean of -s log p - (1 - s) log(1 - p), in nats; p is kept 1e-15 away from 0 and 1 (float32: 6e-8)."""
     return _mean_losses(prediction, score, weight, mask)[0]
 
@@ -265,12 +272,12 @@ def paired_difference(
     return mean, float(np.sqrt(share**2 @ (loss_difference - mean) ** 2 * n / (n - 1))) if n > 1 else None
 
 
-def brier_score(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
+def brier_score(prediction: Any, score: Any = None, *, weight: Any = None, mask: Any = None) -> float:
     """Mean of (p - s)^2 (Brier 1950, for one of two outcomes)."""
     return _mean_losses(prediction, score, weight, mask)[1]
 
 
-def accuracy(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
+def accuracy(prediction: Any, score: Any = None, *, weight: Any = None, mask: Any = None) -> float:
     """Share of matches won by the favourite; equal probabilities count half, and a draw is half a win for either."""
     return _mean_losses(prediction, score, weight, mask)[2]
 

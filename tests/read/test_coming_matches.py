@@ -112,7 +112,7 @@ def test_warnings_point_at_the_line_of_the_caller():
     assert [note.filename for note in notes] == [__file__] * 3
 
 
-@pytest.mark.parametrize("word", ["abgesagt", "RET", "W/O", "w.o.", "-:-", "Cancelled", "verlegt"])
+@pytest.mark.parametrize("word", ["abgesagt", "RET", "W/O", "w.o.", "-:-", "Cancelled", "verlegt", "6-3 2-1 RET"])
 @pytest.mark.parametrize("scores", [["2:1", "0:3"], ["W", "L"], ["1", "0"]])
 def test_usual_words_for_no_result(word, scores):
     with pytest.warns(UserWarning, match="1 of 3 rows has no result"):

@@ -339,6 +339,10 @@ def test_contests_have_no_evidence():
 READINGS = {  # the table, the scores, and a word of the note
     "an index of the winner": ({"team_a": X, "team_b": Y, "winner": [0, 0, 1, 0]}, [1, 1, 0, 1], "where 0 is a win"),
     "an index as text": ({"a": X, "b": Y, "match_winner": list("0100")}, [1, 0, 1, 1], "where 0 is a win of a"),
+    "winners as scores": ({"home": X, "away": Y, "winner": [1, 0, 0.5, 1]}, [1, 0, 0.5, 1], "where 1 is a win of home"),
+    "words in German": (
+        {"a": X, "b": Y, "Ergebnis": ["Heimsieg", "Auswärtssieg", "Unentschieden", "Gastsieg"]}, [1, 0, 0.5, 0], "",
+    ),
     "ids of winners": ({"a": list("0120"), "b": list("1201"), "winner": list("0220")}, [1, 0, 1, 1], ""),
     "signs that agree with the goals": (
         {"home": X, "away": Y, "winner": [1, -1, 0, 1], "hg": [2, 0, 1, 3], "ag": [1, 1, 1, 0]}, [1, 0, 0.5, 1], "",

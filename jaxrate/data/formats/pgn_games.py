@@ -29,14 +29,18 @@ from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
 
 CHUNK = 1 << 24  # bytes at a time
+SUFFIX = re.compile(r"\.pgn(\.\w+)?$", re.IGNORECASE)  # of the name of a file, compressed or not
 TAG = rb'\n\[(%s)[ \t]+"([^"\\\n]*(?:\\.[^"\\\n]*)*)"[ \t]*\]'
 ANY_TAG = re.compile(TAG % rb"\w+")
-USED_TAGS = "White", "Black", "Result", "UTCDate", "UTCTime", "Date", "WhiteElo", "BlackElo"
+TIME_TAGS = "UTCDate", "UTCTime", "Date"
+USED_TAGS = "White", "Black", "Result", *TIME_TAGS, "WhiteElo", "BlackElo"
 UNKNOWN = (b"?", b"", None)  # what stands for a value that is not known
 
 
 @enforce_argument_annotations
-def pgn(path: FilePath, *, sort: bool = False, history: Any = None, **options: Unpack[FormatOptions]) -> Dataset:
+def pgn(
+    path: FilePath, *, sort: bool = False, times: bool = True, history: Any = None, **options: Unpack[FormatOptions]
+) -> Dataset:
     """Games in PGN, the notation of chess, as lichess and most other sites publish them.
 
     White is player 0 and has the side. By how much they are rated higher is the column `rating_difference`, 0 where
@@ -49,6 +53,7 @@ def pgn(path: FilePath, *, sort: bool = False, history: Any = None, **options: U
     Args:
       path: a file, .pgn, or compressed: .pgn.gz, .pgn.bz2 or .pgn.zst.
       sort: put the games in order of time.
+      times: whether games have times. False: their order does not count, and some may have no date.
       history: whose names keep their ids, as in `read`.
       **options: further options of `read`, which name tags, as category="TimeControl"; all games then have them.
     """
@@ -63,10 +68,11 @@ def pgn(path: FilePath, *, sort: bool = False, history: Any = None, **options: U
     with add_location_to_data_errors(f"{path.name}: ", lambda row: where(rows[row])):
         if not len(rows):
             raise ValueError("no game has a result" if len(games.line) else 'not PGN, no tag such as [White "Ann"]')
-        moments = _times_of_games(tags)
+        moments = _times_of_games(tags) if times else {}
     columns = {name: dictionary_column(cells.codes, cells.values) for name, cells in games.tags.items()}
     difference = rating_difference([columns[name].take(rows) for name in ("WhiteElo", "BlackElo")])
-    table = table_in_memory(columns, [*columns], f"{path.name}: ", where)
+    names = [name for name in columns if times or name not in TIME_TAGS]
+    table = table_in_memory(columns, names, f"{path.name}: ", where)
     roles: dict[str, Any] = {"a": "White", "b": "Black", "score": "Result", "side": "a", "columns": [*difference]}
     roles |= {"history": history} | ({"time": "time", "sort": sort} if moments else {})
     return read_derived(table, moments | difference, rows, **roles | options)
