@@ -909,7 +909,6 @@ def _do_agree(one: HostArray, other: HostArray) -> bool:
 
 
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_WIDTH = 3, 12, 120  # of a table that cannot be read as it is
-CONTEST_WORDS = "tournament", "meet", "match", "game", "round"  # that may be contests, if nothing else is
 ADVICE = {  # by the role that is missing, with columns that may have it
     "a": "of matches name both players, as a={x!r}, b={y!r}; of those in which somebody won, as winner={x!r}, "
     "loser={y!r}; of contests with a row for each participant, as contest={contest!r}, participant={participant!r}, "
@@ -939,7 +938,7 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
 def _example_columns(columns: Mapping[str, Column]) -> dict[str, Any]:
     """The columns that advice may name: x and y of both sides, p and q of numbers, and those of contests."""
     header = Header.of_columns([*columns])
-    contest = next(iter(header.find_columns([*SPELLINGS["contest"], *CONTEST_WORDS])), "...")
+    contest = next(iter(header.find_columns(SPELLINGS["contest"])), "...")
     numbers = [name for name, column in columns.items() if name != contest and is_numeric_column(column)]
     texts = [name for name in columns if name != contest and name not in numbers]
     (x, y), (p, q) = _two_of_both_sides(texts or numbers), _two_of_both_sides(numbers)

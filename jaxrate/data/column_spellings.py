@@ -164,14 +164,19 @@ SPELLINGS = {  # of the roles that one column has
     ),
     "neutral": _words("neutral neutralsite neutralvenue neutralground isneutral stadiumneutral"),
     "side": _words("wloc winnerlocation winnerloc"),  # of the winner
-    "contest": _words("contest race raceid event eventid contestid tournamentid gameid matchid heat"),
+    "contest": _words("""
+        contest race raceid event eventid contestid tournamentid gameid matchid heat racename eventname contestname
+        tournament tournamentname tourney tourneyname competition wettkampf rennen meet match game round
+    """),
     "participant": _words("""
-        player participant driver driverid drivername driverref athlete competitor rider horse swimmer skater
-        playername name team teamname playerid teamid
+        player participant driver driverid drivername driverref athlete competitor rider horse swimmer skater runner
+        golfer cyclist skier rower sailor boat crew dog pilot fahrer handle username playername name team teamname
+        playerid teamid
     """),
     "rank": _words("""
         positionorder position finishposition finishingposition finalposition finish place pos placing placement
-        standing teamplacement rank
+        standing teamplacement rank platz rang posizione posicion finishtime finishingtime racetime resulttime chiptime
+        guntime nettime
     """),
     "team": _words("team teamid teamname side squad"),  # of contests
     "margin": _words("""

@@ -98,7 +98,7 @@ NUMBER_PATTERN = r"\d+(?:\.\d+)?|½|1/2"
 DASH = "[-:\u2013]"  # or a long one
 SCORELINE_PATTERN = rf"^({NUMBER_PATTERN})\s*{DASH}\s*({NUMBER_PATTERN})\s*(?:\(.*\))?$"
 SCORELINE_POINTS = rf"^\s*(?P<one>\d+)\s*{DASH}\s*(?P<two>\d+)\s*(?:\(.*\))?\s*$"  # of Arrow too
-PLACE_PATTERN = r"[=t]?\s*-?\s*(\d+)\s*(?:st|nd|rd|th)?\s*[=t]?"  # with marks of a tie
+PLACE_PATTERN = r"[=t]?\s*-?\s*(\d+)\s*(?:st|nd|rd|th|\.)?\s*[=t]?"  # with marks of a tie
 TIME_PATTERN = r"(?=.*[:.])(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)"  # hours, minutes and seconds, or some of these
 SIGNED_NOTE = "as 1, 0 and -1 for win, draw and loss; if -1 says that there is no result, say na_values=['-1']"
 POINTS_AFTER_WORD = r"(?<=[a-z])(\s*\+.*|[\s,(]+\d+\s*[-:\u2013]\s*\d+.*)$"  # as in "W 3-1" and, of Go, "B+2.5"

@@ -301,11 +301,11 @@ ROWS_SHOWN = {  # columns, arguments, the call to write, and the first row that 
         "Ann   Bob   1",
     ),
     "rows of a contest": (
-        {"match": [1, 1], "player": ["Ann", "Bob"], "placement": [1, 2], "kills": [3, 0]},
+        {"match": [1, 1], "person": ["Ann", "Bob"], "placement": [1, 2], "kills": [3, 0]},
         {},
-        "no column 'a'; of matches name both players, as a='player', b='...'; of those in which somebody won, as "
-        "winner='player', loser='...'; of contests with a row for each participant, as contest='match', "
-        "participant='player', rank='placement' (there are: match, player, placement, kills)",
+        "no column 'a'; of matches name both players, as a='person', b='...'; of those in which somebody won, as "
+        "winner='person', loser='...'; of contests with a row for each participant, as contest='match', "
+        "participant='person', rank='placement' (there are: match, person, placement, kills)",
         "1      Ann     1          3",
     ),
     "no second player": ({"x": ["Ann"], "y": ["Bob"]}, {"a": "x"}, "no column 'b'; name it, as b='y'", "Ann  Bob"),

@@ -307,6 +307,11 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
         {"year": [1, 1, 2, 2], "race": ["m"] * 4, "driver": ["x", "y"] * 2, "position": [1, 2, 2, 1]}, {}, [0, 1, 1, 0],
         "took year and race for the contest; driver for the participant; position for the rank; name .*",
     ),
+    "golf": ({"tournament": [1, 1, 1], "golfer": X[:3], "pos": ["1", "T2", "T2"]}, {}, [0, 1, 1],
+             "took tournament for the contest; golfer for the participant; pos for the rank; pos as places, as T2; .*"),
+    "a race in German": ({"Rennen": [1, 1], "Fahrer": ["x", "y"], "Platz": ["2.", "1."]}, {}, [1, 0], ".*Platz for the rank.*"),
+    "times of runners": ({"race": [1, 1], "runner": ["x", "y"], "finish_time": ["34:10", "33:59"]}, {}, [1, 0],
+                         ".*finish_time for the rank; finish_time as times.*"),
     "contests of two columns": (
         {"year": [1, 1, 2, 2], "race": ["m"] * 4, "driver": ["x", "y"] * 2, "position": [1, 2, 2, 1]},
         {"contest": ["year", "race"]}, [0, 1, 1, 0], "took driver for the participant; position for the rank; name .*",
