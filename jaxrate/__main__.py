@@ -10,10 +10,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("click", "rich"):
             raise
-        print(
-            f"jaxrate: the command line needs {error.name.replace('_', '-')}: pip install 'jaxrate[cli]'",
-            file=sys.stderr,
-        )
+        print(f'jaxrate: the command line needs {error.name}: pip install "jaxrate[cli]"', file=sys.stderr)
         sys.exit(2)
     run()
 

@@ -110,9 +110,9 @@ def test_constants_know_sides_and_weights():
 
 
 WITHOUT = (
-    ("click", "--help", "jaxrate: the command line needs click: pip install 'jaxrate[cli]'\n"),
+    ("click", "--help", 'jaxrate: the command line needs click: pip install "jaxrate[cli]"\n'),
     ("pyarrow", "rate days.csv", 'jaxrate: tables need pyarrow: pip install "jaxrate[data]"\n'),
-    ("jinja2", "report days.csv", "jaxrate: pages need jinja2: pip install 'jaxrate[report]'\n"),
+    ("jinja2", "report days.csv", 'jaxrate: pages need jinja2: pip install "jaxrate[report]"\n'),
     ("foo", "rate days.csv", "jaxrate: JAX_PLATFORMS=foo: JAX has no such device here; unset it, or take cpu\n"),
 )
 ONE_BY_ONE = """

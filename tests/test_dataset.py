@@ -2,8 +2,6 @@
 
 import datetime
 import fnmatch
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -98,11 +96,6 @@ def test_the_last_super_bowl_and_the_forecasts_are_of_these_matches():
     assert last == {"season": 2020.0, "playoff": 1.0, "home_points": 31.0, "away_points": 9.0}
     loss, moved = (-np.mean(score * np.log(x) + (1 - score) * np.log(1 - x)) for x in (forecast, np.roll(forecast, 1)))
     assert abs(loss - 0.61401) < 1e-5 and moved > 0.66
-
-
-def test_without_pyarrow():
-    code = "import sys; sys.modules['pyarrow'] = None; import jaxrate as jr; jr.data.datasets.nfl()"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_every_file_is_installed():

@@ -135,7 +135,7 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="build the documentation in a clone of the source"):
         write_sources(tmp_path / "sources")
     monkeypatch.setattr(site_build, "LIBRARIES", ("no_such_library",))
-    with pytest.raises(ImportError, match=re.escape("needs no_such_library: pip install 'jaxrate[docs]'")):
+    with pytest.raises(ImportError, match=re.escape('needs no_such_library: pip install "jaxrate[docs]"')):
         site_build.write_docs(tmp_path)
 
 

@@ -15,7 +15,7 @@ from tests.mutation_list import MUTATIONS
 
 PACKAGE = Path(jr.__file__).parent
 FLOORS = [  # from the ground up; the members of a floor do not know each other
-    {"array_types", "text_format", "hashable_functions_and_arrays", "memory_checks", "parallel_map"}
+    {"array_types", "optional_imports", "text_format", "hashable_functions_and_arrays", "memory_checks", "parallel_map"}
     | {"compiled_program_cache"},
     {"argument_checks"},
     {"events"},

@@ -57,9 +57,43 @@ FRESH = [
     "from jaxrate import *; import jax; assert callable(run) and callable(leaderboard) and metrics.log_loss\n"
     "import sys; assert plots.trajectory and not {'matplotlib', 'altair'} & {*sys.modules}",  # needed only to draw
 ]
+WITHOUT_EXTRAS = """
+import sys
+import jaxrate as jr, numpy as np
+from pathlib import Path
+from jaxrate.core.optional_imports import NEEDS
+from jaxrate.data.table_files import open_table_source
+from jaxrate.docs.site_build import write_docs
+from jaxrate.history.out_of_core.duckdb_sort import write_sorted_copy
+
+extras = [*NEEDS, "click", "pandas", "polars", "rich", "sphinx"]
+assert not {*extras} & {*sys.modules}
+sys.modules |= dict.fromkeys(extras)
+nfl = jr.data.datasets.nfl()
+rated = jr.rate(jr.glicko(), nfl)
+assert "Kansas City Chiefs" in str(jr.leaderboard(rated, top=3))
+for call, message in {
+    "jr.read(dict(a=['Ada'], b=['Bo'], score=[1]))": 'tables need pyarrow: pip install "jaxrate[data]"',
+    "jr.data.write(dict(a=['Ada']), 'games.csv')": 'tables need pyarrow: pip install "jaxrate[data]"',
+    "jr.data.to_frame(dict(a=['Ada']))": "a frame needs polars, pandas or pyarrow: pip install polars",
+    "write_sorted_copy(None, None, 0, '')": 'putting rows in order needs duckdb: pip install "jaxrate[large]"',
+    "jr.plots.calibration([0.5], [1])": 'plots need matplotlib: pip install "jaxrate[plot]"',
+    "jr.plots.leaderboard(rated, backend='altair')": 'plots need altair: pip install "jaxrate[interactive]"',
+    "jr.site.report_html(rated)": 'pages need jinja2: pip install "jaxrate[report]"',
+    "jr.site.write_site(rated, 'no_site')": 'pages need jinja2: pip install "jaxrate[report]"',
+    "jr.evaluation.benchmark_systems(nfl, stack=True)": 'boosted trees need scikit-learn: pip install "scikit-learn"',
+    "write_docs(Path('no_docs'))": 'the documentation needs sphinx: pip install "jaxrate[docs]"',
+}.items():
+    try:
+        eval(call)
+    except ImportError as error:
+        assert str(error).endswith(message), (call, error)
+    else:
+        raise AssertionError(call)
+"""
 FORGET = "import sys; [sys.modules.pop(x) for x in [*sys.modules] if x.partition('.')[0] == 'jaxrate']"
 
 
 def test_names_where_nothing_was_imported():
     """One after the other: a fresh process would import JAX each time."""
-    assert subprocess.run([sys.executable, "-c", f"\n{FORGET}\n".join(FRESH)]).returncode == 0
+    assert subprocess.run([sys.executable, "-c", f"\n{FORGET}\n".join([*FRESH, WITHOUT_EXTRAS])]).returncode == 0

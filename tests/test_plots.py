@@ -244,16 +244,6 @@ def test_without_axes_pyplot_gets_one_figure():
     pyplot.close(ax.figure)
 
 
-def test_matplotlib_and_altair_are_named_where_they_are_missing(monkeypatch):
-    votes = jr.arena.fit_strengths(jr.arena.count_votes([0, 1], [1, 0], [1, 1], [1, 1]))
-    for name in ("matplotlib", "altair"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=r"pip install 'jaxrate\[plot\]'"):
-        jr.plots.calibration([0.5], [1])
-    with pytest.raises(ImportError, match=r"pip install 'jaxrate\[interactive\]'"):
-        jr.plots.intervals(votes, backend="altair")
-
-
 # Pictures of beliefs.
 
 

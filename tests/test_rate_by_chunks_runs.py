@@ -163,7 +163,7 @@ def test_rows_are_put_in_order_once(table, tmp_path, monkeypatch, often):
         with monkeypatch.context() as changed, pytest.raises(OSError, match="Input/output error"):
             stop_at(changed, chunk, fail)
             jr.rate(jr.elo(), games, chunk=1000, out=out)
-        monkeypatch.setattr(duckdb_sort, "import_duckdb", lambda: pytest.fail("rows are put in order again"))
+        monkeypatch.setattr(duckdb_sort, "import_optional", lambda name: pytest.fail("rows are put in order again"))
     assert (out / "checkpoint").exists()
     jr.rate(jr.elo(), games, chunk=1000, out=out)
     monkeypatch.undo()

@@ -8,6 +8,7 @@ hashable_functions_and_arrays.py  functions and arrays that can be keys
 hyperparameter_definitions.py     hyperparameters: range, unit and meaning, as factories of systems declare them
 mean_reversion.py                 what time does to ratings: leads fade, by the clock and from season to season
 memory_checks.py                  whether what is asked for fits into memory
+optional_imports.py               packages that need not be installed
 pairwise.py                       formulas of one game serve matches and rating periods
 parallel_map.py                   a function over items, by an executor
 rules.py                          what a system does with one event

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from jaxrate.core.memory_checks import check_memory_fits
+from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
 from jaxrate.data.json_tables import columns_of_document, is_list_of_records, read_json_records, records_to_columns
 from jaxrate.data.table_sources import (
@@ -210,11 +211,7 @@ class SheetRow(NamedTuple):
 
 def _read_sheets(path: Path) -> dict[str, list[SheetRow]]:
     """The rows of a spreadsheet that are not empty, by the sheet, of those that have some."""
-    try:
-        calamine = import_module("python_calamine")
-    except ImportError as error:
-        raise ImportError('spreadsheets need python-calamine: pip install "jaxrate[data]"') from error
-    sheets = {}
+    calamine, sheets = import_optional("python_calamine"), {}
     try:
         book = calamine.CalamineWorkbook.from_object(open_decompressed(path))
         for name in book.sheet_names:

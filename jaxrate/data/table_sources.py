@@ -7,11 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import did_you_mean_suffix, to_one_line, truncate_text
 from jaxrate.events import MAX_REPORTED_ROWS, RowError
 
@@ -48,10 +48,22 @@ class TableSource(NamedTuple):
 
 
 def import_pyarrow() -> Any:
+    """Arrow, with the modules of it that are used."""
+    return [import_optional(name) for name in ("pyarrow.compute", "pyarrow.csv", "pyarrow.parquet", "pyarrow")][-1]
+
+
+def has_pyarrow() -> bool:
+    """Whether pyarrow is installed."""
     try:
-        return [import_module(name) for name in ("pyarrow.compute", "pyarrow.csv", "pyarrow.parquet", "pyarrow")][-1]
-    except ImportError as error:
-        raise ImportError('tables need pyarrow: pip install "jaxrate[data]"') from error
+        import_pyarrow()
+    except ImportError:
+        return False
+    return True
+
+
+def arrow_errors() -> tuple[type[Exception], ...]:
+    """The type of Arrow's errors; none if pyarrow is not installed."""
+    return (import_pyarrow().ArrowException,) if has_pyarrow() else ()
 
 
 class UnreadableTableError(ValueError):
@@ -65,7 +77,7 @@ def add_location_to_data_errors(title: str, where: Callable[[int], str]) -> Iter
         yield
     except RowError as error:
         raise ValueError(error.format_message(where)) from None
-    except import_pyarrow().ArrowException as error:
+    except arrow_errors() as error:
         message = shorten_to_one_line(str(error))
         numbered = re.match(r"(?:CSV parse error: |In CSV column #\d+: )Row #(\d+): (.*)", message)  # 1 is the header
         location, message = (f"{where(int(numbered[1]) - 2)}: ", numbered[2]) if numbered else (title, message)

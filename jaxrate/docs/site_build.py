@@ -35,7 +35,7 @@ def write_docs(folder: Path, examples: bool = True) -> None:
     """
     for name in LIBRARIES:
         if find_spec(name) is None:
-            raise ImportError(f"the documentation needs {name}: pip install 'jaxrate[docs]'")
+            raise ImportError(f'the documentation needs {name}: pip install "jaxrate[docs]"')
     from sphinx.application import Sphinx
 
     with TemporaryDirectory() as scratch:

@@ -26,6 +26,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import format_value_or_type, to_floats
 from jaxrate.core.array_types import HostArray
+from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import did_you_mean_suffix, format_count, join_names
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.evaluation.scored_predictions import ForecasterKind, ScoringTarget, count_events
@@ -245,7 +246,7 @@ Features: TypeAlias = dict[str, HostArray]  # by group: [2, n, features] as the 
 
 def check_trees_can_be_grown(data: Dataset, num_past: int) -> None:
     """ImportError without scikit-learn; ValueError for contests, and for too few matches before the scored ones."""
-    import_ensembles()
+    import_optional("sklearn.ensemble")
     if not data.of_matches:
         raise ValueError("boosted trees are of matches of two players")
     if num_past - first_trained_match(num_past) < MIN_TRAINED:
@@ -258,14 +259,6 @@ def check_trees_can_be_grown(data: Dataset, num_past: int) -> None:
 def first_trained_match(num_past: int) -> int:
     """The first match that trees are trained on, of so many before the scored ones."""
     return round(num_past * (1.0 - TRAINED_SHARE))
-
-
-def import_ensembles() -> Any:
-    """Scikit-learn's ensembles; ImportError if it is not installed."""
-    try:
-        return import_module("sklearn.ensemble")
-    except ImportError as error:
-        raise ImportError("boosted trees need scikit-learn: pip install scikit-learn") from error
 
 
 def resolve_stack_columns(stack: Any, data: Dataset) -> dict[str, HostArray]:
@@ -420,7 +413,7 @@ def _fit_trees(x: HostArray, shares: HostArray, num_trees: int) -> Any:
     missing = np.setdiff1d(np.arange(shares.shape[1]), outcome)
     if missing.size:
         raise ValueError("boosted trees need matches of every result before the scored ones")
-    model = import_ensembles().HistGradientBoostingClassifier(max_iter=num_trees, **TREE_OPTIONS)
+    model = import_optional("sklearn.ensemble").HistGradientBoostingClassifier(max_iter=num_trees, **TREE_OPTIONS)
     weight = shares[row, outcome]
     return model.fit(x[row], outcome, sample_weight=None if (weight == 1).all() else weight)  # they take time
 

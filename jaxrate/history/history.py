@@ -13,7 +13,7 @@ from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import did_you_mean_suffix, format_count, format_number, rating_decimals
 from jaxrate.data.lookalike_names import similar_names_hint
-from jaxrate.data.table_sources import import_pyarrow
+from jaxrate.data.table_sources import has_pyarrow, import_pyarrow
 from jaxrate.data.table_writing import to_frame
 from jaxrate.events import period_end
 from jaxrate.history.event_columns import (
@@ -26,7 +26,7 @@ from jaxrate.history.event_columns import (
 from jaxrate.history.participations import Participations, group_players, make_participations
 from jaxrate.replay.padded_states_and_columns import extend_state_if_needed
 from jaxrate.smoothing.smoother import Smoothed
-from jaxrate.storage.atomic_folder import has_pyarrow, to_arrow_if_installed
+from jaxrate.storage.atomic_folder import to_arrow_if_installed
 from jaxrate.systems.system_construction_by_name import extend_system_seasons
 
 NUM_LISTED_LEADERS = 3  # leaders in the representation

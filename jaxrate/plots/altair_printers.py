@@ -1,12 +1,12 @@
 """Views as interactive charts, by Altair."""
 
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import format_whole_percent
 from jaxrate.plots import scoreboard_style as style
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
@@ -44,10 +44,7 @@ LOOKS: dict[str, dict[str, Any]] = {  # of marks, axes and texts
 
 def import_altair() -> Any:
     """Altair; ImportError if it is not installed."""
-    try:
-        return import_module("altair")
-    except ImportError as error:
-        raise ImportError("interactive plots need altair: pip install 'jaxrate[interactive]'") from error
+    return import_optional("altair")
 
 
 def chart_of_rows(rows: list[dict[str, Any]]) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations, format_value_or_type
 from jaxrate.core.array_types import HostArray
+from jaxrate.core.optional_imports import import_optional
 from jaxrate.history.history import find_player_id
 from jaxrate.views.charts import PictureText
 
@@ -98,11 +99,7 @@ def make_axes(
 
 def import_pyplot() -> Any:
     """`matplotlib.pyplot`; ImportError if it is not installed."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'jaxrate[plot]'") from error
-    return pyplot
+    return import_optional("matplotlib.pyplot")
 
 
 def make_picture_axes(ax: "Axes | None", size: tuple[float, float], text: PictureText, grid: Any = "y") -> "Axes":

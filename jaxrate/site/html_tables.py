@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
-from importlib import import_module
 from itertools import repeat
 from typing import Any, NamedTuple
+
+from jaxrate.core.optional_imports import import_optional
 
 DATE_PATTERN = re.compile(r"(?<![\w-])\d{4,}-\d\d(?:-\d\d)?(?: \d\d:\d\d:\d\d)?\b(?!-)")
 
@@ -100,7 +101,7 @@ def show_name(name: object) -> Any:
 
 def mark_as_html(text: str) -> Any:
     """A text of HTML, which templates do not escape."""
-    return import_module("markupsafe").Markup(text)
+    return import_optional("markupsafe").Markup(text)
 
 
 def mark_dates(text: str) -> str:

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from html import escape
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from jaxrate.core.optional_imports import import_optional
 from jaxrate.site.html_tables import link_player, mark_as_html, mark_dates, render_table
 
 PAGE_FOLDER = Path(__file__).with_name("page")
@@ -30,11 +30,7 @@ SITE_ICON = SVG.format(32, 32, "", PATH.format(NAVY, "M0 0h32v32H0z") + _BARS)  
 
 def make_template_environment() -> Any:
     """The environment of the templates; ImportError if jinja2 is not installed."""
-    try:
-        jinja2 = import_module("jinja2")
-    except ImportError as error:
-        raise ImportError("pages need jinja2: pip install 'jaxrate[report]'") from error
-    return _configure_environment(jinja2)
+    return _configure_environment(import_optional("jinja2"))
 
 
 @cache  # which keeps the templates that it compiles

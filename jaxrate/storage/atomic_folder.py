@@ -42,7 +42,7 @@ from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.data.table_sources import import_pyarrow
+from jaxrate.data.table_sources import has_pyarrow, import_pyarrow
 from jaxrate.events import MAX_ABS_DAYS, period_number
 from jaxrate.replay.padded_states_and_columns import leaves_by_name, state_shapes
 from jaxrate.systems.rounds.performance_inference import PERFORMANCE_COLUMNS
@@ -186,15 +186,6 @@ def _check_leaf(key: str, x: HostArray, kind: Any, newcomer: Any) -> None:
 
 
 # --- Columns, of Arrow or of NumPy. ---
-
-
-def has_pyarrow() -> bool:
-    """Whether pyarrow is installed."""
-    try:
-        import_pyarrow()
-    except ImportError:
-        return False
-    return True
 
 
 def to_arrow_if_installed(columns: Mapping[str, HostArray]) -> Any:

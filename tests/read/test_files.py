@@ -320,15 +320,6 @@ def test_standard_input(games, monkeypatch):
         read("-")
 
 
-def test_without_pyarrow(monkeypatch, tmp_path):
-    for name in ("pyarrow", "pyarrow.csv", "pyarrow.parquet"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=r'pip install "jaxrate\[data\]"'):
-        read(table())
-    with pytest.raises(ImportError, match=r'pip install "jaxrate\[data\]"'):
-        write(table(), tmp_path / "games.csv")
-
-
 # `write` and `frame`.
 
 # Write

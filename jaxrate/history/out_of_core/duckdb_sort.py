@@ -8,24 +8,17 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import to_one_line
 from jaxrate.data.table_sources import atomic_replacement, import_pyarrow
 from jaxrate.history.out_of_core.table_reading import TableReading
 
 ROW_COLUMN, TIME_COLUMN, CONTEST_COLUMN = "_row", "_time", "_contest"  # columns of the copy beside those of the source
-
-
-def import_duckdb() -> Any:
-    try:
-        return import_module("duckdb")
-    except ImportError as error:
-        raise ImportError('putting rows in order needs duckdb: pip install "jaxrate[large]"') from error
 
 
 def write_sorted_copy(reading: TableReading, path: Path, rows: int, memory: str) -> None:
@@ -39,7 +32,7 @@ def write_sorted_copy(reading: TableReading, path: Path, rows: int, memory: str)
       rows: number of rows of a row group.
       memory: what DuckDB may take, as "2GB".
     """
-    engine, failures = import_duckdb(), list[Exception]()
+    engine, failures = import_optional("duckdb"), list[Exception]()
     order = [TIME_COLUMN] if reading.roles.time is not None else []
     order += [f"min({ROW_COLUMN}) OVER (PARTITION BY {CONTEST_COLUMN})"] if reading.roles.layout.contest else []
     folder, kinds = path.parent / "duckdb", {engine.OutOfMemoryException: MemoryError, engine.IOException: OSError}

@@ -1,0 +1,24 @@
+"""Packages that need not be installed. An error says what needs a missing one, and how to install it."""
+
+from importlib import import_module
+from typing import Any
+
+NEEDS = {  # by package: what needs it, and what brings it
+    "altair": ("interactive plots need altair", "jaxrate[interactive]"),
+    "duckdb": ("putting rows in order needs duckdb", "jaxrate[large]"),
+    "jinja2": ("pages need jinja2", "jaxrate[report]"),
+    "markupsafe": ("pages need jinja2", "jaxrate[report]"),  # which jinja2 brings
+    "matplotlib": ("plots need matplotlib", "jaxrate[plot]"),
+    "pyarrow": ("tables need pyarrow", "jaxrate[data]"),
+    "python_calamine": ("spreadsheets need python-calamine", "jaxrate[data]"),
+    "sklearn": ("boosted trees need scikit-learn", "scikit-learn"),
+}
+
+
+def import_optional(module: str) -> Any:
+    """Import a module of one of these packages; ImportError with the command that installs it if it is missing."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        subject, requirement = NEEDS[module.partition(".")[0]]
+        raise ImportError(f'{subject}: pip install "{requirement}"') from error
