@@ -298,7 +298,7 @@ def test_commands_calibrate_and_say_who_loses_to_a_constant(jaxrate, tmp_path):
     for options in (("--no-calibrate",), ("--param", "c=20")):
         said = jaxrate("rate", file, *options, "--out", run)[1]
         assert "calibrated" not in said and "The predictions lose to it" in said
-        assert f"jaxrate fit '{file}'" in said and "--system elo" in said
+        assert f"jaxrate fit '{file}'" in said and f"jaxrate compare '{file}'" in said
     said = jaxrate("site", run, "--out", tmp_path / "site")[2]
     assert "jaxrate fit FILE" in said
     assert "The same chance for all would have been better" in (tmp_path / "site" / "quality.html").read_text()
