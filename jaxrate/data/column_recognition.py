@@ -516,11 +516,11 @@ def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping
 class OpenColumns(NamedTuple):
     """Columns whose names leave their roles open, so that their values decide."""
 
-    results: list[str]
-    points: list[tuple[str, str]]
-    goals: list[tuple[str, str]]  # of the points, those of the match itself for sure
-    leads: list[str]  # by how much the first player was ahead
-    single: dict[str, list[str]]  # by roles that one column has
+    results: Sequence[str] = ()
+    points: Sequence[tuple[str, ...]] = ()  # of both sides
+    goals: Sequence[tuple[str, ...]] = ()  # of the points, those of the match itself for sure
+    leads: Sequence[str] = ()  # by how much the first player was ahead
+    single: Mapping[str, list[str]] = {}  # by roles that one column has
 
 
 class RoleSearch(NamedTuple):
@@ -553,7 +553,7 @@ def load_open_columns(
     if players.sides.side and arguments["side"] is None and "a" not in header.names:
         arguments["side"] = "a"
     single = _find_columns_of_single_roles(header, players, arguments, upcoming)
-    opened = OpenColumns(*_find_open_results(header, players, arguments), single)
+    opened = _find_open_results(header, players, arguments)._replace(single=single)
     text = [*players.names, *opened.results, *single["side"]]
     names = [*dict.fromkeys([*text, *chain(*opened.points), *opened.leads, *chain(*single.values())])]
     is_open = any(opened[:4]) or any(single.values())
@@ -583,29 +583,27 @@ def margin_of_both(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     return margin if len(margin) == 2 else ()
 
 
-def _find_open_results(
-    header: Header, players: PlayerColumns, arguments: Mapping[str, Any]
-) -> tuple[list[str], list[tuple[str, str]], list[tuple[str, str]], list[str]]:
-    """The columns that may tell the results of matches, the pairs of points, those of them that are goals, and leads.
+def _find_open_results(header: Header, players: PlayerColumns, arguments: Mapping[str, Any]) -> OpenColumns:
+    """The columns that may tell the results of matches.
 
     There are none if an argument, or one of the library's own names beside its own players, tells the results.
     """
     own, margin = header.find_own("score"), margin_of_both(arguments)
     is_told = players.sides == UNKNOWN_SIDES and own is not None and not margin
     if players.roles != PLAYER_PAIR or arguments["score"] is not None or is_told:
-        return [], [], [], []
+        return OpenColumns()
     if margin:
         results = header.find_columns(SPELLINGS["score"]) if own is None else [own]
-        return results, [(margin[0], margin[1])] if {*margin} <= {*header.names} else [], [], []
+        return OpenColumns(results, [margin] if {*margin} <= {*header.names} else [])
     sides = players.possible_sides
     goals = [*header.find_points(GOAL_TEMPLATES, sides), *header.find_points_beside(players.names)]
-    others = {*chain(*map(as_column_list, players.columns.values())), *chain(*goals)}
-    results = [*header.find_columns(SPELLINGS["score"]), *_results_of_first_side(header, sides)]
     points = [*goals, *header.find_points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides)]
-    leads = [x for x in as_column_list(arguments["margin"]) if x in header.names] or header.find_columns(
-        SPELLINGS["margin"]
-    )
-    return [name for name in results if name not in others], [*dict.fromkeys(points)], goals, leads
+    possible = dict.fromkeys([*header.find_columns(SPELLINGS["score"]), *_results_of_first_side(header, sides)])
+    for name in chain(*map(as_column_list, players.columns.values()), *goals):
+        possible.pop(name, None)
+    named_lead = {*as_column_list(arguments["margin"])} & {*header.names}
+    leads = [*named_lead] or header.find_columns(SPELLINGS["margin"])
+    return OpenColumns([*possible], [*dict.fromkeys(points)], goals, leads)
 
 
 def _results_of_first_side(header: Header, sides: Sequence[SidesSpelling]) -> list[Any]:
@@ -777,7 +775,6 @@ def _has_both_signs(column: Column) -> bool:
 def _choose_reading(search: RoleSearch, readings: Mapping[str, ParsedResults], points: tuple[str, ...]) -> ResultChoice:
     """The column of these that tells the results, or the points."""
     name, players = _surest_reading(readings), search.players.names
-    places = [search.header.names.index(player) for player in players]
     lead = _sign_of_lead([points] if points in search.open.goals else [], search.values)
     if codes := winner_code_readings(search.result_column(name)):
         return _choose_winner_codes(name, search.values[name], codes, lead, players)
@@ -785,12 +782,17 @@ def _choose_reading(search: RoleSearch, readings: Mapping[str, ParsedResults], p
         _refuse_contradicting_scorelines(name, readings)
     others = [results.score for other, results in readings.items() if other != name]
     choice = _settle_contradictions(name, points, readings[name].score, others, lead)
-    if is_winner_column(name) and readings[name].notation.plain and choice.note == f"{name} for the score":
-        choice = choice._replace(note=f"{choice.note}, where 1 is a win of {players[0]}")
-    is_exchanged = readings[name].notation == SCORELINES and places[0] > places[1]
-    if choice.result is None or not is_exchanged:
-        return choice
-    return choice._replace(note=f"{choice.note}, its first number that of {players[0]}")
+    taken = f"{name} for the score"
+    return choice._replace(note=choice.note.replace(taken, taken + _meaning_of_scores(search, name, readings[name]), 1))
+
+
+def _meaning_of_scores(search: RoleSearch, name: str, results: ParsedResults) -> str:
+    """What a note adds about a column of winners as 1 and 0, or about whose number is the first of a score."""
+    (first, second), names = search.players.names, [*search.header.names]
+    if is_winner_column(name) and results.notation.plain:
+        return f", where 1 is a win of {first}"
+    is_exchanged = results.notation == SCORELINES and names.index(first) > names.index(second)
+    return f", its first number that of {first}" if is_exchanged else ""
 
 
 def _refuse_contradicting_scorelines(name: str, readings: Mapping[str, ParsedResults]) -> None:

@@ -1,6 +1,6 @@
 """The results of the rows of a table: as scores, drawn ones among them, and of which rows there is none yet."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ from jaxrate.data.result_parsing import (
     replace_na_values,
     result_column_to_scores,
 )
-from jaxrate.data.role_resolution import ColumnRoles
+from jaxrate.data.role_resolution import ColumnRoles, TableLayout
 from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
 
 
@@ -249,25 +249,40 @@ def _possible_draw_rules(
     others = [name for name in table.names if name not in roles.all_columns]
     if not (score == 0.5).any():
         yield from flag_rules(others, roles.layout.winner_first)
-    is_missing, layout = np.isnan(score), roles.layout
+    layout = roles.layout
     # Of columns called Winner/tie and Loser/tie points tell the ties; elsewhere level points may have a winner.
     has_ties = layout.winner_first and all(normalise_column_name(x).endswith("tie") for x in layout.first_players)
-    if not (is_missing.any() or has_ties):
-        return
-    for name, column in _load_rows(table, others, rows).items():
-        is_drawn = mentions_draw(column)
-        is_result = normalise_column_name(name) in SPELLINGS["score"]  # beside a winner, as by a shoot-out
+    if np.isnan(score).any() or has_ties:
+        yield from _words_for_draws(_load_rows(table, others, rows), score)
+        yield from _level_points(table, layout, rows, score, has_ties)
+
+
+def _words_for_draws(columns: Mapping[str, Column], score: HostArray) -> Iterator[DrawRule]:
+    """Rules by columns whose words for draws nearly all stand in rows without a result, or that are called as results.
+
+    A column of results may stand beside a winner, as of a shoot-out.
+    """
+    is_missing = np.isnan(score)
+    for name, column in columns.items():
+        is_drawn, is_result = mentions_draw(column), normalise_column_name(name) in SPELLINGS["score"]
         if is_drawn.any() and (is_result or is_missing[is_drawn].mean() >= MIN_AGREEMENT):
             yield DrawRule((name,), lambda columns, score: mentions_draw(columns[0]) & np.isnan(score))
+
+
+def _level_points(
+    table: TableSource, layout: TableLayout, rows: HostArray, score: HostArray, has_ties: bool
+) -> Iterator[DrawRule]:
+    """The rule by equal points of both sides, if the winners mostly have more of them."""
     players = dict(zip(WINNER_LOSER if layout.winner_first else PLAYER_PAIR, layout.first_players, strict=True))
     points = as_column_list(recognise_evidence_columns(table.names, players).get("margin"))
-    if len(points) == 2:
-        lead = _sign_of_lead([*_load_rows(table, points, rows).values()])
-        decided = ~is_missing & (lead != 0)  # level points may have a winner, by a shoot-out
-        if decided.any() and (lead == np.sign(score - 0.5))[decided].mean() >= MIN_AGREEMENT:
-            yield DrawRule(
-                tuple(points), lambda columns, score: (np.isnan(score) | has_ties) & (_sign_of_lead(columns) == 0)
-            )
+    if len(points) != 2:
+        return
+    lead = _sign_of_lead([*_load_rows(table, points, rows).values()])
+    is_decided = ~np.isnan(score) & (lead != 0)  # level points may have a winner, by a shoot-out
+    if is_decided.any() and (lead == np.sign(score - 0.5))[is_decided].mean() >= MIN_AGREEMENT:
+        yield DrawRule(
+            tuple(points), lambda columns, score: (np.isnan(score) | has_ties) & (_sign_of_lead(columns) == 0)
+        )
 
 
 def _sign_of_lead(points: Sequence[Column]) -> HostArray:

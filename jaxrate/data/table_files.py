@@ -190,9 +190,9 @@ def _open_spreadsheet(path: Path, title: str, sheet: str = "") -> TableSource:
     if name not in sheets:
         raise ValueError(f"no sheet {name!r}{did_you_mean_suffix(name, sheets)} (there are: {', '.join(sheets)})")
     rows = sheets.pop(name)
-    head = next((i for i, row in enumerate(rows) if sum(map(bool, row.cells)) > 1), 0)
-    filled, records = [i for i, text in enumerate(rows[head].cells) if text], rows[head + 1 :]
-    names = name_repeated_columns([rows[head].cells[i] for i in filled])
+    head, records = _split_head(rows)
+    filled = [i for i, text in enumerate(head) if text]
+    names = name_repeated_columns([head[i] for i in filled])
     columns = {text: [row.cells[i] or None for row in records] for text, i in zip(names, filled, strict=True)}
     where = _make_row_locator(title, lambda row: f"row {records[row].number} of the sheet")
     table = table_in_memory(columns, names, title, where)
@@ -207,6 +207,12 @@ class SheetRow(NamedTuple):
 
     number: int  # from 1
     cells: list[str]
+
+
+def _split_head(rows: list[SheetRow]) -> tuple[list[str], list[SheetRow]]:
+    """The cells of the first row with several that are filled, or else of the first row, and the rows below."""
+    head = next((i for i, row in enumerate(rows) if sum(map(bool, row.cells)) > 1), 0)
+    return rows[head].cells, rows[head + 1 :]
 
 
 def _read_sheets(path: Path) -> dict[str, list[SheetRow]]:

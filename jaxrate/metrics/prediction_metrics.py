@@ -29,7 +29,6 @@ The Brier score is that of Brier 1950: the sum of the squared errors of all K pr
 one of two outcomes, half of it.)
 """
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -90,21 +89,28 @@ def probability_clip_margin(prediction: Any) -> float:
     return 1e-15 if np.asarray(expected_score_from_prediction(prediction)).dtype == np.float64 else 2.0**-24
 
 
-def check_and_select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> Samples:
-    """The predictions, scores and weights under the mask, checked."""
-    if hasattr(prediction, "predictions"):
-        raise ValueError(
-            "prediction must be [n] probabilities, not a rated history: give rated.predictions['prediction'] and "
-            "rated.predictions['score']"
-        )
-    if isinstance(prediction, Mapping) or hasattr(prediction, "column_names") or hasattr(prediction, "columns"):
-        raise ValueError(
-            "prediction must be [n] probabilities, not a table: give table['prediction'] and table['score']"
-        )
+TABLE_ADVICE = "a table: give table['prediction'] and table['score']"
+TABLES = {  # what is no array of probabilities, by an attribute that tells it, and what to give
+    "predictions": "a rated history: give rated.predictions['prediction'] and rated.predictions['score']",
+    "column_names": TABLE_ADVICE,  # of Arrow
+    "columns": TABLE_ADVICE,  # of pandas and polars
+    "keys": TABLE_ADVICE,  # of mappings
+}
+
+
+def _refuse_tables(prediction: Any, score: Any) -> None:
+    """ValueError for a history or a table in place of arrays, and where no scores are given."""
+    for advice in (TABLES[name] for name in TABLES if hasattr(prediction, name)):
+        raise ValueError(f"prediction must be [n] probabilities, not {advice}")
     if score is None:
         raise ValueError("score is missing: give the results [n] behind the predictions, as rated.predictions['score']")
     if isinstance(score, Dataset):
         raise ValueError("score must be [n] numbers, not a Dataset: give data.matches.score")
+
+
+def check_and_select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> Samples:
+    """The predictions, scores and weights under the mask, checked."""
+    _refuse_tables(prediction, score)
     for name, x in (
         ("prediction", expected_score_from_prediction(prediction)),
         ("score", score),
