@@ -35,7 +35,7 @@ from fit_peers import cross_entropy
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.systems.system_construction_by_name import DataFacts, make_system, measure_matches
+from jaxrate.systems.system_construction_by_name import DataFacts, make_system, make_system_for_data, measure_matches
 
 FIRST_YEAR, LAST_YEAR = np.datetime64("1991-01-01"), np.datetime64("2017-12-31")
 KDD_FIT, KDD_CUT = np.datetime64("2000-01-01"), np.datetime64("2011-08-28")
@@ -312,6 +312,94 @@ def benchmark(load, options, evidence=True):
     return tables | {"without one kind of evidence": rows}
 
 
+# --- Evidence that is computed from the history itself. ---
+
+
+def read_with_points(file, points, options, **roles):
+    """Matches of teams, of which the first is at home, in order of time."""
+    path = find(options, file)
+    return path and jr.read(path, side="a", margin=points, sort=True, **roles)
+
+
+def read_players(file, options, **roles):
+    path = find(options, file)
+    return path and jr.read(path, time="t", sort=True, **roles)
+
+
+DATASETS = {  # whole histories
+    "nfl": lambda options: jr.data.datasets.nfl(),
+    "nba": partial(
+        read_with_points, "nba.parquet", ["points_a", "points_b"], time="t", neutral="neutral", season="season"
+    ),
+    "basketball": partial(
+        read_with_points, "ncaa_basketball.parquet", "margin", time="t", neutral="neutral", season="season"
+    ),
+    "football": partial(  # of github.com/martj42/international_results
+        read_with_points, "results.csv", ["home_score", "away_score"], time="date", neutral="neutral", venue="city"
+    ),
+    "australian football": partial(  # of github.com/akareen/AFL-Data-Analysis, the points of goals and behinds added up
+        read_with_points, "afl.csv", ["home_points", "away_points"], season="season", venue="venue"
+    ),
+    "rugby league": partial(  # of github.com/uselessnrlstats/uselessnrlstats
+        read_with_points, "nrl.csv", ["home_points", "away_points"], season="season", venue="venue"
+    ),
+    "clubs": partial(
+        read_with_points, "spi_football.parquet", ["points_a", "points_b"], time="t", league_season="season"
+    ),
+    "tennis": partial(read_players, "atp.parquet", drop="walkover", category="surface"),
+    "go": partial(read_players, "go_tygem.parquet", side="a"),
+    "chess": partial(read_players, "chess_lichess20k.parquet", side="a"),
+    "engines": partial(read_players, "chess_tcec.parquet", side="a"),
+}
+
+
+def middle_of_past(data, cut):
+    """The time half-way between the first match and the last one that is fitted."""
+    return 0.5 * float(data.matches.time[0] + data.matches.time[cut - 1])
+
+
+FURTHER = {  # the dataset, and changes of the system, with each kind of evidence; `cut` matches are fitted
+    "rest": lambda data, cut: (jr.data.add_rest(data), {}),
+    "layoff": lambda data, cut: (jr.data.add_layoff(data), {}),
+    "ground": lambda data, cut: (jr.data.add_ground(data), {}),
+    "relative margins": lambda data, cut: (jr.data.add_relative_margin(data), {}),
+    "a side that changes": lambda data, cut: (data, {"side_since": middle_of_past(data, cut)}),
+    "form": lambda data, cut: (data, {"form_deviation": 40.0}),
+}
+
+
+def has_evidence(data, name):
+    """Whether the history can have this kind of evidence."""
+    needs = {
+        "ground": data.venues is not None,
+        "relative margins": len(data.margin) == 2,
+        "a side that changes": data.matches.context.side is not None,
+    }
+    return needs.get(name, True)
+
+
+def further(load, options):
+    """What each kind of further evidence adds to skills by the rule; None without the data."""
+    data = load(options)
+    if data is None:
+        return None
+    if options.quick:
+        data = data._replace(events=slice_events(data.matches, 0, 400), rows=data.rows[:400])
+    n = len(data.matches.score)
+    cut = n * 4 // 5
+
+    def fit_with(label, data, changes):
+        system = make_system_for_data("skills", changes, None, data, 0.8, cut)
+        return fitted(label, system, History(data.matches, cut), options)
+
+    base, rows = fit_with("skills", data, {}), []
+    for name in [name for name in FURTHER if has_evidence(data, name)][: 1 if options.quick else None]:
+        told = fit_with(f"skills with {name}", *FURTHER[name](data, cut))
+        rows.append({"with": name} | told.row | above(told.loss, base.loss))
+    history = [{"matches": n, "fitted": cut, "scored": n - cut}]
+    return {"history": history, "systems": [base.row], "with one kind of evidence more": rows}
+
+
 PARTS = {
     "nfl": partial(benchmark, nfl),
     "basketball": partial(benchmark, basketball),
@@ -322,6 +410,7 @@ PARTS = {
     "tennis, games": partial(alone, tennis_games),
     "tennis, KDD 2019": partial(benchmark, partial(tennis_kdd, False), evidence=False),
     "tennis, KDD 2019, with walkovers": partial(benchmark, partial(tennis_kdd, True), evidence=False),
+    **{f"further, {name}": partial(further, load) for name, load in DATASETS.items()},
 }
 
 

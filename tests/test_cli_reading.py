@@ -86,7 +86,11 @@ def league(tmp_path):
     b = (a + random.integers(1, 6, 90)) % 6
     points = 20 + random.poisson(3, (2, 90)) * (1 + np.stack([a, b]) // 3)
     table = {"a": a, "b": b, "date": np.datetime64("2019-08-01") + day, "pa": points[0], "pb": points[1]}
-    table |= {"rest": random.integers(-3, 4, 90), "season": [f"{2019 + d // 365}-{20 + d // 365}" for d in day]}
+    table |= {
+        "town": np.array(["Rome", "Oslo"])[a % 2],
+        "rest": random.integers(-3, 4, 90),
+        "season": [f"{2019 + d // 365}-{20 + d // 365}" for d in day],
+    }
     for name, some in (("games", slice(None)), ("first", slice(0, 60)), ("later", slice(60, None))):
         jr.data.write({key: np.asarray(x)[some] for key, x in table.items()}, tmp_path / f"{name}.csv")
     coming = {"a": [0, 1], "b": [5, 4], "date": ["2021-09-01", "2021-09-02"], "rest": [0, 1], "season": ["2021-22"] * 2}
@@ -243,20 +247,9 @@ def test_football_at_the_first_try(jaxrate, tmp_path):
 
 def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
     """A run that is carried on, and what it predicts, know the matches before."""
-    made = [
-        "--column",
-        "rest=5",
-        "--column",
-        "form=30",
-        "--column",
-        "age=pa,pb",
-        "--column",
-        "league_season=season",
-        *GOALS,
-        "--system",
-        "skills",
-    ]
-    weigh = [x for name in ("rest=9", "form=20", "age=-2") for x in ("--param", name)]
+    spans = "rest=5", "layoff=3", "form=30", "relative_margin=9", "age=pa,pb", "league_season=season"
+    made = [x for span in spans for x in ("--column", span)] + [*GOALS, "--venue", "town", "--system", "skills"]
+    weigh = [x for name in ("rest=9", "layoff=6", "form=20", "ground=7", "age=-2") for x in ("--param", name)]
     whole, run = league / "whole", league / "run"
     for arguments in (
         ["games.csv", *made, *weigh, *SCALE, "--out", whole],
@@ -266,27 +259,22 @@ def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
         code, _, errors = jaxrate("rate", league / arguments[0], *arguments[1:])
         assert code == 0, errors
     one, other = jr.load(whole), jr.load(run)
-    assert one.system.settings["covariates"] == ("age", "rest", "form")
+    assert one.system.settings["covariates"] == ("age", "rest", "layoff", "form", "ground")
+    assert one.system.settings["margin"] == ("relative_margin",) and one.options["derived"]["ground"] == 730
     assert one.system.settings["league_season"] == "season"
     np.testing.assert_allclose(other.state.mean, one.state.mean, rtol=1e-5)
     coming = {"a": [0, 1], "b": [5, 4], "date": ["2021-09-01", "2021-09-02"], "pa": [20, 30], "pb": [30, 20]}
-    jr.data.write(coming | {"season": ["2021-22"] * 2}, league / "next.csv")
+    jr.data.write(coming | {"season": ["2021-22"] * 2, "town": ["Oslo", "Rome"]}, league / "next.csv")
     code, _, errors = jaxrate("predict", run, league / "next.csv", "--out", league / "chances.csv")
     assert code == 0, errors
     got = pa.csv.read_csv(league / "chances.csv")["expected"].to_numpy()
-    roles = {
-        "rest": 5,
-        "form": 30,
-        "age": ("pa", "pb"),
-        "league_season": "season",
-        "margin": GOALS[1:],
-        "upcoming": True,
-    }
+    roles = {"rest": 5, "layoff": 3, "form": 30, "ground": 730, "relative_margin": 9, "age": ("pa", "pb")}
+    roles |= {"league_season": "season", "margin": GOALS[1:], "venue": "town", "upcoming": True}
     to_come = read_by_options(league / "next.csv", roles, one)
     np.testing.assert_allclose(got, jr.predict(one.system, one.state, to_come.events), rtol=1e-5)
     more = "--column", "league_season=season", *GOALS, "--system", "glicko"
-    code, _, notes = jaxrate("rate", league / "games.csv", "--column", "rest=5", *more)
-    assert code == 0 and "does not use --column rest; take skills" in notes
+    code, _, notes = jaxrate("rate", league / "games.csv", "--column", "rest=5", "--venue=town", *more)
+    assert code == 0 and "does not use --column rest; take skills" in notes and "not use --venue; take skills" in notes
     assert "does not use --column league_season; take skills" in notes
 
 

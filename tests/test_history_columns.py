@@ -1,4 +1,4 @@
-"""Rest, form and age: made of the matches above each, the same for matches to come."""
+"""Rest, form, lay-offs, the ground, relative margins and age: made of the matches above, and for matches to come."""
 
 import datetime
 import warnings
@@ -7,24 +7,36 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.data.derived_covariates import add_derived_column
 from jaxrate.history.event_columns import no_events
 
-N, PLAYERS, REST, FORM = 60, 6, 5.0, 20.0
+N, PLAYERS = 60, 6
+SPANS = {"rest": 5.0, "layoff": 4.0, "form": 20.0, "ground": 50.0, "relative_margin": 9.0}
+COVARIATES = "rest", "layoff", "form", "ground"
+WEIGHTS = {"rest": 30.0, "layoff": 40.0, "form": 50.0, "ground": 60.0}
+ROLES = {"margin": ["made", "let"], "venue": "town"}
+SYSTEM = jr.skills("margin", margin="relative_margin", covariates=COVARIATES, **WEIGHTS)
 
 
-def league(seed=1):
+def league(seed=2):
     random = np.random.default_rng(seed)
     one = random.integers(0, PLAYERS, N)
     other = (one + random.integers(1, PLAYERS, N)) % PLAYERS
     names = np.array([f"p{i}" for i in range(PLAYERS)], object)
-    time = np.sort(random.integers(0, 180, N)) / 2
-    return {"a": names[one], "b": names[other], "score": random.integers(0, 3, N) / 2, "time": time}
+    time = np.sort(random.integers(0, 180, N)) / 2 - 40.0  # dates before 1970 are below 0
+    points = random.integers(0, 4, (2, N))
+    points[:, :2] = 0  # nobody has scored yet
+    town = np.array(["Rome", "Oslo", None], object)[random.integers(0, 3, N)]
+    return {
+        "a": names[one], "b": names[other], "score": (1 + np.sign(points[0] - points[1])) / 2, "time": time,
+        "made": points[0], "let": points[1], "town": town,
+    }  # fmt: skip
 
 
 def twin(table):
     """By the formulas, each match anew from those above it."""
-    rest, form = np.zeros(N), np.zeros(N)
-    rating, surprises = {}, []  # of each match, of its first player
+    found = {name: np.zeros(N) for name in SPANS}
+    rating, surprises, total = {}, [], table["made"] + table["let"]
     for a, b, score in zip(table["a"], table["b"], table["score"], strict=True):
         surprise = score - 1 / (1 + 10 ** ((rating.get(b, 0.0) - rating.get(a, 0.0)) / 400))
         rating[a], rating[b] = rating.get(a, 0.0) + 24 * surprise, rating.get(b, 0.0) - 24 * surprise
@@ -32,63 +44,93 @@ def twin(table):
     for i in range(N):
         for name, sign in ((table["a"][i], 1), (table["b"][i], -1)):
             mine = [j for j in range(i) if name in (table["a"][j], table["b"][j])]
-            gone = [table["time"][i] - table["time"][j] for j in mine]
-            rest[i] += sign * min([REST, *gone])
-            own = [surprises[j] if table["a"][j] == name else -surprises[j] for j in mine]
-            form[i] += sign * sum(np.exp(-t / FORM) * x for t, x in zip(gone, own, strict=True))
-    return rest, form
+            gone = {j: table["time"][i] - table["time"][j] for j in mine}
+            found["rest"][i] += sign * min([SPANS["rest"], *gone.values()])
+            found["layoff"][i] += sign * (np.log(max(min(gone.values()) / SPANS["layoff"], 1)) if mine else 0.0)
+            own = {j: surprises[j] if table["a"][j] == name else -surprises[j] for j in mine}
+            found["form"][i] += sign * sum(np.exp(-gone[j] / SPANS["form"]) * own[j] for j in mine)
+            here = [j for j in mine if table["town"][j] == table["town"][i] is not None]
+            found["ground"][i] += sign * np.log(1 + sum(np.exp(-gone[j] / SPANS["ground"]) for j in here))
+        weight = np.exp(-np.arange(i, -1, -1) / SPANS["relative_margin"])
+        mean = weight @ total[: i + 1] / weight.sum()
+        found["relative_margin"][i] = (table["made"] - table["let"])[i] / mean if mean else 0.0
+    return found
 
 
-def with_both(data, history=None):
-    return jr.data.add_form(jr.data.add_rest(data, REST, history), FORM, history)
+def with_all(data, history=None):
+    for name, span in SPANS.items():
+        data = add_derived_column(data, name, span, history)
+    return data
 
 
 def columns_of(table, **more):
-    return with_both(jr.read(table, **more)).matches.context.columns
+    columns = with_all(jr.read(table, **ROLES, **more)).matches.context.columns
+    return {name: columns[name] for name in SPANS}
 
 
-def test_rest_and_form_are_those_of_the_twin():
+def split_at(table, position):
+    return ({name: x[rows] for name, x in table.items()} for rows in (slice(0, position), slice(position, None)))
+
+
+def test_columns_are_those_of_the_twin():
     table = league()
-    rest, form = twin(table)
-    found = columns_of(table)
-    np.testing.assert_array_equal(found["rest"], rest)
-    np.testing.assert_allclose(found["form"], form, rtol=1e-12, atol=1e-14)
-    assert with_both(jr.read(table)).covariates == ("rest", "form")
+    found, slow = columns_of(table), twin(table)
+    for name in SPANS:
+        np.testing.assert_allclose(found[name], slow[name], rtol=1e-12, atol=1e-14, err_msg=name)
+        assert np.count_nonzero(slow[name]) > 9, name
+    data = with_all(jr.read(table, **ROLES))
+    assert data.covariates == COVARIATES and data.derived == SPANS
+
+
+def test_each_function_adds_its_column():
+    data = jr.read(league(), **ROLES)
+    for name, span in SPANS.items():
+        found = getattr(jr.data, f"add_{name}")(data, span).matches.context.columns
+        np.testing.assert_array_equal(found[name], add_derived_column(data, name, span).matches.context.columns[name])
 
 
 @pytest.mark.parametrize("changed", [0, 30, N - 1])
 def test_later_results_change_no_earlier_value(changed):
     table = league()
-    other = table | {"score": np.where(np.arange(N) >= changed, 1 - table["score"], table["score"])}
+    is_later = np.arange(N) >= changed
+    other = table | {"score": np.where(is_later, 1 - table["score"], table["score"])}
+    other |= {
+        "made": np.where(is_later, table["let"], table["made"]),
+        "let": np.where(is_later, table["made"], table["let"]),
+    }
     one, two = columns_of(table), columns_of(other)
-    for name in one:
+    for name in COVARIATES:
         np.testing.assert_array_equal(one[name][: changed + 1], two[name][: changed + 1])
+    np.testing.assert_array_equal(one["relative_margin"][:changed], two["relative_margin"][:changed])
     assert changed == N - 1 or (one["form"] != two["form"]).any()
 
 
 def test_rows_in_any_order_have_the_same():
     table, order = league(), np.random.default_rng(1).permutation(N)
     table["time"] = np.arange(N) * 1.5
-    mixed = {name: x[order] for name, x in table.items()}
-    np.testing.assert_allclose(columns_of(mixed, sort=True)["form"], columns_of(table)["form"], rtol=1e-12)
+    mixed, whole = columns_of({name: x[order] for name, x in table.items()}, sort=True), columns_of(table)
+    for name in SPANS:
+        np.testing.assert_allclose(mixed[name], whole[name], rtol=1e-12)
 
 
 def test_what_is_to_come_follows_from_what_was():
     """Fixtures see the columns that the whole table would have had, and so does a table that is read onto a history."""
     table = league()
-    past, late = ({name: x[rows] for name, x in table.items()} for rows in (slice(0, 50), slice(50, None)))
-    system = jr.skills(covariates=("rest", "form"), rest=30.0, form=50.0)
-    rated = jr.rate(system, with_both(jr.read(past)))
-    more = with_both(jr.read(late, history=rated), rated)
+    past, late = split_at(table, 50)
+    rated = jr.rate(SYSTEM, with_all(jr.read(past, **ROLES)))
+    more = with_all(jr.read(late, history=rated, **ROLES), rated)
     whole = columns_of(table)
-    for name in ("rest", "form"):
+    for name in SPANS:
         np.testing.assert_allclose(more.matches.context.columns[name], whole[name][50:], rtol=1e-6, atol=1e-6)
-    guess = np.asarray(jr.run(system, with_both(jr.read(table))).prediction)[50]
-    first = {name: x[:1] for name, x in late.items() if name != "score"}
-    coming = jr.forecasts.predict_fixtures(rated, first)
+    guess = np.asarray(jr.run(SYSTEM, with_all(jr.read(table, **ROLES))).prediction)[50]
+    first = {name: x[:1] for name, x in late.items() if name not in ("score", "made", "let")}
+    coming = jr.forecasts.predict_fixtures(rated, first, venue="town")
     np.testing.assert_allclose(coming["expected"], guess, rtol=1e-5)
+    nowhere = {name: x for name, x in first.items() if name != "town"}
+    elsewhere = jr.forecasts.predict_fixtures(rated, nowhere)["expected"]
     pair = jr.forecasts.predict_fixtures(rated, [(first["a"][0], first["b"][0])], time=float(first["time"][0]))
-    np.testing.assert_allclose(pair["expected"], guess, rtol=1e-5)
+    np.testing.assert_allclose(pair["expected"], elsewhere, rtol=1e-5)
+    assert abs(elsewhere[0] - guess) > 0.05
 
 
 @pytest.mark.filterwarnings("ignore:.*no chain of earlier ones")
@@ -142,6 +184,9 @@ def test_seasons_of_leagues_are_the_years_in_their_names():
         (lambda data: jr.data.add_rest(jr.data.add_rest(data)), "there is a column 'rest' among the others: rename it"),
         (lambda data: jr.data.add_rest(data, history={"a": []}), "history must be an earlier Dataset or a History"),
         (lambda data: jr.data.add_form(data._replace(clock=None)), "form needs a column of time"),
+        (lambda data: jr.data.add_ground(data), "ground needs venue, the column of the ground"),
+        (lambda data: jr.data.add_relative_margin(data), "relative_margin needs margin, two columns with the points"),
+        (lambda data: jr.data.add_layoff(data, -1), "layoff must be a number of days above 0, got -1"),
     ],
 )  # fmt: skip
 def test_what_is_refused(add, why):
@@ -154,26 +199,28 @@ def test_ages_are_of_two_columns():
         jr.read(league() | {"age": np.full(N, 200.0)}, age="score")
 
 
-def test_form_is_kept_with_a_history_in_a_folder(tmp_path):
+def test_columns_are_kept_with_a_history_in_a_folder(tmp_path):
     table = league()
-    past, late = ({name: x[rows] for name, x in table.items()} for rows in (slice(0, 50), slice(50, None)))
-    rated = jr.rate(jr.skills(covariates=("rest", "form"), rest=30.0, form=50.0), with_both(jr.read(past)))
+    past, late = split_at(table, 50)
+    rated = jr.rate(SYSTEM, with_all(jr.read(past, **ROLES)))
     jr.save(tmp_path / "run", rated)
-    after = jr.rate(rated.system, late, onto=jr.load(tmp_path / "run"))
-    whole = jr.rate(rated.system, with_both(jr.read(table)))
+    after = jr.rate(rated.system, late, onto=jr.load(tmp_path / "run"), **ROLES)
+    whole = jr.rate(rated.system, with_all(jr.read(table, **ROLES)))
     np.testing.assert_allclose(after.predictions["prediction"], whole.predictions["prediction"], rtol=1e-5)
+    with pytest.raises(ValueError, match="ground"):  # of which the system learns
+        jr.rate(rated.system, late, onto=jr.load(tmp_path / "run"), margin=ROLES["margin"])
 
 
 def test_rows_without_a_result_go_on_from_those_with_one():
     table = league()
     scores = [None if i >= 55 else float(x) for i, x in enumerate(table["score"])]
     with pytest.warns(UserWarning, match="5 of 60 rows have no result"):
-        data = with_both(jr.read(table | {"score": scores}))
-    rest, form = twin(table)
-    np.testing.assert_array_equal(data.fixtures.matches.context.columns["rest"], rest[55:])
-    coming = data.fixtures.matches.context.columns["form"]
-    np.testing.assert_allclose(coming[0], form[55], rtol=1e-12)
-    assert np.isfinite(coming).all()
+        data = with_all(jr.read(table | {"score": scores}, **ROLES))
+    slow, coming = twin(table), data.fixtures.matches.context.columns
+    for name in ("rest", "layoff", "ground"):  # which no result changes
+        np.testing.assert_allclose(coming[name], slow[name][55:], rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(coming["form"][0], slow["form"][55], rtol=1e-12)
+    assert np.isfinite(coming["form"]).all() and not coming["relative_margin"].any()
 
 
 # What is doubtful about matches that follow a rated history.

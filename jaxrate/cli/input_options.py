@@ -86,7 +86,7 @@ OWN_OPTIONS = {  # arguments of `jr.read` that have an option of their own, by t
         *("format", "a", "b", "score", "winner", "loser", "time", "sort", "na_values", "skip_incomplete"),
         *("contest", "participant", "rank", "team"),
     ),
-    "Columns that improve predictions": ("side", "margin", "season", "category"),
+    "Columns that improve predictions": ("side", "margin", "season", "category", "venue"),
 }
 OWN_NAMES = tuple(name for names in OWN_OPTIONS.values() for name in names)
 
@@ -109,8 +109,13 @@ def _role_option(name: str) -> CommandOption:
 
 
 FORMATS_TEXT = f"A public format with columns of its own: {', '.join(FORMAT_NAMES)}."
-REST_TEXT = "Add the days since each player's last match as a covariate, at most this many."
-FORM_TEXT = "Add recent form (results against expectation) as a covariate; it fades in this many days."
+DERIVED_TEXTS = {  # of columns that are computed from the file, by their name and what their span is in
+    ("rest", "DAYS"): "Add the days since each player's last match as a covariate, at most this many.",
+    ("layoff", "DAYS"): "Add how long each player has been away as a covariate, from this many days on.",
+    ("form", "DAYS"): "Add recent form (results against expectation) as a covariate; it fades in this many days.",
+    ("ground", "DAYS"): "With --venue: matches on a ground fade in this many days.  [default: 730]",
+    ("relative_margin", "GAMES"): "Learn from margins relative to the mean points of about so many matches before.",
+}
 MIXTURES_TEXT = "A category that is a mix of others, in equal parts or as Random=Zerg:0.5,Terran:0.5."
 NO_RESULT_TEXT = "Text or number that means no result, besides P, NA, - and the like; of contests, as DNS."
 UNFINISHED_TEXT = "Text in the column of ranks of those who did not finish, as DNF,DSQ: they tie for last."
@@ -118,8 +123,7 @@ NAMES_TEXT = "Join players or categories whose names differ only in case, blanks
 READING_OPTIONS = {
     "format": _reading_option("format", "NAME", FORMATS_TEXT, shell_complete=_complete_formats),
     **{name: _role_option(name) for name in COLUMN_ROLES},
-    "rest": _reading_option("rest", "DAYS", REST_TEXT),
-    "form": _reading_option("form", "DAYS", FORM_TEXT),
+    **{name: _reading_option(name, unit, text) for (name, unit), text in DERIVED_TEXTS.items()},
     "mixtures": _reading_option("mixtures", "NAME[=PARTS]", MIXTURES_TEXT, multiple=True, callback=_mixtures_by_name),
     "dates": _reading_option("dates", "HOW", 'Date format, if not ISO: day-first, month-first, or as "%d %b %Y".'),
     "na_values": _reading_option("na_values", "TEXT", NO_RESULT_TEXT, multiple=True),

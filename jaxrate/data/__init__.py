@@ -36,7 +36,7 @@ import lazy_loader  # type: ignore[import-untyped]
 if TYPE_CHECKING:
     from jaxrate.data import datasets, formats, simulate
     from jaxrate.data.category_mixtures import mix_categories
-    from jaxrate.data.derived_covariates import add_form, add_rest
+    from jaxrate.data.derived_covariates import add_form, add_ground, add_layoff, add_relative_margin, add_rest
     from jaxrate.data.name_unification import unify_names
     from jaxrate.data.rounds_from_nested_teams import from_teams
     from jaxrate.data.table_writing import to_frame, write
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Dataset",
     "add_form",
+    "add_ground",
+    "add_layoff",
+    "add_relative_margin",
     "add_rest",
     "datasets",
     "formats",
@@ -57,7 +60,7 @@ __all__ = [
 ]
 _FUNCTIONS = {
     "category_mixtures": ["mix_categories"],
-    "derived_covariates": ["add_form", "add_rest"],
+    "derived_covariates": ["add_form", "add_ground", "add_layoff", "add_relative_margin", "add_rest"],
     "name_unification": ["unify_names"],
     "rounds_from_nested_teams": ["from_teams"],
     "table_writing": ["to_frame", "write"],

@@ -170,6 +170,11 @@ COLUMN_ROLES = {
         accepts="two columns",
         line_up_advice=NO_CONTESTS_ADVICE,
     ),
+    "venue": ColumnRole(
+        "column of the ground, by its name, on which the players of a match may have played before",
+        "For `jr.data.add_ground`. A value may be missing.",
+        line_up_advice=NO_CONTESTS_ADVICE,
+    ),
     "season": ColumnRole(
         "column of the season, as 2021 or 2020-21; it begins with its first match",
         "The dataset says when. Matches of a season that are played after the next has begun count as of the next.",
@@ -221,6 +226,7 @@ class UntimedColumns(TypedDict, total=False):
     expected_goals: str | Sequence[str] | None
     covariates: str | Sequence[str] | None
     age: str | Sequence[str] | None
+    venue: str | None
     season: str | None
     league_season: str | None
     columns: str | Sequence[str] | None

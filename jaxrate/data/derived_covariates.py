@@ -1,16 +1,22 @@
-"""Covariates that are computed from a history: rest, form and age, each the first player's less the second's.
+"""Columns that are computed from a history: rest, lay-off, form, knowledge of the ground, age, and relative margins.
 
-What they are at a match follows from the matches above it. Rest is the days since a player's last match, at most as
-many as are asked for; newcomers are rested. Form is the sum of a player's surprises, the score less what Elo expected,
-which fades by a time constant tau:
+Each is the first player's less the second's. What it is at a match follows from the matches above it:
 
-    form <- exp(-days / tau) form + (score - expected),   expected = 1 / (1 + 10^((R_b - R_a) / 400)),
-    R_a <- R_a + K (score - expected)                      (Elo 1978), R of newcomers 0
+    rest       min(days since the player's last match, cap); newcomers are rested
+    lay-off    log(max(days since the player's last match / threshold, 1)), of newcomers 0
+    form       the sum of surprises, score - expected, in the player's matches, each times exp(-days since / fade)
+    ground     log(1 + the player's matches on this ground, each counted as exp(-days since / fade))
+
+    expected = 1 / (1 + 10^((R_b - R_a) / 400)),   R_a <- R_a + K (score - expected)   (Elo 1978), R of newcomers 0
+
+A relative margin is the margin divided by the mean total of both sides' points in the matches until then, of which
+that of k matches ago counts as exp(-k / memory).
 """
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,53 +33,147 @@ from jaxrate.data.column_conversion import (
     to_column,
     to_ids,
     to_numbers,
+    to_values,
     value_text,
 )
 from jaxrate.data.date_parsing import parse_times
-from jaxrate.data.faulty_rows import warn_caller
+from jaxrate.data.faulty_rows import is_blank_mask, warn_caller
 from jaxrate.data.table_sources import Column
 from jaxrate.events.dataset import Dataset
 
 ELO_K = 24.0  # points
+GROUND_FADE = 730.0  # days
 DAYS_PER_YEAR = 365.25  # days
-MAX_DAYS = 1e9
+MAX_SPAN = 1e9  # days, or matches
 MAX_AGE = 120.0  # years; of more, as of a birth on the first day of 1900, none is known
 
 
-class PlayerForm(NamedTuple):
-    """What rest and form need to know of a player after the last match."""
+class MatchRecords(NamedTuple):
+    """What is known of matches that were played, and of those to come."""
 
-    time: float = -math.inf  # of the last match
-    rating: float = 0.0
-    form: float = 0.0  # as of the last match
+    player: HostArray  # [n, 2] names
+    time: HostArray  # [n] days
+    score: HostArray  # [n] of the first player; NaN: to come
+    points: HostArray  # [n, 2] of each side; NaN: to come, or not known
+    venue: HostArray  # [n] names of the grounds; None: not known
 
 
-def _update_forms(
-    history: Any, forms: dict[Any, PlayerForm], max_rest_days: float, form_time_constant: float
-) -> tuple[HostArray, HostArray]:
-    """[n] the differences of rest and of form before each match; updates the forms by player.
+def records_of_history(history: Any) -> MatchRecords:
+    """The matches of a dataset or of a rated history."""
+    if isinstance(history, Dataset):
+        matches, margin = history.matches, history.margin
+        columns: Any = matches.context.columns
+        events = {"player": matches.player, "time": matches.time, "score": matches.score, "venue": history.venues}
+        events |= {"points": np.stack([columns[name] for name in margin], axis=1)} if len(margin) == 2 else {}
+    else:
+        events = getattr(history, "events", {})
+        if not {"time", "player", "score"} <= events.keys():
+            raise ValueError("history must be an earlier Dataset or a History, of matches with times")
+    n, is_coming = len(events["score"]), getattr(history, "upcoming", False)
+    points = np.asarray(events.get("points", np.full((n, 2), np.nan)), np.float64)
+    venue = events.get("venue")
+    return MatchRecords(
+        np.asarray(history.players, object)[np.asarray(events["player"])],
+        np.asarray(events["time"], np.float64),
+        np.where(is_coming, np.nan, np.asarray(events["score"], np.float64)),
+        np.where(is_coming, np.nan, points),
+        np.full(n, None) if venue is None else np.asarray(venue, object),
+    )
+
+
+def days_since_last_match(records: MatchRecords) -> HostArray:
+    """[n, 2] the days since the last match of each player; infinite for newcomers."""
+    last_time = defaultdict[Any, float](lambda: -math.inf)
+    days = np.empty(records.player.shape)
+    for i, (players, time) in enumerate(zip(records.player.tolist(), records.time.tolist(), strict=True)):
+        days[i] = [time - last_time[player] for player in players]
+        last_time.update(dict.fromkeys(players, time))
+    return days
+
+
+def fading_sums(groups: Iterable[Sequence[Any]], time: HostArray, amounts: HostArray, fade: float) -> HostArray:
+    """[n, k] what each of k groups has received in the matches above, an amount counted as exp(-time since / fade).
 
     Args:
-      history: an earlier dataset or a rated history; a match that is to come counts for the rest of later ones.
-      forms: what came before.
-      max_rest_days: days that longer rests count as.
-      form_time_constant: time constant by which form fades, in days.
+      groups: [n][k] of each match.
+      time: [n] of each match, not decreasing.
+      amounts: [n, k] what each group receives in a match.
+      fade: time in which amounts fade to 1 / e.
     """
-    players, scores, times = _played_matches(history)
-    rests, form_leads = np.zeros(len(scores)), np.zeros(len(scores))
-    for i, ((a, b), score, time) in enumerate(zip(players.tolist(), scores.tolist(), times.tolist(), strict=True)):
-        before = [forms.get(player, PlayerForm()) for player in (a, b)]
-        passed = [time - form.time for form in before]
-        form_a, form_b = (
-            form.form * math.exp(-days / form_time_constant) for form, days in zip(before, passed, strict=True)
-        )
-        rests[i] = min(passed[0], max_rest_days) - min(passed[1], max_rest_days)
-        form_leads[i] = form_a - form_b
-        expected = 1.0 / (1.0 + 10.0 ** ((before[1].rating - before[0].rating) / 400.0))
-        surprise = 0.0 if math.isnan(score) else score - expected
-        forms[a] = PlayerForm(time, before[0].rating + ELO_K * surprise, form_a + surprise)
-        forms[b] = PlayerForm(time, before[1].rating - ELO_K * surprise, form_b - surprise)
-    return rests, form_leads
+    nothing = 0.0, -math.inf  # the sum after the last match, and its time
+    after = defaultdict[Any, tuple[float, float]](lambda: nothing)
+    sums = np.empty(amounts.shape)
+    for i, (receivers, now, received) in enumerate(zip(groups, time.tolist(), amounts.tolist(), strict=True)):
+        before = [total * math.exp((then - now) / fade) for total, then in map(after.__getitem__, receivers)]
+        sums[i] = before
+        after.update({x: (total + more, now) for x, total, more in zip(receivers, before, received, strict=True)})
+    return sums
+
+
+def elo_surprises(records: MatchRecords) -> HostArray:
+    """[n] the scores of the first players less those that Elo expected; 0 of matches to come."""
+    rating = defaultdict[Any, float](float)
+    surprises = np.zeros(len(records.score))
+    for i, ((a, b), score) in enumerate(zip(records.player.tolist(), records.score.tolist(), strict=True)):
+        if not math.isnan(score):
+            surprises[i] = surprise = score - 1.0 / (1.0 + 10.0 ** ((rating[b] - rating[a]) / 400.0))
+            rating[a] += ELO_K * surprise
+            rating[b] -= ELO_K * surprise
+    return surprises
+
+
+def rest_days(records: MatchRecords, cap: float) -> HostArray:
+    """[n, 2] the days since the last match of each player, as far as they count."""
+    return np.minimum(days_since_last_match(records), cap)
+
+
+def log_layoffs(records: MatchRecords, threshold: float) -> HostArray:
+    """[n, 2] the logarithm of the days since the last match of each player, as a multiple of a threshold."""
+    days = days_since_last_match(records)
+    return np.log(np.where(np.isfinite(days), np.maximum(days / threshold, 1.0), 1.0))
+
+
+def forms(records: MatchRecords, fade: float) -> HostArray:
+    """[n, 2] the fading sum of the surprises of each player."""
+    surprises = elo_surprises(records)
+    return fading_sums(records.player.tolist(), records.time, np.stack([surprises, -surprises], axis=1), fade)
+
+
+def ground_knowledge(records: MatchRecords, fade: float) -> HostArray:
+    """[n, 2] the logarithm of 1 and the fading count of matches that each player has had on the ground."""
+    pairs = zip(records.player.tolist(), records.venue.tolist(), strict=True)
+    groups = [[(player, venue) for player in players] for players, venue in pairs]
+    counts = fading_sums(groups, records.time, np.ones(records.player.shape), fade)
+    is_known = np.array([venue is not None for venue in records.venue], bool)
+    return np.log1p(np.where(is_known[:, None], counts, 0.0))
+
+
+def relative_points(records: MatchRecords, memory: float) -> HostArray:
+    """[n, 2] the points of each side divided by the mean total of both until then; 0 of matches to come."""
+    total = records.points.sum(axis=1)
+    is_known = np.isfinite(total)
+    amounts = np.stack([np.where(is_known, total, 0.0), is_known], axis=1)
+    sums = amounts + fading_sums([("points", "matches")] * len(total), np.arange(len(total)), amounts, memory)
+    mean = np.divide(sums[:, 0], sums[:, 1], where=sums[:, 1] > 0, out=np.zeros(len(total)))
+    has_mean = is_known & (mean > 0)
+    return np.divide(records.points, mean[:, None], where=has_mean[:, None], out=np.zeros(records.points.shape))
+
+
+class DerivedColumn(NamedTuple):
+    """A column that follows from the matches above."""
+
+    compute: Callable[[MatchRecords, float], HostArray]  # [n, 2] of both players, from the matches and a span
+    unit: str = "days"  # of the span
+    is_covariate: bool = True  # known before the match
+
+
+DERIVED_COLUMNS = {
+    "rest": DerivedColumn(rest_days),
+    "layoff": DerivedColumn(log_layoffs),
+    "form": DerivedColumn(forms),
+    "ground": DerivedColumn(ground_knowledge),
+    "relative_margin": DerivedColumn(relative_points, unit="matches", is_covariate=False),
+}
 
 
 @enforce_argument_annotations
@@ -91,7 +191,28 @@ def add_rest(data: Dataset, cap: float = 14.0, history: Any = None) -> Dataset:
     Raises:
       ValueError: for contests, for matches without times, or with a column that is called so.
     """
-    return _add_covariate(data, "rest", cap, () if history is None else (history,))
+    return add_derived_column(data, "rest", cap, history)
+
+
+@enforce_argument_annotations
+def add_layoff(data: Dataset, threshold: float = 30.0, history: Any = None) -> Dataset:
+    """The matches with a covariate `layoff`: how long each player has been away, that of a less that of b.
+
+    It is the logarithm of the days since the last match as a multiple of the threshold. Shorter breaks count as none,
+    and so does that of a newcomer.
+
+        data = jr.data.add_layoff(jr.read("fights.csv"), threshold=180)
+        rated = jr.rate(jr.skills(covariates="layoff", layoff=-40), data)
+
+    Args:
+      data: matches with times, as from `read`; their `fixtures` follow them.
+      threshold: days after which a break is a lay-off.
+      history: the matches before these: an earlier `Dataset`, or a `History`. None: there were none.
+
+    Raises:
+      ValueError: for contests, for matches without times, or with a column that is called so.
+    """
+    return add_derived_column(data, "layoff", threshold, history)
 
 
 @enforce_argument_annotations
@@ -109,53 +230,97 @@ def add_form(data: Dataset, fade: float = 30.0, history: Any = None) -> Dataset:
     Raises:
       ValueError: for contests, for matches without times, or with a column that is called so.
     """
-    return _add_covariate(data, "form", fade, () if history is None else (history,))
+    return add_derived_column(data, "form", fade, history)
 
 
-def _add_covariate(data: Dataset, name: str, days: float, earlier: Sequence[Any]) -> Dataset:
-    """The matches with rest or form, which follow from earlier histories."""
+@enforce_argument_annotations
+def add_ground(data: Dataset, fade: float = GROUND_FADE, history: Any = None) -> Dataset:
+    """The matches with a covariate `ground`: how well each player knows the ground, a's knowledge less b's.
+
+    It is the logarithm of 1 and the number of matches that the player has had on this ground, which fade.
+
+        data = jr.data.add_ground(jr.read("games.csv", venue="stadium"))
+        rated = jr.rate(jr.skills(covariates="ground", ground=10), data)
+
+    Args:
+      data: matches with times and a `venue`, as from `read`; their `fixtures` follow them. Who plays on a ground of no
+        name knows it as little as the other.
+      fade: days in which matches fade to 1 / e.
+      history: the matches before these: an earlier `Dataset`, or a `History`. None: there were none.
+
+    Raises:
+      ValueError: for contests, for matches without times or grounds, or with a column that is called so.
+    """
+    return add_derived_column(data, "ground", fade, history)
+
+
+@enforce_argument_annotations
+def add_relative_margin(data: Dataset, memory: float = 400.0, history: Any = None) -> Dataset:
+    """The matches with a column `relative_margin`: the margin as a share of the points that matches have at the time.
+
+    Where scoring changes over decades, equal margins are not worth the same. `jr.compare` and the command line learn
+    from this column in place of the points if the data have it.
+
+        data = jr.data.add_relative_margin(jr.read("games.csv", margin=["points_a", "points_b"]))
+        rated = jr.rate(jr.skills("margin", margin="relative_margin", margin_scale=1000), data)
+
+    Args:
+      data: matches with times and the points of both sides, as from `read`; their `fixtures` follow them.
+      memory: matches in which earlier ones fade to 1 / e in the mean of the points of both sides.
+      history: the matches before these: an earlier `Dataset`, or a `History`. None: there were none.
+
+    Raises:
+      ValueError: for contests, for matches without times or points, or with a column that is called so.
+    """
+    return add_derived_column(data, "relative_margin", memory, history)
+
+
+def add_derived_column(data: Dataset, name: str, span: float, history: Any = None) -> Dataset:
+    """The matches with one of the `DERIVED_COLUMNS`, which follows from an earlier history, if there was one."""
+    return _add_after(data, name, span, () if history is None else (history,))
+
+
+def _add_after(data: Dataset, name: str, span: float, earlier: Sequence[Any]) -> Dataset:
+    derived = DERIVED_COLUMNS[name]
     if not data.of_matches:
         raise ValueError(f"{name} is of matches of two players, and these are contests")
     matches, fixtures = data.matches, data.fixtures
-    if not 0 < days < MAX_DAYS:
-        raise ValueError(f"{name} must be a number of days above 0, got {format_value_for_error(days)}")
-    if data.clock is None:
-        raise ValueError(f"{name} needs a column of time")
+    if not 0 < span < MAX_SPAN:
+        raise ValueError(f"{name} must be a number of {derived.unit} above 0, got {format_value_for_error(span)}")
+    if lacking := find_lacking_role(data, name):
+        raise ValueError(f"{name} needs {lacking}")
     columns: Any = matches.context.columns or {}
     if name in columns:
         raise ValueError(
             f"{name} is computed from the history, and there is a column {name!r} among the others: rename it"
         )
-    columns = columns | rest_and_form_columns(data, {name: days}, earlier)
+    columns = columns | derive_columns(data, {name: span}, earlier)
     return data._replace(
         events=matches._replace(context=matches.context._replace(columns=columns)),
-        covariates=(*data.covariates, name),
-        derived=(data.derived or {}) | {name: days},
-        fixtures=None if fixtures is None else _add_covariate(fixtures, name, days, (*earlier, data)),
+        covariates=(*data.covariates, *([name] if derived.is_covariate else [])),
+        derived=(data.derived or {}) | {name: span},
+        fixtures=None if fixtures is None else _add_after(fixtures, name, span, (*earlier, data)),
     )
 
 
-def rest_and_form_columns(data: Dataset, days: Mapping[str, float], earlier: Sequence[Any]) -> dict[str, HostArray]:
-    """[n] rest and form before each match, those that `days` have a number for, after these histories."""
-    forms = dict[Any, PlayerForm]()
-    for history in (*earlier, data):
-        rest, form = _update_forms(history, forms, days.get("rest", 1.0), days.get("form", 1.0))
-    return {name: values for name, values in (("rest", rest), ("form", form)) if name in days}
+def find_lacking_role(data: Dataset, name: str) -> str:
+    """What the data lack of which a derived column is made; "" if nothing."""
+    if data.clock is None:
+        return "a column of time"
+    if name == "ground" and data.venues is None:
+        return "venue, the column of the ground"
+    if name == "relative_margin" and len(data.margin) != 2:
+        return "margin, two columns with the points of each side"
+    return ""
 
 
-def _played_matches(history: Any) -> tuple[HostArray, HostArray, HostArray]:
-    """The names of the players [n, 2], scores [n], NaN to come, and times [n] of a dataset, or of a rated history."""
-    if isinstance(history, Dataset):
-        matches = history.matches
-        score = np.full(len(matches.score), np.nan) if history.upcoming else np.asarray(matches.score, np.float64)
-        return history.players[np.asarray(matches.player)], score, np.asarray(matches.time, np.float64)
-    table = getattr(history, "predictions", None)
-    if table is None or not {"time", "a", "b", "score"} <= {*table.column_names}:
-        raise ValueError("history must be an earlier Dataset or a History, of matches with times")
-    time = table["time"].to_numpy()
-    days = (time - np.datetime64(0, "D")) / np.timedelta64(1, "D") if time.dtype.kind == "M" else time
-    players = np.array([table[name].to_pylist() for name in "ab"], object).T
-    return players, table["score"].to_numpy().astype(np.float64), days.astype(np.float64)
+def derive_columns(data: Dataset, spans: Mapping[str, float], earlier: Iterable[Any]) -> dict[str, HostArray]:
+    """[n] the derived columns with these spans by name, of matches after these histories."""
+    parts = [records_of_history(history) for history in (*earlier, data)]
+    records = MatchRecords(*map(np.concatenate, zip(*parts, strict=True)))
+    first = len(records.score) - len(data.rows)
+    both = {name: DERIVED_COLUMNS[name].compute(records, span)[first:] for name, span in spans.items()}
+    return {name: values[:, 0] - values[:, 1] for name, values in both.items()}
 
 
 def age_differences(names: Sequence[str], columns: Mapping[str, Column], time: HostArray | None) -> HostArray:
@@ -188,6 +353,13 @@ def _is_age(text: str) -> bool:
     """Whether the text of a cell is an age in years."""
     number = cell_number(text)
     return number is not None and 0 <= number <= MAX_AGE
+
+
+def names_of_grounds(column: Column) -> HostArray:
+    """[n] the names as text, None where there is none."""
+    is_missing = missing_mask(column) | is_blank_mask(column)
+    names = [None if x else value_text(name) for x, name in zip(is_missing, to_values(column), strict=True)]
+    return np.array(names, object)
 
 
 def parse_season_start_years(name: str, columns: dict[str, Column]) -> HostArray:

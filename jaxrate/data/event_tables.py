@@ -34,7 +34,7 @@ from jaxrate.data.column_conversion import (
     to_numbers,
     to_values,
 )
-from jaxrate.data.derived_covariates import age_differences, parse_season_start_years
+from jaxrate.data.derived_covariates import age_differences, names_of_grounds, parse_season_start_years
 from jaxrate.data.faulty_rows import is_blank_mask, map_row_errors
 from jaxrate.data.result_parsing import MIN_READABLE_SHARE, Notation, to_sides
 from jaxrate.data.role_resolution import ColumnRoles, TableLayout, first_player_statistic_lead
@@ -204,6 +204,7 @@ def build_dataset(table: TableRows, earlier: NamesOfEarlierData, in_order: bool)
         statistics=tuple(statistic.name for statistic in roles.statistics),
         points=() if are_teams else roles.layout.points,
         expected_goals=tuple(roles.expected_goals),
+        venues=None if roles.venue is None else names_of_grounds(columns[roles.venue])[order],
     )
 
 

@@ -37,7 +37,7 @@ def map_row_errors(rows: HostArray) -> AbstractContextManager[None]:
 
 def find_incomplete_rows(roles: ColumnRoles, columns: dict[str, Column]) -> HostArray:
     """[n] where a column that is used has no value. Of some columns it may be missing."""
-    optional = *roles.age, *roles.statistic_columns, *roles.expected_goals, *roles.layout.optional_players
+    optional = *roles.age, *roles.statistic_columns, *roles.expected_goals, *roles.layout.optional_players, roles.venue
     bad = np.zeros(len(columns[roles.all_columns[0]]), bool)
     for name in (x for x in roles.all_columns if x not in (roles.ceiling, *optional)):
         absent = missing_mask(columns[name]) | is_blank_mask(columns[name])

@@ -116,13 +116,14 @@ class ColumnRoles(NamedTuple):
     upcoming: bool  # no score is read, and no margin or statistic
     age: tuple[str, ...] = ()  # of a's and of b's age or birth
     league_season: str | None = None
+    venue: str | None = None
     statistics: tuple[Statistic, ...] = ()
     expected_goals: Sequence[str] = ()  # of a and of b
 
     @property
     def text_columns(self) -> list[str]:
         """The columns that hold names."""
-        names = self.layout.contest, self.team, self.season, self.league_season
+        names = self.layout.contest, self.team, self.season, self.league_season, self.venue
         return [*self.layout.players, *self.category, *filter(None, names)]
 
     @property

@@ -8,14 +8,14 @@ from typing import Any
 
 from jaxrate.data.category_mixtures import check_known_categories, mix_categories
 from jaxrate.data.dataset_from_table import is_readable_source, read
-from jaxrate.data.derived_covariates import add_form, add_rest
+from jaxrate.data.derived_covariates import DERIVED_COLUMNS, GROUND_FADE, add_derived_column, find_lacking_role
 from jaxrate.data.name_unification import unify_names
 from jaxrate.data.table_files import open_table_source
 from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events.dataset import Dataset, check_dataset
 
 NO_COLUMNS: Mapping[str, Any] = MappingProxyType({})
-DATASET_OPTIONS = "normalise_names", "mixtures", "rest", "form"
+DATASET_OPTIONS = "normalise_names", "mixtures", *DERIVED_COLUMNS
 
 
 def read_by_options(
@@ -77,14 +77,18 @@ def as_dataset(caller: str, data: Any, columns: Mapping[str, Any] = NO_COLUMNS, 
 
 
 def _apply_dataset_options(data: Dataset, options: Mapping[str, Any], history: Any) -> Dataset:
-    """The events with mixtures of categories, rest and form; RowError for a category that the history does not know."""
+    """The events with mixtures and derived columns; RowError for a category that the history does not know."""
     mixtures = options.get("mixtures") or {}
     check_known_categories(data, getattr(history, "categories", None), mixtures)
     if mixtures:
         data = mix_categories(data, mixtures if history is None else _mixtures_of_table(mixtures, data))
-    if options.get("rest") is not None:
-        data = add_rest(data, options["rest"], history)
-    return data if options.get("form") is None else add_form(data, options["form"], history)
+    if data.venues is not None and not data.upcoming:
+        options = {"ground": GROUND_FADE, **options}
+    spans = {name: options[name] for name in DERIVED_COLUMNS if options.get(name) is not None}
+    for name, span in spans.items():
+        if history is None or not find_lacking_role(data, name):  # whose system may do without
+            data = add_derived_column(data, name, span, history)
+    return data
 
 
 def _mixtures_of_table(mixtures: Mapping[Any, Any], data: Dataset) -> dict[Any, Any]:

@@ -29,7 +29,8 @@ class Dataset(NamedTuple):
     expected_goals: tuple[str, ...] = ()  # the columns of both sides' expected goals
     source: str | None = None  # where the results come from
     upcoming: bool = False  # whether the events are to come: their scores, ranks and margins stand in for none
-    derived: dict[str, float] | None = None  # the days of covariates that follow from the matches before: rest, form
+    derived: dict[str, float] | None = None  # the spans of columns that follow from the matches before: rest, form ...
+    venues: HostArray | None = None  # [n] names of the grounds of matches, None where it is not known
     played: int = 0  # rows with a result that were left out, as the others are to come
 
     @property

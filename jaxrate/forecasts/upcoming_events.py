@@ -29,7 +29,7 @@ from jaxrate.data.column_role_definitions import (
     select_role_arguments,
 )
 from jaxrate.data.column_spellings import Header
-from jaxrate.data.derived_covariates import rest_and_form_columns
+from jaxrate.data.derived_covariates import DERIVED_COLUMNS, derive_columns
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 from jaxrate.data.faulty_rows import warn_caller
 from jaxrate.data.formats import FORMATS
@@ -48,9 +48,8 @@ from jaxrate.replay.checked_replay import predict
 from jaxrate.systems.skills.settings import contest_prior_columns
 from jaxrate.systems.system_construction_by_name import split_unsupported_teams
 
-HISTORY_COVARIATES = "rest", "form"  # that are computed from the rated history
 PLAYER_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "contest", "participant", "team"
-NEEDED_ROLES = "side", "category", "covariates", "age"  # without which a system would predict something else
+NEEDED_ROLES = "side", "category", "covariates", "age", "venue"  # without which a system would predict something else
 AFTER_MATCH_ROLES = "winner", "loser", "last_rank", "statistics", "shares", "expected_goals"
 PLAYER_OF_RESULT = dict(zip(WINNER_LOSER, PLAYER_PAIR, strict=True))
 RESULT_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "score", "margin", "drop"  # of played matches
@@ -130,7 +129,7 @@ def read_upcoming_events(rated: History, source: Any, options: FixtureOptions) -
         text = f"took the last season of the history, {latest}, for that of all matches, as no column says theirs"
         warn_caller(f"{text}; season='season' names one", ColumnsRecognisedWarning)
     data = _check_or_set_times(rated, data, time, is_listed)
-    data = _add_rest_and_form(rated, data) if data.of_matches else data
+    data = _add_derived_columns(rated, data) if data.of_matches else data
     data = _fill_neutral_side_and_covariates(rated.system, data) if is_listed else data
     data = data._replace(events=fill_result_columns(rated.system, data.events), clock=rated.clock)
     _warn_unconnected(rated, data)
@@ -203,14 +202,14 @@ def _check_after_history(rated: History, data: Dataset) -> None:
         )
 
 
-def _add_rest_and_form(rated: History, data: Dataset) -> Dataset:
-    """Upcoming matches with rest and form from the rated history, where it has them and they have not."""
-    days = rated.options.get("derived", {}) | rated.options.get("columns", {})
-    days = {name: days[name] for name in HISTORY_COVARIATES if days.get(name) is not None}
-    if not days:
+def _add_derived_columns(rated: History, data: Dataset) -> Dataset:
+    """Upcoming matches with rest, form ... from the rated history, where it has them and they have not."""
+    spans = rated.options.get("columns", {}) | rated.options.get("derived", {})
+    spans = {name: spans[name] for name in DERIVED_COLUMNS if spans.get(name) is not None}
+    if not spans:
         return data
     context = data.matches.context
-    columns: Any = rest_and_form_columns(data._replace(upcoming=True), days, [rated]) | (context.columns or {})
+    columns: Any = derive_columns(data._replace(upcoming=True), spans, [rated]) | (context.columns or {})
     return data._replace(events=data.matches._replace(context=context._replace(columns=columns)))
 
 

@@ -89,6 +89,7 @@ def select_events(data: Dataset, keep: HostArray, num_known_players: int = 0) ->
         events=selected if start is None else Ragged(selected, start, None),
         players=data.players[is_present],
         rows=data.rows[rows],
+        venues=None if data.venues is None else data.venues[rows],
         contests=None if data.contests is None else data.contests[keep],
         fixtures=None,
     )

@@ -12,7 +12,7 @@ of a row, as scores and predictions, is [n]. A kind of history that knows less h
     prediction  the expected score, or the share of the others to be beaten; win, draw, loss, quality of outcomes
     rating, deviation              [n, seats] before the event; not with hindsight
     rating_after, deviation_after  [n, seats] after it, where that is not what the next event found
-    side, points, category, performance, rank_needed   as far as they are known
+    side, points, venue, category, performance, rank_needed   as far as they are known
 """
 
 from collections.abc import Iterable, Mapping
@@ -107,7 +107,7 @@ def make_event_columns(
     columns |= event_prediction_columns(prediction, data)
     columns |= {name: np.asarray(x) for name, x in found.items() if x is not None}
     columns |= {name: x.reshape(seats) for name, x in columns.items() if name.startswith(("rating", "deviation"))}
-    return columns | (_side_and_point_columns(data) if data.of_matches else {}) | _category_column(data, seats)
+    return columns | (_side_point_and_venue_columns(data) if data.of_matches else {}) | _category_column(data, seats)
 
 
 def _contest_columns(data: Dataset, num_contests_before: int, in_teams: bool) -> EventColumns:
@@ -124,9 +124,10 @@ def _contest_columns(data: Dataset, num_contests_before: int, in_teams: bool) ->
     return columns
 
 
-def _side_and_point_columns(data: Dataset) -> EventColumns:
-    """Who of a match has the side, and the points of both, as far as they are known."""
-    context, columns = data.matches.context, {}
+def _side_point_and_venue_columns(data: Dataset) -> EventColumns:
+    """Who of a match has the side, the points of both, and the ground, as far as they are known."""
+    context = data.matches.context
+    columns = {} if data.venues is None else {"venue": data.venues}
     if context.side is not None:
         columns["side"] = np.asarray(context.side, np.float32)
     if len(data.margin) == 2 and context.columns is not None:

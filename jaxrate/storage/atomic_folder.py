@@ -52,7 +52,7 @@ MATCH_COLUMNS = "row", "time", "a", "b", "score", "prediction", "rating_a", "rat
 PARTICIPATION_COLUMNS = "row", "contest", "time", "player", "rank", "participants", "prediction", "rating"
 RATING_COLUMNS = "id", "player", "games"
 COLUMN_KINDS = {  # kinds of NumPy's types, of the columns that have these names; there may be further columns
-    **dict.fromkeys(("a", "b", "player", "contest", "category", "category_a", "category_b"), "OSiufb"),
+    **dict.fromkeys(("a", "b", "player", "contest", "category", "category_a", "category_b", "venue"), "OSiufb"),
     **dict.fromkeys(("row", "id", "games", "rank", "participants", "teams", "team", "rank_needed"), "iu"),
     **dict.fromkeys(("score", "prediction", "win", "draw", "loss", "quality", "side", "performance"), "f"),
     **{

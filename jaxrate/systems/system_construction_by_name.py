@@ -267,7 +267,7 @@ def make_system_for_data(
     facts = DataFacts(
         categories=None if data.categories is None else len(data.categories),
         period=period,
-        margin=data.margin,
+        margin=columns_of_margin(name, explicit_settings, data),
         covariates=data.covariates,
         seasons=tuple((data.seasons or {}).values()),
         league_season=data.league_season,
@@ -282,6 +282,12 @@ def make_system_for_data(
         measure = measure_matches if data.of_matches else measure_contests
         facts = facts._replace(**measure(facts, first_events))
     return make_system(name, explicit_settings, facts)
+
+
+def columns_of_margin(name: str, explicit_settings: Mapping[str, Any], data: Dataset) -> tuple[str, ...]:
+    """The columns of the margin, of which skills that learn from margins alone take the relative one."""
+    learns_margin = name == "skills" and explicit_settings.get("outcome", "margin") == "margin"
+    return ("relative_margin",) if learns_margin and "relative_margin" in (data.derived or {}) else data.margin
 
 
 def measure_contests(facts: DataFacts, contests: Ragged) -> dict[str, Any]:
