@@ -23,6 +23,7 @@ from jaxrate.core.rules import Params, Rules, keep_rows, prepare_params
 from jaxrate.core.system import RatingSystem, system_factory
 from jaxrate.core.text_format import format_unquoted_name
 from jaxrate.events import Matches, Periods, fail_where
+from jaxrate.history.column_table import PrintedResult
 
 
 class State(NamedTuple):
@@ -85,7 +86,7 @@ def freeze_strengths(
         side_advantage = ratings.coefficient.get("side", side_advantage)
         model = "bradley_terry" if fitted == "plackett_luce" else fitted
         ratings = ratings.rating
-    if hasattr(ratings, "_fields"):
+    if hasattr(ratings, "_fields") or isinstance(ratings, PrintedResult):
         raise ValueError(
             "freeze_strengths: ratings must be strengths, as of jr.arena.fit_strengths(data), or [n] numbers, got "
             f"one of type {type(ratings).__name__}"

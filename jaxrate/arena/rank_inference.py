@@ -11,8 +11,9 @@ which is then computed again from the rest (step-down, Romano and Wolf 2005), un
 """
 
 import math
+from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,8 +25,8 @@ from jaxrate.arena.newton import vote_information
 from jaxrate.arena.strength_fit import POINTS_PER_LOG_STRENGTH, Strengths
 from jaxrate.core.argument_checks import MAX_SAMPLES, check_count, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
-from jaxrate.core.text_format import format_decimals, format_html_table, format_range, format_table
-from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.core.text_format import format_decimals, format_range
+from jaxrate.history.column_table import ColumnTable, PrintedResult
 from jaxrate.history.history import find_player_id
 
 SAMPLE_BLOCK = 500  # samples that a program compares at once
@@ -33,7 +34,8 @@ SINGULAR_SHARE = 1e-10  # of the largest variance, which makes a singular covari
 MAX_RANKED = 1000  # players, of whom the command line and plots compare all pairs for their ranks
 
 
-class RankSets(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class RankSets(PrintedResult):
     """The ranks that each player may have: simultaneous confidence sets."""
 
     players: HostArray  # [N] names, or ids
@@ -43,14 +45,6 @@ class RankSets(NamedTuple):
     surely_better: HostArray  # [N, N] whether the first is surely the better
     level: float  # probability that all sets hold
     votes: float  # that strengths were fitted to
-
-    def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
-        return table_to_pandas(self)
-
-    def to_json(self) -> str:
-        """The table in JSON: a list for each column by its name."""
-        return table_to_json(self)
 
     def columns(self) -> ColumnTable:
         """The table as columns, the best first."""
@@ -82,16 +76,15 @@ class RankSets(NamedTuple):
             end = group_end
         return groups
 
-    def __repr__(self) -> str:
-        return f"simultaneous ranks at {self.level:.0%}\n{format_table(*self._table_rows())}"
+    def summary_lines(self) -> list[str]:
+        """The line above the table."""
+        return [f"simultaneous ranks at {self.level:.0%}"]
 
-    def _repr_html_(self) -> str:
-        return format_html_table(*self._table_rows())
-
-    def _table_rows(self) -> tuple[list[str], list[Any]]:
+    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
+        """The heads, and the cells of the first `top` rows, as text for people."""
         rows = [
             (format_range(self.least[i], self.greatest[i]), self.players[i], format_decimals(self.rating[i], 1))
-            for i in self.order.tolist()
+            for i in self.order[:top].tolist()
         ]
         return ["ranks", "player", "rating"], rows
 

@@ -29,8 +29,9 @@ votes are removed, and the others are tested again, until nobody else has moved.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -42,10 +43,10 @@ from jaxrate.arena.strength_fit import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Str
 from jaxrate.arena.votes import Votes, read_votes_if_source, votes_from_data
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
-from jaxrate.core.text_format import format_html_table, format_number, format_table
+from jaxrate.core.text_format import format_number
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.column_table import ColumnTable, PrintedResult
 from jaxrate.replay.checked_replay import scan
 from jaxrate.replay.plan import Plan
 from jaxrate.replay.schedule import schedule_by_level
@@ -179,7 +180,8 @@ CHUNK_VOTES = 1 << 18  # votes whose predictions are mixed at once
 MIN_PROBABILITY = 1e-15  # predictions are clipped so far from 0 and 1
 
 
-class StrengthDrift(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class StrengthDrift(PrintedResult):
     """Whether strengths changed, and of which players. Log losses are nats a vote; gains are static less drifting."""
 
     players: HostArray  # [N] names, or ids
@@ -199,34 +201,17 @@ class StrengthDrift(NamedTuple):
     gain_of_all_error: float
     log_bayes_factor: float  # the summed difference: positive for drift
     drift: float  # points from the first vote to the last: the mean of the growths by their weights
-
-    def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
-        return table_to_pandas(self)
-
-    def to_json(self) -> str:
-        """The table in JSON: a list for each column by its name."""
-        return table_to_json(self)
+    max_printed_rows = 12
 
     def columns(self) -> ColumnTable:
         """The table as columns, the least p first."""
-        columns = {name: np.asarray(x)[self.order] for name, x in self._asdict().items() if np.ndim(x) == 1}
+        columns = {name: np.asarray(x)[self.order] for name, x in vars(self).items() if np.ndim(x) == 1}
         return ColumnTable({"player": columns.pop("players"), **columns})
 
     @property
     def order(self) -> HostArray:
         """[N] ids, the least p first; those without one last."""
         return np.lexsort([self.p, self.adjusted])
-
-    def table(self, top: int | None = None) -> str:
-        """The table as text, the least p first."""
-        return format_table(*self.table_rows(top))
-
-    def __repr__(self) -> str:
-        return "\n".join([*self.summary_lines(), self.table(12)])
-
-    def _repr_html_(self) -> str:
-        return f"<p>{'<br>'.join(self.summary_lines())}</p>{format_html_table(*self.table_rows(12))}"
 
     def summary_lines(self) -> list[str]:
         """The result in sentences."""
@@ -239,8 +224,8 @@ class StrengthDrift(NamedTuple):
             f" in all: {saving}, log Bayes factor {self.log_bayes_factor:+.1f}",
         ]
 
-    def table_rows(self, top: int | None) -> tuple[list[str], list[Any]]:
-        """Headings and rows of the table."""
+    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
+        """The heads, and the cells of the first `top` rows, as text for people."""
         has_moved = bool(self.moved.any())
         head = ["player", *(["moved"] if has_moved else []), "change", "p", "adjusted p", "log loss saved", "votes"]
         rows = []

@@ -19,8 +19,8 @@ the sum over all unknown orders is 1, which Efron's approximation is far from wh
 of N was chosen over. So players who share the last place only come after the others, unless all tie.
 """
 
-import html
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -60,14 +60,12 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.text_format import (
     did_you_mean_suffix,
     format_decimals,
-    format_html_table,
     format_number,
-    format_table,
     format_unquoted_name,
 )
 from jaxrate.events import Ragged, Rounds, has_teammates, number_connected_groups
 from jaxrate.events.dataset import Dataset
-from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.column_table import ColumnTable, PrintedResult
 from jaxrate.history.history import find_player_id
 
 
@@ -179,10 +177,10 @@ def check_covariates_identifiable(names: tuple[str, ...], problem: StrengthProbl
 
 POINTS_PER_LOG_STRENGTH = 400.0 / np.log(10.0)  # rating points of a unit of log strength
 MEAN_RATING = 1500.0  # mean of the ratings without anchors; mean of the prior
-PRINTED_PLAYERS = 12  # players that are printed
 
 
-class Strengths(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Strengths(PrintedResult):
     """Ratings of players whose strength does not change, on Elo's scale, with their uncertainty."""
 
     players: HostArray  # [N] names, or ids if there are none
@@ -208,14 +206,7 @@ class Strengths(NamedTuple):
     samples: HostArray | None  # [B, N] ratings of bootstrap replicates
     met: HostArray | None = None  # [P, 2] ids of the pairs with votes; None of contests
     degrees_of_freedom: float = np.inf  # of the errors: those of clusters are less than their number by one
-
-    def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
-        return table_to_pandas(self)
-
-    def to_json(self) -> str:
-        """The table in JSON: a list for each column by its name."""
-        return table_to_json(self)
+    max_printed_rows = 12
 
     def columns(self) -> ColumnTable:
         """The table as columns, the best first."""
@@ -329,18 +320,6 @@ class Strengths(NamedTuple):
         model = "bradley_terry" if self.model == "plackett_luce" else self.model
         return outcome_probabilities(model, eta, self.kappa)
 
-    @enforce_argument_annotations
-    def table(self, top: int | None = None) -> str:
-        """The table as text, the best first, with 95% intervals, games and scores."""
-        return format_table(*self._table_rows(top))
-
-    def __repr__(self) -> str:
-        return "\n".join([*self.summary_lines(), self.table(PRINTED_PLAYERS)])
-
-    def _repr_html_(self) -> str:
-        summary = "<br>".join(html.escape(line) for line in self.summary_lines())
-        return f"<p>{summary}</p>{format_html_table(*self._table_rows(PRINTED_PLAYERS))}"
-
     def summary_lines(self) -> list[str]:
         """The model, its likelihood, ties, coefficients and notes."""
         model_name = self.model.replace("_", "-").title()
@@ -356,7 +335,8 @@ class Strengths(NamedTuple):
             lines.append(f"{name}: {format_value_and_error(value, self.coefficient_error[name], 2)} points")
         return [*lines, *self.notes]
 
-    def _table_rows(self, top: int | None) -> tuple[list[str], list[Any]]:
+    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
+        """The heads, and the cells of the first `top` rows: with 95% intervals, games and scores."""
         head = ["rank", "player", "rating", "95% interval", "games", "score"]
         rows: list[Sequence[Any]] = []
         half_width = self.half_width

@@ -277,7 +277,7 @@ def _arena_sections(
     ]
     if drift is None:
         return sections
-    table = TextTable(*drift.table_rows(top))
+    table = TextTable(*drift.heads_and_cells(top))
     caption = first_rows_caption(len(table.rows), len(strengths.players), words.many, has_hint=False)
     return [*sections, "\n".join(drift.summary_lines()), table._replace(caption=caption)]
 
@@ -358,6 +358,6 @@ def _json_result(file: str, fitted: FittedVotes) -> dict[str, Any]:
     values = {name: getattr(strengths, name) for name in (*kept, "coefficient", "coefficient_error")}
     values |= {"notes": fitted.notes, "players": _strength_columns(fitted).to_records()}
     if drift is not None:
-        scalars = {name: x for name, x in drift._asdict().items() if np.ndim(x) == 0}
+        scalars = {name: x for name, x in vars(drift).items() if np.ndim(x) == 0}
         values["moved"] = scalars | {"players": drift.columns().to_records()}
     return {"file": file} | values

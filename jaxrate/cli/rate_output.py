@@ -55,7 +55,7 @@ def answer_questions(rating: Rating, asked: RateOptions) -> Output:
         answers.append(Answer("upsets", upsets.to_records(), ["biggest upsets", to_match_table(upsets, rated)]))
     if len(asked.players) == 2:
         meetings = jr.history.head_to_head(rated, *asked.players)
-        values = meetings._asdict() | {"matches": meetings.matches.to_records()}
+        values = vars(meetings) | {"matches": meetings.matches.to_records()}
         answers.append(Answer("against", values, head_to_head_sections(meetings, rated)))
     elif asked.players:
         answers.append(_answer_career(rating, asked))

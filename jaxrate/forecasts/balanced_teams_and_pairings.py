@@ -7,9 +7,9 @@ Pairs: players i and j meet or not, x[i, j] in {0, 1}; each player has at most o
 and the sum of the costs of all pairs is least.
 """
 
-import html
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import scipy  # type: ignore[import-untyped]  # imports its modules at their first use
@@ -20,7 +20,7 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.events import Rounds
 from jaxrate.forecasts.pairwise_probabilities import predict_shares_of_teams
 from jaxrate.forecasts.upcoming_events import predict_fixtures
-from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.column_table import ColumnTable, PrintedResult
 from jaxrate.history.history import History, find_player_id
 from jaxrate.history.ratings_at_times import category_number, category_ratings, ratings
 
@@ -29,7 +29,8 @@ NEIGHBOUR_LIMIT = 8  # in larger pools, candidates next in strength for each pla
 EQUALITY_DIVISOR = 200.0  # teams are equal if they differ by less than the pool's standard deviation over this
 
 
-class BalancedTeams(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class BalancedTeams(PrintedResult):
     """Teams whose sizes differ by one player at most. `print` lists them."""
 
     teams: list[list[Any]]  # names, the strongest team first
@@ -37,19 +38,9 @@ class BalancedTeams(NamedTuple):
     share: HostArray | None  # [teams] expected share of the other teams to be beaten; None without contests
     optimal: bool  # whether no teams are closer; False if the time ran out
 
-    def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
-        return table_to_pandas(self)
-
-    def to_json(self) -> str:
-        """The table in JSON: a list for each column by its name."""
-        return table_to_json(self)
-
-    def __str__(self) -> str:
-        return f"{self.columns()}\n{_optimality_note(self.optimal)}"
-
-    def _repr_html_(self) -> str:
-        return f"{self.columns()._repr_html_()}<p>{_optimality_note(self.optimal)}</p>"
+    def closing_lines(self) -> list[str]:
+        """Whether no teams are closer."""
+        return [_optimality_note(self.optimal)]
 
     def columns(self) -> ColumnTable:
         """A row for each team."""
@@ -59,34 +50,22 @@ class BalancedTeams(NamedTuple):
         return ColumnTable(columns | {"player": players})
 
 
-class Pairings(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairings(PrintedResult):
     """Pairings of a pool. `print` lists them, the fairest first."""
 
     matches: ColumnTable  # as from `predict_fixtures`
     unpaired: list[Any]  # players without a match
     optimal: bool  # whether no pairing is fairer; False if the time ran out, or the pool is too large for all pairs
 
-    def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
-        return table_to_pandas(self)
-
-    def to_json(self) -> str:
-        """The table in JSON: a list for each column by its name."""
-        return table_to_json(self)
-
-    def __str__(self) -> str:
-        return f"{self.matches}\n{self._note()}"
-
-    def _repr_html_(self) -> str:
-        return f"{self.matches._repr_html_()}<p>{html.escape(self._note())}</p>"
-
     def columns(self) -> ColumnTable:
         """A row for each match."""
         return self.matches
 
-    def _note(self) -> str:
+    def closing_lines(self) -> list[str]:
+        """Whether no pairing is fairer, and who has no match."""
         out = f"; without a match: {', '.join(map(str, self.unpaired))}" if self.unpaired else ""
-        return f"{_optimality_note(self.optimal)}{out}"
+        return [f"{_optimality_note(self.optimal)}{out}"]
 
 
 def _optimality_note(optimal: bool) -> str:

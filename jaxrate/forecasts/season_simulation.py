@@ -16,6 +16,7 @@ themselves are drawn.
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import chain, combinations
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
@@ -42,7 +43,7 @@ from jaxrate.forecasts.upcoming_events import (
     read_results_beside_fixtures,
     read_upcoming_events,
 )
-from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.column_table import ColumnTable, PrintedResult
 from jaxrate.history.event_columns import times_to_event_clock
 from jaxrate.history.history import History
 from jaxrate.history.ratings_at_times import advance_state_to_time, ratings
@@ -253,7 +254,8 @@ PROBE_PAIRS = 2_000  # pairs of players from which the worth of a point is estim
 MIN_PROBABILITY = 1e-6  # least probability
 
 
-class SeasonForecast(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class SeasonForecast(PrintedResult):
     """Expected points and probabilities of places. `print` shows a table, the best first."""
 
     player: HostArray  # [N] best first, by expected points
@@ -265,14 +267,6 @@ class SeasonForecast(NamedTuple):
     relegated: int
     goal_difference: HostArray | None = None  # [N] in the end, on average; None: goals are not known
     champion: HostArray | None = None  # [N] who has more points than all others can get; None: nobody yet
-
-    def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
-        return table_to_pandas(self)
-
-    def to_json(self) -> str:
-        """The table in JSON: a list for each column by its name."""
-        return table_to_json(self)
 
     def columns(self) -> ColumnTable:
         """The table, with the probabilities to win, to be among the first four, and to be relegated."""
@@ -290,11 +284,9 @@ class SeasonForecast(NamedTuple):
             columns["relegated"] = self.place[:, n - self.relegated :].sum(axis=1)
         return ColumnTable(columns)
 
-    def __str__(self) -> str:
-        return f"{self.columns()}\n{self.samples:,} seasons"
-
-    def _repr_html_(self) -> str:
-        return f"{self.columns()._repr_html_()}<p>{self.samples:,} seasons</p>"
+    def closing_lines(self) -> list[str]:
+        """How often the season was simulated."""
+        return [f"{self.samples:,} seasons"]
 
 
 @enforce_argument_annotations
@@ -470,7 +462,8 @@ PLAN_KEYS = "groups", "rounds", "points", "ties", "best", "knockout"
 ROUND_NAMES = {1: "win", 2: "final", 4: "semi_final", 8: "quarter_final"}
 
 
-class TournamentForecast(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class TournamentForecast(PrintedResult):
     """Probabilities of places in groups and of rounds reached. `print` shows a table, the likeliest winners first."""
 
     player: HostArray  # [N]
@@ -478,14 +471,6 @@ class TournamentForecast(NamedTuple):
     place: HostArray | None  # [N, P] the probability of each place in the group
     reach: HostArray  # [N, R + 1] to be in the knock-out, and to win its first 1, 2, ..., R rounds
     samples: int
-
-    def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
-        return table_to_pandas(self)
-
-    def to_json(self) -> str:
-        """The table in JSON: a list for each column by its name."""
-        return table_to_json(self)
 
     def columns(self) -> ColumnTable:
         """The table: the chances to win the group, to reach each round, and to win."""
@@ -500,11 +485,9 @@ class TournamentForecast(NamedTuple):
                 columns[name] = self.reach[:, r]
         return ColumnTable(columns)
 
-    def __str__(self) -> str:
-        return f"{self.columns()}\n{self.samples:,} tournaments"
-
-    def _repr_html_(self) -> str:
-        return f"{self.columns()._repr_html_()}<p>{self.samples:,} tournaments</p>"
+    def closing_lines(self) -> list[str]:
+        """How often the tournament was simulated."""
+        return [f"{self.samples:,} tournaments"]
 
 
 class _TournamentRules(NamedTuple):

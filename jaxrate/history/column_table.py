@@ -1,13 +1,16 @@
-"""Columns that print as a table, in a terminal and in a notebook."""
+"""Columns that print as a table, in a terminal and in a notebook, and results that do so."""
 
+import html
 import json
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_decimals, format_html_table, format_number, format_table, rating_decimals
 from jaxrate.data.table_writing import to_frame, to_numpy_columns
@@ -72,6 +75,56 @@ class ColumnTable(dict[str, HostArray]):
         """A dict for each row, of what JSON can hold: dates as text, None for what is missing."""
         columns = {name: _json_values(np.asarray(values)) for name, values in self.items()}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+class PrintedResult:
+    """What results have in common that print as a table, with lines above and below it; all are dataclasses."""
+
+    max_printed_rows: ClassVar[int | None] = None
+
+    def columns(self) -> ColumnTable:
+        """The table as columns."""
+        raise NotImplementedError
+
+    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
+        """The heads, and the cells of the first `top` rows, as text for people."""
+        return self.columns().heads_and_cells(top)
+
+    def summary_lines(self) -> list[str]:
+        """The lines above the table."""
+        return []
+
+    def closing_lines(self) -> list[str]:
+        """The lines below the table."""
+        return []
+
+    def to_pandas(self) -> Any:
+        """The table as a data frame of pandas."""
+        return table_to_pandas(self)
+
+    def to_json(self) -> str:
+        """The table in JSON: a list for each column by its name."""
+        return table_to_json(self)
+
+    @enforce_argument_annotations
+    def table(self, top: int | None = None) -> str:
+        """The table as text, with the first `top` rows."""
+        return format_table(*self.heads_and_cells(top), left_aligned=LEFT_ALIGNED_COLUMNS)
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.summary_lines(), self.table(self.max_printed_rows), *self.closing_lines()])
+
+    def _repr_html_(self) -> str:
+        above, below = (
+            f"<p>{'<br>'.join(map(html.escape, lines))}</p>" if lines else ""
+            for lines in (self.summary_lines(), self.closing_lines())
+        )
+        cells = self.heads_and_cells(self.max_printed_rows)
+        return above + format_html_table(*cells, left_aligned=LEFT_ALIGNED_COLUMNS) + below
+
+    def _replace(self, **changes: Any) -> Self:
+        """The result with other fields."""
+        return replace(self, **changes)  # type: ignore[type-var]
 
 
 def _format_cells(name: str, values: HostArray, rating: HostArray | None) -> list[str]:

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from jaxrate.core.text_format import (
     join_names,
     rating_decimals,
 )
-from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.column_table import ColumnTable, PrintedResult
 from jaxrate.history.history import (
     History,
     find_player_id,
@@ -716,7 +717,8 @@ def classify_first_place(ratings: Sequence[float], deviations: Sequence[float] |
     return "probably best" if chance >= LEVEL_CHANCE else "ahead" if lead == "clear" else "probably ahead"
 
 
-class PeakRatings(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class PeakRatings(PrintedResult):
     """The greatest first. `print` shows a table; `jr.data.to_frame` makes a data frame of the columns."""
 
     rank: HostArray  # [top] from 1
@@ -727,19 +729,9 @@ class PeakRatings(NamedTuple):
     match: HostArray  # [top] the match, or row of the predictions, of that rating
     time: HostArray | None  # [top] when, as dates or numbers; None if there are no times
 
-    def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
-        return table_to_pandas(self)
-
-    def to_json(self) -> str:
-        """The table in JSON: a list for each column by its name."""
-        return table_to_json(self)
-
-    def __str__(self) -> str:
-        return format_table(*self.heads_and_cells())
-
-    def _repr_html_(self) -> str:
-        return format_html_table(*self.heads_and_cells())
+    def columns(self) -> ColumnTable:
+        """The table as columns."""
+        return ColumnTable({name: x for name, x in vars(self).items() if x is not None})
 
     def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
         """The heads, and the cells of the first `top` rows, as text for people."""

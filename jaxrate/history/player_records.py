@@ -1,14 +1,15 @@
 """Records of players: careers, ratings at a time, heads to heads, upsets, best wins, form, attack and defence."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Rating
-from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.column_table import ColumnTable, PrintedResult
 from jaxrate.history.event_columns import outcome_columns
 from jaxrate.history.history import History, find_player_id
 from jaxrate.history.leaderboards import leaderboard
@@ -145,7 +146,8 @@ PRINTED_MATCHES = 20  # matches of a head to head, the latest, that are printed
 RESULT_LETTERS = {1.0: "W", 0.5: "D", 0.0: "L"}
 
 
-class HeadToHead(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class HeadToHead(PrintedResult):
     """Two players against each other. `print` says how it stands, and lists the latest matches, the last first."""
 
     player: Any
@@ -155,14 +157,6 @@ class HeadToHead(NamedTuple):
     lost: int
     expected: float  # score of the player, of so many matches
     matches: ColumnTable  # time, the player's score, its expectation, both ratings before
-
-    def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
-        return table_to_pandas(self)
-
-    def to_json(self) -> str:
-        """The table in JSON: a list for each column by its name."""
-        return table_to_json(self)
 
     def columns(self) -> ColumnTable:
         """The matches, the last first."""
@@ -178,7 +172,7 @@ class HeadToHead(NamedTuple):
         record = f"{self.won:,} won, {drawn}{self.lost:,} lost; expected {self.expected:.1f} of {n:,}"
         return f"{self.player} against {self.opponent}: {record}"
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         n = len(self.matches["score"])
         shown = f"\n\n{self.matches.to_text(PRINTED_MATCHES)}" if n else ""
         rest = f"\nand {n - PRINTED_MATCHES:,} before" if n > PRINTED_MATCHES else ""

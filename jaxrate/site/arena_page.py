@@ -266,7 +266,7 @@ def _drift_view(drift: StrengthDrift | None, noun: PlayerOrTeamNoun) -> dict[str
     """The variables of who changed while the votes were cast."""
     if drift is None:
         return {"drift": None}
-    heads, rows = drift.table_rows(MAX_DRIFT_ROWS)
+    heads, rows = drift.heads_and_cells(MAX_DRIFT_ROWS)
     table = render_table("Who changed", text_columns([noun.one, *[*heads][1:]], rows), "", box=True)
     return {"drift": drift, "changes": table, "num_changes": len(rows)}
 
