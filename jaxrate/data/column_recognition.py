@@ -844,6 +844,8 @@ def _choose_winner_codes(
         wrong = [np.count_nonzero(_contradictions(codes_to_scores(column, codes), lead)) for codes in possible]
         is_clear = min(wrong) <= (1.0 - MIN_AGREEMENT) * np.count_nonzero(lead)
         readings = [possible[int(np.argmin(wrong))]] if is_clear else readings
+    elif numbered := _codes_by_numbers_in_names(column, players):
+        readings = [numbered]
     meanings = {1.0: f"a win of {players[0]}", 0.0: f"one of {players[1]}", 0.5: "a draw"}
     described = [join_names([f"{code} is {meanings[x]}" for code, x in codes.items()]) for codes in readings]
     if len(readings) > 1:
@@ -855,6 +857,19 @@ def _choose_winner_codes(
     if readings[0] == WINNER_CODES[2] and not lead.any():
         note += f"; if it is 1 where {players[0]} won, say score={name!r}"
     return ResultChoice(name, codes=readings[0], note=note)
+
+
+def _codes_by_numbers_in_names(column: Column, players: Sequence[str]) -> dict[int, float]:
+    """The scores of the numbers of both sides, whose columns are called as player1 and player2; {} if others are there.
+
+    A 0 is then a draw.
+    """
+    numbers = [re.findall(r"\d+", str(name)) for name in players]
+    if sorted(numbers) != [["1"], ["2"]]:
+        return {}
+    values = {*np.unique(numbers_or_nan(column)[~missing_mask(column)]).tolist()}
+    codes = {int(number): score for (number,), score in zip(numbers, (1.0, 0.0), strict=True)}
+    return next((x for x in (codes, codes | {0: 0.5}) if values <= x.keys() and values & codes.keys()), {})
 
 
 def _settle_contradictions(

@@ -76,8 +76,8 @@ LINE_UP_SPELLINGS = (  # how the players of both sides of a match are numbered o
 NAME_TEMPLATES = _words("""
     {}teamname {}team team{} {}teamtag team{}name teams{}name {}name {}playername {}player player{} player{}name {}club
     club{} {}fighter fighter{} {}username {}user {}bot {}tie model{} {}model model{}name generator{} system{} engine{}
-    agent{} item{} opponent{} competitor{} name{} {}nation {}country {}mannschaft {} {}teamid team{}id teamid{}
-    {}teamapiid {}playerid player{}id {}id {}neutral
+    agent{} item{} option{} candidate{} opponent{} competitor{} name{} {}nation {}country {}mannschaft {}
+    {}teamid team{}id teamid{} {}teamapiid {}playerid player{}id {}id {}neutral
 """)  # names before ids
 GOAL_NOUNS = _words(
     "score goals goal runs tore goles buts gol gols reti doelpunten"
@@ -116,7 +116,7 @@ COUNT_TEMPLATES = (  # of results whose size says little, such as the sets that 
 )
 RESULT_TEMPLATES = _words("""
     {}teamwins {}teamwin {}teamwon {}win {}wins {}won {}result {}teamresult team{}win team{}wins team{}won
-    team{}result player{}win player{}wins player{}won player{}result result{} {}outcome outcome{}
+    team{}result player{}win player{}wins player{}won player{}result result{} {}outcome outcome{} {}score score{}
 """)  # of the first side alone
 # the pattern of columns that say who won, and not how well a player did
 WINNER_NAME = "winner|winning|victor|whowon|^prefer|preference$|^choice|^chosen|^better|^vote"
@@ -151,7 +151,8 @@ SPELLINGS = {  # of the roles that one column has
         resultat resultado risultato esito winner matchwinner winnername winningteam winnerid winnerteam mapwinner
         uitslag placar punteggio wdl wl winloss whitescore victor whowon winnerindex winneridx winningside
         winningplayer sieger ganador vainqueur vincitore preference preferred humanpreference preferredmodel
-        chosenmodel chosenmodelname bettermodel winnermodel modelwinner g1winner vote votetype verdict judgment
+        chosenmodel chosenmodelname bettermodel pick picked selected selection
+        winnermodel modelwinner g1winner vote votetype verdict judgment
         judgement choice chosen label
     """),  # the last are of votes
     "time": (

@@ -422,6 +422,9 @@ VOTES = {  # of four pairs of ash and birch: won, lost, and two that are ties
     "judges": ("model_a,model_b,judgment", ["[[A]]", "[[B]]", "[[C]]", "[[C]]"]),
     "FastChat": ("left_model,right_model,vote_type", ["leftvote", "rightvote", "tievote", "bothbad_vote"]),
     "numbers": ("item_1,item_2,choice", ["1", "2", "1.5", "1.5"]),
+    "numbers and 0": ("model_1,model_2,preference", ["1", "2", "0", "0"]),
+    "options": ("option_1,option_2,selected", ["ash", "birch", "both", "neither"]),
+    "the score of one": ("model_a,model_b,score_a", ["1", "0", "0.5", "0.5"]),
     "names": ("model_a_name,model_b_name,preferred", ["ash", "birch", "both_bad", "neither"]),
     "words": (
         "model_a,model_b,preference",
@@ -432,6 +435,7 @@ POINTS_OF_NAMED_SIDES = {  # header, a and b, the first row, and the score of a
     "home and away": ("away_team,home_team,away_score,home_score", "away_team", "home_team", "x,y,1,3", 0.0),
     "visitors": ("Visitor,VisitorPts,Home,HomePts", "Visitor", "Home", "x,90,y,100", 0.0),
     "numbers": ("player1,player2,score1,score2", "player2", "player1", "x,y,1,3", 1.0),
+    "a winner by number": ("player1,player2,winner", "player2", "player1", "x,y,1", 0.0),
     "as they are called": ("player1,player2,score1,score2", "player1", "player2", "x,y,1,3", 0.0),
     "team-mates": ("red_one,blue_one,red_score,blue_score", "blue_one", "red_one", "x,y,1,3", 1.0),
 }
@@ -441,6 +445,8 @@ RESULTS_BESIDE_OTHERS = {  # a file, and the scores of the first players
     "black won": ("white,black,winner,result\nx,y,black,win\ny,z,,draw\nx,z,black,win\n", [0.0, 0.5, 0.0]),
     "draws in German": ("winner,loser,Unentschieden\nx,y,nein\ny,z,ja\nx,z,nein\n", [1.0, 0.5, 1.0]),
     "a shoot-out": ("team1,team2,winner,result\nx,y,x,normal\ny,z,,tie\nz,x,x,tie\nx,y,y,normal\n", [1, 0.5, 0, 0]),
+    "numbers of both sides": ("player1,player2,winner\nx,y,0\ny,x,1\nx,z,2\n", [0.5, 1.0, 0.0]),
+    "one and two": ("team_1,team_2,winner\nx,y,1\ny,x,2\n", [1.0, 0.0]),
     "truth": ("team_a,team_b,winner\nx,y,true\ny,x,false\n", [1.0, 0.0]),
     "extra time": ("home,away,goals_home,goals_away,score_fulltime_home,score_fulltime_away\nx,y,2,1,1,1\n", [1.0]),
     "blanks after commas": ("a, b, score\nx, y, 1\ny, x, 0\n", [1.0, 0.0]),
