@@ -839,13 +839,8 @@ def _choose_winner_codes(
     name: str, column: Column, readings: list[dict[int, float]], lead: HostArray, players: Sequence[str]
 ) -> ResultChoice:
     """The scores of a column of winners in numbers, by the reading that agrees with the points, or the only one."""
-    if lead.any():
-        possible = [codes for codes in (*WINNER_CODES, SCORE_CODES) if readings[0].keys() <= codes.keys()]
-        wrong = [np.count_nonzero(_contradictions(codes_to_scores(column, codes), lead)) for codes in possible]
-        is_clear = min(wrong) <= (1.0 - MIN_AGREEMENT) * np.count_nonzero(lead)
-        readings = [possible[int(np.argmin(wrong))]] if is_clear else readings
-    elif numbered := _codes_by_numbers_in_names(column, players):
-        readings = [numbered]
+    known = _codes_by_points(column, readings[0], lead) or _codes_by_numbers_in_names(column, players)
+    readings = [known] if known else readings
     meanings = {1.0: f"a win of {players[0]}", 0.0: f"one of {players[1]}", 0.5: "a draw"}
     described = [join_names([f"{code} is {meanings[x]}" for code, x in codes.items()]) for codes in readings]
     if len(readings) > 1:
@@ -857,6 +852,14 @@ def _choose_winner_codes(
     if readings[0] == WINNER_CODES[2] and not lead.any():
         note += f"; if it is 1 where {players[0]} won, say score={name!r}"
     return ResultChoice(name, codes=readings[0], note=note)
+
+
+def _codes_by_points(column: Column, reading: Mapping[int, float], lead: HostArray) -> dict[int, float]:
+    """The scores of a column of winners in numbers that agree with the lead in points; {} if none do."""
+    possible = [codes for codes in (*WINNER_CODES, SCORE_CODES) if reading.keys() <= codes.keys()]
+    wrong = [np.count_nonzero(_contradictions(codes_to_scores(column, codes), lead)) for codes in possible]
+    is_clear = lead.any() and min(wrong) <= (1.0 - MIN_AGREEMENT) * np.count_nonzero(lead)
+    return possible[int(np.argmin(wrong))] if is_clear else {}
 
 
 def _codes_by_numbers_in_names(column: Column, players: Sequence[str]) -> dict[int, float]:
