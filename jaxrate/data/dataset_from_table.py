@@ -73,7 +73,7 @@ def convert_columns(
     dates: str | None = None,
     na_values: Sequence[str] = (),
     unfinished: Sequence[str] = (),
-    known: TableConventions | None = None,
+    conventions: TableConventions | None = None,
 ) -> TableRows:
     """The columns, of which results, line-ups in cells and times are as events are built from.
 
@@ -84,13 +84,14 @@ def convert_columns(
       dates: how dates in text are written, as in `read`.
       na_values: texts that say that there is no result, as in `read`.
       unfinished: ranks of those who did not finish, as in `read`.
-      known: how the results of the table are written; None: that is found out.
+      conventions: how the results of the table are written; None: that is found out.
 
     Raises:
       RowError: where a row is not as the others are.
     """
     codes = resolved.winner_codes
-    notation = winner_codes_notation(codes) if codes is not None else None if known is None else known.notation
+    notation, rules = (None, None) if conventions is None else conventions
+    notation = notation if codes is None else winner_codes_notation(codes)
     with map_row_errors(rows):
         roles, columns, line_up_note = expand_line_up_cells(resolved.roles, loaded)
         if roles.layout.num_first:
@@ -98,7 +99,6 @@ def convert_columns(
             roles = roles._replace(side=None, constant_side=None, neutral=None)  # of columns called as home is
         columns, notation, result_note = parse_result_columns(roles, columns, na_values, unfinished, notation)
         columns, status_note = hide_results_in_play(resolved.table, roles, columns, rows)
-        rules = None if known is None else known.draws
         roles, columns, draws, draw_note = score_drawn_matches(resolved.table, roles, columns, rows, rules)
         points = roles.layout.points
         check_points_not_negative(points if len(points) == 2 and not roles.margin else (), columns)

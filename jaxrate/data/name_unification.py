@@ -34,14 +34,14 @@ def unify_names(data: Dataset, history: Any = None) -> Dataset:
     """
     if data.categories is not None and has_mixtures(data):
         raise ValueError("the categories are mixed already; unify names before mixing categories")
-    known = names_of_earlier_data(history)
+    earlier = names_of_earlier_data(history)
     datasets: list[Any] = [data] if data.fixtures is None else [data, data.fixtures]
     used = [np.ravel(x.events.flat.player) for x in datasets]
-    names, ids = _unite_lookalikes(datasets[-1].players, np.concatenate(used), known.players)
+    names, ids = _unite_lookalikes(datasets[-1].players, np.concatenate(used), earlier.players)
     datasets = [_replace_players(x, names, ids) for x in datasets]
     if data.categories is not None:
         used = [np.ravel(event_categories(x)) for x in datasets]
-        names, ids = _unite_lookalikes(datasets[-1].categories, np.concatenate(used), known.categories)
+        names, ids = _unite_lookalikes(datasets[-1].categories, np.concatenate(used), earlier.categories)
         datasets = [_replace_categories(x, names, ids) for x in datasets]
     united, *fixtures = datasets
     return united._replace(fixtures=fixtures[0]) if fixtures else united
@@ -77,25 +77,25 @@ def _used_names(names: HostArray, ids: HostArray, old_names: Any) -> HostArray:
     return names[: int(ids[: len(old_names)].max(initial=-1)) + 1]
 
 
-def _unite_lookalikes(names: HostArray, used: HostArray, known: Any) -> tuple[HostArray, HostArray]:
+def _unite_lookalikes(names: HostArray, used: HostArray, earlier_names: Any) -> tuple[HostArray, HostArray]:
     """Names without those that look like an earlier one, and the number of each of the names among them [n].
 
     The spelling is the commonest of those that look alike, by the numbers of the names that are `used`; the first,
-    known ones stay.
+    earlier ones stay.
     """
     if names.dtype != object:
         return names, np.arange(len(names), dtype=np.int32)
-    num_known = 0 if known is None else len(known)
+    num_earlier = 0 if earlier_names is None else len(earlier_names)
     keys = [*map(_lookalike_key, names.tolist())]
-    number = {key: i for i, key in reversed([*enumerate(keys[:num_known])])}
+    number = {key: i for i, key in reversed([*enumerate(keys[:num_earlier])])}
     ids = np.arange(len(names), dtype=np.int32)
-    spellings = [Counter({name: 1}) for name in names[:num_known].tolist()]
+    spellings = [Counter({name: 1}) for name in names[:num_earlier].tolist()]
     counts = np.bincount(used, minlength=len(names)).tolist()
-    for i in range(num_known, len(names)):
+    for i in range(num_earlier, len(names)):
         ids[i] = number.setdefault(keys[i], len(spellings))
         if ids[i] == len(spellings):
             spellings.append(Counter())
-        if ids[i] >= num_known:
+        if ids[i] >= num_earlier:
             spellings[ids[i]][_spelling(names[i])] += counts[i]
     united = [spelling.most_common(1)[0][0] for spelling in spellings]
     return np.fromiter(united, object, len(united)), ids

@@ -271,7 +271,7 @@ RANK_NOTATIONS = (
 
 
 def parse_contest_results(
-    results: ResultColumn, na_values: Sequence[str], unfinished: Sequence[str], ranked: bool, known: Notation | None
+    results: ResultColumn, na_values: Sequence[str], unfinished: Sequence[str], ranked: bool, notation: Notation | None
 ) -> tuple[Column, Notation, str | None]:
     """The results of participants of contests, their notation and a note on it; what that of most does not say stays.
 
@@ -284,7 +284,8 @@ def parse_contest_results(
     if not ranked or (is_numeric(column) and not is_last.any()):
         return column, RANK_NOTATIONS[0], None
     results = ResultColumn(name, column, {})
-    readings = {x: np.where(is_last, np.nan, x.read(results)) for x in (RANK_NOTATIONS if known is None else [known])}
+    possible = RANK_NOTATIONS if notation is None else [notation]
+    readings = {x: np.where(is_last, np.nan, x.read(results)) for x in possible}
     notation = min(readings, key=lambda x: np.count_nonzero(np.isnan(readings[x])))
     if notation == RANK_NOTATIONS[0] and not is_last.any():
         return column, notation, None
@@ -375,20 +376,20 @@ def winner_codes_notation(codes: Mapping[int, float]) -> Notation:
     return Notation(f"codes {dict(codes)}", lambda results: codes_to_scores(results.column, codes))
 
 
-def result_column_to_scores(results: ResultColumn, known: Notation | None) -> tuple[Column, Notation, str | None]:
+def result_column_to_scores(results: ResultColumn, notation: Notation | None) -> tuple[Column, Notation, str | None]:
     """The column of results as scores in [0, 1] of the first player, their notation, and a note if it may be another.
 
     Numbers in [0, 1] stay as they are.
 
     Args:
       results: the column.
-      known: its notation; None: the one that fits most rows.
+      notation: of the column; None: the one that fits most rows.
 
     Raises:
       RowError: where a row is no result as the others are.
     """
     name, column = results.name, results.column
-    parsed = parse_results(results) if known is None else ParsedResults(known.read(results), known)
+    parsed = parse_results(results) if notation is None else ParsedResults(notation.read(results), notation)
     if parsed is None or parsed.notation.plain:
         return column, PLAIN, None
     fail_where(

@@ -50,12 +50,12 @@ def parse_result_columns(
     columns: dict[str, Column],
     na_values: Sequence[str],
     unfinished: Sequence[str],
-    known: Notation | None = None,
+    notation: Notation | None = None,
 ) -> tuple[dict[str, Column], Notation | None, str | None]:
     """The columns, results of matches among them as scores, null where there is none; their notation, and a note on it.
 
     Those of contests who are `unfinished` have the last rank, and those whose rank is one of `na_values` have none.
-    The notation is the one that is `known`, or else the one that fits most rows.
+    The notation is the one given, or else the one that fits most rows.
 
     Raises:
       RowError: where a row is no result as the others are.
@@ -74,9 +74,9 @@ def parse_result_columns(
     players = {} if layout.contest is not None else {name: columns[name] for name in layout.first_players}
     results = ResultColumn(layout.result, columns[layout.result], players)
     if layout.contest is not None:
-        scores, notation, note = parse_contest_results(results, na_values, unfinished, layout.ranked, known)
+        scores, notation, note = parse_contest_results(results, na_values, unfinished, layout.ranked, notation)
     else:
-        scores, notation, note = result_column_to_scores(results, known)
+        scores, notation, note = result_column_to_scores(results, notation)
     return columns | {layout.result: scores}, notation, note
 
 
@@ -185,7 +185,7 @@ def score_drawn_matches(
     roles: ColumnRoles,
     columns: dict[str, Column],
     rows: HostArray,
-    known: Sequence[DrawRule] | None = None,
+    rules: Sequence[DrawRule] | None = None,
 ) -> tuple[ColumnRoles, dict[str, Column], DrawRule | None, str]:
     """The roles and columns with 0.5 for drawn matches that the result leaves open, what tells them, and a note on it.
 
@@ -197,12 +197,12 @@ def score_drawn_matches(
       roles: of the columns that are used.
       columns: their values, results as scores.
       rows: [n] in which rows of the table these stand.
-      known: what may tell them; None: that is found out.
+      rules: what may tell them; None: that is found out.
     """
     layout, score = roles.layout, _scores_or_none(roles, columns, len(rows))
     if score is None:
         return roles, columns, None, ""
-    for rule in _possible_draw_rules(table, roles, rows, score) if known is None else known:
+    for rule in _possible_draw_rules(table, roles, rows, score) if rules is None else rules:
         is_drawn = rule.tell([*_load_rows(table, rule.names, rows).values()], score)
         if is_drawn.any():
             result = layout.result or rule.names[0]

@@ -194,7 +194,7 @@ def convert_chunk(reading: TableReading, rows: Any) -> tuple[TableRows, HostArra
     resolved, roles = reading.resolved._replace(table=table), reading.roles
     loaded, kept = load_role_columns_and_drop_rows(table, roles)
     resolved = resolved._replace(roles=roles._replace(time=None))
-    converted = convert_columns(resolved, loaded, kept, known=reading.conventions)
+    converted = convert_columns(resolved, loaded, kept, conventions=reading.conventions)
     if roles.time is None:
         return converted, kept
     with map_row_errors(kept):
