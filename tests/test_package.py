@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +60,7 @@ FRESH = [
 ]
 WITHOUT_EXTRAS = """
 import sys
+from pathlib import Path
 import jaxrate as jr, numpy as np
 from pathlib import Path
 from jaxrate.core.optional_imports import NEEDS
@@ -97,3 +99,15 @@ FORGET = "import sys; [sys.modules.pop(x) for x in [*sys.modules] if x.partition
 def test_names_where_nothing_was_imported():
     """One after the other: a fresh process would import JAX each time."""
     assert subprocess.run([sys.executable, "-c", f"\n{FORGET}\n".join([*FRESH, WITHOUT_EXTRAS])]).returncode == 0
+
+
+@pytest.mark.parametrize("checker", [("mypy", "--strict", "--follow-imports=silent", "--config-file="), ("pyright",)])
+def test_type_checkers_know_what_calls_of_a_script_return(checker, tmp_path):
+    pytest.importorskip(checker[0])
+    command = [sys.executable, "-m", *checker]
+    if subprocess.run([*command[:3], "--version"], capture_output=True).returncode:
+        pytest.skip("pyright cannot fetch the program that it wraps")
+    where = ["--cache-dir", str(tmp_path)] if checker[0] == "mypy" else ["--pythonpath", sys.executable]
+    script = Path(__file__).with_name("user_script.py")
+    done = subprocess.run([*command, *where, str(script)], cwd=script.parents[1], capture_output=True, text=True)
+    assert not done.returncode, done.stdout

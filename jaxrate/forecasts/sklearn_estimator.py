@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,8 @@ class RatingClassifier:
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "RatingClassifier":
         """Carry on with further matches. `classes` may be given, as elsewhere, and is not needed."""
         del classes
+        if y is None:
+            raise ValueError("RatingClassifier requires y to be passed, but the target y is None: give the results")
         previous: History | None = getattr(self, "rated_", None)
         label, columns = np.asarray(y), _columns_by_role(X)
         score = np.array([RESULT_SCORES.get(x, x) for x in label.tolist()], object)
@@ -100,10 +103,10 @@ class RatingClassifier:
         return self
 
     def predict_proba(self, X: Any) -> HostArray:
-        """[n, 2] or [n, 3] the probability of each of `classes_`. ValueError before `fit`, or as `predict_fixtures`."""
+        """[n, 2] or [n, 3] the probability of each of `classes_`. NotFittedError, a ValueError, before `fit`."""
         rated: History | None = getattr(self, "rated_", None)
         if rated is None:
-            raise ValueError("nothing has been fitted; fit(X, y) comes first")
+            raise _make_not_fitted_error("nothing has been fitted; fit(X, y) comes first")
         data = _columns_to_dataset(_columns_by_role(X), rated, is_upcoming=True)
         if data.clock is not None and rated.last is not None:
             data = data._replace(events=data.matches._replace(time=np.maximum(data.matches.time, rated.last)))
@@ -119,12 +122,21 @@ class RatingClassifier:
         return proba / proba.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> HostArray:
-        """[n] the likeliest class of each match."""
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        """[n] the likeliest class of each match. NotFittedError, a ValueError, before `fit`."""
+        likeliest = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[likeliest]
 
     def score(self, X: Any, y: Any) -> float:
         """The share of the matches whose likeliest class came true."""
         return float(np.mean(self.predict(X) == np.asarray(y)))
+
+
+def _make_not_fitted_error(message: str) -> ValueError:
+    """scikit-learn's NotFittedError, which is a ValueError as well; a plain one where scikit-learn is not installed."""
+    if find_spec("sklearn") is None:
+        return ValueError(message)
+    error: ValueError = import_module("sklearn.exceptions").NotFittedError(message)
+    return error
 
 
 def _columns_by_role(X: Any) -> dict[str, Any]:
