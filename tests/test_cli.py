@@ -22,8 +22,8 @@ from jaxrate.cli.rate_output import career_sides
 from jaxrate.cli.terminal_tables import to_text_table
 from jaxrate.core.text_format import metric_heading
 from jaxrate.evaluation.scored_predictions import format_metric
-from jaxrate.site.accuracy_summary import bin_predictions
 from jaxrate.systems.system_titles import system_title
+from jaxrate.views.accuracy import bin_predictions
 from tests.test_report import data_of
 
 pa = pytest.importorskip("pyarrow")

@@ -1,6 +1,7 @@
 """Findings: who leads, who is favoured and whether predictions are right, and the phrases that tell it once for all."""
 
 import math
+from string import Formatter
 
 import numpy as np
 import pytest
@@ -22,9 +23,11 @@ NAN = np.nan
 @pytest.mark.parametrize("relation", PHRASES)
 def test_phrases_name_all_that_differs_and_no_number_of_the_subject(relation):
     for certainty, phrase in PHRASES[relation].items():
-        said = str(Finding(relation, certainty, "SUBJECT", "OTHER", 93.2, "points", "SINCE", "NOUN"))
-        values = {"subject": "SUBJECT", "other": "OTHER", "amount": "93 points"}
-        values |= {"since": "SINCE", "noun": "NOUN"}
+        details = {name: 0.25 if form else "WORDS" for _, name, form, _ in Formatter().parse(phrase) if name}
+        told = {"subject": "SUBJECT", "other": "OTHER", "since": "SINCE", "noun": "NOUN"}
+        details = {name: x for name, x in details.items() if name not in {*told, "amount"}}
+        said = str(Finding(relation, certainty, amount=93.2, unit="points", details=details, **told))
+        values = {"amount": "93 points"} | told | details
         assert said == phrase.format(**values) and not {"leads", "takes", "gains"} & {*phrase.split()}
     assert str(Finding("on top", "alone", "{x}")) == "{x} on top"
 

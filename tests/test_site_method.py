@@ -12,10 +12,6 @@ import jaxrate as jr
 from jaxrate.evaluation.comparison import Comparison
 from jaxrate.evaluation.scored_predictions import ScoredForecaster
 from jaxrate.metrics.prediction_metrics import LogLossDifference
-from jaxrate.site.accuracy_summary import (
-    _summarise_two_sided,
-    summarise_accuracy,
-)
 from jaxrate.site.benchmark_page import (
     advise_best_system,
     find_standing,
@@ -26,6 +22,10 @@ from jaxrate.site.page_texts import (
 )
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.system_titles import describe_system
+from jaxrate.views.accuracy import (
+    summarise_accuracy,
+    summarise_two_sided,
+)
 from jaxrate.views.wording import MODELS
 from tests.browser import text_of, texts
 
@@ -110,13 +110,13 @@ def test_log_loss_is_that_of_three_outcomes_where_these_are_predicted():
     """The log loss of expected scores was told as that of what happened."""
     score, win, draw = np.array([1.0, 0.5, 0.0]), np.array([0.5, 0.5, 0.5]), np.array([0.2, 0.2, 0.2])
     outcomes = np.stack([1.0 - win - draw, draw, win])
-    found = _summarise_two_sided(win + draw / 2, score, outcomes=outcomes).texts[1]
+    found = summarise_two_sided(win + draw / 2, score, outcomes=outcomes).texts[1]
     assert found.startswith(
         f"Log loss of win, draw and loss: {-np.log([0.5, 0.2, 0.3]).mean():.4f}; even chances have 1.09"
     )
-    found = _summarise_two_sided(win + draw / 2, score).texts[1]
+    found = summarise_two_sided(win + draw / 2, score).texts[1]
     assert found.startswith("Log loss of the expected scores: ") and "; even chances have 0.6931," in found
-    assert _summarise_two_sided(win, np.array([1.0, 1.0, 0.0])).texts[1].startswith("Log loss: 0.6931; ")
+    assert summarise_two_sided(win, np.array([1.0, 1.0, 0.0])).texts[1].startswith("Log loss: 0.6931; ")
 
 
 def summary_of(table, **system):

@@ -7,7 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.metrics.prediction_metrics import wilson_interval
-from jaxrate.site.accuracy_summary import reliability_dot_plot
+from jaxrate.site.drawings import reliability_dot_plot
 from jaxrate.views.charts import Curve
 from tests.browser import narrowed, open_page
 

@@ -14,7 +14,6 @@ import jaxrate as jr
 from jaxrate.core.text_format import format_percentages
 from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.site.accuracy_summary import summarise_accuracy
 from jaxrate.site.forecast_tables import (
     ExplanationTexts,
     build_explanation_tables,
@@ -26,6 +25,7 @@ from jaxrate.site.page_texts import page_template_context
 from jaxrate.site.player_pages import summarise_players
 from jaxrate.site.site_data import build_site_data, returned_players
 from jaxrate.site.table_rows import find_upset_wins
+from jaxrate.views.accuracy import summarise_accuracy
 
 
 def test_an_entry_of_the_feed_is_new_where_its_words_are():

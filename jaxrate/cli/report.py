@@ -81,10 +81,10 @@ def report(
     accuracy of the predictions, and a comparison of systems.
     """
     from jaxrate.evaluation.scored_predictions import format_metric
-    from jaxrate.site.accuracy_summary import LOSING_ADVICE, summarise_accuracy
     from jaxrate.site.benchmark_page import advise_best_system
     from jaxrate.site.site_data import unique_display_names
     from jaxrate.systems.system_construction_by_name import make_system
+    from jaxrate.views.accuracy import LOSING_ADVICE, summarise_accuracy
     from jaxrate.views.wording import choose_player_or_team_noun
 
     request = pop_request(settings)

@@ -135,7 +135,7 @@ def _forecast_fixtures(rated: jr.History, coming: Path) -> dict[str, Any]:
 
 def _note_advice(report: ProgressReport, rated: jr.History, run: Path, file: Path | None) -> None:
     """Say how the accuracy could be better."""
-    from jaxrate.site.accuracy_summary import summarise_accuracy
+    from jaxrate.views.accuracy import summarise_accuracy
 
     name, reading = None if file is None else quote(str(file)), rated.options.get("columns", {})
     for advice in summarise_accuracy(rated).advice:

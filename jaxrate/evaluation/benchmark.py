@@ -5,7 +5,6 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import NormalDist
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
@@ -60,10 +59,10 @@ from jaxrate.metrics.prediction_metrics import (
     paired_difference,
     score_probabilities,
 )
-from jaxrate.metrics.ranking_metrics import PairOrderDifference
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.systems.prediction_wrapping import add_outcomes, has_outcome_wrapper
+from jaxrate.views.findings import Finding, find_against_ceiling, find_evidence, format_gap, relation_to_best
 
 SLOPE = "calibration slope"
 TREES = "boosted trees"  # the row of those that see everything
@@ -231,84 +230,26 @@ def log_loss_behind(entry: ForecastLosses, best: ForecastLosses, target: Scoring
 
 
 SUSPECT_SHARE = 0.5  # of what ratings gain on frequencies: who adds more is perhaps a result
-MIN_WORTH = 0.0003  # nats that a kind of evidence is worth at least to be named
-MIN_SHARE_OF_WAY = 0.002  # nats between floor and ceiling from which a share of the way is told
-FINDINGS = {  # by what it is about, and how it and the best system compare
-    "best": "The best rating is {best}, with log loss {loss:.4f}; past frequencies alone have {floor:.4f}.",
-    "few": "{name} has too few matches to compare with.",
-    "ceiling equal": "{best} and {name} predict about equally well{where}: they differ by {gap}.",
-    "ceiling behind": "{best} is ahead of {name} by {gap}{where}.",
-    "ceiling ahead": "{name} is ahead of {best} by {gap}{where}.",
-    "way": "{name} is ahead of {best} by {gap}; {best} goes {share:.0f}% of the way to it from the frequencies.",
-    "trees equal": "{trees} differ from {best} by {gap}: no evidence is clearly left on the table.",
-    "trees behind": "{trees} are behind {best} by {gap}: they find no evidence that it leaves.",
-    "trees ahead": "{trees} are ahead of {best} by {gap}: so much is still on the table.",
-    "ratings ahead": "On the ratings alone they are ahead by {gap}, since they blend and stretch them.",
-    "evidence": "Beyond the ratings, evidence is in {parts}.",
-    "no evidence": "They gain nothing clear from {parts}.",
-    "doubt": "Mind that {name} adds more than half of what the ratings say. Is it really known before the match? If "
-    "not, the trees are no ceiling.",
-}
 
 
-def write_findings(rows: Sequence[ScoredForecaster], worth: Sequence[FeatureWorth], num_past: int) -> list[str]:
-    """The sentences of a benchmark, from its rows, with the best system first, and the worth of what trees see."""
+def write_findings(rows: Sequence[ScoredForecaster], worth: Sequence[FeatureWorth], num_past: int) -> list[Finding]:
+    """What a benchmark finds, from its rows, with the best system first, and the worth of what trees see."""
     best, floor = rows[0], next(row for row in rows if row.kind == "frequencies")
     loss, floor_loss = best.quality["log loss"], floor.quality["log loss"]
-    sentences = [FINDINGS["best"].format(best=best.name, loss=loss, floor=floor_loss)]
-    sentences += [_describe_ceiling(row, best, floor_loss - loss) for row in rows if row.kind in ("forecast", "odds")]
-    trees = next((row for row in rows if row.name == TREES), None)
-    if trees is None:
-        return sentences
-    trees_on_ratings = next(row for row in rows if row.name == TREES_ON_RATINGS)
+    found = [Finding("best rating", "", best.name, details={"loss": loss, "floor": floor_loss})]
+    for row in (x for x in rows if x.kind in ("forecast", "odds")):
+        where = "" if row.scored == best.scored else f" on the {row.scored:,} matches that it has"
+        found.append(find_against_ceiling(row.name, best.name, row.log_loss_difference, floor_loss - loss, where))
+    gaps = {row.name: row.log_loss_difference for row in rows if row.kind == "trees"}
+    if not gaps:
+        return found
     names = join_names(["the ratings", *(x.name for x in worth)])
     intro = f"Boosted trees on {names}, trained on {num_past - first_trained_match(num_past):,} earlier matches,"
-    gap = trees.log_loss_difference
-    sentences.append(
-        FINDINGS[f"trees {relation_to_best(gap)}"].format(trees=intro, best=best.name, gap=_format_gap(gap))
-    )
-    if relation_to_best(trees_on_ratings.log_loss_difference) == "ahead":
-        sentences.append(FINDINGS["ratings ahead"].format(gap=_format_gap(trees_on_ratings.log_loss_difference)))
-    return sentences + _describe_feature_worth(worth, SUSPECT_SHARE * max(floor_loss - loss, 0.0))
-
-
-def relation_to_best(gap: LogLossDifference | PairOrderDifference | None, count: int = 1) -> str:
-    """How a forecaster and the best system compare: "ahead", "behind", or "equal".
-
-    A difference counts that is further from 0 than chance takes 5% of so many differences, by Bonferroni's bound.
-    """
-    limit = NormalDist().inv_cdf(1.0 - 0.025 / count)
-    if gap is None or gap.error is None or abs(gap.difference) <= limit * gap.error:
-        return "equal"
-    return "behind" if gap.difference > 0 else "ahead"
-
-
-def _format_gap(gap: LogLossDifference | None) -> str:
-    """The size of a difference with its 95% interval."""
-    return format_loss_difference(gap).lstrip("+-")
-
-
-def _describe_ceiling(row: ScoredForecaster, best: ScoredForecaster, way: float) -> str:
-    """How a forecast of others and the best system compare, which is so far from the frequencies."""
-    gap = row.log_loss_difference
-    if gap is None or gap.error is None:
-        return FINDINGS["few"].format(name=row.name)
-    where = "" if row.scored == best.scored else f" on the {row.scored:,} matches that it has"
-    finding, whole = f"ceiling {relation_to_best(gap)}", way - gap.difference
-    if finding == "ceiling ahead" and not where and way > 0 and whole >= MIN_SHARE_OF_WAY:
-        finding = "way"
-    share = 100.0 * way / whole if finding == "way" else 0.0
-    return FINDINGS[finding].format(name=row.name, best=best.name, gap=_format_gap(gap), where=where, share=share)
-
-
-def _describe_feature_worth(worth: Sequence[FeatureWorth], suspect: float) -> list[str]:
-    """Sentences on the evidence that trees find beside the ratings; a gain of more than `suspect` is doubted."""
-    clear = [x for x in worth if x.loss.difference >= MIN_WORTH and relation_to_best(x.loss, len(worth)) == "behind"]
-    parts = [f"{x.name} (without it they lose {_format_gap(x.loss)})" for x in clear]
-    unclear = [x.name for x in worth if x not in clear]
-    sentences = [FINDINGS["evidence"].format(parts=join_names(parts))] if clear else []
-    sentences += [FINDINGS["no evidence"].format(parts=join_names(unclear, "or"))] if unclear else []
-    return sentences + [FINDINGS["doubt"].format(name=x.name) for x in worth if x.loss.difference > suspect]
+    for name, told in ((TREES, relation_to_best(gaps[TREES])), (TREES_ON_RATINGS, "ratings ahead")):
+        gap = gaps[name]
+        if gap is not None and (name == TREES or relation_to_best(gap) == "ahead"):
+            found.append(Finding("trees", told, intro, best.name, format_gap(gap)))
+    return found + find_evidence({x.name: x.loss for x in worth}, SUSPECT_SHARE * max(floor_loss - loss, 0.0))
 
 
 BENCHMARK_SYSTEMS = "elo", "glicko", "glicko2", "trueskill", "skills"  # those that are fitted if none are named
@@ -410,7 +351,7 @@ def benchmark_systems(
     notes += describe_external_forecasts(external, target, odds_method)
     count, num_scored = len(target.score), len(target.score) - target.num_past
     scored_on = f"Scored on the last {num_scored:,} of {count:,} matches."
-    findings = write_findings(rows, worth, target.num_past)
+    findings = [*map(str, write_findings(rows, worth, target.num_past))]
     if watch is not None:
         watch(1.0)
     return Benchmark(

@@ -15,20 +15,15 @@ from jaxrate.history.history import History
 from jaxrate.metrics.prediction_metrics import (
     LogLossDifference,
     compare_log_loss,
+    constant_log_loss,
     contests_as_matches,
-    log_loss,
     right_pair_shares,
 )
 from jaxrate.metrics.ranking_metrics import PairOrderDifference, compare_pair_order
 from jaxrate.metrics.running_metrics import match_metrics, numbers_that_predict_order, ranking_metrics
 from jaxrate.systems.system_construction_by_name import has_sides
+from jaxrate.views.accuracy import MIN_MATCHES_FOR_CONSTANT, WAYS_OUT
 
-MIN_MATCHES_FOR_CONSTANT = 30  # matches from which a constant forecast says something
-WAYS_OUT = (  # of predictions that lose to a constant
-    "jaxrate fit FILE --save fitted.toml",
-    "jaxrate rate FILE --param fitted.toml",
-    "or jaxrate compare FILE",
-)
 INTERVAL_ERRORS = 1.96  # standard errors to either side: 95%
 LOSS_DIFFERENCE_HEAD = "log loss behind"
 
@@ -159,14 +154,6 @@ def constant_forecast_log_loss(data: Dataset, last: float = 1.0) -> float:
     mask = target.mask
     side = None if target.side is None else target.side[mask]
     return constant_log_loss(target.score[mask], side, target.weight_or_one[mask])
-
-
-def constant_log_loss(score: HostArray, side: HostArray | None, weight: HostArray) -> float:
-    """The log loss of the best constant forecast, of scores [n], sides [n] (None: nobody has one) and weights [n]."""
-    side = np.zeros(len(score)) if side is None else np.asarray(side, float)
-    total = np.sum(weight * np.abs(side))
-    share = np.sum(weight * side * (score - 0.5)) / total if total else 0.0
-    return log_loss(0.5 + share * side, score, weight=weight)
 
 
 def describe_constant_forecast(data: Dataset, last: float = 1.0, loss: float | None = None) -> list[str]:

@@ -244,6 +244,14 @@ def log_loss(prediction: Any, score: Any = None, *, weight: Any = None, mask: An
     return _mean_losses(prediction, score, weight, mask)[0]
 
 
+def constant_log_loss(score: HostArray, side: HostArray | None, weight: HostArray) -> float:
+    """The log loss of the best constant forecast, of scores [n], sides [n] (None: nobody has one) and weights [n]."""
+    side = np.zeros(len(score)) if side is None else np.asarray(side, float)
+    total = np.sum(weight * np.abs(side))
+    share = np.sum(weight * side * (score - 0.5)) / total if total else 0.0
+    return log_loss(0.5 + share * side, score, weight=weight)
+
+
 class LogLossDifference(NamedTuple):
     """The log loss of one forecaster less that of another, of the same matches."""
 

@@ -1,6 +1,5 @@
 """HTML pages: a site and a report of a rated history, and a page of fitted strengths.
 
-accuracy_summary.py   how well predictions were, as pages tell and draw it
 arena_page.py         the page of an arena, and what it finds
 benchmark_page.py     benchmarks as a page, with bars of systems
 player_pages.py       the page of every player: a summary, and the career as data for the scripts of the site
@@ -8,7 +7,6 @@ report_page.py        a rated history as one HTML page: leaderboard, players, pr
 site_data.py          what all pages of a site are made of, also as JSON and in files
 site_writer.py        a rated history as a site of static files
 forecast_tables.py    tables of forecasts: chances, scorelines, and what they are made of
-line_ups.py           sides: who had one, who played with whom and against whom, and who of two won
 category_rankings.py  the rankings of categories, and who won how often against whom
 drawings.py           pictures that pages are shared with
 html_tables.py        tables as HTML: one printer of columns for all pages

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.text_format import format_decimals, format_number, join_names, metric_heading, use_minus_sign
-from jaxrate.evaluation.benchmark import Benchmark, relation_to_best
+from jaxrate.evaluation.benchmark import Benchmark
 from jaxrate.evaluation.comparison import Comparison, system_result_label
 from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, LOSS_DIFFERENCE_HEAD, ScoredForecaster, format_metric
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
-from jaxrate.site.accuracy_summary import Advice
 from jaxrate.site.drawings import interval_bar, make_axis
 from jaxrate.site.html_tables import Column, make_column, mark_as_html, render_table, text_columns
 from jaxrate.site.page_templates import render_page
 from jaxrate.systems.system_titles import system_title
-from jaxrate.views.findings import Finding, count_pairs, find_best_system
+from jaxrate.views.accuracy import Advice
+from jaxrate.views.findings import Finding, count_pairs, find_best_system, relation_to_best
 
 BLEND_TITLE = "All blended"
 
@@ -185,16 +185,6 @@ def find_standing(comparison: Comparison | None, name: str) -> Standing | None:
     return Standing(finding, equal, behind, shown, _measure(comparison), next(iter(comparison.counts)))
 
 
-def compare_in_words(gap: LogLossDifference | None, best: str) -> str:
-    """How a forecaster compares with the best system, as "is about equal to Skills"."""
-    size = abs(gap_and_half_width(gap)[0])
-    return {
-        "equal": f"is about equal to {best}, within the 95% interval",
-        "ahead": f"predicts better than {best}, by {size:.4f} of log loss",
-        "behind": f"predicts worse than {best}, by {size:.4f} of log loss",
-    }[relation_to_best(gap)]
-
-
 def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: bool = False) -> tuple[Advice, ...]:
     """How to rate better, if the system of this name is behind the one that predicted best by more than chance.
 
@@ -288,18 +278,18 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
         "metrics": _render_metrics(title, benchmark),
         "best": [best, _format_loss(systems[0])],
         "ceiling": ["", "", ""],
-        "verdict": f"{best} predicts best of the systems",
+        "verdict": str(Finding("verdict", "alone", best)),
         "is_ahead": False,
     }
     whole = (x for x in ceilings if x.kind != "blend" and x.scored == benchmark.scored)
     if (ceiling := next(whole, None)) is None:
         return section
     gap, name = ceiling.log_loss_difference, name_in_print(ceiling)
-    lead, half = gap_and_half_width(gap)
+    (lead, half), relation = gap_and_half_width(gap), relation_to_best(gap)
     return section | {
         "ceiling": [name, _format_loss(ceiling), describe_gap(-lead, half)],
-        "verdict": f"{name} {compare_in_words(gap, best)}",
-        "is_ahead": relation_to_best(gap) == "ahead",
+        "verdict": str(Finding("verdict", relation, name, best, f"{abs(lead):.4f}")),
+        "is_ahead": relation == "ahead",
     }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import use_minus_sign
 from jaxrate.site.site_data import SiteData
-from jaxrate.views.charts import PictureText, RowView, half_widths
+from jaxrate.views.charts import Curve, PictureText, RowView, half_widths
 from jaxrate.views.wording import spell_dates
 
 
@@ -120,6 +120,37 @@ def course_line(levels: str) -> str:
         f'<svg class="course" viewBox="0 0 {COURSE_POINTS - 1} {COURSE_HEIGHT}" preserveAspectRatio="none" '
         f'aria-hidden="true"><path d="M{x} {y}l{" ".join(steps)}"/><path d="M{points[-1][0]} {points[-1][1]}h0"/></svg>'
     )
+
+
+PICTURE_SIZE = 1000  # width and height of the diagram in its own units
+BAR_ROOM = 2  # percentage points by which a bar may reach below the beginning of its axis
+AXIS_STARTS = (50, 10), (40, 10), (0, 25)  # percents at which both axes may begin, and their steps
+
+
+class DotPlot(NamedTuple):
+    """Dots and bars within [0, PICTURE_SIZE]^2 from the top left, and labels with their positions in percent."""
+
+    dots: str  # an SVG path
+    bars: str  # another, of their 95% intervals
+    across: list[tuple[float, str]]
+    down: list[tuple[float, str]]
+
+
+def reliability_dot_plot(bins: Curve) -> DotPlot:
+    """A dot for each bin: predicted to the right, observed upwards.
+
+    Both axes begin at one half, or below it where dots or bars are farther below.
+    """
+    least = min(bins.low.min(), bins.x.min())
+    begin, step = next((x for x in AXIS_STARTS if x[0] <= least + BAR_ROOM), AXIS_STARTS[-1])
+    places = (
+        (PICTURE_SIZE * (x - begin) / (100 - begin)).round().astype(int) for x in (bins.x, bins.y, bins.low, bins.high)
+    )
+    points = [*zip(*(x.tolist() for x in places), strict=True)]
+    dots = (f"M{x} {PICTURE_SIZE - y}h0" for x, y, _, _ in points)
+    bars = (f"M{x} {PICTURE_SIZE - low}V {PICTURE_SIZE - high}" for x, _, low, high in points)
+    marks = [(100 * (x - begin) / (100 - begin), f"{x}%") for x in range(begin, 101, step)]
+    return DotPlot("".join(dots), "".join(bars), marks, [(100 - at, text) for at, text in marks])
 
 
 PREVIEW_PLAYERS = 5  # the best

@@ -21,7 +21,7 @@ from jaxrate.forecasts.scorelines import Scorelines, summarise_scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.site.html_tables import Column, link_player, make_column, mark_dates
-from jaxrate.site.line_ups import HOME, SideWords
+from jaxrate.views.line_ups import HOME, SideWords
 from jaxrate.views.wording import PLAYERS, PlayerOrTeamNoun, format_rating
 
 Places: TypeAlias = Mapping[str, tuple[str, str]]  # the page and the name that is shown of players in the history

@@ -94,6 +94,11 @@ def text_columns(heads: Sequence[str], rows: Sequence[Sequence[object]], num_wor
     return columns
 
 
+def head_columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Column]:
+    """Columns of figures, whose heads phones show beside the cells."""
+    return [Column("figure", head, cells, head) for head, cells in zip(heads, zip(*rows, strict=True), strict=True)]
+
+
 def show_name(name: object) -> Any:
     """A name as HTML, in which no line ends within figures."""
     return mark_as_html(f"<bdi>{escape(join_figures(str(name)))}</bdi>")

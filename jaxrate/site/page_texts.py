@@ -26,9 +26,8 @@ from jaxrate.history.leaderboards import describe_groups, lead_start
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.history.recorded_runs import do_leads_fade
 from jaxrate.site import forecast_tables
-from jaxrate.site.accuracy_summary import reliability_dot_plot, summarise_accuracy
-from jaxrate.site.html_tables import Column
-from jaxrate.site.line_ups import has_teammates, has_two_sides, side_words
+from jaxrate.site.drawings import reliability_dot_plot
+from jaxrate.site.html_tables import Column, head_columns
 from jaxrate.site.site_data import (
     FIRST_EVENTS,
     SETTLED_EVENTS,
@@ -39,7 +38,9 @@ from jaxrate.site.site_data import (
 )
 from jaxrate.site.table_rows import CareerLines, build_career_lines
 from jaxrate.systems.system_titles import describe_system
+from jaxrate.views.accuracy import AccuracySummary, summarise_accuracy
 from jaxrate.views.findings import Finding, date_lead, find_first_in_the_end, find_lead, find_rise, is_new_lead
+from jaxrate.views.line_ups import has_teammates, has_two_sides, side_words
 from jaxrate.views.wording import (
     SURFACES,
     category_noun,
@@ -234,8 +235,7 @@ class RatingScale(NamedTuple):
 
     def columns(self, is_score: bool) -> list[Column]:
         """The columns of the table; chances are expected scores where matches are drawn."""
-        heads = "points ahead", "expected" if is_score else "chance"
-        return [Column("figure", head, x, head) for head, x in zip(heads, zip(*self.rows, strict=True), strict=True)]
+        return head_columns(("points ahead", "expected" if is_score else "chance"), self.rows)
 
 
 def describe_settings(rated: History) -> list[tuple[str, str]]:
@@ -506,6 +506,7 @@ def build_page_views(data: SiteData, title: str | None, coming: ColumnTable | No
     variables = {
         "accuracy": accuracy,
         "reliability": None if accuracy.bins is None else reliability_dot_plot(accuracy.bins),
+        "calibration": _calibration_columns(accuracy),
         "scale": rating_scale(data, matchups.get(category), category),
         "spread": data.careers.after.deviation is not None,
         **pair_fields(rated, matchups),
@@ -513,6 +514,13 @@ def build_page_views(data: SiteData, title: str | None, coming: ColumnTable | No
     }
     shared = script_settings(data, site, lines.heading)
     return PageViews(data, site, shared, variables, write_headline(data, coming), lines, board, matchups)
+
+
+def _calibration_columns(accuracy: AccuracySummary) -> list[Column]:
+    """The columns of the table of bins."""
+    words, bins = accuracy.words, [] if accuracy.bins is None else accuracy.bins.rows()
+    rows = [(f"{x:.1f}%", f"{y:.1f}%", f"{low:.1f} to {high:.1f}", f"{n:,.0f}") for x, y, low, high, n in bins]
+    return head_columns((words.expected, words.observed, "95% interval", words.events), rows) if rows else []
 
 
 class Fixtures(NamedTuple):

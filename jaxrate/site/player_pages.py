@@ -19,7 +19,6 @@ from jaxrate.history.leaderboards import PEAK_MIN_EVENTS
 from jaxrate.site.category_rankings import CategoryStrengths, draw_player_tables
 from jaxrate.site.drawings import axis_marks
 from jaxrate.site.html_tables import mark_dates
-from jaxrate.site.line_ups import LineUps, count_sides, grounds_of_careers
 from jaxrate.site.site_data import (
     EXTRA_DIGITS,
     FIRST_EVENTS,
@@ -37,6 +36,7 @@ from jaxrate.site.table_rows import (
     find_upset_wins,
 )
 from jaxrate.views.charts import half_widths
+from jaxrate.views.line_ups import LineUps, count_sides, grounds_of_careers
 from jaxrate.views.wording import spell_dates
 
 LATEST_EVENTS = 150  # on the page of a player; the career of one who has more is a file of its own

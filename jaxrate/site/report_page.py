@@ -15,7 +15,6 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import contest_metrics_notes
 from jaxrate.evaluation.comparison import Comparison
 from jaxrate.history.history import History, describe_event_counts, find_player_id
-from jaxrate.site.accuracy_summary import FIELD_WORDS
 from jaxrate.site.benchmark_page import comparison_view
 from jaxrate.site.page_templates import SHARED_SCRIPTS, render_page
 from jaxrate.site.page_texts import PageViews, build_page_views
@@ -29,6 +28,7 @@ from jaxrate.site.player_pages import (
 )
 from jaxrate.site.site_data import PageOptions, SiteData, build_site_data, encode_matchups
 from jaxrate.site.table_rows import RANKING_ROWS, build_event_table_cells, render_ranking
+from jaxrate.views.accuracy import FIELD_WORDS
 from jaxrate.views.wording import spell_dates
 
 LONG_EVENTS, LONG_POINTS = 50, 45  # latest events in the section of a top player, and how many more points of the line

@@ -32,14 +32,14 @@ from jaxrate.history.leaderboards import (
 )
 from jaxrate.history.participations import Participations
 from jaxrate.history.player_records import rating_table
-from jaxrate.site.line_ups import (
+from jaxrate.site.page_templates import assign_slugs
+from jaxrate.views.charts import Z_95, half_widths
+from jaxrate.views.line_ups import (
     LineUps,
     build_line_ups,
     has_two_sides,
     side_score_by_participant,
 )
-from jaxrate.site.page_templates import assign_slugs
-from jaxrate.views.charts import Z_95, half_widths
 from jaxrate.views.wording import (
     UNKNOWN,
     PlayerOrTeamNoun,

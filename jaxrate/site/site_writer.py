@@ -18,7 +18,6 @@ from jaxrate.history.history import History
 from jaxrate.site import category_rankings, page_templates
 from jaxrate.site.drawings import PREVIEW_PLAYERS, preview_image
 from jaxrate.site.forecast_tables import render_next_matches
-from jaxrate.site.line_ups import contest_label_column
 from jaxrate.site.page_texts import Fixtures, PageViews, build_fixtures, build_page_views
 from jaxrate.site.player_pages import CAREERS_FOLDER, count_latest_events, write_player_pages
 from jaxrate.site.site_data import (
@@ -30,6 +29,7 @@ from jaxrate.site.site_data import (
     script_safe_json,
 )
 from jaxrate.site.table_rows import SitePage, render_ranking, split_ranking
+from jaxrate.views.line_ups import contest_label_column
 from jaxrate.views.wording import category_noun, pluralise, spell_dates
 
 SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed

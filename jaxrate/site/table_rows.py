@@ -12,9 +12,9 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_percentage
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
 from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, table_head
-from jaxrate.site.line_ups import PlayerLists, side_words
 from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData, ratings_for_json, returned_players, times_for_json
 from jaxrate.views.charts import half_widths
+from jaxrate.views.line_ups import PlayerLists, side_words
 from jaxrate.views.wording import category_noun
 
 RANKING_ROWS = 50  # on each page

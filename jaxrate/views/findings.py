@@ -1,8 +1,8 @@
 """What is found in ratings and predictions, and the one table of phrases that tells it on every surface.
 
-Rules decide who leads and how surely, who is favoured, whether predictions are right, and what is new. Titles of plots,
-headlines of pages and lines of commands are findings, so that no two of them contradict each other. The phrases have no
-verb that tells one player from a team.
+Rules decide who leads and how surely, who is favoured, whether predictions are right, what is new, and how systems
+compare. Titles of plots, headlines and sentences of pages, of benchmarks and of commands are findings, so that no two
+of them contradict each other. The phrases have no verb that tells one player from a team.
 """
 
 import math
@@ -16,8 +16,9 @@ from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_percentage, join_names
-from jaxrate.evaluation.benchmark import relation_to_best
 from jaxrate.history.leaderboards import EVEN_PERCENT, classify_first_place, classify_lead
+from jaxrate.metrics.prediction_metrics import LogLossDifference
+from jaxrate.metrics.ranking_metrics import PairOrderDifference
 from jaxrate.views.charts import Z_95, Curve, Line, format_peak_time, times_span
 from jaxrate.views.wording import MAX_LISTED_NAMES, PLAYERS, PlayerOrTeamNoun, format_amount, list_names
 
@@ -129,6 +130,74 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
     "among the first": {"": "{subject} surely among the first {other}, at {amount}% confidence."},
     "ordered": {"": "The votes tell who is better in {subject} pairs."},
     "worth": {"": "{subject} would win {amount} of 100 votes against {other}{since}."},
+    "favourites": {  # how often they won, as a title, and in sentences
+        "won": "The favourite won {wins:.0%} of matches",
+        "won and drew": "The favourite won {wins:.0%} of matches and drew {draws:.0%}",
+        "won beside home": "The favourite won {wins:.0%} of matches, {holder} {home:.0%}",
+        "counted": "The favourite won {wins:.1%} of {count}.",
+        "counted with draws": "The favourite won {wins:.1%} of {count} and drew {draws:.1%}: with a draw as half a "
+        "win, favourites scored {scored:.1%}.",
+    },
+    "even chances": {"won": "Chance alone gives 50%.", "scored": "Chance alone gives a score of 50%."},
+    "home": {
+        "won": "{subject} won {won:.1%} of the {count} {known}; {predicted:.1%} were predicted.",
+        "scored": "{subject} won {won:.1%} and drew {drew:.1%} of the {count} {known}: a score of {scored:.1%}, where "
+        "{predicted:.1%} was expected.",
+    },
+    "first listed": {
+        "won": "Those listed first won {scored:.1%}, where {predicted:.1%} was predicted: the ratings know no home "
+        "side.",
+        "scored": "Those listed first scored {scored:.1%}, where an expected score of {predicted:.1%} was predicted: "
+        "the ratings know no home side.",
+    },
+    "log loss": {
+        "": "Log loss{of}: {loss:.4f}; even chances have {even:.4f}, and less is better. Brier score: {brier:.4f}.",
+        "behind a constant": "The same chance for all would have been better: the best one has log loss {loss:.4f}.",
+    },
+    "draws": {
+        "right": "Draws had a chance of {predicted:.1%}, on average, and {drawn:.1%} of the matches were drawn.",
+        "too high": "Draws had a chance of {predicted:.1%}, on average, and {drawn:.1%} of the matches were drawn: the "
+        "chances of draws are too high, by more than luck explains.",
+        "too low": "Draws had a chance of {predicted:.1%}, on average, and {drawn:.1%} of the matches were drawn: the "
+        "chances of draws are too low, by more than luck explains.",
+    },
+    "errors": {"": "{subject} were off by {off:.1f} percentage points, on average."},
+    "order": {  # of contests of many
+        "none": "No predictions can be judged yet.",
+        "title": "{right:.0%} of pairs were in the predicted order",
+        "pairs": "Of the pairs of {noun} who had been in a contest before, {amount} were in the predicted order, each "
+        "contest counted by its size; ties are in order: chance gives {chance:.1%}. Places were off by {off:.1%} of "
+        "the field, on average.",
+    },
+    "best rating": {
+        "": "The best rating is {subject}, with log loss {loss:.4f}; past frequencies alone have {floor:.4f}."
+    },
+    "ceiling": {  # a forecast of others, beside the best rating
+        "few": "{subject} has too few matches to compare with.",
+        "equal": "{other} and {subject} predict about equally well{since}: they differ by {amount}.",
+        "behind": "{other} is ahead of {subject} by {amount}{since}.",
+        "ahead": "{subject} is ahead of {other} by {amount}{since}.",
+        "way": "{subject} is ahead of {other} by {amount}; {other} goes {share:.0f}% of the way to it from the "
+        "frequencies.",
+    },
+    "trees": {
+        "equal": "{subject} differ from {other} by {amount}: no evidence is clearly left on the table.",
+        "behind": "{subject} are behind {other} by {amount}: they find no evidence that it leaves.",
+        "ahead": "{subject} are ahead of {other} by {amount}: so much is still on the table.",
+        "ratings ahead": "On the ratings alone they are ahead by {amount}, since they blend and stretch them.",
+    },
+    "evidence": {
+        "clear": "Beyond the ratings, evidence is in {subject}.",
+        "unclear": "They gain nothing clear from {subject}.",
+        "doubtful": "Mind that {subject} adds more than half of what the ratings say. Is it really known before the "
+        "match? If not, the trees are no ceiling.",
+    },
+    "verdict": {  # of a forecaster beside the best system
+        "equal": "{subject} is about equal to {other}, within the 95% interval",
+        "ahead": "{subject} predicts better than {other}, by {amount} of log loss",
+        "behind": "{subject} predicts worse than {other}, by {amount} of log loss",
+        "alone": "{subject} predicts best of the systems",
+    },
 }
 
 
@@ -143,10 +212,11 @@ class Finding(NamedTuple):
     unit: str = ""
     since: str = ""  # when, or where
     noun: str = ""  # what one of them is called, or all
+    details: Mapping[str, Any] = {}  # further numbers and words that phrases have
 
     def __str__(self) -> str:
         amount = self.amount if isinstance(self.amount, str) else format_amount(self.amount, self.unit)
-        return PHRASES[self.relation][self.certainty].format(**self._asdict() | {"amount": amount})
+        return PHRASES[self.relation][self.certainty].format(**self._asdict() | {"amount": amount, **self.details})
 
 
 def add_place(finding: Finding, place: str) -> str:
@@ -385,6 +455,51 @@ def find_best_system(names: Sequence[str], gaps: Sequence[Any]) -> Finding:
         subject = f"All {len(names)} systems" if len(level) == len(names) > 2 else list_names(level)
         return Finding("predicted best", "level", subject)
     return Finding("predicted best", "of two" if len(names) == 2 else "of all", names[0], names[1])
+
+
+def relation_to_best(gap: LogLossDifference | PairOrderDifference | None, count: int = 1) -> str:
+    """How a forecaster and the best system compare: "ahead", "behind", or "equal".
+
+    A difference counts that is further from 0 than chance takes 5% of so many differences, by Bonferroni's bound.
+    """
+    if gap is None or gap.error is None or abs(gap.difference) <= surprise_limit(count) * gap.error:
+        return "equal"
+    return "behind" if gap.difference > 0 else "ahead"
+
+
+MIN_WORTH = 0.0003  # nats that a kind of evidence is worth at least to be named
+MIN_SHARE_OF_WAY = 0.002  # nats between floor and ceiling from which a share of the way is told
+
+
+def format_gap(gap: LogLossDifference) -> str:
+    """The size of a difference with its 95% interval, as "0.0013 ± 0.0018"; of one match without."""
+    return f"{abs(gap.difference):.4f}" + ("" if gap.error is None else f" ± {Z_95 * gap.error:.4f}")
+
+
+def find_against_ceiling(name: str, best: str, gap: LogLossDifference | None, way: float, where: str = "") -> Finding:
+    """How a forecast of others and the best system compare, which is so far from the frequencies.
+
+    `where` says on which matches, if the forecast lacks some.
+    """
+    if gap is None or gap.error is None:
+        return Finding("ceiling", "few", name)
+    kind, whole = relation_to_best(gap), way - gap.difference
+    found = Finding("ceiling", kind, name, best, format_gap(gap), since=where)
+    if kind == "ahead" and not where and way > 0 and whole >= MIN_SHARE_OF_WAY:
+        return found._replace(certainty="way", details={"share": 100.0 * way / whole})
+    return found
+
+
+def find_evidence(worth: Mapping[str, LogLossDifference], suspect: float) -> list[Finding]:
+    """What trees find beside the ratings, by the log loss that they add without it; above `suspect` it is doubted."""
+    is_clear = {x: y.difference >= MIN_WORTH and relation_to_best(y, len(worth)) == "behind" for x, y in worth.items()}
+    clear = [f"{x} (without it they lose {format_gap(y)})" for x, y in worth.items() if is_clear[x]]
+    unclear = [x for x in worth if not is_clear[x]]
+    return [
+        *([Finding("evidence", "clear", join_names(clear))] if clear else []),
+        *([Finding("evidence", "unclear", join_names(unclear, "or"))] if unclear else []),
+        *(Finding("evidence", "doubtful", x) for x, y in worth.items() if y.difference > suspect),
+    ]
 
 
 def count_pairs(count: int) -> int:

@@ -1,13 +1,13 @@
-"""How well predictions were, as pages tell and draw it."""
+"""How well the predictions of a history were: findings, bins of calibration, and what its maker may do."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count
-from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, MIN_MATCHES_FOR_CONSTANT, WAYS_OUT, constant_log_loss
 from jaxrate.events import rounds
 from jaxrate.history.event_columns import EventColumns
 from jaxrate.history.history import History
@@ -15,6 +15,7 @@ from jaxrate.history.recorded_runs import describe_calibration
 from jaxrate.metrics.prediction_metrics import (
     bin_numbers,
     calibration,
+    constant_log_loss,
     experience_mask,
     observed_share_of_sides_beaten,
     right_pair_shares,
@@ -22,14 +23,19 @@ from jaxrate.metrics.prediction_metrics import (
 )
 from jaxrate.metrics.ranking_metrics import ratio_error
 from jaxrate.metrics.running_metrics import match_metrics, numbers_that_predict_order, ranking_metrics
-from jaxrate.site.html_tables import Column
-from jaxrate.site.line_ups import HOME, SideWords, count_sides, home_sides, side_score_by_participant, side_words
-from jaxrate.views.charts import Curve
+from jaxrate.views.charts import Z_95, Curve
 from jaxrate.views.findings import LEANS, Finding, find_bias, find_lean
+from jaxrate.views.line_ups import HOME, SideWords, count_sides, home_sides, side_score_by_participant, side_words
 from jaxrate.views.wording import PLAYERS, PlayerOrTeamNoun
 
 MIN_BIN_EVENTS = 30  # in a bin; fewer say little
 MAX_MISSED_SHARE = 0.2  # of the bins, up to which predictions are said to be right
+MIN_MATCHES_FOR_CONSTANT = 30  # matches from which a constant forecast says something
+WAYS_OUT = (  # of predictions that lose to a constant
+    "jaxrate fit FILE --save fitted.toml",
+    "jaxrate rate FILE --param fitted.toml",
+    "or jaxrate compare FILE",
+)
 
 
 class Advice(NamedTuple):
@@ -43,6 +49,27 @@ class Advice(NamedTuple):
         source = "FILE" if file is None else f"{file} {options}".rstrip()
         commands = (x.replace("FILE", source).replace("RUN", run) for x in self.commands)
         return f"{self.purpose}: {'; '.join(commands)}"
+
+
+SIDE_ADVICE = Advice(
+    "if the first of each match is at home (--column neutral=NAME names a column of neutral ground)",
+    ("jaxrate rate FILE --side a",),
+)
+LOSING_ADVICE = Advice("chances lost to the same chance for all; to do better", WAYS_OUT)
+FIT_ADVICE = {
+    lean: Advice(
+        f"chances were {LEANS[lean]}; to fit hyperparameters to the results",
+        ("jaxrate fit FILE --save fitted.toml", "jaxrate rate FILE --param fitted.toml --out RUN"),
+    )
+    for lean in (-1, 1)
+}
+DRAW_ADVICE = Advice(
+    "chances of draws were wrong by more than luck; to fit them",
+    (
+        "jaxrate fit FILE --outlook --free draw_margin --save fitted.toml",
+        "jaxrate rate FILE --param fitted.toml",
+    ),
+)
 
 
 class CalibrationWords(NamedTuple):
@@ -79,12 +106,26 @@ FIELD_WORDS = CalibrationWords(
 class AccuracySummary(NamedTuple):
     """How well the predictions of a history were."""
 
-    title: str  # the finding; empty without events
-    texts: list[str]  # sentences
+    headline: Finding
+    findings: Sequence[Finding]  # sentences
     bins: Curve | None = None  # in percent
     words: CalibrationWords = CHANCE_WORDS
     advice: tuple[Advice, ...] = ()
     lean: int = 0  # of predictions, as `find_lean` has it
+    calibrated: str = ""  # whether the predictions are calibrated, as a sentence
+
+    @property
+    def title(self) -> str:
+        """The headline; empty without events."""
+        return "" if self.headline == NO_DATA else str(self.headline)
+
+    @property
+    def texts(self) -> list[str]:
+        """Paragraphs: those who were favoured, the losses, and the errors with all that is wrong."""
+        texts = dict[str, list[str]]()
+        for one in self.findings:
+            texts.setdefault(PARAGRAPHS.get(one.relation, one.relation), []).append(f"{str(one).rstrip('.')}.")
+        return [*map(" ".join, texts.values()), *[self.calibrated] * bool(self.calibrated)]
 
     @property
     def caveat(self) -> str:
@@ -97,13 +138,6 @@ class AccuracySummary(NamedTuple):
         is_told = self.bins is None or self.lean or (~self.bins.agrees).mean() <= MAX_MISSED_SHARE
         return str(_judge(self.lean)) if is_told else "Calibration"
 
-    def columns(self) -> list[Column]:
-        """The columns of the table of bins."""
-        words, bins = self.words, [] if self.bins is None else self.bins.rows()
-        rows = [(f"{x:.1f}%", f"{y:.1f}%", f"{low:.1f} to {high:.1f}", f"{n:,.0f}") for x, y, low, high, n in bins]
-        heads = words.expected, words.observed, "95% interval", words.events
-        return [Column("figure", head, x, head) for head, x in zip(heads, zip(*rows, strict=True), strict=True)]
-
     @property
     def verdict(self) -> str:
         """How many of the bins have their predictions in their intervals, as a sentence; nothing without bins."""
@@ -115,15 +149,22 @@ class AccuracySummary(NamedTuple):
         return f"{held or 'None'} of {count} {'does' if held < 2 else 'do'}."
 
 
+NO_DATA = Finding("order", "none")
+PARAGRAPHS = {  # which sentences stand together
+    **dict.fromkeys(("even chances", "home"), "favourites"),
+    "predictions": "errors",
+}
+
+
 def _judge(lean: int) -> Finding:
     """Whether predictions of such a lean are right."""
     return Finding("predictions", LEANS[lean])
 
 
-def _describe_errors(what: str, off: float, lean: int) -> str:
+def _find_errors(subject: str, off: float, lean: int) -> list[Finding]:
     """How many percentage points predictions were off, and to which side."""
-    text = f"{what} were off by {off:.1f} percentage points, on average."
-    return f"{text} {_judge(lean)}." if lean else text
+    verdict = [_judge(lean)] if lean else []
+    return [Finding("errors", "", subject, details={"off": off}), *verdict]
 
 
 def merge_small_bins(count: HostArray) -> HostArray:
@@ -164,12 +205,11 @@ def bin_predictions(
 def _contest_half_width(observed: HostArray, contest: HostArray) -> float:
     """Half of the 95% interval of the mean of what came true [n] in contests [n]; 1 where it is not known."""
     error = ratio_error(np.bincount(contest, observed), np.bincount(contest))
-    return 1.0 if error is None else INTERVAL_ERRORS * error
+    return 1.0 if error is None else Z_95 * error
 
 
 FIELD_BINS = 10  # of all shares of a field
 MIN_CONTESTS = 10  # from which on intervals, which are by contest, mean something
-NO_DATA_TEXT = "No predictions can be judged yet."
 
 
 def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySummary:
@@ -190,26 +230,25 @@ def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySum
     metrics = ranking_metrics(contests, order)
     in_order, off = metrics["pair inversion"], metrics["rank deviation"]
     if in_order is None or off is None:
-        return AccuracySummary("", [NO_DATA_TEXT])
+        return AccuracySummary(NO_DATA, [NO_DATA])
     orders = np.arange(len(rank)), -np.arange(len(rank))  # of each pair that does not tie, one of them is right
     chance = np.mean([ranking_metrics(contests, x.astype(float))["pair inversion"] or 0.0 for x in orders])
-    text = f"Of the pairs of {noun.many} who had been in a contest before, {_format_pairs(contests, order)} were in the"
-    texts = [f"{text} predicted order, each contest counted by its size; ties are in order: chance gives {chance:.1%}."]
-    texts[-1] += f" Places were off by {off:.1%} of the field, on average."
-    title = f"{in_order:.0%} of pairs were in the predicted order"
+    title = Finding("order", "title", details={"right": in_order})
+    pairs = title._replace(certainty="pairs", noun=noun.many, amount=_format_pairs(contests, order))
+    findings = [pairs._replace(details={"chance": chance, "off": off})]
     if team is not None:
         first = np.sort(np.unique(np.stack([contest, team]), axis=1, return_index=True)[1])
         rank, share, player, contest = (x[first] for x in (rank, share, player, contest))
         contests = rounds(contest, player, rank, time=np.zeros(len(rank)))
     _, number = np.unique(contest, return_inverse=True)
     if number[-1] + 1 < MIN_CONTESTS:
-        return AccuracySummary(title, texts, None, FIELD_WORDS)
+        return AccuracySummary(title, findings, None, FIELD_WORDS)
     behind = observed_share_of_sides_beaten(contests)
     bins = bin_predictions(share, behind, FIELD_BINS, number)
     lean = find_lean(share, behind, contest=number)
-    off = float(np.average(np.abs(bins.y - bins.x), weights=bins.weight))
-    texts.append(_describe_errors("Expected shares of the field", off, lean))
-    return AccuracySummary(title, texts, bins, FIELD_WORDS, lean=lean)
+    error = float(np.average(np.abs(bins.y - bins.x), weights=bins.weight))
+    findings += _find_errors("Expected shares of the field", error, lean)
+    return AccuracySummary(title, findings, bins, FIELD_WORDS, lean=lean)
 
 
 def _format_pairs(contests: Any, order: Any) -> str:
@@ -218,53 +257,41 @@ def _format_pairs(contests: Any, order: Any) -> str:
     share, error = right.sum() / count.sum(), ratio_error(right, count)
     if error is None:
         return f"{share:.1%}"
-    low, high = np.clip([share - INTERVAL_ERRORS * error, share + INTERVAL_ERRORS * error], 0.0, 1.0)
+    low, high = np.clip([share - Z_95 * error, share + Z_95 * error], 0.0, 1.0)
     return f"{share:.1%} (95% interval {low:.1%} to {high:.1%})"
 
 
 FIRST_LISTED_ERRORS = 3.0  # standard errors by which those listed first must do otherwise than predicted to be told
 CHANCE_BINS = 20  # of all chances; those of favourites are in the upper half
 MIN_DRAW_SHARE = 0.02  # of matches, from which on the title tells draws
-SIDE_ADVICE = Advice(
-    "if the first of each match is at home (--column neutral=NAME names a column of neutral ground)",
-    ("jaxrate rate FILE --side a",),
-)
-LOSING_ADVICE = Advice("chances lost to the same chance for all; to do better", WAYS_OUT)
-FIT_ADVICE = {
-    lean: Advice(
-        f"chances were {LEANS[lean]}; to fit hyperparameters to the results",
-        ("jaxrate fit FILE --save fitted.toml", "jaxrate rate FILE --param fitted.toml --out RUN"),
-    )
-    for lean in (-1, 1)
-}
 
 
 def summarise_accuracy(rated: History, noun: PlayerOrTeamNoun = PLAYERS) -> AccuracySummary:
-    """Compare all predictions of a history with the results, in words; `noun` is what the rated are called."""
+    """Compare all predictions of a history with the results; `noun` is what the rated are called."""
     summary = _summarise_matches(rated) if rated.contests is None else _summarise_contests(rated, noun)
-    calibrated = describe_calibration(rated.system, rated.options)
-    return summary._replace(texts=[*summary.texts, calibrated]) if calibrated else summary
+    return summary._replace(calibrated=describe_calibration(rated.system, rated.options))
 
 
 def _summarise_matches(rated: History) -> AccuracySummary:
     """Summarise matches, with what may be wrong with the chances of draws and of sides."""
     table = rated.events
     score, prediction, side, outcomes = table["score"], table["prediction"], home_sides(rated), _outcome_chances(table)
-    said = _summarise_two_sided(prediction, score, side, side_words(rated), outcomes)
-    texts, advice = list(said.texts), [FIT_ADVICE[x] for x in FIT_ADVICE if x == said.lean]
+    said = summarise_two_sided(prediction, score, side, side_words(rated), outcomes)
     constant = constant_log_loss(score.astype(float), side, np.ones(len(score)))
     loss = match_metrics(prediction.astype(float), score.astype(float))["log loss"]
-    if len(score) >= MIN_MATCHES_FOR_CONSTANT and loss > constant:
-        texts.append(f"The same chance for all would have been better: the best one has log loss {constant:.4f}.")
-        advice = [LOSING_ADVICE]
-    if outcomes is not None and _has_draws(score):
-        text, advised = _describe_draws(outcomes[1], score, rated)
-        texts.append(text)
-        advice += advised
-    if side is None and (text := _describe_first_listed(prediction, score)):
-        texts.append(text)
-        advice.append(SIDE_ADVICE)
-    return said._replace(texts=texts, advice=tuple(advice))
+    drawn = None if outcomes is None or not _has_draws(score) else _find_draws(outcomes[1], score)
+    is_losing = len(score) >= MIN_MATCHES_FOR_CONSTANT and loss > constant
+    losing = [Finding("log loss", "behind a constant", details={"loss": constant})] * is_losing
+    first_listed = _find_first_listed(prediction, score) if side is None else []
+    fits_draws = getattr(rated.system.params, "draw_margin", None) is not None
+    advice = {
+        LOSING_ADVICE: is_losing,
+        **{FIT_ADVICE[lean]: not is_losing and said.lean == lean for lean in FIT_ADVICE},
+        DRAW_ADVICE: drawn is not None and drawn.certainty != "right" and fits_draws,
+        SIDE_ADVICE: bool(first_listed),
+    }
+    findings = [*said.findings, *losing, *([] if drawn is None else [drawn]), *first_listed]
+    return said._replace(findings=findings, advice=tuple(x for x, is_due in advice.items() if is_due))
 
 
 def _outcome_chances(table: EventColumns) -> HostArray | None:
@@ -273,7 +300,7 @@ def _outcome_chances(table: EventColumns) -> HostArray | None:
     return np.stack([table[name] for name in ("loss", "draw", "win")]) if has_outcomes else None
 
 
-def _summarise_two_sided(
+def summarise_two_sided(
     prediction: HostArray,
     score: HostArray,
     side: HostArray | None = None,
@@ -290,37 +317,35 @@ def _summarise_two_sided(
       outcomes: [3, n] probabilities of its loss, of a draw and of its win, where they were predicted.
     """
     predictions, score = prediction.astype(float), score.astype(float)
-    metrics, has_draws, drew = match_metrics(predictions, score), _has_draws(score), (score == 0.5).mean()
+    metrics, has_draws, drew = match_metrics(predictions, score), _has_draws(score), float((score == 0.5).mean())
     chance, result = _favourite_chances_and_scores(predictions, score)
     wins = np.where(predictions == 0.5, 0.5 * np.isin(score, (0.0, 1.0)), result == 1.0).mean()
     home = np.zeros((2, 0))
     if side is not None:
         home = np.where(side > 0, [predictions, score], [1 - predictions, 1 - score])[:, side != 0]
     is_ahead = home.size > 0 and home[1].mean() > 0.5
-    also = f", {words.holder} {(home[1] == 1.0).mean():.0%}" if is_ahead else ""
-    title = f"The favourite won {wins:.0%} of matches{f' and drew {drew:.0%}' if drew > MIN_DRAW_SHARE else also}"
-    text = f"The favourite won {wins:.1%} of {format_count(len(score), 'match')}"
-    if has_draws:
-        text += f" and drew {drew:.1%}: with a draw as half a win, favourites scored {metrics['accuracy']:.1%}"
-    bins, lean = bin_predictions(chance, result, CHANCE_BINS), find_lean(chance, result)
-    kind, chances = (SCORE_WORDS, "expected scores") if has_draws else (CHANCE_WORDS, "chances")
-    even = f"Chance alone gives {'a score of ' if has_draws else ''}50%."
-    off = 100 * calibration(chance, result, bins=CHANCE_BINS).error
-    texts = [
-        " ".join(
-            [f"{text}.", *([_describe_home_scores(home[0], home[1], words, has_draws)] if is_ahead else []), even]
-        ),
-        _describe_loss(metrics, score, outcomes),
-        _describe_errors(f"Favourites' {chances}", off, lean),
+    details = {"wins": wins, "draws": drew, "scored": metrics["accuracy"], "count": format_count(len(score), "match")}
+    details |= {"holder": words.holder, "home": (home[1] == 1.0).mean() if is_ahead else 0.0}
+    favourites = Finding("favourites", "won", details=details)
+    kind = "won and drew" if drew > MIN_DRAW_SHARE else "won beside home" if is_ahead else "won"
+    way, lean = "scored" if has_draws else "won", find_lean(chance, result)
+    findings = [
+        favourites._replace(certainty="counted with draws" if has_draws else "counted"),
+        *([_find_home_scores(home[0], home[1], words, way)] if is_ahead else []),
+        Finding("even chances", way),
+        _find_loss(metrics, score, outcomes),
     ]
-    return AccuracySummary(title, texts, bins, kind, lean=lean)
+    off = 100 * calibration(chance, result, bins=CHANCE_BINS).error
+    findings += _find_errors(f"Favourites' {'expected scores' if has_draws else 'chances'}", off, lean)
+    bins, about = bin_predictions(chance, result, CHANCE_BINS), SCORE_WORDS if has_draws else CHANCE_WORDS
+    return AccuracySummary(favourites._replace(certainty=kind), findings, bins, about, lean=lean)
 
 
 def _has_draws(score: HostArray) -> bool:
     return bool(((score > 0) & (score < 1)).any())
 
 
-def _describe_loss(metrics: dict[str, float], score: HostArray, outcomes: HostArray | None) -> str:
+def _find_loss(metrics: dict[str, float], score: HostArray, outcomes: HostArray | None) -> Finding:
     """The log loss beside that of even chances; with draws of all three outcomes, where these were predicted.
 
     The log loss of expected scores, in which a draw counts as half, is that of no chance.
@@ -330,36 +355,22 @@ def _describe_loss(metrics: dict[str, float], score: HostArray, outcomes: HostAr
         actual = outcomes[np.rint(2 * score).astype(int), np.arange(len(score))].astype(float)
         loss = -float(np.log(np.maximum(actual, np.finfo(np.float32).tiny)).mean())
         kind, even = " of win, draw and loss", math.log(3.0)
-    brier = f"Brier score: {metrics['Brier score']:.4f}."
-    return f"Log loss{kind}: {loss:.4f}; even chances have {even:.4f}, and less is better. {brier}"
+    return Finding("log loss", details={"of": kind, "loss": loss, "even": even, "brier": metrics["Brier score"]})
 
 
-def _describe_draws(chance: HostArray, score: HostArray, rated: History) -> tuple[str, list[Advice]]:
-    """How many matches were drawn, and what had been predicted; how to fit it, where these differ by more than luck."""
-    predicted, drawn = float(chance.mean()), float((score == 0.5).mean())
-    text = f"Draws had a chance of {predicted:.1%}, on average, and {drawn:.1%} of the matches were drawn"
-    if not find_bias(chance, score == 0.5):
-        return f"{text}.", []
-    text = f"{text}: the chances of draws are too {'high' if predicted > drawn else 'low'}, by more than luck explains."
-    if getattr(rated.system.params, "draw_margin", None) is None:
-        return text, []
-    commands = (
-        "jaxrate fit FILE --outlook --free draw_margin --save fitted.toml",
-        "jaxrate rate FILE --param fitted.toml",
-    )
-    return text, [Advice("chances of draws were wrong by more than luck; to fit them", commands)]
+def _find_draws(chance: HostArray, score: HostArray) -> Finding:
+    """How many matches were drawn, what had been predicted, and whether these differ by more than luck."""
+    bias = find_bias(chance, score == 0.5)
+    kind = {0: "right", 1: "too low", -1: "too high"}[bias]
+    return Finding("draws", kind, details={"predicted": float(chance.mean()), "drawn": float((score == 0.5).mean())})
 
 
-def _describe_first_listed(prediction: HostArray, score: HostArray) -> str:
+def _find_first_listed(prediction: HostArray, score: HostArray) -> list[Finding]:
     """What those who are listed first scored, if that is not what was predicted; nothing where winners are first."""
     if not (score < 0.5).any() or not find_bias(prediction, score, errors=FIRST_LISTED_ERRORS):
-        return ""
-    predicted, scored = float(prediction.mean()), float(score.mean())
-    kind = "an expected score of " if _has_draws(score) else ""
-    return (
-        f"Those listed first {'scored' if kind else 'won'} {scored:.1%}, where {kind}{predicted:.1%} was predicted: "
-        "the ratings know no home side."
-    )
+        return []
+    details = {"predicted": float(prediction.mean()), "scored": float(score.mean())}
+    return [Finding("first listed", "scored" if _has_draws(score) else "won", details=details)]
 
 
 def _favourite_chances_and_scores(prediction: HostArray, score: HostArray) -> tuple[HostArray, HostArray]:
@@ -369,55 +380,20 @@ def _favourite_chances_and_scores(prediction: HostArray, score: HostArray) -> tu
     return np.where(favours_second, 1.0 - prediction, prediction), favourite_score
 
 
-def _describe_home_scores(predicted: HostArray, score: HostArray, words: SideWords, has_draws: bool) -> str:
+def _find_home_scores(predicted: HostArray, score: HostArray, words: SideWords, way: str) -> Finding:
     """How often those at home won, of the matches in which somebody was, and what had been predicted."""
-    where, holder = f"of the {format_count(len(score), 'match')} {words.known}", words.holder[:1].upper()
-    holder += words.holder[1:]
-    if not has_draws:
-        return f"{holder} won {score.mean():.1%} {where}; {predicted.mean():.1%} were predicted."
-    won, drew = (score == 1.0).mean(), (score == 0.5).mean()
-    scored = f"a score of {score.mean():.1%}, where {predicted.mean():.1%} was expected"
-    return f"{holder} won {won:.1%} and drew {drew:.1%} {where}: {scored}."
+    details = {"count": format_count(len(score), "match"), "known": words.known, "predicted": predicted.mean()}
+    details |= {"won": (score == 1.0).mean(), "drew": (score == 0.5).mean(), "scored": score.mean()}
+    return Finding("home", way, words.holder[:1].upper() + words.holder[1:], details=details)
 
 
 def _summarise_contests(rated: History, noun: PlayerOrTeamNoun) -> AccuracySummary:
     """Summarise contests of two sides as matches, and others by their fields."""
     is_contested = count_sides(rated.events) > 1
     if not is_contested.any():
-        return AccuracySummary("", [NO_DATA_TEXT])
+        return AccuracySummary(NO_DATA, [NO_DATA])
     table = {name: x[is_contested] for name, x in rated.events.items()}
     if (count_sides(table) > 2).any():
         return summarise_fields(table, noun)
     first = np.flatnonzero(np.diff(table["event"], prepend=-1))
-    return _summarise_two_sided(table["prediction"][first], side_score_by_participant(table)[first])
-
-
-PICTURE_SIZE = 1000  # width and height of the diagram in its own units
-BAR_ROOM = 2  # percentage points by which a bar may reach below the beginning of its axis
-AXIS_STARTS = (50, 10), (40, 10), (0, 25)  # percents at which both axes may begin, and their steps
-
-
-class DotPlot(NamedTuple):
-    """Dots and bars within [0, PICTURE_SIZE]^2 from the top left, and labels with their positions in percent."""
-
-    dots: str  # an SVG path
-    bars: str  # another, of their 95% intervals
-    across: list[tuple[float, str]]
-    down: list[tuple[float, str]]
-
-
-def reliability_dot_plot(bins: Curve) -> DotPlot:
-    """A dot for each bin: predicted to the right, observed upwards.
-
-    Both axes begin at one half, or below it where dots or bars are farther below.
-    """
-    least = min(bins.low.min(), bins.x.min())
-    begin, step = next((x for x in AXIS_STARTS if x[0] <= least + BAR_ROOM), AXIS_STARTS[-1])
-    places = (
-        (PICTURE_SIZE * (x - begin) / (100 - begin)).round().astype(int) for x in (bins.x, bins.y, bins.low, bins.high)
-    )
-    points = [*zip(*(x.tolist() for x in places), strict=True)]
-    dots = (f"M{x} {PICTURE_SIZE - y}h0" for x, y, _, _ in points)
-    bars = (f"M{x} {PICTURE_SIZE - low}V {PICTURE_SIZE - high}" for x, _, low, high in points)
-    marks = [(100 * (x - begin) / (100 - begin), f"{x}%") for x in range(begin, 101, step)]
-    return DotPlot("".join(dots), "".join(bars), marks, [(100 - at, text) for at, text in marks])
+    return summarise_two_sided(table["prediction"][first], side_score_by_participant(table)[first])
