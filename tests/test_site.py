@@ -83,7 +83,7 @@ def test_every_career_is_told(rated, folder):
             str
         ).tolist()
         assert set(told["points"]) <= {"1\u20130", "0\u20131"}
-        (heading,) = re.findall("<h1><bdi>(.*?)</bdi></h1>", page)
+        (heading,) = re.findall("<h1><bdi>(.*?)</bdi>", page)
         assert unescape(heading) == name and "<b>" not in page
     end = jr.history.rating_table(rated)
     last = inside(page_of(folder, end["player"][0]), "career")["rating"][-1]
@@ -232,7 +232,31 @@ def test_the_leaderboard_is_searched_and_sorted(opened):
     assert len(games) == 23 and games == sorted(games, reverse=True)
     assert len(texts(page, "#board tbody svg.bar")) == 23
     page.find_element("link text", "player 03").click()
-    wait_for(page, lambda: texts(page, "h1") == ["player 03"])
+    wait_for(page, lambda: texts(page, "h1 bdi") == ["player 03"])
+
+
+def test_what_is_chosen_is_in_the_address(opened):
+    """Nothing could be linked: search, list and order left the address as it was."""
+    page = opened("index.html#search=kubot&list=all&sort=-rating")
+    wait_for(page, lambda: sorted(texts(page, "#board tbody bdi")) == ["Lukasz Kubot", "Łukasz Kubot"])
+    assert page.find_element("id", "who").get_attribute("value") == "all"
+    assert texts(page, "#board th[aria-sort=descending]") == ["rating"]
+    page.find_element("css selector", "#board th:nth-child(3) button").click()
+    wait_for(page, lambda: page.execute_script("return location.hash") == "#search=kubot&list=all&sort=player")
+    page = opened("players/player-03.html#search=player+04")
+    assert {*texts(page, "#events tbody td:nth-child(2)")} == {"player 04"}
+
+
+def test_a_chart_is_read_with_the_keyboard(opened, rated):
+    """It was a picture, of which nothing but the name was read out."""
+    page, wanted = opened("players/player-03.html"), jr.career(rated, "player 03")
+    keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+    chart = page.find_element("css selector", ".chart")
+    for key, at in ((keys.HOME, 0), (keys.ARROW_RIGHT, 1), (keys.END, -1), (keys.ARROW_LEFT, -2)):
+        chart.send_keys(key)
+        said = chart.get_attribute("aria-valuetext")
+        assert said.startswith(f"{wanted['rating'][at] + wanted['change'][at]:,.0f} ± "), (key, said)
+        assert said.endswith(f" against {wanted['opponent'][at]}") and said in texts(page, ".tip")[0]
 
 
 def test_findings_and_moves_are_those_of_the_list(opened):
@@ -295,11 +319,12 @@ def test_a_pair_is_chosen_with_the_keyboard(opened, rated):
         return [float(re.search(r"([\d.]+)%$", text)[1]) / 100 for text in texts(page, "#answer p")]
 
     assert shown() == pytest.approx(chances, abs=6e-3)
+    assert texts(page, "h1") == [f"{name} \u2013 player 04"]  # it was that of the first two
     assert "Chances of draws are fitted to past results." in texts(page, ".lead")[0]
     assert not page.find_elements("id", "games")  # where matches are drawn, nobody plays the best of three
 
 
-def test_two_on_one_chart_and_a_table_to_keep(browser, folder):
+def test_two_on_one_chart_and_a_table_to_keep(browser, rated, folder):
     """From a host, as another player's page is asked for."""
 
     class Quiet(SimpleHTTPRequestHandler):
@@ -319,6 +344,12 @@ def test_two_on_one_chart_and_a_table_to_keep(browser, folder):
         (note,) = texts(browser, "#note")
         assert "The dots are the peaks." in note and "dot is the peak" not in note
         assert texts(browser, ".key") == ["player 03", "player 04"] and texts(browser, "#compared a") == ["player 04"]
+        meetings = jr.history.head_to_head(rated, "player 03", "player 04")
+        told = f"won {meetings.won}, drawn {meetings.drawn}, lost {meetings.lost} of {meetings.matches['score'].size} "
+        wait_for(browser, lambda: told.replace("drawn 0, ", "") in texts(browser, "#compared")[0])
+        assert re.search(r" matches; \d+% to win the next\.$", texts(browser, "#compared")[0])
+        browser.refresh()  # the comparison is in the address
+        wait_for(browser, lambda: len(texts(browser, ".chart path.line:not(.pause)")) == 2)
         narrowed(browser, 700, "light")
         assert browser.execute_script(COVERED) == 0
         kept = downloaded(browser, "#events").split("\r\n")
@@ -363,6 +394,67 @@ def test_groups_and_drifting_peaks_are_told_on_all_pages(tmp_path):
     assert "strangers" in text_of(tmp_path / "coming.html")
     report = jr.site.report_html(rated)
     assert report.count(">group 2<") == 3 and f'data-name="peak">{peaks[0]}' in report
+
+
+def test_seasons_are_told_with_their_results_and_ranks(tmp_path):
+    """Three years of a league of six; Ada, who is best, plays no more in the last one."""
+    random, names = np.random.default_rng(4), np.array(["Ada", "Bo", "Cy", "Di", "Ed", "Flo"])
+    pairs = [random.permutation(6)[:2] for i in range(180)]
+    pairs = [(a, b) if i < 120 or 0 not in (a, b) else (1, 2) for i, (a, b) in enumerate(pairs)]
+    day = np.datetime64("2020-01-05") + 6 * np.arange(180)
+    first, second = names[np.array(pairs).T]
+    score = (random.random(180) < 1 / (1 + np.exp(np.diff(np.array(pairs), axis=1)[:, 0] * -0.9))).astype(float)
+    rated = jr.rate(jr.elo(), jr.read({"a": first, "b": second, "score": score, "date": day}))
+    jr.site.write_site(rated, tmp_path)
+    page, career = text_of(tmp_path / "players" / "bo.html"), jr.career(rated, "Bo")
+    table = re.search("<h2>Seasons.*?<tbody>(.*?)</tbody>", page, re.DOTALL)[1]
+    rows = [re.findall("<td[^>]*>([^<]*)", row) for row in table.split("<tr>")[1:]]
+    assert [row[0] for row in rows] == ["2022", "2021", "2020"]
+    ends = np.array(["2020-12-31", "2021-12-31", "2022-12-31"], "M8[D]").astype(float)
+    for row, end, rank in zip(rows[::-1], ends, jr.history.leaderboards.ranks_over_time(rated, ends), strict=True):
+        at = np.flatnonzero(career["time"].astype("M8[Y]").astype(str) == row[0])
+        won = int((career["score"][at] == 1).sum())
+        assert row[1:4] == [f"{len(at)}", f"{won}", f"{len(at) - won}"]
+        assert row[4] == f"{career['rating'][at[-1]] + career['change'][at[-1]]:,.0f}"
+        place = rank[rated.players.tolist().index("Bo")]
+        assert row[6] == ("" if np.isnan(place) else f"{place:.0f}"), end
+    assert page.count('<i style="left:') == sum(bool(row[6]) for row in rows)
+    assert re.search(
+        "<h1><bdi>Ada</bdi> peaked at [\\d,]+ points in [\\w ]+</h1>", text_of(tmp_path / "players" / "ada.html")
+    )
+    assert re.search("<h1><bdi>Bo</bdi> (at the|[\\d.]+ points below)", page)
+
+
+def test_leagues_have_rankings_of_their_own(tmp_path):
+    """Football had one ranking of all leagues; a cup, which is of all, is none of them."""
+    random, n = np.random.default_rng(2), 240
+    league = np.arange(n) % 3
+    a = league * 4 + random.integers(0, 4, n)
+    b = league * 4 + (a + random.integers(1, 4, n)) % 4
+    b[::20] = (b[::20] + 4) % 12  # a cup
+    names = np.array([f"Team {i:02}" for i in range(12)])
+    table = {"a": names[a], "b": names[b], "score": random.integers(0, 2, n).astype(float), "time": np.arange(n)}
+    rated = jr.rate(jr.glicko(), jr.read(table))
+    columns = {"league": np.array(["North", "South & East", "West"], object)[league]}
+    columns |= {"day": np.array(["Saturday", "Sunday"], object)[np.arange(n) % 2]}
+    jr.site.write_site(rated, tmp_path, columns=columns, noun=("team", "teams"))
+    assert sorted(x.name for x in tmp_path.glob("*-*.html")) == [
+        f"league-{x}.html" for x in ("north", "south-east", "west")
+    ]
+    order = jr.leaderboard(rated, top=12).player.tolist()
+    page = text_of(tmp_path / "league-south-east.html")
+    told = re.findall("<bdi>(Team \\d+)</bdi></a>", page.partition('<table class="rows ranking')[2])
+    assert told == [x for x in order if x in names[4:8]] and ">In league South &amp; East, Team " in page
+    assert [int(x) for x in re.findall('overall">(\\d+)<', page)] == [order.index(x) + 1 for x in told]
+    assert 'href="league-west.html"' in text_of(tmp_path / "index.html") and ">Surfaces<" not in page
+
+
+def test_contests_tell_wins_and_podiums(tmp_path):
+    """A driver had "161 contests", without a word on how many of them were won."""
+    games = [[["Ann"], ["Bo"], ["Cy"], ["Di"]], [["Bo"], ["Ann"], ["Di"], ["Cy"]]] * 3
+    jr.site.write_site(jr.rate(jr.weng_lin(), jr.data.from_teams(games)), tmp_path)
+    told = [re.search('lead">(.*?)</p>', text_of(tmp_path / "players" / f"{x}.html"))[1] for x in ("ann", "cy")]
+    assert "6 contests: 3 won, 6 podiums." in told[0] and "6 contests: 0 won, 3 podiums." in told[1]
 
 
 def test_a_site_needs_somebody_on_its_list(tmp_path):

@@ -87,6 +87,7 @@ def test_team_mates_of_contests_of_many_are_linked(tmp_path):
     assert not {"site", "shared"} & make_template_environment().globals.keys()  # a page after it is not of this site
     page = text_of(tmp_path / "players" / "cy.html")
     assert "<td class=n>2 of 3" in page and page.count("<td class=k><a href=di.html>Di</a>") == 2
+    assert "<h2>Team-mates</h2>" in page and re.search("di.html>Di</a><td class=n>2<td class=n>0<td class=n>2", page)
     assert "<h2>Opponents</h2>" not in page and inside(page_of(tmp_path, "Ed"), "career")["mates"] == [[], []]
 
 

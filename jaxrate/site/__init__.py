@@ -3,6 +3,7 @@
 arena_page.py         the page of an arena, and what it finds
 benchmark_page.py     benchmarks as a page, with bars of systems
 player_pages.py       the page of every player: a summary, and the career as data for the scripts of the site
+player_seasons.py     the seasons of every player: rows, a strip of ranks, and how they stand now
 report_page.py        a rated history as one HTML page: leaderboard, players, predictions for pairs, and accuracy
 site_data.py          what all pages of a site are made of, also as JSON and in files
 site_writer.py        a rated history as a site of static files

@@ -1,4 +1,4 @@
-"""The rankings of categories, and who won how often against whom."""
+"""The rankings of categories and of what columns tell players apart by, and who won how often against whom."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -43,10 +43,11 @@ class CategoryStrengths(NamedTuple):
     place: str  # as "on clay"
     path: str  # of the page of its ranking; empty where there is none
     mean: HostArray  # [num_players] points
-    deviation: HostArray  # [num_players] points
+    deviation: HostArray | None  # [num_players] points
     results: HostArray | None  # [num_players, 3] wins, draws and losses in it; None if the history does not keep them
     listed: HostArray  # ids of its ranking, the best first
     min_events: int  # in it, with which a current player is listed
+    is_part: bool = False  # whether it is the overall ranking of some, whose strengths are the same everywhere
 
 
 def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
@@ -74,6 +75,45 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
         path = f"{slug}.html" if len(listed) > 1 else ""
         strengths.append(CategoryStrengths(category, name, place, path, mean, deviation, results, listed, min_events))
     return strengths
+
+
+MAX_PARTS = 60  # values of a column up to which each has a ranking
+RECENT_EVENTS = 20  # of a player, the last ones, whose commonest value is the player's
+MIN_OWN_SHARE = 0.8  # of events with the player's value, from which on a column tells players apart, as leagues do
+
+
+def build_parts(data: SiteData) -> dict[str, list[CategoryStrengths]]:
+    """The overall ranking of the players of each league, country, division or class, by the column that has these."""
+    parts = {name: _build_parts_of_column(data, name, values) for name, values in data.columns.items()}
+    return {name: those for name, those in parts.items() if len(those) > 1 and name != category_noun(data.rated)}
+
+
+def _build_parts_of_column(data: SiteData, name: str, values: HostArray) -> list[CategoryStrengths]:
+    """The rankings of two or more players with the same text in a column; none of a column of other things."""
+    begins, ends = data.careers.start[data.listed], data.careers.start[data.listed + 1]
+    counts = np.minimum(ends - begins, RECENT_EVENTS)
+    rows = np.repeat(ends - np.cumsum(counts), counts) + np.arange(counts.sum())
+    texts = [format_category(x) for x in data.careers.gather(values)[rows].tolist()]
+    names, codes = np.unique(texts, return_inverse=True)
+    if values.dtype.kind in "biuf" or not 1 < len(names) <= MAX_PARTS:
+        return []
+    count = np.zeros((len(data.listed), len(names)), int)
+    np.add.at(count, (np.repeat(np.arange(len(data.listed)), counts), codes), 1)
+    if count.max(axis=1).sum() < MIN_OWN_SHARE * count.sum():
+        return []
+    own, groups, deviation = names[count.argmax(axis=1)], data.groups[data.listed], None
+    if data.full_leaderboard.deviation is not None:
+        deviation = _by_id(data, data.full_leaderboard.deviation)
+    slugs, parts = assign_slugs(names, [f"{name} {x}" for x in names], {}), []
+    for value, slug in zip(names.tolist(), slugs, strict=True):
+        of_value = own == value
+        listed = data.listed[of_value & (groups == groups[of_value][:1])] if of_value.any() else data.listed[:0]
+        if len(listed) > 1 and value != UNKNOWN:
+            place, rating = f"in {name} {value}", _overall_ratings(data)
+            parts.append(
+                CategoryStrengths(value, value, place, f"{slug}.html", rating, deviation, None, listed, 0, is_part=True)
+            )
+    return parts
 
 
 def shared_category_column(rated: History) -> dict[str, Any]:
@@ -131,6 +171,7 @@ def _player_table_columns(data: SiteData, one: CategoryStrengths, played: HostAr
     rank, noun = np.zeros(len(data.names), int), escape(category_noun(data.rated))
     rank[one.listed] = np.arange(1, len(one.listed) + 1)
     name = f'<a href="../{one.path}">{escape(one.name)}</a>' if one.path else escape(one.name)
+    assert one.deviation is not None
     ratings = zip(one.mean[played].tolist(), half_widths(one.deviation[played]).tolist(), strict=True)
     columns = [
         Column("words", noun, [name] * len(played)),
@@ -185,11 +226,12 @@ def ranking_links_with_leaders(data: SiteData, strengths: list[CategoryStrengths
     def format_leader(ids: Any, rating: Any) -> str:
         return f"{data.names[int(ids[0])]} {data.format_rating(float(rating))}"
 
+    links = [{"path": x.path, "name": x.name, "leader": format_leader(x.listed, x.mean[x.listed[0]])} for x in ranked]
+    if ranked[0].is_part:
+        return links
     everything = f"All {pluralise(category_noun(data.rated))}"
-    return [
-        {"path": "index.html", "name": everything, "leader": format_leader(data.listed, data.current.rating[0])},
-        *({"path": x.path, "name": x.name, "leader": format_leader(x.listed, x.mean[x.listed[0]])} for x in ranked),
-    ]
+    leader = format_leader(data.listed, data.current.rating[0])
+    return [{"path": "index.html", "name": everything, "leader": leader}, *links]
 
 
 def category_pages(data: SiteData, strengths: list[CategoryStrengths]) -> Iterator[SitePage]:
@@ -198,7 +240,8 @@ def category_pages(data: SiteData, strengths: list[CategoryStrengths]) -> Iterat
         if not one.path:
             continue
         title, sentence = _write_finding(data, one)
-        about = {"current": one.path, "place": one.place, "nouns": pluralise(category_noun(data.rated))}
+        about: dict[str, Any] = {"current": one.path, "place": one.place, "is_part": one.is_part}
+        about["nouns"] = pluralise(category_noun(data.rated))
         for part in split_ranking(one.path, one.path.removesuffix(".html"), len(one.listed)):
             is_first = part["earlier"] is None
             heading = title if is_first else f"Ranks {part['begin']:,} to {part['end']:,} {one.place}"
@@ -211,9 +254,10 @@ def category_pages(data: SiteData, strengths: list[CategoryStrengths]) -> Iterat
 def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:
     """Who leads in the category, as a headline, and a sentence: who is listed, and whom it suits most."""
     names, unit = [data.names[i] for i in one.listed], rating_unit(data.rated.system)
-    lead = find_lead(names, one.mean[one.listed], one.deviation[one.listed], unit)
+    lead = find_lead(names, one.mean[one.listed], None if one.deviation is None else one.deviation[one.listed], unit)
     count, events = len(names), data.event if one.min_events == 1 else data.events
     condition = f" with {one.min_events} {events} or more {one.place}" if one.min_events else ""
+    condition = f" {one.place}" if one.is_part else condition
     current = "current " if len(data.listed) < len(data.names) else ""
     group = "" if data.current.group is None else f" of group {data.current.group[0]}"
     as_of = stale_clause(data)
@@ -230,20 +274,27 @@ def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:
 
 def _overall_ratings(data: SiteData) -> Any:
     """[num_players] ratings over all categories, by id."""
-    rating = np.empty(len(data.names))
-    rating[data.leaderboard_ids] = data.full_leaderboard.rating
-    return rating
+    return _by_id(data, data.full_leaderboard.rating)
+
+
+def _by_id(data: SiteData, values: HostArray) -> HostArray:
+    """[num_players] values of the leaderboard of all, by id."""
+    column = np.empty(len(data.names))
+    column[data.leaderboard_ids] = values
+    return column
 
 
 def _render_category_ranking(data: SiteData, one: CategoryStrengths, begin: int, end: int) -> Any:
     """The table of ranks `begin` to `end`, from 0."""
     ids, overall, overall_rank = one.listed[begin:end], _overall_ratings(data), np.zeros(len(data.names), int)
     overall_rank[data.listed] = data.current.rank
-    rows = RankedRows(ids.tolist(), [*range(begin + 1, end + 1)], one.mean[ids], one.deviation[ids])
-    limit = data.uncertain_half_width(one.deviation[one.listed])
+    deviation, listed = (None if one.deviation is None else one.deviation[x] for x in (ids, one.listed))
+    rows = RankedRows(ids.tolist(), [*range(begin + 1, end + 1)], one.mean[ids], deviation)
+    limit = data.uncertain_half_width(listed)
     axis, columns = ranked_columns(data, rows, limit, lambda i: f"href=players/{data.slugs[i]}.html")
     signed = partial(data.format_rating, signed=True)
-    columns.append(make_column("figure change", "vs overall", (one.mean - overall)[ids].tolist(), signed))
+    if not one.is_part:
+        columns.append(make_column("figure change", "vs overall", (one.mean - overall)[ids].tolist(), signed))
     columns.append(make_column("figure overall", "overall rank", overall_rank[ids], "{:,}".format))
     if one.results is not None:
         games, count = one.results[ids].sum(axis=1), f"{{:,}}<small> {data.events}</small>".format

@@ -31,7 +31,7 @@ def encode_palette_png(pixels: HostArray, palette: bytes) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts) + chunk(b"IEND", b"")
 
 
-COURSE_POINTS, COURSE_HEIGHT = 40, 28  # of the line of a career
+COURSE_POINTS, COURSE_HEIGHT = 60, 56  # of the line of a career
 MIN_MARKS, MAX_MARKS = 3, 5  # labels of an axis, so that they can be read, and have room in a column
 MARK_DIGITS = 1, 2, 2.5, 5, 10  # of steps between marks; from 3 to 5 marks always fit with one of them
 MARK_ROOM = 0.06  # of the length of an axis before its first label and behind its last, so that these are not cut

@@ -28,6 +28,7 @@ from jaxrate.history.recorded_runs import do_leads_fade
 from jaxrate.site import forecast_tables
 from jaxrate.site.drawings import reliability_dot_plot
 from jaxrate.site.html_tables import Column, head_columns
+from jaxrate.site.player_seasons import result_masks
 from jaxrate.site.site_data import (
     FIRST_EVENTS,
     SETTLED_EVENTS,
@@ -83,6 +84,7 @@ def page_template_context(data: SiteData, title: str | None) -> dict[str, Any]:
         "dated": data.is_dated,
         "timed": rated.clock is not None,
         "draws": data.has_draws,
+        "ways": [*result_masks(data, slice(None))],
         "draw_chances": describe_draw_chances(rated),
         "hindsight": data.hindsight is not None,
         "peak": data.peak_definition() if data.has_peaks else "",
@@ -96,7 +98,7 @@ def page_template_context(data: SiteData, title: str | None) -> dict[str, Any]:
 
 def script_settings(data: SiteData, context: Mapping[str, Any], course: str) -> dict[str, Any]:
     """What the scripts of all pages need to know."""
-    settings = {name: context[name] for name in ("dated", "event", "events", "noun", "nouns", "peak")}
+    settings = {name: context[name] for name in ("dated", "event", "events", "noun", "nouns", "peak", "ways")}
     return settings | {
         "halves": data.is_draw_half,
         "digits": data.digits,
@@ -501,7 +503,7 @@ def build_page_views(data: SiteData, title: str | None, coming: ColumnTable | No
     board["course"] = [course.get(i, "") for i in data.leaderboard_ids.tolist()]
     tables = build_matchup_tables_by_category(rated, data.leaderboard_ids, site["partners"])
     matchups = sort_categories(rated, tables)
-    site |= {"paired": bool(matchups), "overall_text": "", "lists": []}
+    site |= {"paired": bool(matchups), "overall_text": "", "lists": [], "parts": {}}
     accuracy, category = summarise_accuracy(rated, data.noun), next(iter(matchups), None)
     variables = {
         "accuracy": accuracy,

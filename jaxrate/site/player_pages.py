@@ -19,6 +19,7 @@ from jaxrate.history.leaderboards import PEAK_MIN_EVENTS
 from jaxrate.site.category_rankings import CategoryStrengths, draw_player_tables
 from jaxrate.site.drawings import axis_marks
 from jaxrate.site.html_tables import mark_dates
+from jaxrate.site.player_seasons import build_player_seasons, find_forms, result_masks
 from jaxrate.site.site_data import (
     EXTRA_DIGITS,
     FIRST_EVENTS,
@@ -31,7 +32,6 @@ from jaxrate.site.site_data import (
 )
 from jaxrate.site.table_rows import (
     build_event_table_cells,
-    count_results,
     find_acquaintances,
     find_upset_wins,
 )
@@ -67,19 +67,23 @@ def write_player_pages(
       The paths of the pages of players, and of those of their earlier events.
     """
     pauses, line_ups = mark_events_after_pauses(site_data), site_data.line_ups
+    names = [escape(x) for x in site_data.names]
     columns = career_columns(site_data, pauses)
     rows, charts = build_event_table_cells(site_data, columns), draw_career_charts(site_data, pauses)
     notes = write_chart_notes(site_data, pauses)
     summaries, start = summarise_players(site_data, context), site_data.careers.start.tolist()
     strengths, most = draw_player_tables(site_data, category_strengths), count_latest_events(line_ups)
     rivals = find_acquaintances(site_data, columns, line_ups.opponents)
-    partners = find_acquaintances(site_data, columns, None if line_ups.opponents is None else line_ups.mates)
-    upsets = find_upset_wins(site_data, columns)
+    partners = find_acquaintances(site_data, columns, line_ups.mates)
+    upsets, seasons = find_upset_wins(site_data, columns), build_player_seasons(site_data)
+    forms = [
+        name if form is None else str(form._replace(subject=name))
+        for name, form in zip((f"<bdi>{x}</bdi>" for x in names), find_forms(site_data), strict=True)
+    ]
     encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
-    names = [escape(x) for x in site_data.names]
     _remove_files(folder / "players", ".html")
     _remove_files(folder / "data" / CAREERS_FOLDER, ".js")
-    template_of = cache(partial(_split_template, environment, rows.heads))
+    template_of = cache(partial(_split_template, environment, {"heads": rows.heads, "season_heads": seasons.heads}))
     written = []
 
     def write_page(name: str, template: str, fields: dict[str, str], **flags: bool) -> None:
@@ -95,6 +99,9 @@ def write_player_pages(
         summary, preview = mark_dates(summaries[i]), escape(spell_dates(summaries[i]))
         fields = {
             "heading": names[i],
+            "form": forms[i],
+            "seasons": seasons.rows[i],
+            "strip": seasons.strips[i],
             "summary": summary,
             "strengths": strengths[i],
             "description": f"{names[i]}: {preview}",
@@ -114,7 +121,7 @@ def write_player_pages(
             "data": "" if is_long else career,
         }
         flags = {"played": end > begin, "several": end > begin + 1, "long": is_long}
-        flags |= {"won": len(upsets[i]) > 0, "has_partners": partners.counts[i] > 0}
+        flags |= {"won": len(upsets[i]) > 0, "has_partners": partners.counts[i] > 0, "seasonal": bool(seasons.rows[i])}
         write_page(slug, "site_player.html", fields, **flags)
         if is_long:
             script = f"(window.jaxrateCareers ??= {{}})[{json.dumps(slug)}] = {career};\n"
@@ -128,10 +135,12 @@ def write_player_pages(
     return written
 
 
-def _split_template(environment: Any, heads: str, name: str, fields: tuple[str, ...], **flags: bool) -> tuple[str, ...]:
+def _split_template(
+    environment: Any, heads: Mapping[str, str], name: str, fields: tuple[str, ...], **flags: bool
+) -> tuple[str, ...]:
     """A rendered template in parts: text, the name of one of the fields, text, and so on."""
     marks = {field: f"{TOKEN}{field}{TOKEN}" for field in fields}
-    text = environment.get_template(name).render(page="player", root="../", heads=heads, **marks, **flags)
+    text = environment.get_template(name).render(page="player", root="../", **heads, **marks, **flags)
     return tuple(text.split(TOKEN))
 
 
@@ -280,7 +289,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
     board, last_on, ids = site_data.full_leaderboard, site_data.last_event_heading, site_data.leaderboard_ids
     standings = _describe_standings(site_data, "current " if context["some_current"] else "")
     games, peak = np.asarray(board.games).astype(int).tolist(), np.asarray(board.peak, float).tolist()
-    results = _describe_results(site_data, context["draws"])
+    results = _describe_results(site_data)
     half = [""] * len(ids) if board.deviation is None else half_widths(board.deviation)
     dates = [np.array(x, "M8[D]").astype(str).tolist() for x in (board.peak_time, board.last) if site_data.is_dated]
     texts = [""] * len(ids)
@@ -295,12 +304,13 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
     return texts
 
 
-def _describe_results(site_data: SiteData, with_draws: bool) -> list[str]:
-    """How often each player won, by id; nothing of contests of many."""
-    if site_data.line_ups.score is None:
-        return [""] * len(site_data.names)
-    text = ": {0:,} won, {1:,} drawn, {2:,} lost" if with_draws else ": {0:,} won, {2:,} lost"
-    return [text.format(*row) for row in count_results(site_data).tolist()]
+def _describe_results(site_data: SiteData) -> list[str]:
+    """How often each player won, by id; of contests of many, with podiums."""
+    player, count = site_data.careers.player, len(site_data.names)
+    masks = result_masks(site_data, slice(None))
+    counts = [np.bincount(player, mask, count).astype(int).tolist() for mask in masks.values()]
+    text = ", ".join(f"{{:,}} {way}" for way in masks)
+    return [f": {text.format(*row)}" for row in zip(*counts, strict=True)]
 
 
 def _describe_standings(site_data: SiteData, current: str) -> dict[int, str]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -56,8 +57,10 @@ def write_site(
 
     The site opens on a ranking of current players with their intervals and the lines of their careers. It has a page
     for every player with a chart and all matches or contests, predictions for any pair, the accuracy of the
-    predictions, and an explanation of ratings. All pages are complete without JavaScript, which adds search, sorting,
-    and comparisons. All tables can be downloaded as CSV and JSON. The site loads nothing from other hosts.
+    predictions, and an explanation of ratings. A column of leagues, countries, divisions or classes, one for each
+    player, gives each of these a ranking of its own. All pages are complete without JavaScript, which adds search,
+    sorting, and comparisons, all of which addresses keep. Tables can be downloaded as CSV and JSON. The site loads
+    nothing from other hosts.
 
     The address of a player's page never changes: a later build into the same folder keeps those of the earlier one.
 
@@ -95,10 +98,11 @@ def write_site(
     permalinks = page_templates.load_permalinks(folder)
     data = build_site_data(rated, options, names, shown_columns | dict(columns or {}), permalinks)
     views = build_page_views(data, options.get("title"), coming)
-    strengths = category_rankings.build_category_strengths(data)
+    strengths, parts = category_rankings.build_category_strengths(data), category_rankings.build_parts(data)
     fixtures = build_fixtures(views, coming, explanations, scorelines, season)
     files, site = _data_files(views, fixtures), views.site
     site |= {"address": address, "lists": category_rankings.ranking_links_with_leaders(data, strengths)}
+    site["parts"] = {x: category_rankings.ranking_links_with_leaders(data, those) for x, those in parts.items()}
     site["pages"] = _list_navigation(views, fixtures)
     site["overall_text"] = category_rankings.describe_overall_rating(data) if site["lists"] else ""
     site["leaders"] = join_names([data.names[i] for i in data.listed[:PREVIEW_PLAYERS]] or ["nobody"])
@@ -106,7 +110,10 @@ def write_site(
     templates = page_templates.make_template_environment().overlay()  # all pages of a process share the other
     given = {"site": site, "shared": views.shared, "headline": views.headline, "h": 1, "is_report": False}
     templates.globals = templates.globals | views.variables | given
-    pages = {x.path: _render_page(templates, views, x, description) for x in _list_pages(views, strengths, fixtures)}
+    pages = {
+        x.path: _render_page(templates, views, x, description)
+        for x in _list_pages(views, [*strengths, *chain(*parts.values())], fixtures)
+    }
     _prepare_folder(folder)
     links = permalinks | dict(zip(map(str, rated.players.tolist()), data.slugs, strict=True))
     files[page_templates.PERMALINKS_FILE] = script_safe_json(links, indent=0)

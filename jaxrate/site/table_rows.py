@@ -12,6 +12,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_percentage
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
 from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, table_head
+from jaxrate.site.player_seasons import result_masks
 from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData, ratings_for_json, returned_players, times_for_json
 from jaxrate.views.charts import half_widths
 from jaxrate.views.line_ups import PlayerLists, side_words
@@ -188,17 +189,15 @@ def find_acquaintances(data: SiteData, columns: dict[str, Any], others: PlayerLi
     order = np.argsort(key, kind="stable")
     first = np.flatnonzero(np.diff(key[order], prepend=-1))
     end = np.append(first[1:], len(order))
-    score = np.asarray(data.line_ups.score)[event[order]]
     met, last = end - first, event[order[end - 1]]
-    won, lost = (np.add.reduceat(score == x, first) for x in (1.0, 0.0))
+    results = [np.add.reduceat(x.astype(int), first) for x in result_masks(data, event[order]).values()]
     player, other = np.divmod(key[order][first], count)
     ranked = np.lexsort((-last, -met, player))
     bounds = np.searchsorted(player[ranked], np.arange(count + 1)).tolist()
     names = player_names(data)
     chosen = [ranked[begin : min(stop, begin + MAX_OPPONENTS)] for begin, stop in pairwise(bounds)]
     pairs = np.concatenate(chosen)
-    figures = [met, won, *[met - won - lost] * data.has_draws, lost]
-    cells = [_cells(x[pairs].tolist(), lambda count: _figure_cell(f"{count:,}")) for x in figures]
+    cells = [_cells(x[pairs].tolist(), lambda count: _figure_cell(f"{count:,}")) for x in (met, *results)]
     if "time" in columns:
         times = [columns["time"][i] for i in last[pairs].tolist()]
         cells.append(_cells(times, lambda x: f"<td>{time_text(data, x)}"))
@@ -221,7 +220,10 @@ class CareerLines(NamedTuple):
 
 
 def build_career_lines(data: SiteData) -> CareerLines:
-    """The lines of careers of current players, all over the same time, or by the numbers of their events."""
+    """The lines of careers of current players, all over the same time, or by the numbers of their events.
+
+    A line goes straight from one event to the next.
+    """
     careers, heading = data.careers, "Career"
     number = np.arange(len(careers.time)) - careers.start[careers.player]
     time = number / np.maximum(np.diff(careers.start) - 1, 1)[careers.player]
@@ -236,8 +238,7 @@ def build_career_lines(data: SiteData) -> CareerLines:
     ratings = np.full((len(data.listed), COURSE_POINTS), np.nan)
     for row, i in zip(ratings, data.listed.tolist(), strict=True):
         career = slice(*careers.start[i : i + 2].tolist())
-        at = np.searchsorted(time[career], grid + 1e-9, "right")
-        row[:] = np.append(np.nan, careers.after.mean[career])[at]
+        row[:] = np.interp(grid, time[career], careers.after.mean[career], left=np.nan)
     some = ratings[:SPAN_PLAYERS]  # whose greatest range is the height of all lines
     some = some[~np.isnan(some).all(axis=1)]
     height = float((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max()) if len(some) else 1.0

@@ -16,7 +16,7 @@ from jaxrate.arena.rank_inference import RankSets
 from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_percentage, join_names
-from jaxrate.history.leaderboards import EVEN_PERCENT, classify_first_place, classify_lead
+from jaxrate.history.leaderboards import EVEN_PERCENT, PEAK_MIN_EVENTS, classify_first_place, classify_lead
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
 from jaxrate.views.charts import Z_95, Curve, Line, format_peak_time, times_span
@@ -44,6 +44,14 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
     "rose": {
         "most": "{subject} rose most since {since}, by {amount}",
         "most of the top": "{subject} rose most of the top {other} since {since}, by {amount}",
+    },
+    "form": {  # of a player in their career
+        "highest ever": "{subject} at the highest {noun} so far",
+        "highest": "{subject} at the highest {noun} since {since}",
+        "lowest ever": "{subject} at the lowest {noun} so far",
+        "lowest": "{subject} at the lowest {noun} since {since}",
+        "below": "{subject} {amount} below the peak{since}",
+        "over": "{subject} peaked at {amount}{since}",
     },
     "gained": {"": "The greatest gain {since} is that of {subject}: {amount} above the rating over all."},
     "next": {"": "next, {subject} against {other}{since}"},
@@ -341,6 +349,37 @@ def _find_best_rank(ranks: Mapping[str, HostArray]) -> Finding:
     names = [name for name, x in best.items() if x == min(best.values())]
     kind = "best of these" if len(names) < len(ranks) else "at best"
     return Finding("reached rank", kind, list_names(names), str(len(ranks)), float(min(best.values())))
+
+
+def find_form(name: str, ratings: HostArray, days: HostArray | None, peak: int, now: float | None) -> Finding:
+    """How the last of the ratings [k] of a player compares with the earlier ones, from the tenth event on.
+
+    Args:
+      name: of the player.
+      ratings: after each event.
+      days: of each event since 1970-01-01; None without dates.
+      peak: the number of the event with the highest rating.
+      now: the day that is compared with; None of those who play no more.
+    """
+    last, settled = ratings[-1], ratings[PEAK_MIN_EVENTS - 1 : -1]
+    top = Finding("form", "below", name, amount=float(ratings[peak] - last), unit="points")
+
+    def name_time(word: str, at: int) -> str:
+        """The year or the month of an event, behind a word; nothing without dates."""
+        if days is None:
+            return ""
+        return f"{word}{format_peak_time(np.datetime64(int(days[at]), 'D'), float(days[-1] - days[0]))}"
+
+    if now is None:
+        return top._replace(certainty="over", amount=float(ratings[peak]), since=name_time(" in ", peak))
+    for way, is_passed in (("highest", settled > last), ("lowest", settled < last)):
+        passed = np.flatnonzero(is_passed)
+        if not len(passed):
+            return Finding("form", f"{way} ever", name)
+        at = int(passed[-1]) + PEAK_MIN_EVENTS - 1
+        if days is not None and now - days[at] >= LONG_DAYS:
+            return Finding("form", way, name, since=name_time("", at))
+    return top._replace(since=name_time(" of ", peak))
 
 
 # Who is favoured.

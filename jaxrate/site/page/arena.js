@@ -46,6 +46,7 @@ translateFigures(document);
 const source = () => Promise.resolve(data.board.map((_, i) => ({ i })));
 const table = new Table(board, columns, { caption: "Ranking", file: "ranking", length: Math.max(data.board.length, 1), search: byId("search"), empty: "No such name.", source, drawn });
 byId("rest")?.addEventListener("click", () => table.find(""));
+if (table.restore()) table.load().then(() => table.arrange());
 
 for (const box of document.querySelectorAll(".box")) {
   const showOverflow = () => {

@@ -1,4 +1,4 @@
-// Ratings as lines, with a tooltip at the pointer. A line has a name, a class, and points { x, y, spread, text, broken },
+// Ratings as lines, with a tooltip at the pointer, or at the marker that arrow keys move. A line has a name, a class, and points { x, y, spread, text, broken },
 // `first` tells how many points at its beginning may run off the chart, and `peak` which one is marked. A line is broken before a broken
 // point, and dots lead over the gap. The
 // chart has the form of those in the page: lines in thousandths of its size, labels beside them in percent.
@@ -34,24 +34,27 @@ const piecesOf = (points) => {
 class Chart {
   constructor(figure, { title, digits }) {
     Object.assign(this, { digits, dated: false, counted: false, lines: [], dots: [] });
-    this.svg = svgElement("svg", { viewBox: `0 0 ${UNITS} ${UNITS}`, preserveAspectRatio: "none", role: "img", "aria-label": title });
+    this.svg = svgElement("svg", { viewBox: `0 0 ${UNITS} ${UNITS}`, preserveAspectRatio: "none", "aria-hidden": "true" });
     this.labels = make("span", { "aria-hidden": "true" });
     this.tip = make("p", { class: "tip", "aria-hidden": "true" });
     this.tip.hidden = true;
     this.legend = make("p", { class: "legend" });
-    this.frame = make("div", { class: "chart" }, this.svg, this.labels, this.tip);
+    this.frame = make("div", { class: "chart", tabindex: 0, role: "slider", "aria-label": title, "aria-valuemin": 1 }, this.svg, this.labels, this.tip);
     figure.querySelectorAll(".chart, .keys, .key").forEach((x) => x.remove());
+    this.strip = figure.querySelectorAll(".strip, .of-strip"); // along the axis of one career
     figure.prepend(this.legend, this.frame);
     new ResizeObserver(() => this.draw()).observe(this.frame);
-    this.frame.addEventListener("pointermove", (event) => this.point(event));
-    this.frame.addEventListener("pointerdown", (event) => this.point(event));
-    this.frame.addEventListener("pointerleave", () => this.leave());
+    for (const kind of ["pointermove", "pointerdown"]) this.frame.addEventListener(kind, (event) => this.point(event.clientX - this.frame.getBoundingClientRect().left));
+    for (const kind of ["pointerleave", "blur"]) this.frame.addEventListener(kind, () => this.leave());
+    this.frame.addEventListener("keydown", (event) => this.press(event));
   }
 
   show(lines, dated, counted) {
     Object.assign(this, { dated, counted });
     this.lines = lines.filter((line) => line.points.length);
     this.legend.hidden = this.lines.length < 2;
+    this.strip.forEach((x) => (x.hidden = lines.length > 1 && !lines[1].class.includes("now")));
+    this.walk(this.lines[0]?.points.length - 1);
     this.legend.replaceChildren(...this.lines.map((line) => make("span", { class: `key ${line.class}` }, make("bdi", {}, line.name))));
     this.draw();
   }
@@ -118,13 +121,32 @@ class Chart {
     }
   }
 
-  point(event) {
+  // Keys move a marker from point to point of the first line, and what it says is read out.
+
+  press(event) {
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -10, PageUp: 10, Home: -Infinity, End: Infinity }[event.key];
+    if (!step || !this.dots.length) return;
+    event.preventDefault();
+    this.walk(this.at + (this.tip.hidden && step === -1 ? 0 : step));
+    const marked = this.lines[0].points[this.at];
+    this.point(this.x(marked.x) * this.frame.clientWidth, marked);
+    this.frame.setAttribute("aria-valuetext", [...this.tip.children].map((x) => x.textContent).join("; "));
+  }
+
+  walk(to) {
+    const count = this.lines[0]?.points.length ?? 1;
+    this.at = Math.min(Math.max(to, 0), count - 1);
+    this.frame.setAttribute("aria-valuemax", count);
+    this.frame.setAttribute("aria-valuenow", this.at + 1);
+  }
+
+  // What the lines say at so many pixels from the left; of the first line, a point that is `marked`.
+
+  point(at, marked) {
     if (!this.dots.length) return;
-    const box = this.frame.getBoundingClientRect();
-    const at = event.clientX - box.left;
-    const nearest = this.lines.map((line) => {
-      const gap = (p) => Math.abs(this.x(p.x) * box.width - at);
-      return line.points.reduce((best, p) => (gap(p) <= gap(best) ? p : best));
+    const nearest = this.lines.map((line, i) => {
+      const gap = (p) => Math.abs(this.x(p.x) * this.frame.clientWidth - at);
+      return (i === 0 && marked) || line.points.reduce((best, p) => (gap(p) <= gap(best) ? p : best));
     });
     nearest.forEach((p, i) => {
       Object.assign(this.dots[i].style, { left: `${100 * this.x(p.x)}%`, top: `${100 * this.y(p.y)}%` });

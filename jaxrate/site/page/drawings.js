@@ -55,11 +55,11 @@ const intervalBar = (axis, { rating, half }, digits) => {
 };
 
 const courseLine = (levels) => {
-  const points = [...levels].map((level, x) => [x, level === " " ? null : 93 - level.charCodeAt(0)]).filter(([, y]) => y !== null);
+  const points = [...levels].map((level, x) => [x, level === " " ? null : 121 - level.charCodeAt(0)]).filter(([, y]) => y !== null);
   if (!points.length) return "";
   return svgElement(
     "svg",
-    { class: "course", viewBox: "0 0 39 28", preserveAspectRatio: "none", "aria-hidden": "true" },
+    { class: "course", viewBox: "0 0 59 56", preserveAspectRatio: "none", "aria-hidden": "true" },
     svgElement("path", { d: `M${points.map((p) => p.join(" ")).join("L")}` }),
     svgElement("path", { d: `M${points.at(-1).join(" ")}h0` }),
   );

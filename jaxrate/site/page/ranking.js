@@ -95,11 +95,15 @@ function ranking(table, about, { source, linked }) {
   };
   const shown = new Table(table, columns, { caption: "Ranking", file: "players", search, empty: "No such name.", source: all, drawn });
   const choose = async () => {
+    remember({ list: choice.value === "current" ? "" : choice.value, sort: "" });
     await shown.load();
     shown.order = null;
     shown.fill(chosen());
   };
   choice?.addEventListener("change", choose);
+  const list = asked().get("list");
+  if (choice && list) choice.value = list;
+  if (shown.restore() || list) shown.restored = shown.load().then(() => shown.fill(chosen()));
   search.addEventListener("input", async () => {
     await shown.load();
     if (choice?.value === "current" && search.value && !shown.kept.length) {

@@ -40,7 +40,7 @@ function open(place) {
   byId("compare").hidden = !several;
   if (several) {
     chart ??= new Chart(byId("chart"), { title: "Rating", digits });
-    chart.svg.setAttribute("aria-label", `Rating of ${board.name[place]}`);
+    chart.frame.setAttribute("aria-label", `Rating of ${board.name[place]}`);
     other.value = "";
     draw();
   }
@@ -51,7 +51,7 @@ function open(place) {
   byId("events").replaceWith(fresh);
   const search = byId("search-events").cloneNode(false);
   byId("search-events").replaceWith(search);
-  table = new Table(fresh, columns, { caption: events, file: "player", length: 10, search });
+  table = new Table(fresh, columns, { caption: events, file: "player", length: 10, search, linked: false });
   table.fill(rows);
   const missing = career.played - rows.length;
   byId("missing").textContent = missing > 0 ? `The latest ${grouped(rows.length, 0)} of ${grouped(career.played, 0)} ${events}.` : "";

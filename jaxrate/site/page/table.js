@@ -1,14 +1,14 @@
 // Tables that can be sorted, searched, paged and downloaded. A column has a name, a `value` of a row, which is sorted and
 // downloaded, and optionally `show`, which makes text or an element of the value; `text` marks columns of text, `fixed`
 // those that are not sorted, with the `head` that they have, `kept` those that are only downloaded, and `unsaved` those
-// that are not. A table may
-// begin with the rows of the page itself: then `source` is a function that promises all of them.
+// that are not; without a `file` nothing is. A table may begin with the rows of the page itself: then `source` is a
+// function that promises all of them. The search and the order of a `linked` table are in the address.
 
 const LENGTH = 50;
 
 class Table {
-  constructor(table, columns, { caption, file, length = LENGTH, order = null, search = null, empty = "None.", source = null, drawn = () => {} }) {
-    Object.assign(this, { table, columns, file, length, order, empty, source, drawn, part: "", page: 0, rows: [], kept: [] });
+  constructor(table, columns, { caption, file, length = LENGTH, order = null, search = null, linked = Boolean(search), empty = "None.", source = null, drawn = () => {} }) {
+    Object.assign(this, { table, columns, file, length, order, search, linked, empty, source, drawn, part: "", page: 0, rows: [], kept: [] });
     this.shown = columns.filter((column) => !column.kept);
     this.status = make("p", { class: "note", role: "status" });
     this.pages = make("p", { class: "pages" });
@@ -26,12 +26,12 @@ class Table {
       make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...this.head)),
       this.body,
     );
-    const saved = ["CSV", "JSON"].map((kind) => {
+    const saved = (file ? ["CSV", "JSON"] : []).map((kind) => {
       const button = make("button", { type: "button", class: "quiet" }, kind);
       button.addEventListener("click", () => this.download(kind));
       return button;
     });
-    this.below = make("div", { class: "below" }, this.status, this.pages, make("p", { class: "note" }, "Download: ", ...saved));
+    this.below = make("div", { class: "below" }, this.status, this.pages, make("p", { class: "note" }, file ? "Download: " : "", ...saved));
     this.former = []; // what the page says of its rows, until there are all
     let last = table;
     while (last.nextElementSibling?.matches(".pages, .short")) {
@@ -62,7 +62,19 @@ class Table {
     this.arrange();
   }
 
+  // The search and the order that the address asks for; returns whether it asks for any.
+
+  restore() {
+    const [part, order] = ["search", "sort"].map((name) => asked().get(name) ?? "");
+    const column = this.shown.find(({ name, fixed }) => !fixed && name === order.replace("-", ""));
+    if (part) this.search.value = part;
+    this.part = fold(part).trim();
+    if (column) this.order = [column, order.startsWith("-")];
+    return Boolean(part || column);
+  }
+
   async find(part) {
+    if (this.linked) remember({ search: part });
     await this.load();
     this.part = fold(part).trim();
     this.arrange();
@@ -72,6 +84,7 @@ class Table {
     await this.load();
     const [at, down] = this.order ?? [];
     this.order = [column, at === column ? !down : !column.text];
+    if (this.linked) remember({ sort: `${this.order[1] ? "-" : ""}${column.name}` });
     this.arrange();
   }
 

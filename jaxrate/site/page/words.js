@@ -71,6 +71,16 @@ function translateFigures(part) {
   for (const drawing of part.querySelectorAll("svg[aria-label]")) drawing.ariaLabel = spelledNumber(drawing.ariaLabel);
 }
 
+// What the reader has chosen stands in the address, so that it can be linked: search, order, list, comparison and pair.
+
+const asked = () => new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+const remember = (choices) => {
+  const now = asked();
+  for (const [name, value] of Object.entries(choices)) value ? now.set(name, value) : now.delete(name);
+  history.replaceState(null, "", String(now) ? `#${now}` : location.pathname);
+};
+addEventListener("hashchange", () => location.hash.includes("=") && location.reload());
+
 // Data that several pages need are scripts, so that the site also opens without a web server.
 
 const loaded = {};
