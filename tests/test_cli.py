@@ -18,7 +18,7 @@ from jaxrate import cli
 from jaxrate.cli import rate
 from jaxrate.cli import terminal_tables as progress
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.rate_output import career_sides
+from jaxrate.cli.rate import career_sides
 from jaxrate.cli.terminal_tables import to_text_table
 from jaxrate.core.text_format import metric_heading
 from jaxrate.evaluation.scored_predictions import format_metric

@@ -39,10 +39,6 @@ simulate league.parquet --matches 1e12 :: 1,000,000,000,000 rows would take 1.5 
 predict run cup.toml :: cup.toml is the plan of a tournament; add --simulate
 predict run coming.csv --relegated 1 :: --relegated needs --simulate
 predict run cup.toml --simulate --relegated 1 :: --relegated cannot be combined with a tournament, whose plan says
-demo :: demo is now jaxrate rate nfl, jaxrate compare nfl and jaxrate report nfl
-plan days.csv :: plan is now jaxrate rate FILE --dry-run
-season run coming.csv :: season is now jaxrate predict RUN FIXTURES --simulate
-tournament run cup.toml :: tournament is now jaxrate predict RUN PLAN.toml --simulate
 """
 REFUSED = r"""
 rate :: name a FILE of matches or contests, or a saved run with --state

@@ -2,25 +2,20 @@
 
 arena.py                  `jaxrate arena`
 benchmark.py              `jaxrate benchmark`
-chunked_rating.py         `jaxrate rate` of a folder of Parquet files, or by chunks
 commands.py               what every command has: options in groups, pages of help, and output
 compare.py                `jaxrate compare`
 compilation_cache.py      compiled programs in the user's cache folder
 dry_run.py                `jaxrate rate --dry-run`
 fit.py                    `jaxrate fit`
-hyperparameters.py        hyperparameters as users write them: the values and the files of --param
 input_options.py          the options that say how to read a file, and the events that are read
 lazy_numpy.py             NumPy, loaded at its first use: help and completion do without
-library_options.py        options that are arguments of the library
 option_names.py           options of the command line in messages of the library
-options.py                kinds of options: their values, what goes together, and paths that are written
+options.py                kinds of options: their values, what goes together, and arguments of the library
 predict.py                `jaxrate predict`
-rate.py                   `jaxrate rate`
-rate_output.py            what `jaxrate rate` shows: the leaderboard, and answers to what is asked of the history
+rate.py                   `jaxrate rate`: of a file, by chunks or by league, and what it shows
 rating.py                 rating a file by a system: the history, its quality, and times in it
-rating_by_league.py       `jaxrate rate --by`
 report.py                 `jaxrate report`
-shared_options.py         options that several commands share
+shared_options.py         options that several commands share, and hyperparameters as users write them
 simulate.py               `jaxrate simulate`
 site.py                   `jaxrate site`
 system_selection.py       which system is meant, and what the data say for it
@@ -59,15 +54,9 @@ SUMMARIES = {
     },
     "Try it": {"simulate": "Write a file of simulated results, with known strengths."},
 }
-RENAMED_COMMANDS = {  # of earlier versions
-    "demo": "jaxrate rate nfl, jaxrate compare nfl and jaxrate report nfl",
-    "plan": "jaxrate rate FILE --dry-run",
-    "season": "jaxrate predict RUN FIXTURES --simulate",
-    "tournament": "jaxrate predict RUN PLAN.toml --simulate",
-}
 
 
-@click.group(cls=LazyGroup, summaries=SUMMARIES, renamed=RENAMED_COMMANDS, context_settings=HELP_SETTINGS)
+@click.group(cls=LazyGroup, summaries=SUMMARIES, context_settings=HELP_SETTINGS)
 @click.version_option(package_name="jaxrate", help="Print the version.")
 @click.option(
     "--no-cache", is_flag=True, help=f"Do not keep compiled programs for the next command, as {CACHE_VARIABLE}=off."
@@ -133,23 +122,11 @@ def _format_click_error(error: click.ClickException) -> str:
     return message if context is None else f"{message.rstrip()} See {context.command_path} --help."
 
 
-RENAMED_OPTIONS = {  # of earlier versions
-    "smooth": "--show hindsight",
-    "validation": "--data-share SHARE",
-    "against": "--player twice",
-    "all-matches": "--top NUMBER",
-    "ranking-category": "--list category=NAME",
-    "params": "--param FILE.toml",
-    "csv-safe": "--csv",
-    "resume": "the same command again, without it",
-}
-
-
 def _options_that_take(unknown: str, command: click.Command) -> list[str]:
     """The options of a command that take a name in place of an unknown option, as --column weight=W of --weight."""
     name = unknown.lstrip("-")
     key = name.replace("-", "_")
-    calls = [RENAMED_OPTIONS[name]] if name in RENAMED_OPTIONS else []
+    calls = []
     for parameter in command.params:
         if (about := getattr(parameter, "named", {}).get(key)) is not None:
             calls.append(f"{about.opts[0]}={about.metavar or 'yes'}")

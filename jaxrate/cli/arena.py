@@ -22,9 +22,17 @@ from jaxrate.cli.input_options import (
     title_from_file,
 )
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.library_options import library_choice, library_option
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.options import FILE, PAGE_FILE, TABLE_FILE, Number, option, split_assignments
+from jaxrate.cli.options import (
+    FILE,
+    PAGE_FILE,
+    TABLE_FILE,
+    Number,
+    library_choice,
+    library_option,
+    option,
+    split_assignments,
+)
 from jaxrate.cli.site import parse_noun
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, first_rows_caption
 from jaxrate.core.text_format import format_decimals, format_range

@@ -24,13 +24,14 @@ from jaxrate.cli.input_options import (
     reading_options,
     title_from_file,
 )
-from jaxrate.cli.library_options import library_choice, library_option
 from jaxrate.cli.options import (
     SHARE,
     CommandOption,
     NonEmptyPath,
     OutputFolder,
     check_pages_can_be_made,
+    library_choice,
+    library_option,
     option,
     split_assignments,
 )

@@ -191,22 +191,17 @@ class LazyGroup(click.Group):
 
     Args:
       summaries: what each does, in a line, by the titles of groups and their names.
-      renamed: what to write in place of commands of earlier versions, by their names.
     """
 
-    def __init__(
-        self, *args: Any, summaries: Mapping[str, Mapping[str, str]], renamed: Mapping[str, str], **settings: Any
-    ) -> None:
+    def __init__(self, *args: Any, summaries: Mapping[str, Mapping[str, str]], **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.summaries, self.renamed = summaries, renamed
+        self.summaries = summaries
         for texts in summaries.values():
             for name, text in texts.items():
                 self.add_command(click.Command(name, short_help=text))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """The command that the arguments name, imported, and the other arguments."""
-        if args[0] in self.renamed and not ctx.resilient_parsing:
-            raise ValueError(f"{args[0]} is now {self.renamed[args[0]]}")
         name, command, rest = super().resolve_command(ctx, args)
         return name, command if name is None else self.load_command(name), rest
 

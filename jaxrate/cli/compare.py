@@ -9,13 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import jaxrate as jr
 from jaxrate.cli.commands import Output, command, prefix_errors_with_file
-from jaxrate.cli.hyperparameters import (
-    FittedParams,
-    hint_scored_on_fitted_data,
-    load_fitted,
-    note_open_hyperparameters,
-    parse_params,
-)
 from jaxrate.cli.input_options import (
     first_rows_option,
     is_about_teams,
@@ -24,7 +17,17 @@ from jaxrate.cli.input_options import (
     reading_options,
 )
 from jaxrate.cli.options import FILE, SHARE, option
-from jaxrate.cli.shared_options import RatingRequest, param_option, plain_option, system_option
+from jaxrate.cli.shared_options import (
+    FittedParams,
+    RatingRequest,
+    hint_scored_on_fitted_data,
+    load_fitted,
+    note_open_hyperparameters,
+    param_option,
+    parse_params,
+    plain_option,
+    system_option,
+)
 from jaxrate.cli.system_selection import (
     SKILLS,
     check_period,

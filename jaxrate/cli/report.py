@@ -11,7 +11,6 @@ import click
 import jaxrate as jr
 from jaxrate.cli.commands import command
 from jaxrate.cli.compare import compare_with_notes
-from jaxrate.cli.hyperparameters import hint_scored_on_fitted_data
 from jaxrate.cli.input_options import load_match_columns, reading_options, title_from_file
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.option_names import format_reading_options
@@ -21,6 +20,7 @@ from jaxrate.cli.shared_options import (
     LIST_RULES,
     RatingRequest,
     complete_systems,
+    hint_scored_on_fitted_data,
     list_option,
     no_calibrate_option,
     plain_option,
