@@ -9,6 +9,7 @@ from matplotlib.colors import to_hex
 
 import jaxrate as jr
 from jaxrate import plots
+from jaxrate.views.charts import THIN, WIDE
 from tests.conftest import mark_full
 from tests.test_plots import games, rated_games
 
@@ -117,14 +118,18 @@ def seasons(first, last, names=("x", "y", "z"), begin=60, matches=40):
 
 
 @pytest.mark.parametrize("draw", [plots.careers, plots.trajectory])
-def test_an_off_season_is_no_absence(draw):
-    """Lines were torn between any two seasons, where a step was shorter than the off-season."""
+def test_an_off_season_is_no_absence_and_the_line_of_the_title_stands_out(draw):
+    """Lines were torn between any two seasons, where a step was shorter than the off-season, and all equally thick."""
     rated = jr.rate(jr.elo(), jr.read(seasons(2001, 2012)))
     figure = draw(rated, players=["x", "y"]).figure
     lines = [line for line in figure.axes[0].lines if line.get_gid() == "line"]
     assert len(lines) == 2 and not any(np.isnan(line.get_ydata()).any() for line in lines)
     assert "every 41 days" in figure.artists[0].get_text()
+    assert figure.get_suptitle().startswith("x ") and [line.get_linewidth() for line in lines] == [WIDE, THIN]
     pyplot.close(figure)
+    chart = draw(rated, players=["x", "y"], backend="altair").to_dict()
+    (widths,) = [x["encoding"]["strokeWidth"] for x in chart["layer"] if "strokeWidth" in x["encoding"]]
+    assert widths["scale"] == {"domain": ["x", "y"], "range": [WIDE, THIN]}
 
 
 def test_a_missed_season_is_an_absence_also_if_one_lonely_event_follows():

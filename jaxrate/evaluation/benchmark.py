@@ -236,20 +236,32 @@ def write_findings(rows: Sequence[ScoredForecaster], worth: Sequence[FeatureWort
     """What a benchmark finds, from its rows, with the best system first, and the worth of what trees see."""
     best, floor = rows[0], next(row for row in rows if row.kind == "frequencies")
     loss, floor_loss = best.quality["log loss"], floor.quality["log loss"]
-    found = [Finding("best rating", "", best.name, details={"loss": loss, "floor": floor_loss})]
-    for row in (x for x in rows if x.kind in ("forecast", "odds")):
-        where = "" if row.scored == best.scored else f" on the {row.scored:,} matches that it has"
-        found.append(find_against_ceiling(row.name, best.name, row.log_loss_difference, floor_loss - loss, where))
-    gaps = {row.name: row.log_loss_difference for row in rows if row.kind == "trees"}
-    if not gaps:
-        return found
+    return [
+        Finding("best rating", "", best.name, details={"loss": loss, "floor": floor_loss}),
+        *(_find_ceiling(row, best, floor_loss - loss) for row in rows if row.kind in ("forecast", "odds")),
+        *_find_trees({row.name: row.log_loss_difference for row in rows}, best.name, worth, num_past),
+        *find_evidence({x.name: x.loss for x in worth}, SUSPECT_SHARE * max(floor_loss - loss, 0.0)),
+    ]
+
+
+def _find_ceiling(row: ScoredForecaster, best: ScoredForecaster, way: float) -> Finding:
+    """How a forecast of others and the best system compare, which is so far from the frequencies."""
+    where = "" if row.scored == best.scored else f" on the {row.scored:,} matches that it has"
+    return find_against_ceiling(row.name, best.name, row.log_loss_difference, way, where)
+
+
+def _find_trees(
+    gaps: Mapping[str, LogLossDifference | None], best: str, worth: Sequence[FeatureWorth], num_past: int
+) -> list[Finding]:
+    """How boosted trees and the best system compare; nothing without any."""
+    if TREES not in gaps:
+        return []
     names = join_names(["the ratings", *(x.name for x in worth)])
     intro = f"Boosted trees on {names}, trained on {num_past - first_trained_match(num_past):,} earlier matches,"
-    for name, told in ((TREES, relation_to_best(gaps[TREES])), (TREES_ON_RATINGS, "ratings ahead")):
-        gap = gaps[name]
-        if gap is not None and (name == TREES or relation_to_best(gap) == "ahead"):
-            found.append(Finding("trees", told, intro, best.name, format_gap(gap)))
-    return found + find_evidence({x.name: x.loss for x in worth}, SUSPECT_SHARE * max(floor_loss - loss, 0.0))
+    told = {TREES: relation_to_best(gaps[TREES])}
+    if relation_to_best(gaps[TREES_ON_RATINGS]) == "ahead":
+        told[TREES_ON_RATINGS] = "ratings ahead"
+    return [Finding("trees", kind, intro, best, format_gap(gaps[name])) for name, kind in told.items()]
 
 
 BENCHMARK_SYSTEMS = "elo", "glicko", "glicko2", "trueskill", "skills"  # those that are fitted if none are named

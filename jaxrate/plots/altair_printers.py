@@ -273,7 +273,9 @@ def line_chart(view: charts.LineView) -> Any:
     if view.then:
         dashes = chart_of_rows(_line_rows(view.then)).mark_line(**LOOKS["then"])
         layers.append(dashes.encode(x=axes.x, y=axes.y, color=colour))
-    layers.append(chart.mark_line(strokeWidth=1.6, interpolate=interpolate).encode(x=axes.x, y=axes.y, color=colour))
+    widths = altair.StrokeWidth("name:N", scale=altair.Scale(domain=names, range=view.widths), legend=None)
+    drawn = chart.mark_line(interpolate=interpolate)
+    layers.append(drawn.encode(x=axes.x, y=axes.y, color=colour, strokeWidth=widths))
     layers += [layer.encode(color=colour) for layer in _isolated_layers(view.lines, axes)]
     layers.append(_hover_layer(chart, axes, view.text).encode(color=colour))
     if peaks := [_line_rows([line])[line.peak] for line in view.lines if line.peak is not None]:

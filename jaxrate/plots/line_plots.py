@@ -76,7 +76,8 @@ def trajectory(
     grey_lines = other_rating_lines(rated, others, lines)
     steps = steps_of_lines(rated, lines, grey_lines, times_span(lines))
     num_early = max(PEAK_MIN_EVENTS - 1 - skip, 0) if shown.hindsight is None else 0
-    title = f"{_find_end_or_peak(rated, lines, num_early)}{', in hindsight' * bool(then)}"
+    title: Finding | str = _find_end_or_peak(rated, lines, num_early)
+    title = f"{title}, in hindsight" if then else title
     is_thinned = max(len(line.x) for line in lines) > MAX_EVENTS
     is_stepped = not is_thinned and shown.hindsight is None
     if not is_stepped:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-LINE_WIDTH = 1.5  # points
 MAX_INTERVALS = 2  # lines up to which intervals are drawn: more would hide each other
 LABEL_ROOM = 0.1  # of the range of ratings, above and below them, for labels at peaks
 MIN_PANELS = 3  # players from whom on each line of ranks has a panel: more in one picture hide each other
@@ -66,8 +65,9 @@ def _draw_lines(ax: "Axes", view: charts.LineView) -> None:
     for line, colour in zip(view.then, colours, strict=False):
         ax.plot(line.x, line.y, color=colour, **LOOKS["then"])
     peaks = [-np.inf if line.peak is None else float(line.y[line.peak]) for line in view.lines]
-    for line, colour, peak in zip(view.lines, colours, peaks, strict=False):
-        _draw_line(ax, line, colour, view, 2.0 + 0.1 * sum(other < peak for other in peaks))  # the highest is on top
+    for line, colour, peak, width in zip(view.lines, colours, peaks, view.widths, strict=False):
+        layer = 2.0 + 0.1 * sum(other < peak for other in peaks)  # the highest is on top
+        _draw_line(ax, line, colour, view, layer, width)
     if view.is_rank:
         _set_rank_axis(ax)
     else:
@@ -78,15 +78,18 @@ def _draw_lines(ax: "Axes", view: charts.LineView) -> None:
     _label_lines(ax, view.lines)
 
 
-def _draw_line(ax: "Axes", line: charts.Line, colour: str, view: charts.LineView, layer: float = 2.0) -> None:
+def _draw_line(
+    ax: "Axes", line: charts.Line, colour: str, view: charts.LineView, layer: float = 2.0,
+    width: float = charts.USUAL_WIDTH,
+) -> None:  # fmt: skip
     """Draw a line with its interval; a dot marks the highest rating, or the last rank."""
     drawstyle: Any = "steps-post" if view.is_stepped else "default"
-    (drawn,) = ax.plot(line.x, line.y, color=colour, linewidth=LINE_WIDTH, drawstyle=drawstyle, zorder=layer)
+    (drawn,) = ax.plot(line.x, line.y, color=colour, linewidth=width, drawstyle=drawstyle, zorder=layer)
     drawn.set(label=line.name, gid="line")
     if view.is_rank:
-        style.add_halo(drawn, LINE_WIDTH + 1.6)
+        style.add_halo(drawn, width + 1.6)
         drawn.set(markevery=[len(line.y) - 1], **LOOKS["rank"])
-    style.draw_isolated_points(ax, line.x, line.y, colour, LINE_WIDTH, layer)
+    style.draw_isolated_points(ax, line.x, line.y, colour, width, layer)
     if line.peak is not None:
         ax.plot(line.x[line.peak], line.y[line.peak], color=colour, zorder=layer + 1.0, **LOOKS["peak"])
     if line.deviation is not None:

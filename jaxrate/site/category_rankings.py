@@ -15,11 +15,12 @@ from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.site.html_tables import Column, link_player, make_column, render_table, table_head, table_rows
 from jaxrate.site.page_templates import assign_slugs
 from jaxrate.site.page_texts import stale_clause
+from jaxrate.site.player_seasons import count_results
 from jaxrate.site.site_data import (
     SiteData,
     sort_categories,
 )
-from jaxrate.site.table_rows import RankedRows, SitePage, count_results, ranked_columns, split_ranking
+from jaxrate.site.table_rows import RankedRows, SitePage, ranked_columns, split_ranking
 from jaxrate.views.charts import half_widths
 from jaxrate.views.findings import Finding, add_place, find_favourite, find_lead
 from jaxrate.views.wording import (
@@ -44,9 +45,10 @@ class CategoryStrengths(NamedTuple):
     path: str  # of the page of its ranking; empty where there is none
     mean: HostArray  # [num_players] points
     deviation: HostArray | None  # [num_players] points
-    results: HostArray | None  # [num_players, 3] wins, draws and losses in it; None if the history does not keep them
     listed: HostArray  # ids of its ranking, the best first
-    min_events: int  # in it, with which a current player is listed
+    min_events: int = 0  # in it, with which a current player is listed
+    games: HostArray | None = None  # [num_players] events in it; None if the history does not keep them
+    results: Mapping[str, HostArray] = {}  # how many of them ended how; none of contests of many
     is_part: bool = False  # whether it is the overall ranking of some, whose strengths are the same everywhere
 
 
@@ -64,16 +66,18 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
         mean, deviation = (np.asarray(x, float) for x in category_ratings(rated, category)[:2])
         if np.all(np.abs(mean[data.leaderboard_ids] - board.rating) < 0.5 * 10.0**-data.digits):
             continue  # nobody has played in it
-        results, listed, min_events = None, data.listed, 0
+        games, results, listed, min_events = None, dict[str, HostArray](), data.listed, 0
         if met is not None:
             is_met = met == names.index(category)
-            results = count_results(data, is_met)
-            listed, min_events = _list_current_players(data, results, is_met)
+            games = np.bincount(data.careers.player[is_met], minlength=len(data.names))
+            results = {} if data.line_ups.score is None else count_results(data, is_met)
+            listed, min_events = _list_current_players(data, games[data.listed], is_met)
         listed = listed[groups[listed] == groups[data.listed[:1]]]
         listed = listed[np.argsort(-mean[listed], kind="stable")]
         name, place = format_category(category), _opponents_or_category_phrase(data, category)
         path = f"{slug}.html" if len(listed) > 1 else ""
-        strengths.append(CategoryStrengths(category, name, place, path, mean, deviation, results, listed, min_events))
+        played = listed, min_events, games, results
+        strengths.append(CategoryStrengths(category, name, place, path, mean, deviation, *played))
     return strengths
 
 
@@ -90,12 +94,14 @@ def build_parts(data: SiteData) -> dict[str, list[CategoryStrengths]]:
 
 def _build_parts_of_column(data: SiteData, name: str, values: HostArray) -> list[CategoryStrengths]:
     """The rankings of two or more players with the same text in a column; none of a column of other things."""
+    if values.dtype.kind in "biuf":
+        return []
     begins, ends = data.careers.start[data.listed], data.careers.start[data.listed + 1]
     counts = np.minimum(ends - begins, RECENT_EVENTS)
     rows = np.repeat(ends - np.cumsum(counts), counts) + np.arange(counts.sum())
     texts = [format_category(x) for x in data.careers.gather(values)[rows].tolist()]
     names, codes = np.unique(texts, return_inverse=True)
-    if values.dtype.kind in "biuf" or not 1 < len(names) <= MAX_PARTS:
+    if not 1 < len(names) <= MAX_PARTS:
         return []
     count = np.zeros((len(data.listed), len(names)), int)
     np.add.at(count, (np.repeat(np.arange(len(data.listed)), counts), codes), 1)
@@ -109,10 +115,8 @@ def _build_parts_of_column(data: SiteData, name: str, values: HostArray) -> list
         of_value = own == value
         listed = data.listed[of_value & (groups == groups[of_value][:1])] if of_value.any() else data.listed[:0]
         if len(listed) > 1 and value != UNKNOWN:
-            place, rating = f"in {name} {value}", _overall_ratings(data)
-            parts.append(
-                CategoryStrengths(value, value, place, f"{slug}.html", rating, deviation, None, listed, 0, is_part=True)
-            )
+            about = value, value, f"in {name} {value}", f"{slug}.html"
+            parts.append(CategoryStrengths(*about, _overall_ratings(data), deviation, listed, is_part=True))
     return parts
 
 
@@ -139,12 +143,12 @@ def _opponent_category_by_career_row(data: SiteData) -> HostArray | None:
     return None if numbers is None else numbers[careers.row, careers.side ^ (numbers.shape[1] == 2)]
 
 
-def _list_current_players(data: SiteData, results: HostArray, is_met: HostArray) -> tuple[HostArray, int]:
+def _list_current_players(data: SiteData, games: HostArray, is_met: HostArray) -> tuple[HostArray, int]:
     """The current players with enough events in a category, and how many these are; nobody if it is out of use.
 
-    It is out of use if its last event is earlier than the last event of every current player.
+    They have so many `games` in it. It is out of use if its last event is earlier than that of every current player.
     """
-    games, time = results.sum(axis=1)[data.listed], data.careers.time
+    time = data.careers.time
     ends = data.careers.start[data.listed + 1] - 1
     if not is_met.any() or (len(ends) and time[is_met].max() < time[ends].min()):
         return data.listed[:0], 0
@@ -156,7 +160,7 @@ def draw_player_tables(data: SiteData, strengths: list[CategoryStrengths]) -> li
     """A table for each player, by id, in HTML: their rating, rank and results in each category that they have met."""
     texts, head, noun = [""] * len(data.names), "", escape(category_noun(data.rated))
     for one in strengths:
-        played = np.arange(len(texts)) if one.results is None else np.flatnonzero(one.results.sum(axis=1))
+        played = np.arange(len(texts)) if one.games is None else np.flatnonzero(one.games)
         columns = _player_table_columns(data, one, played)
         head = table_head(columns)
         for i, row in zip(played.tolist(), table_rows(columns), strict=True):
@@ -178,11 +182,10 @@ def _player_table_columns(data: SiteData, one: CategoryStrengths, played: HostAr
         Column("figure", "rating", [f"{data.format_rating(x)} ± {y:,.{data.digits}f}" for x, y in ratings]),
         make_column("figure", "rank", rank[played].tolist(), lambda x: f"{x:,}" * bool(x)),
     ]
-    if one.results is not None and data.line_ups.score is not None:
-        ways = ("won", "drawn", "lost") if data.has_draws else ("won", "lost")
-        records = one.results[played] if data.has_draws else one.results[played][:, ::2]
-        count = "\N{EN DASH}".join(["{:,}"] * len(ways)).format
-        columns.append(make_column("figure", "\N{EN DASH}".join(ways), records.tolist(), lambda row: count(*row)))
+    if one.results:
+        records = zip(*(x[played].tolist() for x in one.results.values()), strict=True)
+        count = "\N{EN DASH}".join(["{:,}"] * len(one.results)).format
+        columns.append(make_column("figure", "\N{EN DASH}".join(one.results), records, lambda row: count(*row)))
     return columns
 
 
@@ -296,11 +299,11 @@ def _render_category_ranking(data: SiteData, one: CategoryStrengths, begin: int,
     if not one.is_part:
         columns.append(make_column("figure change", "vs overall", (one.mean - overall)[ids].tolist(), signed))
     columns.append(make_column("figure overall", "overall rank", overall_rank[ids], "{:,}".format))
-    if one.results is not None:
-        games, count = one.results[ids].sum(axis=1), f"{{:,}}<small> {data.events}</small>".format
-        columns.append(make_column("figure count", data.events, games, count))
-        if data.line_ups.score is not None:
-            columns.append(make_column("figure share", "won", one.results[ids, 0] / games, "{:.0%}".format))
+    if one.games is not None:
+        count = f"{{:,}}<small> {data.events}</small>".format
+        columns.append(make_column("figure count", data.events, one.games[ids], count))
+    if one.games is not None and one.results:
+        columns.append(make_column("figure share", "won", one.results["won"][ids] / one.games[ids], "{:.0%}".format))
     return render_table(f"Ranking {one.place}", columns, "rows ranking by-category", style=axis.grid)
 
 

@@ -19,7 +19,7 @@ from jaxrate.history.leaderboards import PEAK_MIN_EVENTS
 from jaxrate.site.category_rankings import CategoryStrengths, draw_player_tables
 from jaxrate.site.drawings import axis_marks
 from jaxrate.site.html_tables import mark_dates
-from jaxrate.site.player_seasons import build_player_seasons, find_forms, result_masks
+from jaxrate.site.player_seasons import build_player_seasons, count_results, find_forms
 from jaxrate.site.site_data import (
     EXTRA_DIGITS,
     FIRST_EVENTS,
@@ -306,11 +306,9 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
 
 def _describe_results(site_data: SiteData) -> list[str]:
     """How often each player won, by id; of contests of many, with podiums."""
-    player, count = site_data.careers.player, len(site_data.names)
-    masks = result_masks(site_data, slice(None))
-    counts = [np.bincount(player, mask, count).astype(int).tolist() for mask in masks.values()]
-    text = ", ".join(f"{{:,}} {way}" for way in masks)
-    return [f": {text.format(*row)}" for row in zip(*counts, strict=True)]
+    counts = count_results(site_data)
+    text = ", ".join(f"{{:,}} {way}" for way in counts)
+    return [f": {text.format(*row)}" for row in zip(*(x.tolist() for x in counts.values()), strict=True)]
 
 
 def _describe_standings(site_data: SiteData, current: str) -> dict[int, str]:

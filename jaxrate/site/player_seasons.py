@@ -85,6 +85,12 @@ def result_masks(data: SiteData, rows: HostArray | slice) -> dict[str, HostArray
     return {"won": score == 1.0, **drawn, "lost": score == 0.0}
 
 
+def count_results(data: SiteData, rows: HostArray | slice = slice(None)) -> dict[str, HostArray]:
+    """[num_players] how many of these rows of the careers each has, by how they ended."""
+    player = data.careers.player[rows]
+    return {way: np.bincount(player[x], minlength=len(data.names)) for way, x in result_masks(data, rows).items()}
+
+
 def _draw_marks(data: SiteData, begin: HostArray, owner: HostArray, number: HostArray, rank: HostArray) -> list[str]:
     """A mark for each season of each player, the darker the better the rank, from its begin to its end on the chart."""
     careers = data.careers

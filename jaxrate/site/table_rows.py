@@ -164,14 +164,6 @@ def find_upset_wins(data: SiteData, columns: dict[str, Any]) -> list[HostArray]:
     return [x[:MAX_UPSETS] for x in np.split(wins, np.searchsorted(player[wins], start[1:-1]))]
 
 
-def count_results(data: SiteData, among: HostArray | slice = slice(None)) -> HostArray:
-    """[num_players, 3] wins, draws (or other scores) and losses in these rows of the careers; of contests all draws."""
-    player, score = data.careers.player[among], data.line_ups.score
-    score = np.full(len(player), 0.5) if score is None else np.asarray(score)[among]
-    result = np.where(score == 1.0, 0, np.where(score == 0.0, 2, 1))
-    return np.bincount(player * 3 + result, minlength=3 * len(data.names)).reshape(-1, 3)
-
-
 class Acquaintances(NamedTuple):
     """The players with whom or against whom each player played, by id."""
 

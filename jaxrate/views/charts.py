@@ -16,6 +16,7 @@ Z_95 = 1.96  # deviations to either side: 95%
 MAX_WRITTEN_COLUMNS = 20  # of a matrix, up to which percentages are written into the cells
 MAX_NAMED_COLUMNS = 40  # number of columns up to which all have names
 MAX_COLUMN_NAME_LENGTH = 20  # characters of the longest name up to which columns have names
+WIDE, USUAL_WIDTH, THIN = 2.4, 1.5, 1.1  # points of a line that the title is about, of lines, and of those beside one
 MAX_GREY_LINES = 200  # of more players, bands are drawn
 MIN_BAND_PLAYERS = 20  # at a time, for quantiles of their values
 QUANTILES = 0.05, 0.25, 0.5, 0.75, 0.95
@@ -164,6 +165,15 @@ class LineView(NamedTuple):
     then: Sequence[Line] = ()  # the same as they were known at the time, in thin dashes
     is_stepped: bool = False  # each value holds until the next point
     is_rank: bool = False  # on a logarithmic axis, with the best on top
+
+    @property
+    def widths(self) -> list[float]:
+        """The widths of the lines in points: the one that the title is about stands out from the others."""
+        about = getattr(self.text.title, "subject", "")
+        names = [line.name for line in self.lines]
+        if len(names) < 2 or about not in names:
+            return [USUAL_WIDTH] * len(names)
+        return [WIDE if name == about else THIN for name in names]
 
 
 def times_span(lines: Sequence[Line]) -> float:

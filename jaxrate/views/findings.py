@@ -510,8 +510,10 @@ MIN_WORTH = 0.0003  # nats that a kind of evidence is worth at least to be named
 MIN_SHARE_OF_WAY = 0.002  # nats between floor and ceiling from which a share of the way is told
 
 
-def format_gap(gap: LogLossDifference) -> str:
-    """The size of a difference with its 95% interval, as "0.0013 ± 0.0018"; of one match without."""
+def format_gap(gap: LogLossDifference | None) -> str:
+    """The size of a difference with its 95% interval, as "0.0013 ± 0.0018"; of one match without, and none of none."""
+    if gap is None:
+        return ""
     return f"{abs(gap.difference):.4f}" + ("" if gap.error is None else f" ± {Z_95 * gap.error:.4f}")
 
 

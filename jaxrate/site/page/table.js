@@ -40,6 +40,7 @@ class Table {
     }
     last.after(this.below);
     search?.addEventListener("input", () => this.find(search.value));
+    search?.addEventListener("keydown", ({ key }) => key === "Enter" && this.kept.length === 1 && this.body.querySelector("a")?.click());
   }
 
   kind({ kind = "", text, fixed }) {
