@@ -1,13 +1,18 @@
 """The names of the package: each loaded when it is first used, and never hidden by a module."""
 
 import importlib
+import re
+import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import jaxrate as jr
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_all_names_are_there():
@@ -108,6 +113,30 @@ def test_type_checkers_know_what_calls_of_a_script_return(checker, tmp_path):
     if subprocess.run([*command[:3], "--version"], capture_output=True).returncode:
         pytest.skip("pyright cannot fetch the program that it wraps")
     where = ["--cache-dir", str(tmp_path)] if checker[0] == "mypy" else ["--pythonpath", sys.executable]
-    script = Path(__file__).with_name("user_script.py")
-    done = subprocess.run([*command, *where, str(script)], cwd=script.parents[1], capture_output=True, text=True)
+    done = subprocess.run([*command, *where, "tests/user_script.py"], cwd=ROOT, capture_output=True, text=True)
     assert not done.returncode, done.stdout
+
+
+def test_the_conda_recipe_asks_for_what_the_package_and_its_report_need():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *(x for extra in ("data", "plot", "cli", "report") for x in extras[extra])]
+    recipe = (ROOT / ".github" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    conda_names = {"lazy_loader": "lazy-loader", "matplotlib": "matplotlib-base"}
+    listed = re.findall(r"^    - ([\w-]+) >=([\d.]+)$", recipe, re.MULTILINE)
+    pairs = (x.split(">=") for x in needed if not x.startswith("jaxrate["))
+    assert {*listed} == {(conda_names.get(name, name), version) for name, version in pairs} | {
+        ("python", project["requires-python"].removeprefix(">="))
+    }
+    assert f'  version: "{project["version"]}"\n' in recipe
+
+
+def test_the_container_runs_the_service_of_the_guide(tmp_path, monkeypatch):
+    pytest.importorskip("flask")
+    monkeypatch.setenv("JAXRATE_DATA", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["write_service.py", str(tmp_path / "service.py")])
+    runpy.run_path(str(ROOT / ".github" / "container" / "write_service.py"))
+    client = runpy.run_path(str(tmp_path / "service.py"))["app"].test_client()
+    match = {"id": "1", "a": "Ada", "b": "Bo", "score": 1.0, "time": 0.0}
+    assert client.post("/results", json=match).get_json() == {"expected": 0.5}
+    assert client.get("/ratings/Ada").get_json()["mean"] > 1500
