@@ -23,6 +23,7 @@ import numpy as np
 from common import add_only, declare, find, fit_options, forget_peak, keep, parse, resident
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.events import slice_events
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.smoothing.timelines import build_timelines
@@ -165,7 +166,7 @@ def measured(load, options):
         jr.fit(system, known, free=(*free, *sided), **fit_options(options.quick, STEPS, weight=~out))
         for system, free in (
             (jr.blat_mmr(**grid), ("beta", "kernel_width", "prior_deviation")),
-            (jr.skills(match_growth=10.0), ("growth", "match_growth", "initial_deviation")),
+            (jr.skills(parts.skill(match_growth=10.0)), ("growth", "match_growth", "initial_deviation")),
         )
     )
     given = tables(luck.params, luck.params.side_advantage / UNIT if sided else 0.0, grid)

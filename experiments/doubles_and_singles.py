@@ -21,6 +21,7 @@ from team_histories import CATEGORIES, SURFACES, TEN_YEARS, make_rounds, read_co
 from team_skills import EXPERIENCE, FREE, MARGINS, MODIFIERS, OF_MARGINS, REVERSION, SKILLS, mean_and_error
 
 import jaxrate as jr
+from jaxrate.systems.skills.system import skills_by_name
 
 USUAL, UNIT = 1900.0, 100.0  # points
 USUAL_AGE, YEAR = 28.0, 365.25
@@ -69,7 +70,7 @@ def rate_singles(singles, cut_day, steps):
     player, day = singles["player"], singles["t"].astype(float)
     number = np.unique(player, return_inverse=True)[1].reshape(player.shape)
     matches = jr.matches(number, singles["score"], day, category=surface_numbers(singles["surface"]))
-    system, begin = jr.skills(categories=len(SURFACES), **SINGLES), time.perf_counter()
+    system, begin = skills_by_name(categories=len(SURFACES), **SINGLES), time.perf_counter()
     objective = jr.fitting.ahead(weight=(day < cut_day) * 1.0, errors="products")
     fit = jr.fit(system, matches, free=list(SINGLES), objective=objective, steps=steps)
     row = {"matches": len(day), "log_loss_of_fit": fit.loss, "seconds": time.perf_counter() - begin}
@@ -123,7 +124,7 @@ def forecast(options):
     rows, before = [], None
     for way in ("both",) if options.quick else WAYS:
         names, begin = WAYS[way], time.perf_counter()
-        system = jr.skills(categories=CATEGORIES["surfaces"], covariates=names, **OF_MARGINS, **SKILLS, **DOUBLES)
+        system = skills_by_name(categories=CATEGORIES["surfaces"], covariates=names, **OF_MARGINS, **SKILLS, **DOUBLES)
         free = (*FREE, *DOUBLES, *names)
         objective = jr.fitting.ahead(weight=(number < cut) * 1.0, errors="products")
         fit = jr.fit(system, rounds, free=list(free), objective=objective, steps=steps)

@@ -35,7 +35,7 @@ from fit_peers import cross_entropy
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.systems.system_construction_by_name import DataFacts, make_system, make_system_for_data, measure_matches
+from jaxrate.systems.system_construction_by_name import make_system_for_data
 
 FIRST_YEAR, LAST_YEAR = np.datetime64("1991-01-01"), np.datetime64("2017-12-31")
 KDD_FIT, KDD_CUT = np.datetime64("2000-01-01"), np.datetime64("2011-08-28")
@@ -50,7 +50,7 @@ class History(NamedTuple):
     matches: Any
     cut: int
     begin: int = 0
-    facts: DataFacts = DataFacts()  # what `skills` is adapted to
+    learnt: Any = None  # the dataset that is fitted, to which `skills` is adapted
     published: Any = ()  # (who, log loss, accuracy or None, source)
     forecast: Any = None  # [n] published probabilities
     outcomes: int = 2  # 3: wins, draws and losses are predicted
@@ -76,13 +76,18 @@ def begins(column, matches):
     return moment[np.diff(season, prepend=season[0] - 1) > 0]
 
 
-def facts_of(matches, cut, margin=(), seasons=(), statistics=()):
-    """What these matches have: the size of margins in what is fitted, the noise of statistics in its first fifth."""
-    context = matches.context
-    categories = None if context.category is None else int(np.max(context.category)) + 1
-    side = context.side is not None
-    facts = DataFacts(None, categories, None, side, tuple(margin), (), tuple(seasons), statistics=tuple(statistics))
-    return facts._replace(**measure_matches(facts, slice_events(matches, 0, cut if margin else cut // 5)))
+def dataset(matches, cut, margin=(), seasons=(), statistics=()):
+    """What is fitted of these matches, with what they have."""
+    players, categories = np.arange(int(matches.player.max()) + 1), matches.context.category
+    return jr.data.Dataset(
+        slice_events(matches, 0, cut),
+        players,
+        np.arange(cut),
+        None if categories is None else np.arange(int(np.max(categories)) + 1),
+        margin=tuple(margin),
+        seasons={str(start): float(start) for start in seasons},
+        statistics=tuple(statistics),
+    )
 
 
 def tennis(options):
@@ -92,7 +97,7 @@ def tennis(options):
     matches = jr.read(path, time="t", drop="walkover", category="surface", sort=False).matches
     cut = len(matches.score) * 4 // 5
     peers = (("riix, Glicko-2", 0.5936, None, "fit_data.py"),)
-    return History(matches, cut, 0, facts_of(matches, cut), peers)
+    return History(matches, cut, 0, dataset(matches, cut), peers)
 
 
 def tennis_games(options):
@@ -108,7 +113,7 @@ def tennis_games(options):
     shares = {"games": ("games_a", "games_b")}
     matches = jr.read(table, time="t", drop="walkover", category="surface", shares=shares, sort=False).matches
     cut = len(matches.score) * 4 // 5
-    return History(matches, cut, 0, facts_of(matches, cut, statistics=["games"]))
+    return History(matches, cut, 0, dataset(matches, cut, statistics=["games"]))
 
 
 def tennis_kdd(walkovers, options):
@@ -131,19 +136,19 @@ def tennis_kdd(walkovers, options):
         ("TrueSkill through time", 0.554, 0.712, kdd),
         ("kickscore", 0.552, 0.714, kdd),
     )
-    return History(matches, cut, begin, facts_of(matches, cut), published)
+    return History(matches, cut, begin, dataset(matches, cut), published)
 
 
 def nfl(options):
     matches = jr.data.datasets.nfl().matches
     cut = int(np.searchsorted(matches.time, day(NFL_CUT)))
     seasons = begins(matches.context.columns["season"], matches)
-    facts = facts_of(matches, cut, ("home_points", "away_points"), seasons)
+    learnt = dataset(matches, cut, ("home_points", "away_points"), seasons)
     forecast = np.asarray(jr.data.datasets.nfl_forecast(), np.float64)
     if options.quick:
         few = 400
-        return History(slice_events(matches, 0, few), few * 4 // 5, 0, facts, (), forecast[:few])
-    return History(matches, cut, 0, facts, (), forecast)
+        return History(slice_events(matches, 0, few), few * 4 // 5, 0, learnt, (), forecast[:few])
+    return History(matches, cut, 0, learnt, (), forecast)
 
 
 def basketball(options):
@@ -153,7 +158,7 @@ def basketball(options):
     columns = ["margin", "season"]
     matches = jr.read(path, time="t", side="a", neutral="neutral", columns=columns, sort=False).matches
     cut, seasons = len(matches.score) * 4 // 5, begins(matches.context.columns["season"], matches)
-    return History(matches, cut, 0, facts_of(matches, cut, ("margin",), seasons))
+    return History(matches, cut, 0, dataset(matches, cut, ("margin",), seasons))
 
 
 def football(share, outcomes, options):
@@ -163,46 +168,48 @@ def football(share, outcomes, options):
     columns = ["goals_a", "goals_b"]
     matches = jr.read(path, time="t", side="a", neutral="neutral", columns=columns, sort=False).matches
     cut = int(len(matches.score) * share)
-    facts = facts_of(matches, cut, columns)
+    learnt = dataset(matches, cut, columns)
     if outcomes == 2:
         peers = (("riix, Glicko-2, which knows no side", 0.5580, None, "fit_data.py"),)
-        return History(matches, cut, 0, facts, peers)
+        return History(matches, cut, 0, learnt, peers)
     result = np.rint(2.0 * np.asarray(matches.score)).astype(int)
     share_of = np.bincount(result[:cut]) / cut
     frequencies = float(-np.log(share_of[result[cut:]]).mean())
-    return History(matches, cut, 0, facts, (("their frequencies until then", frequencies, None, "here"),), None, 3)
+    return History(matches, cut, 0, learnt, (("their frequencies until then", frequencies, None, "here"),), None, 3)
 
 
 # --- Systems. ---
 
 
-WITHOUT = {  # each kind of evidence: how facts and settings are without it
+WITHOUT = {  # each kind of evidence: what the dataset and the settings are without it
     "margin": ({"margin": ()}, {}),
     "compression": ({}, {"compression": None}),
     "surfaces": ({"categories": None}, {}),
-    "seasons": ({"seasons": ()}, {"reversion": None}),
+    "seasons": ({"seasons": None}, {"reversion": None}),
     "reversion": ({}, {"reversion": None}),
-    "sides": ({"side": False}, {}),
+    "sides": ({}, {"own_side": False, "side_advantage": 0.0}),
     "own sides": ({}, {"own_side": False}),
     "experience": ({}, {"experience": None}),
 }
 
 
-def kinds(facts):
+def kinds(learnt):
     """The kinds of evidence that there are."""
-    there = {"margin": facts.margin, "compression": facts.margin, "surfaces": facts.categories, "experience": True}
-    there |= {"seasons": facts.seasons, "reversion": not facts.seasons, "sides": facts.side, "own sides": facts.side}
+    side, categories = learnt.matches.context.side is not None, learnt.categories is not None
+    there = {"margin": learnt.margin, "compression": learnt.margin, "surfaces": categories, "experience": True}
+    there |= {"seasons": learnt.seasons, "reversion": not learnt.seasons, "sides": side, "own sides": side}
     return [name for name in WITHOUT if there[name]]
 
 
-def skills(facts, without=()):
+def skills(learnt, without=()):
     """Skills with all kinds of evidence, without some."""
     fewer, changes = {}, {}
     for name in without:
         fewer, changes = fewer | WITHOUT[name][0], changes | WITHOUT[name][1]
-    if not fewer.get("margin", facts.margin):
+    learnt = learnt._replace(**fewer)
+    if not learnt.margin:
         changes.pop("compression", None)
-    return make_system("skills", changes, facts._replace(**fewer))
+    return make_system_for_data("skills", changes, None, learnt)
 
 
 def lacking(history, without):
@@ -269,7 +276,7 @@ def alone(load, options, **changes):
     if history is None:
         return None
     n, cut = len(history.matches.score), history.cut
-    system = make_system("skills", changes, history.facts)
+    system = make_system_for_data("skills", changes, None, history.learnt)
     label = ", ".join(["skills", *(f"{name} at first {x:g}" for name, x in changes.items())])
     row = fitted(label, system, history, options).row
     return {"history": [{"matches": n, "fitted": cut - history.begin, "scored": n - cut}], "systems": [row]}
@@ -280,10 +287,10 @@ def benchmark(load, options, evidence=True):
     history = load(options)
     if history is None:
         return None
-    matches, cut, facts = history.matches, history.cut, history.facts
+    matches, cut, learnt = history.matches, history.cut, history.learnt
     n = len(matches.score)
     tables = {"history": [{"matches": n, "fitted": cut - history.begin, "scored": n - cut}]}
-    best = fitted("skills", skills(facts), history, options)
+    best = fitted("skills", skills(learnt), history, options)
     rows, others = [best.row], usual(matches, history.outcomes)
     for label, system in list(others.items())[: 1 if options.quick else None]:
         told = fitted(label, system, history, options)
@@ -303,11 +310,11 @@ def benchmark(load, options, evidence=True):
         tables["published"] = published
     if not evidence:
         return tables
-    there = kinds(facts)
+    there = kinds(learnt)
     without = {name: [name] for name in there} | {"all but sides": [name for name in there if name != "sides"]}
     rows = []
     for label, some in list(without.items())[: 1 if options.quick else None]:
-        told = fitted(f"skills without {label}", skills(facts, some), lacking(history, some), options)
+        told = fitted(f"skills without {label}", skills(learnt, some), lacking(history, some), options)
         rows.append({"without": label} | told.row | above(told.loss, best.loss))
     return tables | {"without one kind of evidence": rows}
 

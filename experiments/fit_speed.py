@@ -15,6 +15,7 @@ import numpy as np
 from common import add_only, declare, find, fit_options, keep, parse
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.data.simulate import league
 from jaxrate.fitting.fit_problem import evaluate, mean_loss, prepare_fit
 from jaxrate.fitting.prediction_task import make_prediction_task
@@ -86,16 +87,10 @@ def history(options):
 def system_for(matches):
     """Skills with twelve hyperparameters to fit."""
     return jr.skills(
-        "win",
-        categories=int(matches.context.category.max()) + 1,
-        covariates=COVARIATES,
-        growth=10.0,
-        initial_deviation=150.0,
-        modifier_growth=3.0,
-        initial_modifier_deviation=60.0,
-        match_growth=3.0,
-        reversion=3000.0,
-        experience=20.0,
+        parts.skill(match_growth=3.0, reversion=3000.0),
+        parts.modifier(int(matches.context.category.max()) + 1, deviation=60.0),
+        parts.experience(),
+        *map(parts.covariate, COVARIATES),
     )
 
 

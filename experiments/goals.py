@@ -30,6 +30,7 @@ from jaxrate.events import slice_events
 from jaxrate.fitting.fit_problem import evaluate, mean_loss, prepare_fit
 from jaxrate.fitting.prediction_task import make_prediction_task
 from jaxrate.forecasts.scorelines import make_point_system
+from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 
 FIRST = {"growth": 6.0, "initial_deviation": 70.0, "side_advantage": 45.0, "low_score_dependence": -0.05}
@@ -120,14 +121,14 @@ def fitted(label, system, matches, cut, loss, options):
     system = system if loss == "margin" else jr.forecasts.add_outcomes(system)
     free = ["growth"] if options.quick else None
     found = jr.fit(system, past, free=free, **fit_options(options.quick, loss=loss))
-    inner = jr.skills(**dict(found.system.settings), **found.params._asdict())
+    inner = skills_by_name(**dict(found.system.settings), **found.params._asdict())
     values = {name: getattr(found.params, name) for name in found.free}
     more = {"fitted": values, "seconds": found.seconds, "cpu_seconds": time.process_time() - began}
     return row(label, three_chances(inner, matches), matches.score, cut, **more), inner
 
 
 def goals_of(first, **settings):
-    return jr.skills("goals", margin=GOALS, own_side=True, **settings, **first)
+    return skills_by_name(outcome="goals", margin=GOALS, own_side=True, **settings, **first)
 
 
 def make_full_goal_system():
@@ -211,7 +212,7 @@ def part_basketball(options):
         matches, cut = data.matches, len(data.matches.score) * 4 // 5
         system = make_system_for_data("skills", {"outcome": outcome} | settings, None, data)
         fit = jr.fit(system, slice_events(matches, 0, cut), steps=100)
-        inner = jr.skills(**dict(fit.system.settings), **fit.params._asdict())
+        inner = skills_by_name(**dict(fit.system.settings), **fit.params._asdict())
         losses[label] = losses_of_winner(jr.run(inner, matches).prediction, matches.score)
         found = {"fitted": {name: getattr(fit.params, name) for name in fit.free}, "seconds": fit.seconds}
         rows.append(basketball_row(label, losses, cut) | found)
@@ -238,7 +239,7 @@ def basketball_row(label, losses, cut):
 def errors_of_totals(system, matches, cut):
     """The mean absolute errors of totals, fitted to the densities of margin and total."""
     fit = jr.fit(system, slice_events(matches, 0, cut), objective=jr.fitting.ahead(loss="margin"))
-    inner = make_point_system(jr.skills(**dict(fit.system.settings), **fit.params._asdict()))
+    inner = make_point_system(skills_by_name(**dict(fit.system.settings), **fit.params._asdict()))
     guess = jr.run(inner, matches).prediction
     total = sum(np.asarray(matches.context.columns[name], float) for name in ("points_a", "points_b"))
     mean = np.cumsum(np.append(0.0, total))
@@ -313,7 +314,7 @@ def part_speed(options):
         teams, n = 1_000, 500_000
         drawn, goals = league(teams, n).matches, np.random.default_rng(0).poisson(1.4, (2, n))
         matches = events(np.asarray(drawn.player), np.asarray(drawn.time), np.ones(n), goals)
-        system, loss, turns = jr.skills("goals", margin=GOALS, **FIRST), "margin", 7
+        system, loss, turns = skills_by_name(outcome="goals", margin=GOALS, **FIRST), "margin", 7
     n = len(matches.score)
     plan = jr.extend.schedule_by_level(matches)
     speed = race({"goals": partial(jr.run, system, matches, schedule=plan)}, n, turns)

@@ -54,7 +54,7 @@ def tried(name, load, refits, options):
     rows = []
     for label, without in (("fitted", []), ("without experience", ["experience"])):
         if fitted := fitted_to(name, label):
-            system = evidence.skills(history.facts, without)
+            system = evidence.skills(history.learnt, without)
             system = system._replace(params=system.params._replace(**fitted))
             rows += compared(system, history, label, (28.0,) if options.quick else refits)
     return {f"{len(history.matches.score) - history.cut} matches scored": rows}

@@ -22,7 +22,7 @@ from matplotlib.colors import to_hex
 from PIL import Image
 
 import jaxrate as jr
-from jaxrate import plots
+from jaxrate import parts, plots
 from jaxrate.plots import scoreboard_style as style
 
 DATA = jr.data.datasets.nfl()
@@ -123,7 +123,9 @@ def darken(figure):
 
 def hindsight():
     """Four careers, before each game and in the light of all."""
-    system = jr.skills("margin", margin=DATA.margin, seasons=DATA.seasons, compression=10.0, side_advantage=50.0)
+    system = jr.skills(
+        parts.seasons(DATA.seasons), parts.side(50.0), observe=parts.margin(*DATA.margin, compression=10.0)
+    )
     system = jr.fit(system, DATA).system
     then, now = jr.rate(system, DATA), jr.smooth(system, DATA)
     figure, panels = plt.subplots(2, 2, figsize=(9.0, 5.4), sharey=True, facecolor=plots.PAPER)

@@ -17,6 +17,7 @@ from common import circumstances, declare, distance, find, measure, parse, race,
 from speed_peers import F, compiled, numba
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.data.simulate import league
 from jaxrate.fitting.fit_problem import evaluate, mean_loss, prepare_fit
 from jaxrate.fitting.prediction_task import make_prediction_task
@@ -137,9 +138,9 @@ def part_one(options, matches):
     schedule = jr.extend.schedule_by_level(plain)
     systems = {
         "glicko": jr.glicko(),
-        "skills, logistic": jr.skills("logistic"),
+        "skills, logistic": jr.skills(observe=parts.logistic()),
         "skills": jr.skills(),
-        "skills, experience": jr.skills(experience=EXPERIENCE),
+        "skills, experience": jr.skills(parts.experience(EXPERIENCE)),
     }
     calls = {name: partial(jr.run, system, plain, schedule=schedule) for name, system in systems.items()}
     table = race(calls, len(plain.score), rounds(options))
@@ -150,7 +151,10 @@ def part_one(options, matches):
 
 def part_six(options, matches):
     """A modifier for each of five surfaces, and experience."""
-    system, num_players = jr.skills(categories=SURFACES, experience=EXPERIENCE), int(matches.player.max()) + 1
+    system, num_players = (
+        jr.skills(parts.modifier(SURFACES), parts.experience(EXPERIENCE)),
+        int(matches.player.max()) + 1,
+    )
     calls = {"levels": partial(jr.run, system, matches, schedule=jr.extend.schedule_by_level(matches))}
     if numba:
         calls["numba"] = loop_replay(system, matches, num_players)
@@ -169,9 +173,11 @@ def part_six(options, matches):
 def part_slopes(options, matches):
     """The loss, and with all its slopes, as `fit` evaluates them."""
     rows = []
-    systems = {"one number a player": jr.skills(experience=EXPERIENCE, reversion=REVERSION)}
+    systems = {"one number a player": jr.skills(parts.skill(reversion=REVERSION), parts.experience(EXPERIENCE))}
     if not options.quick:
-        systems["six numbers a player"] = jr.skills(categories=SURFACES, experience=EXPERIENCE, reversion=REVERSION)
+        systems["six numbers a player"] = jr.skills(
+            parts.skill(reversion=REVERSION), parts.modifier(SURFACES), parts.experience(EXPERIENCE)
+        )
     for name, system in systems.items():
         problem = prepare_fit(make_prediction_task(system, matches), None)
         k, calls = len(problem.start), {"values": partial(mean_loss, problem, problem.start, problem.task.weight)}

@@ -24,6 +24,7 @@ from common import add_only, declare, find, forget_peak, keep, look_for, parse, 
 from scipy.special import ndtr
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.data.simulate import league
 from jaxrate.events import slice_events
 from jaxrate.metrics.prediction_metrics import log_loss
@@ -35,6 +36,7 @@ from jaxrate.smoothing.timelines import build_timelines
 from jaxrate.systems.skills.match_strengths import StrengthBelief
 from jaxrate.systems.skills.outcome_likelihoods import Q
 from jaxrate.systems.skills.rules import find_smoothing_model
+from jaxrate.systems.skills.system import skills_by_name
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.reference.whole_history_twin import WholeHistory
@@ -67,7 +69,7 @@ def tennis(options, surfaces=False, first=None):
 def system_of(matches):
     surfaces = matches.context.category is not None
     categories = int(matches.context.category.max()) + 1 if surfaces else 1
-    return jr.skills(categories=categories, **FITTED, **(SURFACES if surfaces else {}))
+    return skills_by_name(categories=categories, **FITTED, **(SURFACES if surfaces else {}))
 
 
 def timed(call, rounds=2):
@@ -141,7 +143,9 @@ def part_whole_history(options):
     best = twin.maximum(steps=6, tolerance=1e-4)
     seconds = time.perf_counter() - start
     growth, deviation = (0.0003 * 7) ** 0.5 / Q, 1.5 / Q
-    system = jr.skills("logistic", growth=growth, initial_deviation=deviation, deviation_max=1e5, period=7.0)
+    system = jr.skills(
+        parts.skill(growth=growth, initial_deviation=deviation, deviation_max=1e5), observe=parts.logistic(), period=7.0
+    )
     found = smooth_events(system, matches._replace(time=7 * week))
     off = np.asarray(found.rating.mean) - 1500.0 - best[twin.node].T / Q
     row = {"matches": len(matches.score), "nodes": len(twin.who), "newton_steps": 6, "seconds": seconds}
@@ -161,7 +165,7 @@ def part_sweeps(options):
     for name, some in (("nfl margins", None),) if options.quick else (("wins", matches), ("nfl margins", None)):
         if some is None:
             data = jr.data.datasets.nfl()
-            system = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0)
+            system = jr.skills(parts.seasons(data.seasons), observe=parts.margin(*data.margin, compression=10.0))
             some = slice_events(data.matches, 0, QUICK_MATCHES) if options.quick else data.matches
         else:
             system = system_of(some)
@@ -205,7 +209,9 @@ def part_peers(options):
     if matches is None:
         return None
     system = jr.skills(
-        noise=2.0**0.5, initial_rating=0, initial_deviation=SIGMA, growth=GAMMA, period=1.0, deviation_max=1e4
+        parts.skill(initial_rating=0, initial_deviation=SIGMA, growth=GAMMA, deviation_max=1e4),
+        observe=parts.result(noise=2.0**0.5),
+        period=1.0,
     )
     row, found = timed(partial(smooth_events, system, matches))
     rows = [{"package": "jaxrate", "matches": n, "sweeps": found.sweeps} | row]
@@ -309,7 +315,7 @@ def part_drift(options):
         skill = np.cumsum(drift, axis=0) + random.normal(0, 150, players)
         truth = np.take_along_axis(skill, player, axis=1) + 1500.0
         score = random.random(n) < ndtr((truth[:, 0] - truth[:, 1]) / 300.0)
-        system, matches = jr.skills(growth=growth, deviation_max=1e4), jr.matches(player, score, when)
+        system, matches = jr.skills(parts.skill(growth=growth, deviation_max=1e4)), jr.matches(player, score, when)
         row = {"players": players, "matches": n, "growth": growth}
         middle = slice(n // 5, -(n // 5))
         for name, rating in (

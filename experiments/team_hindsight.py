@@ -23,6 +23,7 @@ from team_skills import FORMS, QUICK_FORMS, random_contests
 
 import jaxrate as jr
 from jaxrate.smoothing.smoother import smooth_events
+from jaxrate.systems.skills.system import skills_by_name
 
 FREE = "growth", "initial_deviation", "match_growth", "experience", "reversion"
 START = {"growth": 8.0, "initial_deviation": 100.0, "match_growth": 0.4, "experience": 53.0, "reversion": 2300.0}
@@ -44,7 +45,7 @@ def smooth_races(table, members, steps):
     rounds, _ = races_rounds(table, members)
     free = FREE if steps else ()
     start = time.perf_counter()
-    system = jr.skills(**START)
+    system = skills_by_name(**START)
     if steps:
         system = jr.fit(system, rounds, free=free, objective=jr.fitting.evidence(), steps=steps).system
     seconds = time.perf_counter() - start
@@ -230,9 +231,9 @@ def speed(options):
     for form, (contests, teams, size) in (QUICK_FORMS if options.quick else FORMS).items():
         rounds = drawn_contests(rng, contests, 200 if options.quick else 50_000, teams, size, 1000)
         ways = {
-            "skills": jr.skills(match_growth=5.0),
-            "skills, experience": jr.skills(match_growth=5.0, experience=20.0),
-            "skills, two modes": jr.skills(match_growth=5.0, categories=2),
+            "skills": jr.skills(jr.parts.skill(match_growth=5.0)),
+            "skills, experience": jr.skills(jr.parts.skill(match_growth=5.0), jr.parts.experience(20.0)),
+            "skills, two modes": jr.skills(jr.parts.skill(match_growth=5.0), jr.parts.modifier(2)),
         }
         for way, system in [*ways.items()][-1:] if options.quick else ways.items():
             row, found = timed(partial(smooth_events, system, rounds), 1 if options.quick else 2)
@@ -263,7 +264,9 @@ def peers(options):
     n = 100 if options.quick else 2_000
     rounds = drawn_contests(np.random.default_rng(1), n, n // 20, 2, 2, 1000)
     system = jr.skills(
-        noise=2.0**0.5, initial_rating=0, initial_deviation=SIGMA, growth=GAMMA, period=1.0, deviation_max=1e4
+        jr.parts.skill(initial_rating=0, initial_deviation=SIGMA, growth=GAMMA, deviation_max=1e4),
+        observe=jr.parts.result(noise=2.0**0.5),
+        period=1.0,
     )
     row, found = timed(partial(smooth_events, system, rounds), 2)
     rows = [{"package": "jaxrate", "contests": n, "sweeps": found.sweeps} | row]

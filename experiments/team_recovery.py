@@ -25,6 +25,7 @@ import numpy as np
 from common import add_only, declare, fit_options, keep, parse
 
 import jaxrate as jr
+from jaxrate.systems.skills.system import skills_by_name
 
 LEAGUES, PLAYERS, CONTESTS, DAYS = 120, 60, 600, 600.0
 SIZES = (1, 2, 4)  # of teams
@@ -110,7 +111,7 @@ def draw_league(rng, line_ups, players, with_points, mean_drifts):
 
 def make_system(settings, names):
     hyperparameters = {name: START[name] for name in names}
-    return jr.skills(covariates="party", deviation_max=5000.0, **settings, **hyperparameters)
+    return skills_by_name(covariates="party", deviation_max=5000.0, **settings, **hyperparameters)
 
 
 def coverage_rows(way, names, values, errors):

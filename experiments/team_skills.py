@@ -21,6 +21,8 @@ from common import add_only, declare, find, keep, parse, race
 from team_histories import CATEGORIES, legends_rounds, make_rounds, race_table, races_rounds, tennis_tables
 
 import jaxrate as jr
+from jaxrate import parts
+from jaxrate.systems.skills.system import skills_by_name
 
 SKILLS = {"growth": 6.0, "initial_deviation": 95.0, "noise": 300.0, "match_growth": 2.0}
 TRUESKILL = partial(jr.trueskill, initial_rating=1500.0, initial_deviation=130.0, beta=212.0, draw_probability=0.0)
@@ -96,7 +98,7 @@ def doubles(options):
     for way in ("singles, experience, reversion, margins",) if options.quick else options.ways:
         with_singles, categories, settings, fitted = WAYS[way]
         rounds, number = make_rounds(matches, singles if with_singles else None, categories)
-        system = jr.skills(categories=CATEGORIES[categories], **settings, **SKILLS, **fitted)
+        system = skills_by_name(categories=CATEGORIES[categories], **settings, **SKILLS, **fitted)
         rows.append(
             {"way": f"skills, {way}", "doubles": count, "contests": len(rounds.events.time)}
             | fit_and_score(system, (*FREE, *fitted), rounds, number, count, steps)
@@ -156,9 +158,9 @@ def races(options):
     for way, system, free, members in (
         ("trueskill", trueskill, ("initial_deviation", "tau"), ("driver",)),
         ("trueskill", trueskill, ("initial_deviation", "tau"), ("driver", "car")),
-        ("skills", jr.skills(**usual), usual, ("driver",)),
-        ("skills", jr.skills(**usual), usual, ("driver", "car")),
-        ("skills", jr.skills(**usual), usual, ("driver", "car", "constructor")),
+        ("skills", skills_by_name(**usual), usual, ("driver",)),
+        ("skills", skills_by_name(**usual), usual, ("driver", "car")),
+        ("skills", skills_by_name(**usual), usual, ("driver", "car", "constructor")),
     ):
         rounds, behind = races_rounds(table, members)
         weight = np.repeat(~late, len(members)) * 1.0
@@ -205,10 +207,10 @@ def speed(options):
         schedule = jr.extend.schedule_by_level(rounds)
         systems = {
             "trueskill": jr.trueskill(),
-            "skills": jr.skills(match_growth=5.0),
-            "skills, experience": jr.skills(match_growth=5.0, experience=20.0),
-            "skills, margins": jr.skills("margin", margin="points", match_growth=5.0),
-            "skills, two modes": jr.skills(categories=2, match_growth=5.0),
+            "skills": jr.skills(parts.skill(match_growth=5.0)),
+            "skills, experience": jr.skills(parts.skill(match_growth=5.0), parts.experience(20.0)),
+            "skills, margins": jr.skills(parts.skill(match_growth=5.0), observe=parts.margin("points")),
+            "skills, two modes": jr.skills(parts.skill(match_growth=5.0), parts.modifier(2)),
         }
         ways = QUICK_WAYS if options.quick else systems
         calls = {way: partial(jr.run, systems[way], rounds, schedule=schedule) for way in ways}
@@ -253,7 +255,7 @@ def rating_errors_by_evidence(options):
         for seed in range(leagues):
             skill, rounds = draw_league(np.random.default_rng(seed), 200, 2000 // size // teams, teams, size, 2)
             for way, on in ways.items():
-                system = jr.skills(growth=0.0, **on)
+                system = skills_by_name(growth=0.0, **on)
                 rating = jr.ratings(system, jr.run(system, rounds, num_players=200).state)
                 z = (np.asarray(rating.mean) - skill) / np.asarray(rating.deviation)
                 error = np.mean((np.asarray(rating.mean) - skill) ** 2) ** 0.5

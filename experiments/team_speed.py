@@ -25,7 +25,9 @@ from team_skills import FORMS, QUICK_FORMS
 from trueskill_speed import openskill_replay, trueskill_replay
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.smoothing.smoother import smooth_events
+from jaxrate.systems.skills.system import skills_by_name
 
 TURNS, DAYS, PLAYERS = 3, 1000, 50_000
 SYSTEMS = {"skills": {}, "skills, experience": {"experience": 20.0}, "skills, two modes": {"categories": 2}}
@@ -57,7 +59,7 @@ def forwards(options):
         rounds = form_of(form, contests)[0]
         schedule = jr.extend.schedule_by_level(rounds)
         for way, settings in SYSTEMS.items():
-            system = jr.skills(match_growth=5.0, **settings)
+            system = skills_by_name(match_growth=5.0, **settings)
             before = loaded()
             seconds = best_of_turns(partial(jr.run, system, rounds, schedule=schedule), TURNS)
             rows.append(row_of(form, way, contests, teams * size, seconds) | before)
@@ -96,7 +98,7 @@ def hindsight(options):
     for form in QUICK_FORMS if options.quick else FORMS:
         contests = 100 if options.quick else HINDSIGHT[form]
         rounds = form_of(form, contests)[0]
-        system, before = jr.skills(match_growth=5.0), loaded()
+        system, before = jr.skills(parts.skill(match_growth=5.0)), loaded()
         row, found = timed(partial(smooth_events, system, rounds), TURNS)
         rows.append(hindsight_row(form, "skills", contests, found.sweeps, row["seconds"]) | before)
         if options.trueskillthroughtime:

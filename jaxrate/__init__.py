@@ -31,6 +31,7 @@ _NAMESPACES = {
     "history",
     "live",
     "metrics",
+    "parts",
     "plots",
     "site",
     "testing",
@@ -48,6 +49,7 @@ _NAMES = {
     "replay.checked_replay": ["predict", "run", "scan"],
     "fitting.hyperparameter_fit": ["fit"],
     "history.saved_runs": ["load", "save"],
+    "systems.system_construction_by_name": ["skills_for_data"],
     "systems": [
         "blat_mmr",
         "category_glicko",

@@ -8,6 +8,7 @@ from jaxrate import forecasts as forecasts
 from jaxrate import history as history
 from jaxrate import live as live
 from jaxrate import metrics as metrics
+from jaxrate import parts as parts
 from jaxrate import plots as plots
 from jaxrate import site as site
 from jaxrate import testing as testing
@@ -47,5 +48,6 @@ from jaxrate.systems import topcoder as topcoder
 from jaxrate.systems import trueskill as trueskill
 from jaxrate.systems import urnings as urnings
 from jaxrate.systems import weng_lin as weng_lin
+from jaxrate.systems.system_construction_by_name import skills_for_data as skills_for_data
 
 __version__: str

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
@@ -40,8 +41,8 @@ def test_no_teams_are_closer(rated, n, teams):
     [
         (jr.elo(), np.mean),
         (jr.trueskill(initial_rating=25.0), np.sum),
-        (jr.skills(team_performance="mean"), np.mean),
-        (jr.skills(size_advantage=80.0), lambda x: np.sum(np.array(x) - 1500.0) + 80.0 * np.log(len(x))),
+        (jr.skills(parts.team(performance="mean")), np.mean),
+        (jr.skills(parts.team(size_advantage=80.0)), lambda x: np.sum(np.array(x) - 1500.0) + 80.0 * np.log(len(x))),
     ],
 )
 @pytest.mark.parametrize(("n", "teams"), mark_full([(7, 2), (7, 3)], (7, 3)))

@@ -6,6 +6,7 @@ import click
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from tests.conftest import mark_full
 
 cli = pytest.importorskip("jaxrate.cli")
@@ -149,9 +150,7 @@ def files(tmp_path_factory):
         folder / "games.csv", a="a", b="b", time="date", margin=("goals_a", "goals_b"), side="home", neutral="neutral"
     )
     jr.save(folder / "run", jr.rate(jr.elo(side_advantage=50), data))
-    jr.save(
-        folder / "goals", jr.rate(jr.skills(margin=("goals_a", "goals_b"), outcome="goals", side_advantage=50), data)
-    )
+    jr.save(folder / "goals", jr.rate(jr.skills(parts.side(50), observe=parts.goals("goals_a", "goals_b")), data))
     return folder
 
 

@@ -18,6 +18,7 @@ from jaxrate.data.column_role_definitions import (
     Columns,
 )
 from jaxrate.data.saved_options import DATASET_OPTIONS, read_by_options
+from jaxrate.systems.skills.system import skills_by_name
 
 pa = pytest.importorskip("pyarrow")
 cli = pytest.importorskip("jaxrate.cli")
@@ -122,7 +123,7 @@ def test_evidence_from_columns(jaxrate, league):
     roles = {"margin": ("pa", "pb"), "covariates": "rest", "season": "season"}
     coming = jr.read(league / "next.csv", **roles, history=rated, upcoming=True)
     assert len(coming.seasons) == 3
-    knowing = jr.skills(**system.settings | {"seasons": coming.seasons}, **system.params._asdict())
+    knowing = skills_by_name(**system.settings | {"seasons": coming.seasons}, **system.params._asdict())
     wanted, other = (np.asarray(jr.predict(x, rated.state, coming.events)) for x in (knowing, system))
     np.testing.assert_allclose(got, wanted, rtol=1e-5)
     assert (abs(got - other) > 1e-3).all()  # of those who know no new season

@@ -14,8 +14,9 @@ from jaxrate.events import slice_events
 from jaxrate.fitting import hyperparameter_fit
 from jaxrate.systems.system_construction_by_name import (
     DEFAULT_SIDE_SCORE,
-    DataFacts,
+    SIDE_LEADS,
     make_system,
+    make_system_for_data,
     smoothed_mean_side_score,
 )
 from tests.conftest import refused
@@ -220,8 +221,9 @@ LEADS = {
     "glicko2": CERTAIN,
     "trueskill": CERTAIN | {"beta": 9.0, "tau": 0.0},
     "weng_lin": CERTAIN | {"tau": 0.0},
-    "category_glicko": CERTAIN | {"initial_modifier_deviation": 1e-3, "deviation_min": None},
-    "skills": CERTAIN | {"initial_own_side_deviation": 1e-3, "initial_modifier_deviation": 1e-3},
+    "category_glicko": CERTAIN | {"categories": 2, "initial_modifier_deviation": 1e-3, "deviation_min": None},
+    "skills": CERTAIN
+    | {"categories": 2, "initial_modifier_deviation": 1e-3, "own_side": True, "initial_own_side_deviation": 1e-3},
     "blat_mmr": {"prior_deviation": 0.05, "half_width": 2.0},
 }
 
@@ -229,7 +231,9 @@ LEADS = {
 @pytest.mark.parametrize("name", LEADS)
 def test_a_lead_is_that_at_which_the_score_is_expected(name):
     """Of two who are alike, and known to be; BlatMMR's grid lets nobody be quite that."""
-    system = make_system(name, LEADS[name], DataFacts(side=True, side_score=0.62, categories=2))
+    system = make_system(name, LEADS[name])
+    worth = SIDE_LEADS[name](system.params, 0.62)
+    system = system.make(**system.params._asdict() | {"side_advantage": worth})
     context = {"category": [[0, 0]]} if name in ("category_glicko", "skills") else {}
     match = jr.matches([[0, 1]], [1.0], [0.0], side=[1], **context)
     expected = jr.predict(system, system.init(system.params, 2), match)
@@ -250,7 +254,7 @@ def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home, no_erro
     results = {result.name: result.system for result in found.results}
     past = slice_events(home.matches, 0, 540)
     products = jr.fitting.ahead(errors="products")
-    wanted = jr.fit(make_system("elo", {}, DataFacts(side=True)), past, steps=50, objective=products)
+    wanted = jr.fit(make_system_for_data("elo", {}, None, home), past, steps=50, objective=products)
     assert results["elo"].params.k == pytest.approx(wanted.params.k, rel=0.05)
     assert results["elo"].params.side_advantage == pytest.approx(wanted.params.side_advantage, rel=0.05)
     assert (results["glicko"].params.c, results["glicko"].params.side_advantage) == (9.0, 70.0)

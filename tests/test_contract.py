@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import testing
+from jaxrate import parts, testing
 from jaxrate.systems.elo import State
 from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
 from jaxrate.testing import properties as claims
@@ -42,8 +42,10 @@ SYSTEMS = {
     "category_glicko": jr.category_glicko(side_advantage=20, deviation_max=300, modifier_deviation_max=250),
     "trueskill": jr.trueskill(side_advantage=2.0, drift=0.5, draw_probability=0.3),
     "weng_lin": jr.weng_lin(side_advantage=2.0, drift=0.5, kappa=0.8),
-    "skills": jr.skills(seasons=(20.0, 60.0), growth=30.0, reversion=400.0, match_growth=9.0, experience=12.0),
-    "skills_teams": jr.skills(growth=30.0, deviation_max=200.0, match_growth=9.0, experience=12.0),
+    "skills": jr.skills(
+        parts.skill(growth=30.0, reversion=400.0, match_growth=9.0), parts.seasons((20.0, 60.0)), parts.experience(12.0)
+    ),
+    "skills_teams": jr.skills(parts.skill(growth=30.0, deviation_max=200.0, match_growth=9.0), parts.experience(12.0)),
     "blat_mmr": jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.4, side_advantage=20),
     "urnings": jr.urnings(outcomes=3, size=30),
     "elo_mmr": jr.elo_mmr(history=3, split_ties=True, newcomer=(0.6, 0.8), drift=20.0, rho=0.3),
@@ -62,23 +64,30 @@ VARIANTS = {
     "category_glicko_site": jr.category_glicko(
         3, "logistic", "map", side_advantage=20, deviation_max=300, modifier_deviation_max=250
     ),
-    "skills_margin": jr.skills("margin", 1, "rest", True, (20.0, 60.0), margin_scale=60.0, compression=3.0, rest=9.0),
-    "skills_draws": jr.skills("margin", 1, "rest", draw_margin=40.0, margin_scale=60.0, compression=3.0, rest=9.0),
+    "skills_margin": jr.skills(
+        parts.own_side(),
+        parts.seasons((20.0, 60.0)),
+        parts.covariate("rest", 9.0),
+        observe=parts.margin(scale=60.0, compression=3.0),
+    ),
+    "skills_draws": jr.skills(
+        parts.covariate("rest", 9.0), observe=parts.margin(draw_margin=40.0, scale=60.0, compression=3.0)
+    ),
     "skills_points": jr.skills(
-        "points", own_side=True, margin=("points_a", "points_b"), compression=3.0, match_growth=6.0, experience=12.0
+        parts.skill(match_growth=6.0),
+        parts.own_side(),
+        parts.experience(12.0),
+        observe=parts.points("points_a", "points_b", compression=3.0),
     ),
     "skills_goals": jr.skills(
-        "goals",
-        own_side=True,
-        seasons=(20.0, 60.0),
-        margin=("goals_a", "goals_b"),
-        expected_goals=("xg_a", "xg_b"),
-        growth=9.0,
-        initial_deviation=60.0,
-        experience=12.0,
-        match_growth=6.0,
-        goal_dispersion=20.0,
-        low_score_dependence=-0.05,
+        parts.skill(growth=9.0, initial_deviation=60.0, match_growth=6.0),
+        parts.own_side(),
+        parts.seasons((20.0, 60.0)),
+        parts.experience(12.0),
+        observe=(
+            parts.goals("goals_a", "goals_b", dispersion=20.0, low_score_dependence=-0.05),
+            parts.expected_goals("xg_a", "xg_b"),
+        ),
     ),
     "calibrated": jr.forecasts.calibrate(
         jr.glicko(side_advantage=20), calibration_slope=0.8, calibration_intercept=0.3
@@ -405,7 +414,7 @@ def test_a_system_may_learn_from_margins_alone(form):
 
 
 def test_columns_that_predict_are_no_evidence():
-    system = jr.skills(outcome="margin", margin="margin", covariates="rest")
+    system = jr.skills(parts.covariate("rest"), observe=parts.margin("margin"))
     assert set(column_names_read_by_rules(system, "levels")) == {"margin", "rest"}
     assert column_names_read_only_to_update(system, "levels") == ("margin",)
 

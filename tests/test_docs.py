@@ -187,7 +187,13 @@ def test_guides_show_pictures_of_the_gallery():
     assert "minigallery" in show_gallery(PAGES["pictures"], examples=True)
 
 
-@pytest.mark.parametrize("make", jr.extend.SYSTEMS.values(), ids=jr.extend.SYSTEMS)
+WITH_HYPERPARAMETERS = [
+    *(make for name, make in jr.extend.SYSTEMS.items() if name != "skills"),
+    *(getattr(jr.parts, name) for name in jr.parts.__all__ if name != "logistic"),
+]
+
+
+@pytest.mark.parametrize("make", WITH_HYPERPARAMETERS, ids=[make.__name__ for make in WITH_HYPERPARAMETERS])
 def test_hyperparameters_stand_among_the_arguments(make):
     arguments = re.search(r"\nArgs:((?:\n  .*)*)", make.__doc__)[1]
     assert not [name for name in vars(make)["hyperparameters"]._fields if f"\n  {name}: " not in arguments]

@@ -6,25 +6,30 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.evaluation.comparison import MARGIN_POINTS_GRID, loss_minimising_mean_margin_points
 from jaxrate.events import slice_events
 from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import ParameterSettings, make_free_parameters
 from jaxrate.smoothing.smoother import smooth_events
+from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from tests.conftest import mark_full
 from tests.test_skills import SEASONS, league
 from tests.test_skills_teams import system_of
 from tests.test_smooth_teams import short_history, twin_of
 
-TIME = {"growth": 60.0, "match_growth": 7.0, "initial_deviation": 140.0, "season_keep": 0.7, "season_growth": 25.0,
-        "deviation_max": 400.0}  # fmt: skip
+TIME = (
+    parts.skill(60.0, 140.0, match_growth=7.0, deviation_max=400.0),
+    parts.seasons(SEASONS, keep=0.7, growth=25.0),
+)
 MARGIN = jr.fitting.ahead(loss="margin")
 SYSTEMS = {
-    "draws": jr.skills(seasons=SEASONS, noise=280.0, draw_margin=60.0, experience=15.0, side_advantage=22.0, **TIME),
-    "margin": jr.skills("margin", seasons=SEASONS, noise=280.0, margin=("home", "away"), margin_scale=9.0,
-                        compression=8.0, form_deviation=50.0, form_reversion=9.0, **TIME),
-}  # fmt: skip
+    "draws": jr.skills(*TIME, parts.experience(15.0), parts.side(22.0), observe=parts.result(280.0, draw_margin=60.0)),
+    "margin": jr.skills(
+        *TIME, parts.form(50.0, 9.0), observe=parts.margin("home", "away", scale=9.0, compression=8.0, noise=280.0)
+    ),
+}
 
 
 def history(n=150):
@@ -73,18 +78,22 @@ def test_slopes_are_those_of_differences(double, monkeypatch, case, bounded):
     assert value == pytest.approx(-smooth_events(system, events, tolerance=1e-11).evidence, rel=1e-12)
 
 
+OF_TEAMS = parts.skill(60.0, 140.0, deviation_max=400.0)
+RESULT = parts.result(280.0, draw_margin=60.0)
+REPORTS = parts.statistic("kills", 90.0, 310.0), parts.quits("quit", 1300.0)
 TEAMS = {
-    "draws": jr.skills(noise=280.0, draw_margin=60.0, experience=15.0, team_noise=90.0, deviation_max=400.0,
-                       growth=60.0, match_growth=7.0, initial_deviation=140.0),
-    "margin": jr.skills("margin", noise=280.0, margin="points", margin_scale=9.0, compression=8.0, team_noise=90.0,
-                        deviation_max=400.0, growth=60.0, initial_deviation=140.0, size_advantage=50.0),
-    "reports": jr.skills("margin", noise=280.0, margin="points", margin_scale=9.0, statistics="kills", kills_scale=90.0,
-                         kills_noise=310.0, quit="quit", quit_threshold=1300.0, deviation_max=400.0, growth=60.0,
-                         initial_deviation=140.0),
-    "quits": jr.skills(noise=280.0, draw_margin=60.0, statistics="kills", kills_scale=90.0, kills_noise=310.0,
-                       experience=15.0, quit="quit", quit_threshold=1300.0, deviation_max=400.0, growth=60.0,
-                       initial_deviation=140.0),
-}  # fmt: skip
+    "draws": jr.skills(
+        parts.skill(60.0, 140.0, deviation_max=400.0, match_growth=7.0),
+        parts.experience(15.0),
+        parts.team(90.0),
+        observe=RESULT,
+    ),
+    "margin": jr.skills(
+        OF_TEAMS, parts.team(90.0, 50.0), observe=parts.margin("points", noise=280.0, scale=9.0, compression=8.0)
+    ),
+    "reports": jr.skills(OF_TEAMS, observe=(parts.margin("points", noise=280.0, scale=9.0), *REPORTS)),
+    "quits": jr.skills(OF_TEAMS, parts.experience(15.0), observe=(RESULT, *REPORTS)),
+}
 
 
 def team_history(n, teams=(2, 2, 3, 5)):
@@ -147,7 +156,7 @@ def test_contests_are_fitted_by_margins():
     """A contest beside others, and one alone, whose loss at the start is its evidence."""
     rounds, system = team_history(80), TEAMS["margin"]
     assert jr.fit(system, rounds, free=["margin_scale"], objective=MARGIN, steps=3).loss_history[0] > 0.0
-    alone = jr.skills("margin", margin="points", **system.params._asdict() | {"growth": 0.0})
+    alone = skills_by_name(outcome="margin", margin="points", **system.params._asdict() | {"growth": 0.0})
     one = slice_events(rounds, 0, 1)
     history = jr.fit(alone, one, free=["margin_scale"], objective=MARGIN, steps=1).loss_history
     loss = history[0] * len(one.events.player)
@@ -180,7 +189,7 @@ def test_the_greatest_evidence_is_found(double):
     ("system", "message"),
     [
         (jr.skills(), "row 3 is no win and no loss: half a win has no likelihood; give a draw_margin"),
-        (jr.skills("logistic"), r"of skills\('logistic'\) has no slopes"),
+        (jr.skills(observe=parts.logistic()), r"of skills that observe `logistic` has no slopes"),
         (jr.elo(), "elo has no hindsight"),
     ],
 )

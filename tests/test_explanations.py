@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 import jaxrate as jr
+from jaxrate.systems.skills.system import skills_by_name
 from tests.conftest import mark_full, refused
 
 pytest.importorskip("pyarrow")
@@ -69,7 +70,7 @@ SKILLS_OF_MATCHES = {
 @pytest.mark.filterwarnings("ignore:.* stand there twice, once from each side")
 @pytest.mark.parametrize("wrapped", mark_full([False, True], True))
 def test_parts_of_matches_sum_to_the_lead(double, wrapped):
-    system = jr.skills(**SKILLS_OF_MATCHES, noise=250.0)
+    system = skills_by_name(**SKILLS_OF_MATCHES, noise=250.0)
     system = jr.forecasts.add_outcomes(jr.forecasts.calibrate(system)) if wrapped else system
     data = jr.read(duels(), side="home", category="court", covariates="rest")
     rated = jr.rate(system, data)
@@ -93,7 +94,7 @@ SUM = {"own_side": True, "size_advantage": 90.0}
 
 @pytest.mark.parametrize("settings", mark_full([SUM, {"team_performance": "mean"}], SUM))
 def test_parts_of_line_ups_sum_to_the_difference_of_teams(double, settings):
-    system = jr.skills(
+    system = skills_by_name(
         categories=2, covariates="party", party=9.0, experience=15.0, noise=250.0, growth=0.0, initial_rating=40.0,
         initial_deviation=60.0, **settings,
     )  # fmt: skip
@@ -125,7 +126,7 @@ def test_parts_of_line_ups_sum_to_the_difference_of_teams(double, settings):
 def test_line_ups_in_lists():
     table = contests()
     columns = {"team": "team", "category": "mode", "columns": "side"}
-    rated = jr.rate(jr.skills(categories=3, own_side=True), jr.read(table, **columns))
+    rated = jr.rate(jr.skills(jr.parts.modifier(3), jr.parts.own_side()), jr.read(table, **columns))
     balanced = jr.forecasts.balance_teams(rated, ["Ada", "Bo", "Cy", "Di"], category="duo")
     assert balanced.share.sum() == pytest.approx(1.0)
     line_ups = [(["Ada", "Bo"], ["Cy", "Di"]), ("Eve", ["Flo"])]
@@ -187,7 +188,7 @@ def test_line_ups_are_of_contests():
 
 
 def test_a_category_of_pairs():
-    rated = jr.rate(jr.skills(categories=2), jr.read(duels(), category="court"))
+    rated = jr.rate(jr.skills(jr.parts.modifier(2)), jr.read(duels(), category="court"))
     pair, table = [("Ada", "Bo")], {"a": ["Ada"], "b": ["Bo"], "court": ["grass"], "t": [rated.last]}
     (one,) = jr.forecasts.explain_fixtures(rated, pair, category="grass")
     (two,) = jr.forecasts.explain_fixtures(rated, table, category="court")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.events import slice_events
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.test_fit import AHEAD, PROBLEM, TASK, TASK_OF, contests, league, small
@@ -104,7 +105,7 @@ def test_a_fit_remembers_what_it_made_small(no_errors):
 
 def test_a_fit_by_the_evidence_remembers_it():
     """Its profile was that of the log loss one step ahead."""
-    system = jr.skills(draw_margin=60.0)
+    system = jr.skills(observe=parts.result(draw_margin=60.0))
     found = jr.fit(system, league(), free=["growth", "draw_margin"], objective=jr.fitting.evidence(), steps=2)
     least = jr.fitting.sweep_parameters(found, league(), found.params)
     np.testing.assert_allclose(least, found.loss, rtol=1e-6)
@@ -154,7 +155,7 @@ def test_categories_of_matches_are_fitted():
     """Those of matches in the slots of a plan were taken for shares of as many categories as there are slots."""
     matches = league()
     context = matches.context._replace(category=np.arange(1200).reshape(600, 2) % 3)
-    system = jr.skills(categories=3, modifier_growth=3.0, initial_modifier_deviation=60.0)
+    system = jr.skills(parts.modifier(3, growth=3.0, deviation=60.0))
     found = jr.fit(
         system, matches._replace(context=context), free=["growth"], steps=1, objective=AHEAD(errors="products")
     )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.forecasts.draw_probabilities import fit_draw_odds
 from jaxrate.systems.prediction_wrapping import davidson_outcome_probabilities
@@ -78,7 +79,7 @@ def test_a_system_that_knows_draws_says_its_own(league):
 def test_margins_and_seasons_are_not_asked_of_what_is_to_come(league):
     goals, starts = np.where(league.score == 0.5, 0.0, 3.0), (-1.0, 200.0)
     events = league._replace(context=league.context._replace(columns={"goals": goals}, side=None))
-    system = jr.skills("margin", margin=("goals",), seasons=starts, season_keep=0.8)
+    system = jr.skills(parts.seasons(starts, keep=0.8), observe=parts.margin("goals"))
     rated = jr.rate(system, jr.data.Dataset(events, NAMES, np.arange(600), seasons={"1": -1.0, "2": 200.0}))
     coming = jr.matches([[0, 1]], [0.5], [rated.last], columns={"goals": [0.0]})
     pairs = [("Club 00", "Club 01"), ("Club 02", "Club 03")]
@@ -99,7 +100,7 @@ def test_columns_that_what_is_to_come_lacks(league):
 
 def test_sides_of_what_is_to_come_for_a_system_that_learns_them(league):
     table = {"a": league.player[:, 0], "b": league.player[:, 1], "score": league.score, "home": np.ones(600)}
-    rated = jr.rate(jr.skills(own_side=True, side_advantage=60.0), jr.read(table, side="home"))
+    rated = jr.rate(jr.skills(parts.own_side(), parts.side(60.0)), jr.read(table, side="home"))
     coming = {"a": [1, 1, 2], "b": [2, 2, 1], "home": [1, 0, -1]}
     win = jr.forecasts.predict_fixtures(rated, coming, side="home")["win"]
     assert win[0] > win[1] + 0.02 and win[0] == pytest.approx(

@@ -24,6 +24,7 @@ from jaxrate.systems.skills.goal_likelihoods import (
     result_probabilities,
     scoreline_probabilities,
 )
+from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import DEFAULT_SIDE_SCORE, make_system_for_data
 from tests.conftest import mark_full, quick, refused
 from tests.reference.goals_twin import Goals, Q
@@ -73,7 +74,7 @@ def league(weight=False, seed=0, n=MATCHES):
 def system_of(case, **changes):
     settings, params = CASES[case]
     weights = {"rest": -6.0} if "covariates" in settings else {}
-    return jr.skills("goals", margin=("goals_a", "goals_b"), **settings, **params | weights | changes)
+    return skills_by_name(outcome="goals", margin=("goals_a", "goals_b"), **settings, **params | weights | changes)
 
 
 def twin_of(case):
@@ -136,13 +137,15 @@ def test_known_strengths_are_dixon_and_coles_model(double):
     known = json.loads((Path(__file__).parent / "reference" / "dixon_coles.json").read_text())
     attack, defence = np.array(known["attack"]) / Q, -np.array(known["defence"]) / Q
     system = jr.skills(
-        "goals",
-        margin=("goals_a", "goals_b"),
-        side_advantage=known["home_advantage"] / Q,
-        low_score_dependence=known["rho"],
-        goal_rate=float(np.exp(0.5 * known["home_advantage"])),
-        growth=0.0,
-        pace_growth=0.0,
+        jr.parts.skill(growth=0.0),
+        jr.parts.side(known["home_advantage"] / Q),
+        observe=jr.parts.goals(
+            "goals_a",
+            "goals_b",
+            low_score_dependence=known["rho"],
+            rate=float(np.exp(0.5 * known["home_advantage"])),
+            pace_growth=0.0,
+        ),
     )
     state = system.init(system.params, len(attack))
     mean = np.stack([1500.0 + attack + defence, attack - defence], axis=1)
@@ -191,30 +194,6 @@ def test_a_missing_expected_goal_says_nothing(double):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"margin": "margin"}, "with outcome='goals' margin must be two columns: the goals of each side"),
-        ({"statistics": "shots"}, "statistics does not go with outcome='goals', where the goals of both sides make"),
-        ({"expected_goals": "xg"}, "expected_goals must be two columns, of the first and of the second player"),
-        ({"noise": 200.0}, "noise does not go with outcome='goals'"),
-        ({"draw_margin": 20.0}, "draw_margin does not go with outcome='goals'"),
-        ({"compression": 3.0}, "compression needs outcome='margin'"),
-        ({"expected_goals_noise": 0.4}, "expected_goals_noise needs expected_goals=..., the columns of both sides"),
-        ({"goal_rate": 0.0}, "goal_rate must be > 0 or None, got 0.0"),
-        ({"goal_dispersion": -1.0}, "goal_dispersion must be >= 0 or None, got -1.0"),
-        ({"expected_goals": ("xg", "goals_b")}, "expected_goals names 'goals_b', a column of the goals themselves"),
-        ({"quit": "left"}, "quit and team_performance are of contests, and goals of matches of two"),
-        ({"outcome": "win", "expected_goals": ("x", "y")}, "expected_goals needs outcome='goals'"),
-        ({"outcome": "margin", "pace_growth": 1.0}, "pace_growth needs outcome='points' or outcome='goals'"),
-        ({"outcome": "goal"}, "outcome must be 'win', 'logistic', 'margin', 'points' or 'goals', got 'goal'"),
-    ],
-)
-def test_settings_that_do_not_go_with_goals_are_refused(settings, said):
-    with refused(f"skills: {said}"):
-        jr.skills(**{"outcome": "goals", "margin": ("goals_a", "goals_b")} | settings)
-
-
-@pytest.mark.parametrize(
     ("column", "values", "said"),
     [
         ("goals_a", [1.0, -1.0, 0.0], "row 1 (counting from 0): column 'goals_a' is -1; goals are whole numbers"),
@@ -235,28 +214,33 @@ def test_goals_that_are_none_are_refused(column, values, said):
     columns = {"goals_a": [2.0, 1.0, 0.0], "goals_b": [1.0, 1.0, 1.0], "xg_a": [1.0] * 3, "xg_b": [1.0] * 3}
     events = jr.matches([[0, 1], [1, 2], [2, 0]], [1.0, 0.5, 0.0], columns=columns | {column: values})
     with refused(said):
-        jr.run(jr.skills("goals", margin=("goals_a", "goals_b"), expected_goals=("xg_a", "xg_b")), events)
+        jr.run(
+            jr.skills(observe=(jr.parts.goals("goals_a", "goals_b"), jr.parts.expected_goals("xg_a", "xg_b"))), events
+        )
 
 
 def test_a_win_at_equal_goals_is_allowed(double):
     """As after a shoot-out: goals tell what they tell."""
     events = jr.matches([[0, 1]], [1.0], columns={"goals_a": [1.0], "goals_b": [1.0]})
-    mean = np.asarray(jr.run(jr.skills("goals", margin=("goals_a", "goals_b")), events).state.mean)
+    mean = np.asarray(jr.run(jr.skills(observe=jr.parts.goals("goals_a", "goals_b")), events).state.mean)
     np.testing.assert_allclose(mean[:, 0], 1500.0)
 
 
 def test_goals_need_their_columns():
     with refused("skills needs the column 'goals_a' of the matches"):
-        jr.run(jr.skills("goals", margin=("goals_a", "goals_b")), jr.matches([[0, 1]], [1.0]))
+        jr.run(jr.skills(observe=jr.parts.goals("goals_a", "goals_b")), jr.matches([[0, 1]], [1.0]))
     with refused("skills rates Matches or Periods, not Rounds"):
-        jr.run(jr.skills("goals", margin=("goals_a", "goals_b")), jr.rounds([0, 0], [0, 1], [1, 2]))
+        jr.run(jr.skills(observe=jr.parts.goals("goals_a", "goals_b")), jr.rounds([0, 0], [0, 1], [1, 2]))
 
 
 def test_rating_periods_of_one_match_are_matches_and_of_several_multiply_likelihoods(double):
     """Two matches of a team at the same time, at the beliefs before both, by a dense posterior of each."""
     columns = {"goals_a": [3.0, 0.0], "goals_b": [1.0, 2.0]}
     both = jr.matches([[0, 1], [0, 2]], [1.0, 0.0], [0.0, 0.0], columns=columns)
-    system = jr.skills("goals", margin=("goals_a", "goals_b"), growth=0.0, pace_growth=0.0, initial_deviation=50.0)
+    system = jr.skills(
+        jr.parts.skill(growth=0.0, initial_deviation=50.0),
+        observe=jr.parts.goals("goals_a", "goals_b", pace_growth=0.0),
+    )
     state = jax.tree.map(np.asarray, jr.run(system, jr.periods(both, 7.0)).state)
     prior = np.linalg.inv(np.diag([50.0**2, 30.0**2]))
     precision, pull, newcomer = prior, np.zeros(2), np.array([1500.0, 0.0])
@@ -307,7 +291,9 @@ def season(n=120):
 @pytest.fixture(scope="module")
 def rated():
     data = season()
-    return jr.rate(jr.skills("goals", margin=data.margin, low_score_dependence=-0.05, side_advantage=30.0), data)
+    return jr.rate(
+        jr.skills(jr.parts.side(30.0), observe=jr.parts.goals(*data.margin, low_score_dependence=-0.05)), data
+    )
 
 
 def test_scorelines_agree_with_the_results(rated):
@@ -371,7 +357,7 @@ def test_lines_at_halves_quarters_and_whole_goals():
         (lambda rated: jr.forecasts.predict_scorelines(5, PAIRS), "rated must be a History"),
         (
             lambda rated: jr.forecasts.predict_scorelines(jr.rate(jr.glicko(), season()), PAIRS),
-            "this glicko says nothing of scorelines; take jr.skills('goals', margin=...)",
+            "this glicko says nothing of scorelines; take jr.skills(observe=jr.parts.goals(...))",
         ),
         (
             lambda rated: jr.forecasts.predict_scorelines(rated._replace(system=jr.skills()), PAIRS),
@@ -473,7 +459,7 @@ def test_goal_difference_decides_between_equals(rated):
         play(ties=("goal",))
     with refused("the results need the goals of both sides, for the goal difference; name them as margin"):
         play(results=jr.read({"a": ["Ada"], "b": ["Bo"], "score": [1.0]}))
-    with refused("the tie-break 'goals' needs goals: rate with jr.skills('goals', margin=...)"):
+    with refused("the tie-break 'goals' needs goals: rate with jr.skills(observe=jr.parts.goals(...))"):
         jr.forecasts.simulate_season(jr.rate(jr.glicko(), season()), PAIRS, ties=("goals",), samples=10)
 
 
@@ -536,7 +522,7 @@ def test_attack_and_defence_make_the_goals_of_a_match(rated):
         rate = rated.system.params.goal_rate * 10.0 ** ((attack[own] - defence[other]) / 400.0)
         np.testing.assert_allclose(summary[name], rate, rtol=2e-3)
     np.testing.assert_allclose(np.log(table["scored"] / table["conceded"]).mean(), 0.0, atol=1e-3)
-    with refused("glicko knows no attack and no defence; take jr.skills('goals', margin=...)"):
+    with refused("glicko knows no attack and no defence; take jr.skills(observe=jr.parts.goals(...))"):
         jr.history.attack_and_defence(jr.rate(jr.glicko(), season()))
 
 

@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.data.derived_covariates import add_derived_column
 from jaxrate.history.event_columns import no_events
 
 N, PLAYERS = 60, 6
 SPANS = {"rest": 5.0, "layoff": 4.0, "form": 20.0, "ground": 50.0, "relative_margin": 9.0}
-COVARIATES = "rest", "layoff", "form", "ground"
-WEIGHTS = {"rest": 30.0, "layoff": 40.0, "form": 50.0, "ground": 60.0}
+COVARIATES = {"rest": 30.0, "layoff": 40.0, "form": 50.0, "ground": 60.0}
 ROLES = {"margin": ["made", "let"], "venue": "town"}
-SYSTEM = jr.skills("margin", margin="relative_margin", covariates=COVARIATES, **WEIGHTS)
+SYSTEM = jr.skills(
+    *(parts.covariate(name, weight) for name, weight in COVARIATES.items()), observe=parts.margin("relative_margin")
+)
 
 
 def league(seed=2):
@@ -79,7 +81,7 @@ def test_columns_are_those_of_the_twin():
         np.testing.assert_allclose(found[name], slow[name], rtol=1e-12, atol=1e-14, err_msg=name)
         assert np.count_nonzero(slow[name]) > 9, name
     data = with_all(jr.read(table, **ROLES))
-    assert data.covariates == COVARIATES and data.derived == SPANS
+    assert data.covariates == (*COVARIATES,) and data.derived == SPANS
 
 
 def test_each_function_adds_its_column():
@@ -136,7 +138,7 @@ def test_what_is_to_come_follows_from_what_was():
 @pytest.mark.filterwarnings("ignore:.*no chain of earlier ones")
 def test_a_coming_match_counts_for_the_rest_of_the_next():
     past = {"a": ["a", "c"], "b": ["b", "d"], "score": [1, 1], "time": [0.0, 0.0]}
-    rated = jr.rate(jr.skills(covariates="rest", rest=-40.0), jr.data.add_rest(jr.read(past), 9.0))
+    rated = jr.rate(jr.skills(parts.covariate("rest", -40.0)), jr.data.add_rest(jr.read(past), 9.0))
     coming = {"a": ["a", "a"], "b": ["b", "c"], "time": [20.0, 21.0]}
     found = jr.forecasts.predict_fixtures(rated, coming)["expected"]
     alone = jr.forecasts.predict_fixtures(rated, {name: x[1:] for name, x in coming.items()})["expected"]

@@ -24,7 +24,7 @@ FLOORS = [  # from the ground up; the members of a floor do not know each other
     {"pairwise"},
     {"system"},
     {"systems"},
-    {"replay", "metrics"},
+    {"replay", "metrics", "parts"},
     {"storage", "smoothing", "urns"},
     {"fitting"},
     {"history"},
@@ -100,7 +100,7 @@ def test_docstrings_name_the_arguments_there_are():
 def test_the_stub_lists_the_names_of_the_package():
     stub = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
     names = [line.names[0].asname for line in stub.body if isinstance(line, ast.ImportFrom)]
-    assert sorted(names) == sorted(jr.__all__) and len(names) <= 49
+    assert sorted(names) == sorted(jr.__all__) and len(names) <= 51
 
 
 @pytest.mark.parametrize("file", [file for file in FILES if file.endswith("__init__.py")])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.events import number_connected_groups
 from jaxrate.history import leaderboards
 from jaxrate.history.leaderboards import lead_start, ranks_over_time
@@ -450,7 +451,7 @@ def test_who_leads_from_the_first_match_on_has_led_since_then():
 RATED = {
     "matches": (jr.elo(), {}),
     "periods": (jr.glicko2(), {"period": 7.0}),
-    "seasons": (jr.skills(seasons=[100.0, 200.0], season_keep=0.5), {}),
+    "seasons": (jr.skills(parts.seasons([100.0, 200.0], keep=0.5)), {}),
 }
 
 

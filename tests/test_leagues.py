@@ -134,7 +134,7 @@ SYSTEMS = {
     "glicko": lambda: jr.glicko(SEASONS, season_keep=0.5, season_growth=40.0),
     "glicko2": lambda: jr.glicko2(SEASONS, season_keep=0.5),
     "trueskill": lambda: jr.trueskill(seasons=SEASONS, season_keep=0.5),
-    "skills": lambda: jr.skills(seasons=SEASONS, season_keep=0.5),
+    "skills": lambda: jr.skills(jr.parts.seasons(SEASONS, keep=0.5)),
 }
 
 

@@ -287,7 +287,7 @@ def test_what_was_fitted_or_set_is_left_alone():
     for system in (fit.system, jr.elo(k=20), jr.forecasts.calibrate(jr.elo()), jr.forecasts.add_outcomes(jr.elo())):
         assert not is_calibrated(system), system
     assert is_calibrated(jr.elo(k=20), calibrate=True) and not is_calibrated(jr.elo(), calibrate=False)
-    assert not is_calibrated(jr.skills("goals", margin=("x", "y")), goals)
+    assert not is_calibrated(jr.skills(observe=jr.parts.goals("x", "y")), goals)
 
 
 def test_commands_calibrate_and_say_who_loses_to_a_constant(jaxrate, tmp_path):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.events import Matches
 from jaxrate.live.live_ratings import MATCH_FORMS, PackedEvent, takes_plain_matches
@@ -78,7 +79,7 @@ COLUMNS = {"side": SIDE, "weight": WEIGHT, "category": RNG.integers(0, 2, 60), "
     ("system", "fields"),
     [
         (jr.glicko(side_advantage=30), ("side", "weight")),
-        (jr.skills(outcome="margin", categories=2, margin=("gap",), side_advantage=20.0), COLUMNS),
+        (jr.skills(parts.modifier(2), parts.side(20.0), observe=parts.margin("gap")), COLUMNS),
     ],
     ids=["glicko", "skills"],
 )
@@ -385,7 +386,12 @@ GAMES = [  # teams, ranks, mode, kills, party, quit
     ([["Ada", "Di"], ["Bo", "Cy"]], [1, 1], "duo", [0.0, np.nan, 0.5, -0.5], [0.0, 0.0, 1.0, 1.0], np.nan),
     ([["Bo"], ["Di"], ["Eve"]], [2, 1, 3], "solo", [0.0, 1.0, -1.0], 0.0, 0.0),
 ]
-SYSTEM = jr.skills(categories=2, statistics="kills", covariates="party", quit="left", party=15.0, experience=20.0)
+SYSTEM = jr.skills(
+    parts.modifier(2),
+    parts.experience(20.0),
+    parts.covariate("party", 15.0),
+    observe=(parts.statistic("kills"), parts.quits("left")),
+)
 
 
 EARLIER = NamesOfEarlierData([], np.array(["duo", "solo"]))
@@ -761,7 +767,7 @@ def test_contests_are_corrected_and_undone():
 
 
 def test_margins_are_not_asked_of_a_match_to_come_and_are_asked_of_one_that_was_played():
-    system = jr.skills(outcome="margin", margin=("gap",), covariates=("rest",))
+    system = jr.skills(parts.covariate("rest"), observe=parts.margin("gap"))
     live = jr.live.start_history(system)
     lacks = "skills learns from 'gap', which is missing; give columns={'gap': ..."
     for given in ({}, {"columns": {"rest": 1.0}}):

@@ -19,6 +19,7 @@ from jaxrate.systems.prediction_wrapping import (
     scores_or_score_probabilities,
     wrapper_names,
 )
+from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick, refused
@@ -105,7 +106,7 @@ MARGINS = {"margin": ("home", "away"), "margin_scale": 90.0, "initial_deviation"
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize("compression", [None, 2.5])
 def test_the_margin_loss_is_that_of_the_twin(x64, compression):
-    events, system = league(), jr.skills("margin", **MARGINS, compression=compression)
+    events, system = league(), skills_by_name(outcome="margin", **MARGINS, compression=compression)
     got = jr.run(system, events, record=make_replay_record_for_loss(LOSSES["margin"], system)).prediction
     params = {x: y for x, y in MARGINS.items() if x != "margin"}
     slow = Skills("margin", growth=10.0, initial_rating=1500.0, noise=300.0, compression=compression, **params)
@@ -130,7 +131,9 @@ OUTLOOKS = {
         draw_odds=0.7,
         draw_strength=0.002,
     ),
-    "own": lambda: jr.forecasts.add_outcomes(jr.skills("margin", **MARGINS, draw_margin=50.0, compression=2.5)),
+    "own": lambda: jr.forecasts.add_outcomes(
+        skills_by_name(outcome="margin", **MARGINS, draw_margin=50.0, compression=2.5)
+    ),
 }
 
 
@@ -169,7 +172,7 @@ def test_slopes_equal_differences(double, name):
 @MOSTLY_DOUBLE
 def test_margins_of_skills_are_those_of_a_kalman_filter_far_away_too(x64):
     """A hopeless player draws: the loss is large, and so is its slope, but both are finite."""
-    system = jr.skills("margin", **MARGINS)
+    system = skills_by_name(outcome="margin", **MARGINS)
     rows = system.init(system.params, 2)
     rows = rows._replace(mean=rows.mean + jnp.array([9000.0, -9000.0]))
     far = jax.tree.map(lambda x: jnp.asarray(x[:5], float), league()._replace(player=np.array([[0, 1]] * N)))
@@ -255,7 +258,7 @@ def test_they_are_values_and_made_anew():
         ),
         (
             lambda: jr.fit(
-                jr.forecasts.add_outcomes(jr.skills("margin", **MARGINS)),
+                jr.forecasts.add_outcomes(skills_by_name(outcome="margin", **MARGINS)),
                 league(),
                 objective=jr.fitting.ahead(loss="margin"),
             ),
@@ -437,7 +440,7 @@ def points_league(weight=False, n=MATCHES):
 
 def system_of(outcome="points", **changes):
     settings = {"margin": POINTS, "own_side": True, "seasons": SEASONS, "covariates": ("rest",), "rest": -6.0}
-    return jr.skills(outcome, **settings, **PARTS | changes)
+    return skills_by_name(outcome=outcome, **settings, **PARTS | changes)
 
 
 @pytest.mark.parametrize("weight", mark_full([False, True], True))
@@ -472,7 +475,7 @@ def test_totals_change_nothing_that_is_known_of_strengths(double):
     events, of_points = points_league(True), {"pace_growth", "initial_pace_deviation", "point_rate", "total_noise"}
     params = {name: x for name, x in PARTS.items() if name not in of_points}
     settings = {"margin": POINTS, "own_side": True, "seasons": SEASONS, "covariates": ("rest",), "rest": -6.0}
-    one, two = jr.run(jr.skills("margin", **settings, **params), events), jr.run(system_of(), events)
+    one, two = jr.run(skills_by_name(outcome="margin", **settings, **params), events), jr.run(system_of(), events)
     np.testing.assert_allclose(two.prediction, one.prediction, rtol=1e-12)
     np.testing.assert_allclose(two.state.mean[:, :2], one.state.mean, rtol=1e-12)
 
@@ -481,7 +484,7 @@ def test_totals_change_nothing_that_is_known_of_strengths(double):
 def test_rating_periods_of_one_match_are_matches_and_of_several_multiply_likelihoods(double):
     columns = {"points_a": [104.0, 91.0], "points_b": [99.0, 120.0]}
     both = jr.matches([[0, 1], [0, 2]], [1.0, 0.0], [0.0, 0.0], columns=columns)
-    system = jr.skills("points", margin=POINTS, growth=0.0, pace_growth=0.0)
+    system = jr.skills(jr.parts.skill(growth=0.0), observe=jr.parts.points(*POINTS, pace_growth=0.0))
     state = jr.run(system, jr.periods(both, 7.0)).state
     precision, pull = np.array([150.0**-2, 0.0])
     for i in (0, 1):
@@ -493,29 +496,13 @@ def test_rating_periods_of_one_match_are_matches_and_of_several_multiply_likelih
     np.testing.assert_allclose([state.mean[0, 1], state.covariance[0, 1, 1]], [pull / precision, 1.0 / precision])
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"margin": "margin"}, "with outcome='points' margin must be two columns: the points of each side"),
-        ({"quit": "left"}, "quit and team_performance are of contests, and points of matches of two"),
-        ({"expected_goals": ("x", "y")}, "expected_goals needs outcome='goals'"),
-        ({"goal_rate": 1.4}, "goal_rate needs outcome='goals'"),
-        ({"outcome": "margin", "total_noise": 400.0}, "total_noise needs outcome='points'"),
-        ({"outcome": "win", "pace_growth": 1.0}, "pace_growth needs outcome='points' or outcome='goals'"),
-    ],
-)
-def test_settings_that_do_not_go_with_points_are_refused(settings, said):
-    with refused(f"skills: {said}"):
-        jr.skills(**{"outcome": "points", "margin": POINTS} | settings)
-
-
 def test_what_points_do_not_have_is_refused():
-    with refused("hindsight knows no paces of points; take skills('margin'), which has the same strengths"):
+    with refused("hindsight knows no paces of points; take jr.parts.margin, which has the same strengths"):
         smooth_events(system_of(), points_league())
     with refused("skills needs the column 'points_a' of the matches"):
-        jr.run(jr.skills("points", margin=POINTS), jr.matches([[0, 1]], [1.0]))
+        jr.run(jr.skills(observe=jr.parts.points(*POINTS)), jr.matches([[0, 1]], [1.0]))
     rated = jr.rate(jr.skills(), {"a": ["Ada"], "b": ["Bo"], "score": [1.0]})
-    with refused("this skills says nothing of points; take jr.skills('points', margin=...)"):
+    with refused("this skills says nothing of points; take jr.skills(observe=jr.parts.points(...))"):
         jr.forecasts.predict_points(rated, [("Ada", "Bo")])
 
 
@@ -537,7 +524,7 @@ def test_adapted_to_data_equals_score_what_was_scored_in_the_first_fifth():
 @pytest.mark.parametrize("compression", [None, 10.0])
 def test_points_of_matches_to_come(compression, double):
     data = dataset()
-    system = jr.skills("points", margin=POINTS, compression=compression, side_advantage=40.0)
+    system = jr.skills(jr.parts.side(40.0), observe=jr.parts.points(*POINTS, compression=compression))
     rated = jr.rate(system, data)
     pairs = [("Ayr", "Hull"), ("Cork", "Ely")]
     found = jr.forecasts.predict_points(rated, pairs, side="a", total=205.5, lead=0.0)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.history.leaderboards import ranks_over_time
 from tests.conftest import MOSTLY_SINGLE
 
@@ -36,7 +37,7 @@ def contests(random, n=15):
 HISTORIES = {
     "matches": lambda random: jr.rate(jr.glicko(), matches(random)),
     "periods": lambda random: jr.rate(jr.glicko2(), matches(random), period=7.0),
-    "seasons": lambda random: jr.rate(jr.skills(seasons=[10.0, 25.0], season_keep=0.5), matches(random)),
+    "seasons": lambda random: jr.rate(jr.skills(parts.seasons([10.0, 25.0], keep=0.5)), matches(random)),
     "outcomes": lambda random: jr.rate(jr.forecasts.add_outcomes(jr.elo()), matches(random)),
     "contests": lambda random: jr.rate(jr.elo_mmx(), contests(random)),
     "hindsight of matches": lambda random: jr.smooth(jr.skills(), matches(random)),

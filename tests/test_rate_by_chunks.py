@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.history.out_of_core import table_reading
 from tests.conftest import refused
 
@@ -98,18 +99,20 @@ CASES = {
     "periods": Case(jr.glicko(), numbered(), None, PERIOD),
     "periods longer than chunks": Case(jr.glicko(), numbered(), None, 3 * PERIOD),
     "margins and covariates": Case(
-        jr.skills("margin", margin=("won", "lost"), covariates="rest", rest=20.0, seasons={"1": 0.0, "2": 150.0}),
+        jr.skills(
+            parts.seasons({"1": 0.0, "2": 150.0}), parts.covariate("rest", 20.0), observe=parts.margin("won", "lost")
+        ),
         matches(**POINTS),
         MARGIN,
     ),
     "categories of both": Case(
-        jr.skills(categories=3),
+        jr.skills(parts.modifier(3)),
         matches(x=SURFACE[PLAYERS[:, 0] % 3], y=SURFACE[TIMES % 3]),
         {"category": ("x", "y")},
     ),
-    "one category": Case(jr.skills(categories=3), matches(x=SURFACE[TIMES % 3]), {"category": "x"}),
+    "one category": Case(jr.skills(parts.modifier(3)), matches(x=SURFACE[TIMES % 3]), {"category": "x"}),
     "categories of numbers": Case(
-        jr.skills(categories=3), matches(a=PLAYERS[:, 0], b=PLAYERS[:, 1], x=TIMES % 3 + 5), {"category": "x"}
+        jr.skills(parts.modifier(3)), matches(a=PLAYERS[:, 0], b=PLAYERS[:, 1], x=TIMES % 3 + 5), {"category": "x"}
     ),
     "line-ups in columns": Case(SKILLS, WIDE | RESULT),
     "line-ups of numbers": Case(SKILLS, WIDE_NUMBERS | RESULT),
@@ -120,7 +123,7 @@ CASES = {
         {"a": ["team a"], "b": ["team b"]},
     ),
     "line-ups with a margin": Case(
-        jr.skills("margin", margin="lead", categories=3),
+        jr.skills(parts.modifier(3), observe=parts.margin("lead")),
         WIDE | RESULT | {"lead": np.abs(2 * SCORE - 1) * 3, "map": SURFACE[TIMES % 3]},
         {"margin": "lead", "category": "map"},
     ),
@@ -151,15 +154,15 @@ CASES = {
         {"weight": "w", "side": "s", "neutral": "n"},
     ),
     "statistics and shares": Case(
-        jr.skills(statistics=("xg", "games"), covariates="komi"),
+        jr.skills(parts.covariate("komi"), observe=(parts.statistic("xg"), parts.statistic("games"))),
         matches(one=GAMES[:, 0], two=GAMES[:, 1], komi=TIMES % 3 - 1.0),
         {"statistics": {"xg": ("one", "two")}, "shares": {"games": ("one", "two")}, "covariates": "komi"},
     ),
     "ages": Case(
-        jr.skills(covariates="age"), matches(one=TIMES % 9 + 20, two=GAMES[:, 0] + 20), {"age": ("one", "two")}
+        jr.skills(parts.covariate("age")), matches(one=TIMES % 9 + 20, two=GAMES[:, 0] + 20), {"age": ("one", "two")}
     ),
     "points in cells": Case(
-        jr.skills("margin", margin=("FT (1)", "FT (2)")),
+        jr.skills(observe=parts.margin("FT (1)", "FT (2)")),
         {"a": A, "b": B, "t": TIMES, "FT": [f"{x}:{y}" for x, y in GAMES]},
         {"margin": ("FT (1)", "FT (2)")},
     ),
@@ -176,9 +179,11 @@ CASES = {
         {"a": A, "b": B, "t": TIMES, "goals_a": GAMES[:, 0], "goals_b": GAMES[:, 1]}
         | {"status": np.where(np.isin(np.arange(N), (300, 390, 391)), "1H", "FT")},
     ),
-    "contests of teams": Case(jr.skills(team_noise=50.0, growth=4.0, reversion=200.0), contests(), {"team": "team"}),
+    "contests of teams": Case(
+        jr.skills(parts.skill(growth=4.0, reversion=200.0), parts.team(noise=50.0)), contests(), {"team": "team"}
+    ),
     "contests of teams with weights and categories": Case(
-        jr.skills(categories=3), contests(), {"team": "team", "category": "map", "weight": "w"}
+        jr.skills(parts.modifier(3)), contests(), {"team": "team", "category": "map", "weight": "w"}
     ),
     "contests of single players": Case(jr.codeforces(), contests(sides=(4,), largest=1)),
     "contests of two sides": Case(jr.weng_lin(), contests(sides=(2,)), {"team": "team"}),

@@ -347,7 +347,7 @@ def test_what_a_system_cannot_rate_is_named_as_the_row_of_its_file(games, table,
         (games, jr.trueskill(), {"period": 30.0}, "trueskill rates Matches"),
         (games, jr.elo(), {"category": "no"}, "no column 'no'"),
         (games, jr.elo(), {"a": "a", "b": "c"}, "no column 'c'"),
-        (games, jr.skills(covariates="rest"), {}, "skills needs the column 'rest' of the matches"),
+        (games, jr.skills(jr.parts.covariate("rest")), {}, "skills needs the column 'rest' of the matches"),
         (
             quits,
             jr.weng_lin(),

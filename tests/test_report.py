@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.data import simulate
 from tests.browser import (
     check_that_nothing_was_loaded,
@@ -148,7 +149,7 @@ def test_systems_of_contests_are_compared_in_words_and_bars(share):
 def test_pairs_are_of_a_category_that_is_chosen(monkeypatch):
     table = {"a": ["x", "y"], "b": ["y", "z"], "score": [1, 0], "court": ["clay", "<b>"], "time": [1, 2]}
     data = jr.read(table, category="court")
-    rated = jr.rate(jr.skills(categories=2), data)
+    rated = jr.rate(jr.skills(parts.modifier(2)), data)
     page = jr.site.report_html(rated)
     assert len(data_of(page)["pairs"]) == 2 and ">&lt;b&gt;</option>" in page
     monkeypatch.setattr("jaxrate.forecasts.pairwise_probabilities.MAX_CATEGORIES", 1)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.replay.padded_states_and_columns import padded_event_size, padded_size
 from jaxrate.testing.cases import assert_close_leaves, assert_equal_leaves, record_compilations
 from tests.conftest import mark_full, refused
@@ -166,7 +167,7 @@ def test_other_events_and_states_are_refused():
     with refused("elo rates Matches or Periods, not Rounds"):
         jr.scan(system, None, fresh(system), rounds, jr.extend.schedule_by_level(rounds))
     with refused("skills needs the column 'points'"):
-        jr.scan(jr.skills(covariates="points"), None, fresh(jr.skills(covariates="points")), league())
+        jr.scan(jr.skills(parts.covariate("points")), None, fresh(jr.skills(parts.covariate("points"))), league())
 
 
 @pytest.mark.parametrize("traced", [False, True])

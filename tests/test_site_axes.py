@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.core.text_format import format_percentage
 from jaxrate.history.leaderboards import rows_of_peaks
 from jaxrate.site.benchmark_page import comparison_view, find_standing
@@ -82,7 +83,7 @@ def test_the_method_says_what_ratings_are_learned_from(tmp_path):
     table = {"a": ["x", "y"] * 20, "b": ["y", "x"] * 20, "score": [1.0, 0.5] * 20, "gap": [2, 0] * 20}
     data = jr.read(table | {"date": np.arange(40).astype("datetime64[D]")}, columns=["gap"])
     for name, system, text in (
-        ("margins", jr.skills(outcome="margin", margin=("gap",)), "from results and winning margins"),
+        ("margins", jr.skills(observe=parts.margin("gap")), "from results and winning margins"),
         ("plain", jr.glicko(), "from results alone"),
     ):
         rated = jr.rate(system, data)

@@ -42,7 +42,7 @@ def tennis():
     score = (lead + 0.5 + generator.normal(size=240) > 0).astype(float)
     names = np.array(PLAYERS)
     table = {"a": names[a], "b": names[b], "score": score, "surface": surface, "date": day}
-    rated = jr.rate(jr.skills(categories=3), jr.read(table, category="surface"))
+    rated = jr.rate(jr.skills(jr.parts.modifier(3)), jr.read(table, category="surface"))
     return rated._replace(options={"columns": {"category": "surface"}})
 
 
@@ -64,10 +64,12 @@ def test_predictions_keep_the_category_of_each_player(tennis, tmp_path):
     jr.save(tmp_path / "run", tennis)
     assert jr.load(tmp_path / "run").predictions["category_b"].equals(table["category_b"])
     shares = {"a": [*"xxx"], "b": [*"yyy"], "score": [1, 1, 0], "on": ["clay", "hard", "?"]}
-    mixed = jr.rate(jr.skills(categories=2), jr.data.mix_categories(jr.read(shares, category="on"), {"?": None}))
+    mixed = jr.rate(
+        jr.skills(jr.parts.modifier(2)), jr.data.mix_categories(jr.read(shares, category="on"), {"?": None})
+    )
     assert "category_a" not in mixed.predictions.column_names
     rounds = {"contest": [1, 1, 2, 2], "player": [*"xyxy"], "rank": [1, 2, 2, 1], "mode": [*"ffgg"]}
-    rated = jr.rate(jr.skills(categories=2), jr.read(rounds, category="mode"))
+    rated = jr.rate(jr.skills(jr.parts.modifier(2)), jr.read(rounds, category="mode"))
     assert rated.predictions["category"].to_pylist() == [*"ffgg"]
 
 

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("jinja2")
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.evaluation.comparison import Comparison
 from jaxrate.evaluation.scored_predictions import ScoredForecaster
 from jaxrate.metrics.prediction_metrics import LogLossDifference
@@ -51,7 +52,7 @@ def test_every_system_has_a_name_in_print():
 
 
 def test_points_are_worth_what_predictions_say():
-    own_side = jr.skills(own_side=True, side_advantage=54)
+    own_side = jr.skills(parts.own_side(), parts.side(54))
     data = SimpleNamespace(
         rated=SimpleNamespace(system=own_side),
         leaderboard_ids=np.arange(3),
@@ -72,7 +73,7 @@ def test_points_are_worth_what_predictions_on_a_surface_say(tmp_path):
     score = rng.random(200) < 1 / (1 + np.exp(0.5 * (pairs[:, 0] - pairs[:, 1])))
     court = np.where(rng.random(200) < 0.3, "clay", "hard")
     table = {"a": pairs[:, 0], "b": pairs[:, 1], "score": score.astype(float), "court": court, "time": np.arange(200)}
-    rated = jr.rate(jr.skills(categories=2), jr.read(table, category="court"))
+    rated = jr.rate(jr.skills(parts.modifier(2)), jr.read(table, category="court"))
     jr.site.write_site(rated, tmp_path)
     page = re.sub("</?data[^>]*>", "", text_of(tmp_path / "about.html"))
     told = "What points are worth among current players on hard courts: the chance of the better one."
@@ -153,7 +154,10 @@ def test_a_home_side_that_nobody_named_is_noticed():
 
 def compared_systems():
     """Skills, which learns from margins, is ahead of Elo beyond chance, level with Cy, and behind the blend."""
-    kinds = ("skills", jr.skills("margin", margin="gap"), 0.60, None, 0.62), ("elo", jr.elo(), 0.65, (0.05, 0.01), 0.61)
+    kinds = (
+        ("skills", jr.skills(observe=parts.margin("gap")), 0.60, None, 0.62),
+        ("elo", jr.elo(), 0.65, (0.05, 0.01), 0.61),
+    )
     gaps = [None if gap is None else LogLossDifference(*gap) for *_, gap, _ in kinds]
     results = [
         ScoredForecaster(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.data import simulate
 from jaxrate.views.wording import category_phrase
 from tests.browser import open_page, text_of, texts, wait_for
@@ -94,7 +95,7 @@ def test_pairs_of_a_run_with_categories_choose_one(courts, tmp_path, monkeypatch
 def test_categories_begin_with_the_commonest_and_are_called_as_their_column(tmp_path):
     """Most matches were on hard courts, one on clay, which came first; one court has no name."""
     table = {"a": [*"xxxzx"], "b": [*"yyzwy"], "score": [1, 0, 1, 0, 1], "court": ["clay", *["hard"] * 3, "?"]}
-    rated = jr.rate(jr.skills(categories=3), jr.read(table | {"time": [*range(5)]}, category="court"))
+    rated = jr.rate(jr.skills(parts.modifier(3)), jr.read(table | {"time": [*range(5)]}, category="court"))
     jr.site.write_site(rated._replace(options={"columns": {"category": "court_type"}}), tmp_path)
     page = text_of(tmp_path / "pairs.html")
     choice = page.partition("<label>Court type <select")[2].partition("</label>")[0]

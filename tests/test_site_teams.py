@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.core.text_format import format_decimals, use_minus_sign
 from jaxrate.forecasts.pairwise_probabilities import build_matchup_tables_by_category
 from jaxrate.site.page_templates import make_template_environment
@@ -21,7 +22,7 @@ pytest.importorskip("jinja2")
 def test_line_ups_to_come_are_explained(tmp_path):
     """A table for each, with the parts of every player under their display name."""
     games = [[["Ann", "Bo"], ["Cy", "<Di>"]], [["Bo", "Cy"], ["Ann", "<Di>"]]]
-    rated = jr.rate(jr.skills(experience=20.0), jr.data.from_teams(games))
+    rated = jr.rate(jr.skills(parts.experience(20.0)), jr.data.from_teams(games))
     line_up = [(["Ann", "Cy"], ["Bo", "<Di>"])]
     told = {"coming": jr.forecasts.predict_fixtures(rated, line_up)}
     told["explanations"] = found = jr.forecasts.explain_fixtures(rated, line_up)
@@ -42,7 +43,10 @@ def test_line_ups_to_come_are_explained(tmp_path):
 def doubles(tmp_path_factory):
     """Two matches of teams, the second of three against one, and their site."""
     games = [[["Ann", "Bo"], ["Cy", "<Di>"]], [["Bo", "Cy", "Ann"], ["<Di>"]]]
-    rated, folder = jr.rate(jr.skills(experience=20.0), jr.data.from_teams(games)), tmp_path_factory.mktemp("doubles")
+    rated, folder = (
+        jr.rate(jr.skills(parts.experience(20.0)), jr.data.from_teams(games)),
+        tmp_path_factory.mktemp("doubles"),
+    )
     jr.site.write_site(rated, folder, names={"Ann": "Ann Lee"})
     return rated, folder
 

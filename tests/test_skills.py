@@ -14,6 +14,7 @@ import jaxrate as jr
 from jaxrate.data.seasons_and_margins import estimate_measurement_noise
 from jaxrate.events import slice_events
 from jaxrate.systems.skills.belief_updates import condition_covariance_on_message
+from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
@@ -95,7 +96,7 @@ def case_of(case):
 
 def system_of(case):
     settings, params = case_of(case)
-    return jr.skills(**settings, **params, **({"komi": 4.0, "rest": -6.0} if "covariates" in settings else {}))
+    return skills_by_name(**settings, **params, **({"komi": 4.0, "rest": -6.0} if "covariates" in settings else {}))
 
 
 def games_of(case, events, duration=0.0):
@@ -159,7 +160,7 @@ def test_against_the_twin(x64, case, form):
         shown = shown + mean[:, -1]
         deviation = [np.sqrt(x.P[0, 0] + 2.0 * x.P[0, -1] + x.P[-1, -1]) for x in rows]
         np.testing.assert_allclose(jr.ratings(system, result.state).deviation, deviation, rtol=100 * digits)
-    if system.params.experience is not None:
+    if hasattr(system.params, "experience"):
         shown = shown + system.params.experience * np.log1p([x.games for x in rows])
     np.testing.assert_allclose(jr.ratings(system, result.state).mean, shown, rtol=digits)
 
@@ -169,7 +170,7 @@ def test_logistic_of_one_skill_is_glicko(double, periods):
     events = jr.periods(league(), LENGTH) if periods else league()
     glicko = jr.run(jr.glicko(c=12, initial_deviation=140, deviation_max=160, side_advantage=20), events)
     params = {"growth": 12, "initial_deviation": 140, "deviation_max": 160, "side_advantage": 20}
-    skills = jr.run(jr.skills("logistic", **params), events)
+    skills = jr.run(skills_by_name(outcome="logistic", **params), events)
     assert_close_leaves("the run", tuple(jax.tree.leaves(skills)), tuple(jax.tree.leaves(glicko)), 1e-12)
 
 
@@ -177,7 +178,10 @@ def test_logistic_of_one_skill_is_glicko(double, periods):
 def test_win_with_a_draw_margin_is_trueskill(double):
     trueskill = jr.trueskill(beta=200.0, tau=9.0, draw_probability=0.2, initial_rating=1500, initial_deviation=130)
     margin = float(2.0**0.5 * trueskill.rules.prepare(trueskill.params).margin)
-    system = jr.skills(growth=0, initial_deviation=130, noise=2.0**0.5 * 200.0, match_growth=9.0, draw_margin=margin)
+    system = jr.skills(
+        jr.parts.skill(growth=0, initial_deviation=130, match_growth=9.0),
+        observe=jr.parts.result(noise=2.0**0.5 * 200.0, draw_margin=margin),
+    )
     events = league()
     events = events._replace(context=events.context._replace(weight=None))
     wanted, got = jr.run(trueskill, events), jr.run(system, events)
@@ -191,7 +195,7 @@ def test_margins_are_a_kalman_filter_without_its_cross_terms(double):
     player = np.array([random.permutation(n)[:2] for _ in range(60)])
     points, noise = random.normal(0, 12, 60), 250.0
     events = jr.matches(player, 0.5 + 0.5 * np.sign(points), columns={"margin": points})
-    system = jr.skills("margin", initial_deviation=180, noise=noise, margin_scale=20)
+    system = jr.skills(jr.parts.skill(initial_deviation=180), observe=jr.parts.margin(noise=noise, scale=20))
     guess = jr.run(system, events)
     leads = []
     for cross in (True, False):
@@ -232,7 +236,7 @@ def test_slopes_equal_differences(double):
     """Of categories, form, statistics with gaps, and draws within a margin; the contract has the rest."""
     params = PARTS | MODIFIERS | STATISTICS | {"noise": 280.0, "draw_margin": 60.0}
     params |= FADING_FORM
-    events, system = league(n=40), jr.skills(categories=3, statistics=("games", "aces"), **params)
+    events, system = league(n=40), skills_by_name(categories=3, statistics=("games", "aces"), **params)
 
     def measured(params):
         done = jr.run(system, events, params=params)
@@ -260,7 +264,9 @@ def correlations(covariance):
 def test_covariances_stay_positive_definite_in_a_long_history(default_policy):
     """In float32, where nothing grows, and each of few players learns more from 33,000 matches than it can hold."""
     events = league(seed=2, n=200_000, categories=5)
-    system = jr.skills(categories=5, growth=0, modifier_growth=0, noise=60.0, initial_modifier_deviation=90)
+    system = jr.skills(
+        jr.parts.skill(growth=0), jr.parts.modifier(5, growth=0, deviation=90), observe=jr.parts.result(noise=60.0)
+    )
     covariance = np.asarray(jr.run(system, events).state.covariance, np.float64)
     assert (covariance == covariance.transpose(0, 2, 1)).all()
     deviation = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
@@ -279,16 +285,16 @@ def test_covariances_stay_positive_definite_where_a_match_tells_nearly_all():
 
 def test_deviations_stay_above_zero_where_all_is_forgotten():
     """With nothing that grows: what is known is that everybody is a newcomer."""
-    state = jr.run(jr.skills(growth=0, reversion=0.01), league()).state
+    state = jr.run(jr.skills(jr.parts.skill(growth=0, reversion=0.01)), league()).state
     assert (np.asarray(state.covariance) > 0).all()
 
 
 def test_systems_with_covariates_are_plain_values():
     system = system_of("logistic")
     assert pickle.loads(pickle.dumps(system)) == system
-    assert system.params.komi == 4.0 and system.space[: len(jr.skills().space)] == jr.skills().space
-    assert jr.skills(covariates="komi").params.komi == 0.0
-    dates = jr.skills(seasons=["2020-09-01", "2021-09-01"])
+    assert system.params.komi == 4.0 and system.space.growth == jr.skills().space.growth
+    assert jr.skills(jr.parts.covariate("komi")).params.komi == 0.0
+    dates = jr.skills(jr.parts.seasons(["2020-09-01", "2021-09-01"]))
     assert dates.settings["seasons"] == (18506.0, 18871.0) and dates.params.season_keep == 0.8
 
 
@@ -322,7 +328,7 @@ def test_a_saved_run_learns_of_new_seasons(tmp_path, double, period):
 
     def of(data):
         evidence = {"margin": data.margin, "covariates": data.covariates, "seasons": data.seasons}
-        return jr.skills("margin", categories=2, **evidence, rest=5)
+        return skills_by_name(outcome="margin", categories=2, **evidence, rest=5)
 
     data, first = jr.read(table, **roles), jr.read(parts[0], **roles)
     whole, before = jr.rate(of(data), data, period=period), jr.rate(of(first), first, period=period)
@@ -346,7 +352,7 @@ def test_a_saved_run_learns_of_new_seasons(tmp_path, double, period):
 def test_a_run_with_surfaces_is_saved(tmp_path):
     pytest.importorskip("pyarrow")
     table = {"a": ["Ada", "Bo"] * 3, "b": ["Bo", "Ada"] * 3, "score": [1.0, 0.5] * 3, "surface": ["clay", "grass"] * 3}
-    rated = jr.rate(jr.skills(categories=2), jr.read(table, category="surface"))
+    rated = jr.rate(jr.skills(jr.parts.modifier(2)), jr.read(table, category="surface"))
     modifiers = ["modifier clay", "deviation clay", "modifier grass", "deviation grass"]
     assert [*jr.history.rating_table(rated)] == ["id", "player", "rating", "deviation", "games", *modifiers]
     jr.save(tmp_path / "run", rated)
@@ -362,8 +368,10 @@ def test_statistics_alone_say_what_several_of_the_same_noise_say_together(double
     random = np.random.default_rng(5)
     x, y = random.normal(size=(2, n))
     events = events._replace(context=jr.extend.Context(columns={"x": x, "y": y, "mean": 0.5 * (x + y)}))
-    both = jr.skills(statistics=("x", "y"), x_scale=100, y_scale=100, x_noise=200, y_noise=200)
-    one = jr.skills(statistics="mean", mean_scale=100, mean_noise=200 / 2**0.5)
+    both = jr.skills(
+        observe=(jr.parts.statistic("x", scale=100, noise=200), jr.parts.statistic("y", scale=100, noise=200))
+    )
+    one = jr.skills(observe=jr.parts.statistic("mean", scale=100, noise=200 / 2**0.5))
     assert_close_leaves(
         "the run", tuple(jax.tree.leaves(jr.run(both, events))), tuple(jax.tree.leaves(jr.run(one, events))), 1e-11
     )
@@ -375,7 +383,7 @@ def test_missing_statistics_say_nothing(x64):
     gone = {name: np.full(60, np.nan) for name in ("games", "aces")}
     events = events._replace(context=events.context._replace(columns=gone))
     names = {"statistics": ("games", "aces"), **STATISTICS}
-    found, wanted = (jr.run(jr.skills(noise=280, **more), events) for more in (names, {}))
+    found, wanted = (jr.run(skills_by_name(noise=280, **more), events) for more in (names, {}))
     digits = 1e-11 if x64 else 1e-5
     assert_close_leaves("the run", tuple(jax.tree.leaves(found)), tuple(jax.tree.leaves(wanted)), digits)
 
@@ -401,16 +409,13 @@ def test_adapted_to_data_skills_take_all_evidence():
     data = jr.data.datasets.nfl()
     home, away = (np.asarray(data.matches.context.columns[name][:3362], float) for name in data.margin)  # a fifth
     size = float(np.mean(np.abs(home - away)))
-    system = make_system_for_data("skills", {}, None, data)
+    system = jr.skills_for_data(data)
     assert system == jr.skills(
-        "margin",
-        own_side=True,
-        seasons=data.seasons,
-        margin=data.margin,
-        experience=20,
-        side_advantage=54,
-        margin_scale=600 / size,
-        compression=size,
+        jr.parts.own_side(),
+        jr.parts.seasons(data.seasons),
+        jr.parts.experience(20),
+        jr.parts.side(54),
+        observe=jr.parts.margin(*data.margin, scale=600 / size, compression=size),
     )
     early = float(np.mean(np.abs(np.asarray(home, float)[:840] - away[:840])))  # a twentieth, where the rest is scored
     assert (
@@ -418,52 +423,33 @@ def test_adapted_to_data_skills_take_all_evidence():
         == pytest.approx(early)
         != size
     )
-    assert make_system_for_data("skills", {"outcome": "win"}, None, data).params.compression is None
+    assert not hasattr(jr.skills_for_data(data, observe="result").params, "compression")
     given = make_system_for_data("skills", {"compression": None, "experience": None, "own_side": False}, None, data)
-    assert given.params.compression is given.params.experience is given.params.own_side_growth is None
+    assert given.params.compression is None and not {"experience", "own_side_growth"} & {*given.params._fields}
     wide = data._replace(statistics=("home_points",))  # for want of another
     noise = estimate_measurement_noise(home, data.matches.player[:3362], data.matches.context.side[:3362])
     params = make_system_for_data("skills", {}, None, wide).params
     assert params.home_points_scale == pytest.approx(300 / noise) and params.home_points_noise == 300
     bare = data._replace(events=data.matches._replace(context=jr.extend.Context()), margin=(), seasons=None)
     clocked = make_system_for_data("skills", {}, 14.0, bare)
-    assert clocked == jr.skills(experience=20, reversion=3000, period=14)
+    assert clocked == jr.skills(jr.parts.skill(reversion=3000), jr.parts.experience(20), period=14)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: jr.skills("score"), "outcome must be 'win', 'logistic', 'margin', 'points' or 'goals'"),
-        (lambda: jr.skills(komi=3), "skills has no parameter 'komi'"),
-        (lambda: jr.skills(covariates="noise"), "rename 'noise'"),
-        (lambda: jr.skills(covariates=("x", "x")), "names a column twice"),
-        (lambda: jr.skills(seasons=(3, 2)), "seasons must increase"),
-        (lambda: jr.skills(modifier_growth=3), "modifier_growth needs categories"),
-        (lambda: jr.skills(season_keep=0.5), "season_keep needs seasons"),
-        (lambda: jr.skills("logistic", draw_margin=3), "draw_margin does not go with"),
-        (lambda: jr.skills(compression=3), "compression needs outcome='margin'"),
-        (lambda: jr.skills("logistic", statistics="xg"), "statistics does not go with outcome='logistic'"),
-        (lambda: jr.skills(statistics=("xg", "xg")), "names a column twice"),
-        (lambda: jr.skills(statistics="margin"), "a statistic must be one plain word .*; rename 'margin_scale'"),
-        (lambda: jr.skills(statistics="x", covariates="x_noise"), "rename 'x_noise'"),
-        (lambda: jr.skills(xg_scale=3), "skills has no parameter 'xg_scale'"),
-        (lambda: jr.skills(statistics="xg", xg_noise=0), "xg_noise must be > 0"),
-        (lambda: jr.skills(form_reversion=30), "form_reversion needs form_deviation"),
-        (lambda: jr.run(jr.skills(statistics="xg"), league()), "column 'xg' of the matches"),
+        (lambda: jr.run(jr.skills(observe=jr.parts.statistic("xg")), league()), "column 'xg' of the matches"),
         (
-            lambda: jr.run(jr.skills(covariates="games"), league()),
+            lambda: jr.run(jr.skills(jr.parts.covariate("games")), league()),
             "column 'games' has no number, which only statistics",
         ),
-        (lambda: jr.skills(own_side=1), "own_side must be True or False"),
-        (lambda: jr.skills(deviation_max=100), "must not decrease"),
-        (lambda: jr.skills("margin", margin=("a", "b", "c")), "one column, or two"),
         (
-            lambda: jr.run(jr.skills("margin"), league()),
+            lambda: jr.run(jr.skills(observe=jr.parts.margin()), league()),
             "column 'margin' of the matches",
         ),
-        (lambda: jr.run(jr.skills(categories=2), league()), "category 2, counting from 0"),
-        (lambda: jr.run(jr.skills(categories=2), jr.matches([[0, 1]], [1])), "needs those of the matches"),
-        (lambda: jr.run(jr.skills(own_side=True), jr.matches([[0, 1]], [1])), "needs the sides"),
+        (lambda: jr.run(jr.skills(jr.parts.modifier(2)), league()), "category 2, counting from 0"),
+        (lambda: jr.run(jr.skills(jr.parts.modifier(2)), jr.matches([[0, 1]], [1])), "needs those of the matches"),
+        (lambda: jr.run(jr.skills(jr.parts.own_side()), jr.matches([[0, 1]], [1])), "needs the sides"),
     ],
 )
 def test_refusals(make, message):
@@ -474,7 +460,9 @@ def test_refusals(make, message):
 def test_pairs_meet_on_even_terms():
     columns = {"margin": np.array([7.0, 3.0, 10.0]), "rest": np.array([1.0, 0.0, -2.0])}
     events = jr.matches([[0, 1], [1, 2], [0, 2]], [1, 1, 1], [0.0, 1.0, 2.0], side=[1, -1, 1], columns=columns)
-    system = jr.skills("margin", covariates="rest", own_side=True, rest=20, side_advantage=50)
+    system = jr.skills(
+        jr.parts.own_side(), jr.parts.side(50), jr.parts.covariate("rest", 20), observe=jr.parts.margin()
+    )
     state = jr.run(system, events).state
     none = {name: [0.0] for name in columns}
     wanted = jr.predict(system, state, jr.matches([[0, 2]], [0.5], [2.0], side=[0], columns=none))
@@ -537,7 +525,7 @@ def kinds_by_twin(case, events, periods):
 
 def kinds_system_of(case):
     settings, params = KINDS_CASES[case]
-    return jr.skills(**settings, **params)
+    return skills_by_name(**settings, **params)
 
 
 @pytest.mark.parametrize(
@@ -576,15 +564,15 @@ def test_the_schedule_changes_nothing(double, case):
 
 def test_two_kinds_alike_are_one():
     events = answers()
-    one = jr.run(jr.skills(**KINDS_PARTS), events)
-    two = jr.run(jr.skills(kinds="sides", **KINDS_PARTS), events)
+    one = jr.run(skills_by_name(**KINDS_PARTS), events)
+    two = jr.run(skills_by_name(kinds="sides", **KINDS_PARTS), events)
     np.testing.assert_allclose(two.prediction, one.prediction, rtol=2e-5)
 
 
 def test_a_season_of_one_league_changes_nothing_in_another():
     """Players 0 and 1 play on in their season while 2 and 3 begin another; 2, who then joins 0, stays in theirs."""
     player, season = [[0, 1], [2, 3], [2, 3], [0, 1], [0, 2]], [2020, 2020, 2021, 2020, 2020]
-    system = jr.skills(league_season="season", season_keep=0.5, season_growth=60.0, growth=0.0)
+    system = jr.skills(jr.parts.skill(growth=0.0), jr.parts.league_seasons("season", keep=0.5, growth=60.0))
     own = jr.run(system, jr.matches(player, [1] * 5, columns={"season": season}))
     none = jr.run(system, jr.matches(player, [1] * 5, columns={"season": [2020] * 5}))
     assert own.prediction[3] == none.prediction[3] and own.prediction[2] < none.prediction[2]
@@ -592,16 +580,16 @@ def test_a_season_of_one_league_changes_nothing_in_another():
 
 
 def test_a_side_advantage_follows_its_line():
-    ours = jr.skills(side_advantage=50.0, side_since=0.0, side_trend=-20.0)
+    ours = jr.skills(jr.parts.side(50.0), jr.parts.side_trend(0.0, trend=-20.0))
     events = jr.matches([[0, 1], [2, 3]], [1, 1], [0.0, 730.5], side=[1, 1])
-    lower = jr.run(jr.skills(side_advantage=10.0), events).prediction[1]
+    lower = jr.run(jr.skills(jr.parts.side(10.0)), events).prediction[1]
     np.testing.assert_allclose(jr.run(ours, events).prediction[1], lower, rtol=1e-6)
 
 
 @pytest.mark.full  # slopes are below
 def test_a_fit_reaches_what_a_kind_has_of_its_own(double, no_errors):
     events = answers()
-    fitted = jr.fit(jr.skills(kinds="sides", **KINDS_PARTS), events, steps=1)
+    fitted = jr.fit(skills_by_name(kinds="sides", **KINDS_PARTS), events, steps=1)
     for name in KINDS:
         assert name in fitted.free and getattr(fitted.params, name) != KINDS_PARTS[name.removeprefix("second_kind_")]
 
@@ -621,16 +609,11 @@ def test_slopes_reach_what_a_kind_has_of_its_own(double):
 @pytest.mark.parametrize(
     ("make", "columns", "why"),
     [
-        (lambda: jr.skills(kinds="kind_a"), {}, "kinds must be 'sides', or the columns of a's and of b's kind"),
-        (lambda: jr.skills(second_kind_growth=3.0), {}, "second_kind_growth needs kinds=\"sides\""),
-        (lambda: jr.skills(kinds="sides", second_kind_experience=3.0), {}, "second_kind_experience needs experience"),
-        (lambda: jr.skills(side_trend=3.0), {}, "side_trend needs side_since=..., a time"),
-        (lambda: jr.skills(seasons=[1.0], league_season="season"), {}, "and not both"),
-        (lambda: jr.skills(league_season="year"), {}, "skills needs the column 'year' of the matches"),
-        (lambda: jr.skills(kinds="sides"), {"player": [[0, 1], [1, 2]]}, "player 1 is of both kinds"),
-        (lambda: jr.skills(kinds=("a", "b")), {"columns": {"a": [0, 0], "b": [1, 2]}}, "column 'b' is 2; it must"),
+        (lambda: jr.skills(jr.parts.league_seasons("year")), {}, "skills needs the column 'year' of the matches"),
+        (lambda: jr.skills(jr.parts.kinds("sides")), {"player": [[0, 1], [1, 2]]}, "player 1 is of both kinds"),
+        (lambda: jr.skills(jr.parts.kinds("a", "b")), {"columns": {"a": [0, 0], "b": [1, 2]}}, "column 'b' is 2; it"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(make, columns, why):
     with pytest.raises(ValueError, match=re.escape(why)):
         jr.run(make(), jr.matches(**{"player": [[0, 1], [0, 2]], "score": [1, 0]} | columns))

@@ -9,9 +9,11 @@ import pytest
 from scipy.stats import norm, spearmanr
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.events import build_rounds, slice_events
 from jaxrate.fitting.objectives import ahead
 from jaxrate.fitting.prediction_task import make_prediction_task, replay_task
+from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick, refused
@@ -103,7 +105,7 @@ def by_twin(case, rounds):
 
 def system_of(case):
     settings, params = CASES[case]
-    return jr.skills(**settings, **params)
+    return skills_by_name(**settings, **params)
 
 
 @MOSTLY_DOUBLE
@@ -128,7 +130,7 @@ def test_the_joint_loss_is_of_statistics_and_the_result(double):
     """One contest of two newcomers, by hand; a fit to results alone left the worth of statistics open."""
     counted, worth, off = np.array([2.0, -1.0]), 40.0, 200.0
     rounds = jr.rounds([0, 0], [0, 1], [1, 2], columns={"kills": counted})
-    system = jr.skills(statistics="kills", kills_scale=worth, kills_noise=off)
+    system = jr.skills(observe=parts.statistic("kills", scale=worth, noise=off))
     losses = make_prediction_task(system, rounds, ahead(loss="joint"))
     own = 150.0**2
     density = norm.logpdf(worth * counted, 0.0, (2.0 * own + off**2) ** 0.5) + np.log(worth)
@@ -231,37 +233,33 @@ def test_contests_without_what_the_model_needs_are_refused():
     rounds, plain = history(), jr.rounds([0, 0, 0], [0, 1, 2], [1, 2, 2], team=[0, 1, 1], columns={"points": [3, 1, 2]})
     for system, events, message in (
         (
-            jr.skills(categories=2),
+            jr.skills(parts.modifier(2)),
             plain,
             "skills with categories needs those of the contests: category=... of `rounds`",
         ),
-        (jr.skills(categories=2), rounds, "category 2, counting from 0, but skills has 2 of them"),
+        (jr.skills(parts.modifier(2)), rounds, "category 2, counting from 0, but skills has 2 of them"),
         (
-            jr.skills(statistics="hits"),
+            jr.skills(observe=parts.statistic("hits")),
             plain,
             "skills needs the column 'hits' of the participants of contests: columns=",
         ),
-        (jr.skills(covariates="kills"), rounds, "column 'kills' has no number, which only statistics may lack"),
+        (jr.skills(parts.covariate("kills")), rounds, "column 'kills' has no number, which only statistics may lack"),
         (
-            jr.skills("margin", margin="points"),
+            jr.skills(observe=parts.margin("points")),
             plain,
             "row 1 (counting from 0): column 'points' is 1, and 2 of a team-",
         ),
-        (jr.skills("margin", margin=("points", "laps")), rounds, "skills of contests takes one column as margin"),
+        (jr.skills(observe=parts.margin("points", "laps")), rounds, "skills of contests takes one column as margin"),
         (
-            jr.skills(quit="points"),
+            jr.skills(observe=parts.quits("points")),
             plain,
             "row 0 (counting from 0): column 'points' is 3; it must be 1 for participants",
         ),
-        (jr.skills("logistic"), plain, "skills rates Matches or Periods, not Rounds"),
-        (jr.skills(own_side=True), plain, "skills needs the column 'side' of the participants of contests"),
+        (jr.skills(observe=parts.logistic()), plain, "skills rates Matches or Periods, not Rounds"),
+        (jr.skills(parts.own_side()), plain, "skills needs the column 'side' of the participants of contests"),
     ):
         with refused(message):
             jr.run(system, events)
-    with refused("skills: team_performance must be 'sum' or 'mean', got 'max'"):
-        jr.skills(team_performance="max")
-    with refused("skills: quit_threshold needs quit=..., a column"):
-        jr.skills(quit_threshold=1200.0)
 
 
 def test_contests_say_what_skills_begin_with():
@@ -299,13 +297,13 @@ def test_teams_of_one_are_matches(double, outcome):
         outcome
     ]
     columns = {"margin": points[:, 0] - points[:, 1]}
-    of_matches = jr.run(jr.skills(**settings), jr.matches(player, score, time, category=category, columns=columns))
+    of_matches = jr.run(skills_by_name(**settings), jr.matches(player, score, time, category=category, columns=columns))
     rank, contest = np.stack([1.0 - score, score], axis=1).ravel(), np.repeat(np.arange(n), 2)
     rounds = jr.rounds(
         contest, player.ravel(), rank, time=np.repeat(time, 2), category=category[:, ::-1].ravel(),
         columns={"margin": points.ravel()},
     )  # fmt: skip
-    of_rounds = jr.run(jr.skills(**settings, team_noise=100.0), rounds)
+    of_rounds = jr.run(skills_by_name(**settings, team_noise=100.0), rounds)
     assert_close_leaves("the state", of_rounds.state, of_matches.state, 1e-10)
     np.testing.assert_allclose(of_rounds.prediction[::2], of_matches.prediction, atol=1e-12)
 
@@ -317,7 +315,7 @@ def like_trueskill(**changes):
     margin = float(2.0**0.5 * trueskill.rules.prepare(params).margin)
     own = {"initial_rating": params.initial_rating, "initial_deviation": params.initial_deviation}
     noise = 2.0**0.5 * params.beta
-    return trueskill, jr.skills(growth=0.0, noise=noise, match_growth=params.tau, draw_margin=margin, **own)
+    return trueskill, skills_by_name(growth=0.0, noise=noise, match_growth=params.tau, draw_margin=margin, **own)
 
 
 @pytest.mark.full  # the twin has it
@@ -369,8 +367,10 @@ def test_standings_of_three_teams_are_those_of_an_integral(double):
     """All thirteen, with ties. (trueskillthroughtime 1.1.0 takes some for other teams, see experiments.)"""
     mean, size, deviation = np.array([0.5, -0.6, 0.2]), np.array([1, 2, 1]), 2.0
     standings = [x for x in itertools.product(range(3), repeat=3) if {*x} == {*range(len({*x}))}]
-    system = jr.skills(noise=2.0**0.5, initial_rating=0.0, initial_deviation=deviation, growth=0.0, deviation_max=1e4,
-                       draw_margin=0.5)  # fmt: skip
+    system = jr.skills(
+        parts.skill(initial_rating=0.0, initial_deviation=deviation, growth=0.0, deviation_max=1e4),
+        observe=parts.result(noise=2.0**0.5, draw_margin=0.5),
+    )
     team = np.array([0, 1, 1, 2])
     contest, member = np.repeat(np.arange(13), 4), np.tile(np.arange(4), 13)
     rank = np.array(standings)[contest, team[member]]
@@ -389,7 +389,9 @@ def test_margins_are_a_dense_kalman_filter(double):
     team, points = np.array([0, 0, 1, 1, 1, 2, 3]), np.array([7.0, 7, 2, 2, 2, 12, -3])
     rounds = jr.rounds(np.zeros(7, int), np.arange(7), -points, team=team, columns={"margin": points})
     noise, deviation, scale = 250.0, 180.0, 20.0
-    got = jr.run(jr.skills("margin", initial_deviation=deviation, noise=noise, margin_scale=scale), rounds).state
+    got = jr.run(
+        jr.skills(parts.skill(initial_deviation=deviation), observe=parts.margin(noise=noise, scale=scale)), rounds
+    ).state
     members = (team[None, :] == np.arange(4)[:, None]) * 1.0
     noises = np.diag(members.sum(axis=1) * noise**2 / 2.0)
     differences = members[:-1] - members[1:]

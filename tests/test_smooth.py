@@ -15,6 +15,7 @@ from jaxrate.events import slice_events
 from jaxrate.site.site_data import align_hindsight
 from jaxrate.smoothing.smoother import resolve_smoothing_model, smooth_events
 from jaxrate.smoothing.timelines import build_timelines
+from jaxrate.systems.skills.system import skills_by_name
 from tests.reference.skills_twin import Skills, game
 from tests.reference.smooth_twin import Smoother, dense
 from tests.test_skills import CASES, PLAYERS, SEASONS, games_of, league, system_of
@@ -77,7 +78,11 @@ def margins(pairs):
               "growth": 10.0, "match_growth": 5.0, "margin_scale": 20.0}  # fmt: skip
     games = [game(a, b, float(y > 0), margin=abs(y)) for (a, b), y in zip(pairs, points, strict=True)]
     events = jr.matches(np.array(pairs), points > 0, time, columns={"margin": points})
-    return Smoother(Skills("margin", **params), [*zip(time, games, strict=True)]), jr.skills("margin", **params), events
+    return (
+        Smoother(Skills("margin", **params), [*zip(time, games, strict=True)]),
+        skills_by_name(outcome="margin", **params),
+        events,
+    )
 
 
 def test_margins_are_exact(double):
@@ -100,8 +105,11 @@ def test_margins_are_exact(double):
 
 def test_against_trueskill_through_time(double):
     margin = float(ndtri(0.5 * (1.0 + PEERS["p_draw"])) * 2.0**0.5 * PEERS["beta"])
-    system = jr.skills(noise=2.0**0.5 * PEERS["beta"], initial_rating=0, initial_deviation=PEERS["sigma"], period=1.0,
-                       growth=PEERS["gamma"], deviation_max=1e4, draw_margin=margin)  # fmt: skip
+    system = jr.skills(
+        jr.parts.skill(initial_rating=0, initial_deviation=PEERS["sigma"], growth=PEERS["gamma"], deviation_max=1e4),
+        observe=jr.parts.result(noise=2.0**0.5 * PEERS["beta"], draw_margin=margin),
+        period=1.0,
+    )
     found = smooth_events(system, jr.matches(PEERS["player"], PEERS["score"], PEERS["time"]), tolerance=1e-10)
     np.testing.assert_allclose(found.rating.mean, PEERS["mean"], atol=3e-7)
     np.testing.assert_allclose(found.rating.deviation, PEERS["deviation"], atol=3e-7)
@@ -139,7 +147,7 @@ def test_sides_do_not_matter_and_the_state_is_filtered_on(double):
 def test_seasons_of_leagues_that_all_have_are_those_of_the_clock(double):
     events, clock = league(seed=1, n=N), system_of("draws")
     number = np.searchsorted(SEASONS, events.time, side="right") * 1.0
-    leagues = jr.skills(league_season="year", **clock.params._asdict())
+    leagues = skills_by_name(league_season="year", **clock.params._asdict())
     columns = events.context.columns | {"year": number}
     one = smooth_events(clock, events, tolerance=1e-10)
     two = smooth_events(leagues, events._replace(context=events.context._replace(columns=columns)), tolerance=1e-10)
@@ -188,7 +196,7 @@ def test_hindsight_is_nearer_to_the_truth_than_the_filter():
     player = np.array([random.permutation(players)[:2] for _ in range(n)])
     truth = np.take_along_axis(skill, player, axis=1)
     score = random.random(n) < ndtr((truth[:, 0] - truth[:, 1]) / 300.0)
-    system, events = jr.skills(growth=12.0, deviation_max=1e4), jr.matches(player, score, time)
+    system, events = jr.skills(jr.parts.skill(growth=12.0, deviation_max=1e4)), jr.matches(player, score, time)
     found, known = smooth_events(system, events), jr.history.rating_history(system, events, after=True).after
     truth, late = truth + 1500.0 - truth.mean(), n // 4
     error, before = ((np.asarray(x.mean)[late:-late] - truth[late:-late]) for x in (found.rating, known))
@@ -239,7 +247,7 @@ def test_ratings_as_of_any_time(double):
 
 def test_timelines_hold_everybody_once():
     events = league(n=300)
-    model = resolve_smoothing_model(jr.skills(own_side=True))
+    model = resolve_smoothing_model(jr.skills(jr.parts.own_side()))
     lines = build_timelines(events, PLAYERS + 1, model)
     steps, lanes = lines.participant_at_node.shape
     node, first, passed = (
@@ -269,16 +277,19 @@ def timeless():
     [
         (lambda: smooth_events(jr.elo(), league()), "elo has no hindsight; take jr.skills()"),
         (
-            lambda: smooth_events(jr.skills(kinds="sides"), league()),
+            lambda: smooth_events(jr.skills(jr.parts.kinds("sides")), league()),
             "hindsight knows no kinds; make skills without them",
         ),
-        (lambda: smooth_events(jr.glicko(), league()), r"glicko has no hindsight; take jr.skills\(\"logistic\"\)"),
+        (
+            lambda: smooth_events(jr.glicko(), league()),
+            r"glicko has no hindsight; take jr.skills\(observe=jr.parts.logistic\(\)\)",
+        ),
         (
             lambda: smooth_events(jr.skills(), jr.periods(league(), 7.0)),
             "takes matches or contests, each at its own time, and",
         ),
         (lambda: smooth_events(jr.skills(), league(n=0)), "there are no matches"),
-        (lambda: smooth_events(jr.skills("margin"), league()), "needs the column 'margin'"),
+        (lambda: smooth_events(jr.skills(observe=jr.parts.margin()), league()), "needs the column 'margin'"),
         (lambda: smooth_events(jr.skills(), league(), tolerance=0), "tolerance must be above 0"),
         (lambda: smooth_events(jr.skills(), league(), sweeps=1.5), "sweeps must be a whole number from 1"),
         (lambda: smooth_events(jr.skills(), league(), num_players=3), "there are only 3 players"),

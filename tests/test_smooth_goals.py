@@ -7,6 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.smoothing.smoother import smooth_events
+from jaxrate.systems.skills.system import skills_by_name
 from tests.conftest import mark_full, refused
 from tests.reference.goals_smooth_twin import GoalsSmoother
 from tests.test_goals import league, system_of
@@ -35,7 +36,7 @@ def history(weight):
 
 def goals_system(case):
     settings, params = CASES[case]
-    return jr.skills("goals", margin=("goals_a", "goals_b"), **settings, **PARAMS | params)
+    return skills_by_name(outcome="goals", margin=("goals_a", "goals_b"), **settings, **PARAMS | params)
 
 
 def twin_of(case, events):

@@ -14,6 +14,7 @@ import jaxrate.smoothing.smoother as forecasting
 from jaxrate.events import build_rounds, slice_events
 from jaxrate.smoothing import timelines
 from jaxrate.smoothing.smoother import smooth_events
+from jaxrate.systems.skills.system import skills_by_name
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.reference.team_smooth_twin import TeamSmoother, dense
 from tests.reference.teams_twin import TeamSkills, participant
@@ -105,7 +106,7 @@ def margins(teams, n, seats):
         contest, flat.player[kept], -points, team=flat.team[kept], time=flat.time[contest], weight=flat.weight[kept],
         columns={"points": points},
     )  # fmt: skip
-    system = jr.skills("margin", margin="points", **params)
+    system = skills_by_name(outcome="margin", margin="points", **params)
     return TeamSmoother(TeamSkills("margin", **params), contests_of(rounds)), system, rounds
 
 
@@ -145,8 +146,11 @@ def test_against_trueskill_through_time(double, case):
     p_draw, margin = peer["p_draw"], None
     if p_draw:
         margin = float(ndtri(0.5 * (1.0 + p_draw)) * 2.0**0.5)
-    system = jr.skills(noise=2.0**0.5, initial_rating=0, initial_deviation=peer["sigma"], period=1.0,
-                       growth=peer["gamma"], deviation_max=1e4, draw_margin=margin)  # fmt: skip
+    system = jr.skills(
+        jr.parts.skill(initial_rating=0, initial_deviation=peer["sigma"], growth=peer["gamma"], deviation_max=1e4),
+        observe=jr.parts.result(noise=2.0**0.5, draw_margin=margin),
+        period=1.0,
+    )
     found = smooth_events(system, rounds, tolerance=1e-10)
     np.testing.assert_allclose(found.rating.mean, peer["mean"], atol=1e-6)
     np.testing.assert_allclose(found.rating.deviation, peer["deviation"], atol=1e-6)
@@ -168,8 +172,8 @@ def test_teams_of_one_are_matches(double, outcome):
         contest, player.ravel(), rank, time=np.repeat(time, 2), category=category[:, ::-1].ravel(),
         columns={"margin": points.ravel()},
     )  # fmt: skip
-    one = smooth_events(jr.skills(**settings), matches, tolerance=1e-11)
-    two = smooth_events(jr.skills(**settings, team_noise=100.0), rounds, tolerance=1e-11)
+    one = smooth_events(skills_by_name(**settings), matches, tolerance=1e-11)
+    two = smooth_events(skills_by_name(**settings, team_noise=100.0), rounds, tolerance=1e-11)
     assert two.evidence == pytest.approx(one.evidence, rel=1e-10)
     np.testing.assert_allclose(two.prediction[::2], one.prediction, atol=1e-9)
     np.testing.assert_allclose(np.reshape(two.rating.mean, (n, 2)), one.rating.mean, atol=1e-7)
@@ -254,12 +258,12 @@ def test_contests_that_are_refused():
         smooth_events(jr.skills(), jr.rounds(*plain, time=[2, 2, 1, 1]))
     seats = jr.rounds([0] * 4, [0, 1, 0, 2], [1, 1, 2, 2], team=[0, 0, 1, 1], category=[0, 0, 1, 0])
     with refused("player 0 meets another category in another of their teams"):
-        smooth_events(jr.skills(categories=2), seats)
+        smooth_events(jr.skills(jr.parts.modifier(2)), seats)
     sides = seats._replace(
         events=seats.events._replace(category=None, columns={"side": np.array([1.0, 0.0, -1.0, 0.0])})
     )
     with refused("player 0 has another side in another of their teams"):
-        smooth_events(jr.skills(own_side=True), sides)
+        smooth_events(jr.skills(jr.parts.own_side()), sides)
     with refused("there are no contests to smooth"):
         smooth_events(jr.skills(), jr.rounds([], [], []), num_players=3)
 
@@ -284,7 +288,7 @@ def test_seasons_of_leagues_that_all_have_are_those_of_the_clock(double):
     events = rounds._replace(
         events=rounds.events._replace(columns={"s": np.repeat(number, np.diff(rounds.player_start))})
     )
-    clock, leagues = jr.skills(seasons=SEASONS, **settings), jr.skills(league_season="s", **settings)
+    clock, leagues = skills_by_name(seasons=SEASONS, **settings), skills_by_name(league_season="s", **settings)
     one, two = (smooth_events(system, events, num_players=PLAYERS, tolerance=1e-10) for system in (clock, leagues))
     assert two.evidence == pytest.approx(one.evidence, rel=1e-9)
     for x, y in zip((*one.rating, one.state.mean), (*two.rating, two.state.mean), strict=True):

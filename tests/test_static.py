@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.arena import newton
 from jaxrate.arena import strength_fit as door
 from jaxrate.arena.newton import maximise_log_posterior, maximise_replicates
@@ -412,13 +413,11 @@ def table():
 def rated(table):
     data = jr.read(table, **COLUMNS)
     system = jr.skills(
-        categories=2,
-        statistics="kills",
-        covariates="party",
-        party=4.0,
-        experience=10.0,
-        draw_margin=60.0,
-        team_noise=90.0,
+        parts.modifier(2),
+        parts.experience(10.0),
+        parts.team(noise=90.0),
+        parts.covariate("party", 4.0),
+        observe=(parts.result(draw_margin=60.0), parts.statistic("kills")),
     )
     return jr.rate(system, data)
 

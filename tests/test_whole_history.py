@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.skills.outcome_likelihoods import Q
+from jaxrate.systems.skills.system import skills_by_name
 from tests.reference.whole_history_twin import WholeHistory
 
 VARIANCE, FIRST = 0.0003, 1.5**2  # natural units, a day
@@ -41,14 +43,14 @@ def test_means_are_near_the_maximum(double):
     twin = WholeHistory(player, score, date, VARIANCE, FIRST)
     best = 1500.0 + twin.maximum()[twin.node].T / Q
     params = {"growth": VARIANCE**0.5 / Q, "initial_deviation": FIRST**0.5 / Q, "period": 1.0, "deviation_max": 1e5}
-    found = smooth_events(jr.skills("logistic", **params), jr.matches(player, score, date))
+    found = smooth_events(skills_by_name(outcome="logistic", **params), jr.matches(player, score, date))
     off = (np.asarray(found.rating.mean) - best) / found.rating.deviation
     assert np.abs(off).max() < 0.25 and np.sqrt(np.mean(off**2)) < 0.15
 
 
 def test_the_order_of_players_does_not_matter(double):
     player, score, date = league(n=120)
-    system, new = jr.skills(growth=20.0), np.random.default_rng(2).permutation(10)
+    system, new = jr.skills(parts.skill(growth=20.0)), np.random.default_rng(2).permutation(10)
     one = smooth_events(system, jr.matches(player, score, date), tolerance=1e-10)
     two = smooth_events(system, jr.matches(new[player], score, date), tolerance=1e-10)
     np.testing.assert_allclose(two.rating.mean, one.rating.mean, atol=1e-6)
@@ -59,7 +61,7 @@ def test_the_order_of_players_does_not_matter(double):
 def test_carried_on_is_as_at_once(double):
     """What smoothing leaves of the first half is filtered on; whoever begins later is not told of by it."""
     player, score, date = league(n=120)
-    system = jr.skills(growth=20.0)
+    system = jr.skills(parts.skill(growth=20.0))
     early, late = (jr.matches(player[x], score[x], date[x]) for x in (slice(0, 80), slice(80, 120)))
     state = smooth_events(system, early, tolerance=1e-10).state
     middle = jr.run(system, jr.matches(player[80:100], score[80:100], date[80:100]), state=state)

@@ -54,9 +54,10 @@ WRONG = {  # what it is: the value, and the annotations of which it is one
 }
 MODULES = (
     *("arena", "data", "data.formats", "data.simulate", "extend.luck", "fitting", "forecasts", "evaluation", "history"),
-    *("history.blat_mmr_beliefs", "live", "metrics", "plots", "site", "urns"),
+    *("history.blat_mmr_beliefs", "live", "metrics", "parts", "plots", "site", "urns"),
 )
 INNER = ("extend.luck.check_luck",)  # parts of others
+SEVERAL = Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL
 
 
 def public_functions():
@@ -119,7 +120,7 @@ def right_values(history=None):
         league=np.array(list("xxxyyy"))[:n], before=urns, after=urns, first_urns=urns, second_urns=urns,
         line=2.5, scorelines=scorelines, forecast=scorelines, proportions=[0.3, 0.5, 0.6],
         proportion=0.5, matchmaker=jr.urns.matchmakers.uniform_matchmaker(), probability=0.6, text="fide",
-        components=[(1.0, 1.0)],
+        components=[(1.0, 1.0)], column="x", first="x", second="y", categories=2, starts=[1.0], since=1.0,
         chances=[[0.5, 0.4], [0.6, 0.5]], elo0=0.0, elo1=5.0, wins=[3], losses=[2],
         results=[1.0, 0.5, 0.0], ratings=[1500.0], total=2, path="table.csv", folder="folder", out="out",
         stream=jr.data.simulate.stream_league(3, 4),
@@ -164,7 +165,7 @@ def right_arguments(name, history=None):
     right, wanted = right_values(history), {}
     for part, about in parameters_of(name):
         own = f"{name}.{part}"
-        if own in right or (about.default is Parameter.empty and about.kind is not Parameter.VAR_KEYWORD):
+        if own in right or (about.default is Parameter.empty and about.kind not in SEVERAL):
             wanted[part] = right[own if own in right else part]
     return wanted
 
@@ -208,7 +209,7 @@ def test_what_is_no_such_thing_is_a_value_error(name, third, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     right, wrong = right_arguments(name), []
     for place, (part, about) in enumerate(parameters_of(name)):
-        if about.kind is Parameter.VAR_KEYWORD:
+        if about.kind in SEVERAL:
             continue
         for what, (value, kinds) in [*WRONG.items()][(third + place) % 3 :: 3]:
             named = names_kind(about.annotation, kinds)

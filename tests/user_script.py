@@ -27,7 +27,8 @@ assert_type(jr.data.simulate.league(50, 2000, seed=2).matches, jr.Matches)
 
 # Systems and replays.
 system = assert_type(jr.glicko(side_advantage=60), RatingSystem)
-assert_type(jr.skills("logistic"), RatingSystem)
+assert_type(jr.skills(jr.parts.modifier(3, growth=4), observe=jr.parts.logistic()), RatingSystem)
+assert_type(jr.skills_for_data(data, observe="goals"), RatingSystem)
 assert_type(jr.federations.uscf(), RatingSystem)
 assert_type(jr.extend.SYSTEMS["elo"], Callable[..., RatingSystem])
 result = assert_type(jr.run(system, matches), Run)

@@ -55,10 +55,14 @@ def _kinds_of_events(system: jr.extend.RatingSystem) -> list[str]:
 
 
 def _describe_parameters(system: jr.extend.RatingSystem) -> list[dict[str, Any]]:
-    """The hyperparameters of a system, with what is said of each."""
+    """The hyperparameters of a system, with what is said of each; of skills also those of parts that may be added."""
+    from jaxrate.systems.skills.system import list_further_hyperparameters
+
+    own = zip(system.params._fields, system.params, system.space, strict=True)
+    further = list_further_hyperparameters() if system.name == SKILLS else ()
     return [
         {"name": field, "default": default, "range": x.range.text, "unit": x.unit, "meaning": x.meaning}
-        for field, default, x in zip(system.params._fields, system.params, system.space, strict=True)
+        for field, default, x in (*own, *further)
     ]
 
 

@@ -104,7 +104,7 @@ def check_params(system_name: str, params: Any, space: Any) -> Any:
       ValueError: if one is no real number or out of its range, or lies outside of the parameters that bound it.
     """
     values = {
-        field: _check_param(f"{system_name}: {field}", field, value, about)
+        field: check_param_value(f"{system_name}: {field}", field, value, about)
         for field, value, about in zip(params._fields, params, space, strict=True)
     }
     for field, about in zip(params._fields, space, strict=True):
@@ -116,7 +116,7 @@ def check_params(system_name: str, params: Any, space: Any) -> Any:
     return params._replace(**values)
 
 
-def _check_param(label: str, field: str, value: Any, about: Parameter) -> Any:
+def check_param_value(label: str, field: str, value: Any, about: Parameter) -> Any:
     """A hyperparameter as a float, or None; ValueError if it is no real number, or out of its range."""
     check_not_traced(label, value, f"make the system outside, and give params=params._replace({field}=...)")
     if value is None and about.range.optional:

@@ -88,6 +88,7 @@ class RatingSystem(NamedTuple):
     factory: "Callable[..., RatingSystem] | None" = None  # what made it
     settings: dict[str, Any] = Settings()  # what else the factory was given, or the form in which it is kept
     wrapper: "PredictionWrapper | None" = None  # what remade its predictions
+    format_call: "Callable[[RatingSystem], str] | None" = None  # the call that makes it, if no plain one does
 
     def check(self, events: Any) -> None:
         """ValueError for events of a kind that it neither rates nor predicts, or that lack what it needs."""
@@ -109,6 +110,8 @@ class RatingSystem(NamedTuple):
             own = {name: getattr(self.params, name) for name in self.wrapper.param_names}
             arguments = [repr(self.wrapper.unwrap(self)), *_format_arguments(own, {})]
             return f"{self.wrapper.wrap.__name__}({', '.join(arguments)})"
+        if self.format_call is not None:
+            return self.format_call(self)
         known = {} if self.factory is None else dict(signature(self.factory).parameters)
         defaults = {field: about.default for field, about in known.items()}
         return f"{self.name}({', '.join(_format_arguments({**self.settings, **self.params._asdict()}, defaults))})"
@@ -134,13 +137,14 @@ def select_params(system: RatingSystem, params: Params) -> Params:
 def _format_arguments(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
     """The arguments of a call; None and () are left out where they are the default, or where that is not known."""
     return [
-        f"{field}={_format_setting(value)}"
+        f"{field}={format_setting(value)}"
         for field, value in values.items()
         if value not in (None, ()) or defaults.get(field, value) not in (None, (), Signature.empty)
     ]
 
 
-def _format_setting(value: Any) -> str:
+def format_setting(value: Any) -> str:
+    """A value in a call as it is written there."""
     if not isinstance(value, float):
         return display_name(value)
     short = f"{value:g}"

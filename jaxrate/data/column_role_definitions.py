@@ -178,7 +178,7 @@ COLUMN_ROLES = {
     "season": ColumnRole(
         "column of the season, as 2021 or 2020-21; it begins with its first match",
         "The dataset says when. Matches of a season that are played after the next has begun count as of the next.",
-        line_up_advice=": give the times at which they begin to the system, as skills(seasons=...)",
+        line_up_advice=": give the times at which they begin to the system, as jr.parts.seasons(...)",
     ),
     "league_season": ColumnRole(
         "column of seasons that overlap between leagues, as 2020-21",

@@ -181,7 +181,7 @@ def add_rest(data: Dataset, cap: float = 14.0, history: Any = None) -> Dataset:
     """The matches with a covariate `rest`: the days since each player's last match, those of a less those of b.
 
         data = jr.data.add_rest(jr.read("games.csv"), cap=10)
-        rated = jr.rate(jr.skills(covariates="rest", rest=3), data)
+        rated = jr.rate(jr.skills(jr.parts.covariate("rest", 3)), data)
 
     Args:
       data: matches with times, as from `read`; their `fixtures` follow them.
@@ -202,7 +202,7 @@ def add_layoff(data: Dataset, threshold: float = 30.0, history: Any = None) -> D
     and so does that of a newcomer.
 
         data = jr.data.add_layoff(jr.read("fights.csv"), threshold=180)
-        rated = jr.rate(jr.skills(covariates="layoff", layoff=-40), data)
+        rated = jr.rate(jr.skills(jr.parts.covariate("layoff", -40)), data)
 
     Args:
       data: matches with times, as from `read`; their `fixtures` follow them.
@@ -220,7 +220,7 @@ def add_form(data: Dataset, fade: float = 30.0, history: Any = None) -> Dataset:
     """The matches with a covariate `form`: the results of late against those that Elo expected, a's less b's.
 
         data = jr.data.add_form(jr.read("games.csv"), fade=20)
-        rated = jr.rate(jr.skills(covariates="form", form=40), data)
+        rated = jr.rate(jr.skills(jr.parts.covariate("form", 40)), data)
 
     Args:
       data: matches with times, as from `read`; their `fixtures` follow them.
@@ -240,7 +240,7 @@ def add_ground(data: Dataset, fade: float = GROUND_FADE, history: Any = None) ->
     It is the logarithm of 1 and the number of matches that the player has had on this ground, which fade.
 
         data = jr.data.add_ground(jr.read("games.csv", venue="stadium"))
-        rated = jr.rate(jr.skills(covariates="ground", ground=10), data)
+        rated = jr.rate(jr.skills(jr.parts.covariate("ground", 10)), data)
 
     Args:
       data: matches with times and a `venue`, as from `read`; their `fixtures` follow them. Who plays on a ground of no
@@ -262,7 +262,7 @@ def add_relative_margin(data: Dataset, memory: float = 400.0, history: Any = Non
     from this column in place of the points if the data have it.
 
         data = jr.data.add_relative_margin(jr.read("games.csv", margin=["points_a", "points_b"]))
-        rated = jr.rate(jr.skills("margin", margin="relative_margin", margin_scale=1000), data)
+        rated = jr.rate(jr.skills(observe=jr.parts.margin("relative_margin", scale=1000)), data)
 
     Args:
       data: matches with times and the points of both sides, as from `read`; their `fixtures` follow them.

@@ -61,7 +61,7 @@ def example_variables() -> dict[str, Any]:
         jr.data.write(columns, f"{name}.csv")
     pathlib.Path("matches").mkdir(exist_ok=True)
     jr.data.write(table, "matches/2024.parquet")
-    data, system = jr.read(table), jr.skills("logistic")
+    data, system = jr.read(table), jr.skills(observe=jr.parts.logistic())
     rated, result = jr.rate(jr.glicko(), data), jr.run(system, data)
     jr.save("season", rated)
     before, after = jr.urns.make_urns([20, 20], [0.3, 0.5]), jr.urns.make_urns([20, 20], [0.8, 0.5])

@@ -69,7 +69,9 @@ def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem
     if model.outcome == "goals":
         raise ValueError('goals are fitted one step ahead; take objective=ahead(loss="margin")')
     if model.outcome == "logistic":
-        raise ValueError("the evidence of skills('logistic') has no slopes, as its messages are Glicko's; take 'win'")
+        raise ValueError(
+            "the evidence of skills that observe `logistic` has no slopes, as its messages are Glicko's; take `result`"
+        )
     if matches.context.weight is not None and (np.asarray(matches.context.weight) != 1).any():
         raise ValueError("the evidence is of whole matches, but there are weights other than 1; leave them out")
     drawn = (matches.score != 0) & (matches.score != 1)

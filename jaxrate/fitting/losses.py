@@ -8,12 +8,12 @@ participant of a round has as score the share of the others whom they beat, a ti
 `brier`: (p - s)^2, of the mean where there are probabilities.
 
 `margin`: minus the logarithm of the density of the margin there was, in its own units, of a system that learns from
-margins, as `skills(outcome="margin")` does. A margin that is compressed first has the density of what it becomes times
+margins, as skills that observe `margin` do. A margin that is compressed first has the density of what it becomes times
 the slope of that, so the compression is fitted, too. Of a draw it is the probability of a margin below half a unit. In
 contests it is that of the margins of neighbours in the standing, each given those before, in equal parts for members.
 Where a system learns from statistics and quits, they count, too: statistics with the densities of their values, quits
 with their probabilities. A participant's are told as if those of the others were not known, and the result after all.
-Of `skills(outcome="goals")` it is minus the logarithm of the probability of the scoreline.
+Of skills that observe `goals` it is minus the logarithm of the probability of the scoreline.
 
 `joint`, of contests of skills: minus the logarithm of how likely all is that was seen of a contest, in equal parts for
 members: the standing or the margins, each one's statistics, and who quit. The result alone says little of what a
@@ -140,7 +140,7 @@ def make_pairwise_loss_record(system: RatingSystem) -> Record:
 def make_margin_loss_record(system: RatingSystem) -> Record:
     record = _find_skills_record(system, skills.rated_event_margin_loss)
     if record is None or system.settings["outcome"] not in ("margin", "points", "goals"):
-        raise ValueError(f"{system.name} says nothing of margins here; take jr.skills(outcome='margin') itself")
+        raise ValueError(f"{system.name} says nothing of margins here; take the skills of jr.parts.margin themselves")
     return record
 
 

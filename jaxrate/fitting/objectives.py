@@ -79,7 +79,7 @@ def ahead(
 def evidence() -> Objective:
     """Minus the logarithm of the probability of all results together, of `skills`: see `smooth`.
 
-        jr.fit(jr.skills(draw_margin=60.0), data, objective=jr.fitting.evidence())
+        jr.fit(jr.skills(observe=jr.parts.result(draw_margin=60.0)), data, objective=jr.fitting.evidence())
 
     It is a mean over matches or contests, which all count alike, and takes no half wins, and not "logistic".
     """

@@ -54,7 +54,7 @@ def predict_scorelines(
     Strengths are as uncertain as they are believed to be, and low scores are corrected where the system does so.
 
     Args:
-      rated: as from `rate`, of `jr.skills("goals", ...)`.
+      rated: as from `rate`, of skills that observe `goals`.
       source: the matches to come, as in `predict_fixtures`.
       most_goals: of each side. What is left out of 1 is the chance of more, which is below 1e-9 for two goals a side.
       options: as in `predict_fixtures`.
@@ -81,7 +81,7 @@ def make_scoreline_system(system: RatingSystem, most_goals: int) -> RatingSystem
     """
     inner = replace_skills_prediction(system, "goals", rules.predict_scorelines)
     if inner is None:
-        raise ValueError(f"this {system.name} says nothing of scorelines; take jr.skills('goals', margin=...)")
+        raise ValueError(f"this {system.name} says nothing of scorelines; take jr.skills(observe=jr.parts.goals(...))")
     if "calibrated" in wrapper_names(system):
         raise ValueError("scorelines are those of the goals, without calibration; take the system without it")
     return inner._replace(rules=inner.rules._replace(predict=bind(inner.rules.predict, most_goals)))
@@ -220,7 +220,7 @@ def predict_points(
     likely exceeded as not, and so is their sum, whose standard deviation is `total_deviation`.
 
     Args:
-      rated: as from `rate`, of `jr.skills("points", ...)`.
+      rated: as from `rate`, of skills that observe `points`.
       source: the matches to come, as in `predict_fixtures`.
       total: a line: the column `over` is the chance that both sides together score more.
       lead: a line: the column `ahead` is the chance that a leads by more at the end; -3.5: or loses by less than 3.5.
@@ -253,7 +253,7 @@ def make_point_system(system: RatingSystem) -> RatingSystem:
     """The system, predicting margin and total; ValueError if it does not learn from points."""
     inner = replace_skills_prediction(system, "points", rules.predict_points)
     if inner is None:
-        raise ValueError(f"this {system.name} says nothing of points; take jr.skills('points', margin=...)")
+        raise ValueError(f"this {system.name} says nothing of points; take jr.skills(observe=jr.parts.points(...))")
     return inner
 
 

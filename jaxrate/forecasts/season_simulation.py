@@ -201,7 +201,7 @@ def check_tie_breaks(ties: tuple[str, ...], has_goals: bool) -> None:
         if name not in tie_breaks:
             raise ValueError(f"no tie-break {name!r}; there are {join_names(tie_breaks)}")
         if name not in TIE_BREAKS and not has_goals:
-            raise ValueError(f"the tie-break {name!r} needs goals: rate with jr.skills('goals', margin=...)")
+            raise ValueError(f"the tie-break {name!r} needs goals: rate with jr.skills(observe=jr.parts.goals(...))")
 
 
 class Standings(NamedTuple):

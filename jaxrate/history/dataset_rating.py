@@ -460,13 +460,13 @@ def smooth(
     in predictions alone.
 
         data = jr.data.datasets.nfl()
-        system = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0, side_advantage=50.0)
+        system = jr.skills(jr.parts.seasons(data.seasons), observe=jr.parts.margin(*data.margin, compression=10.0))
         history = jr.smooth(system, data)
         best = history.rows.after.mean.max()  # of all teams in all games
 
     Args:
-      system: `skills`, in any of its forms but `kinds`. Glicko's model is `skills("logistic")`, and TrueSkill's of two
-        players `skills(draw_margin=...)`.
+      system: `skills`, without the part `kinds`. Glicko's model is that of the observation `logistic`, and TrueSkill's
+        of two players `result(draw_margin=...)`.
       events: `Matches` or contests (as from `rounds`) in order of time, or a `Dataset` of them. A match of weight w
         counts as w matches.
       params: hyperparameters, by default `system.params`.

@@ -308,7 +308,7 @@ def attack_and_defence(rated: History, *, active: Any = None, min_games: int | N
     mean attack and defence of all listed, on neutral ground.
 
     Args:
-      rated: as from `rate`, of `jr.skills("goals", ...)` or `jr.skills("points", ...)`.
+      rated: as from `rate`, of skills that observe `goals` or `points`.
       active: who is listed by their last game, as in `jr.leaderboard`.
       min_games: who is listed by their number of games, as in `jr.leaderboard`.
 
@@ -318,7 +318,7 @@ def attack_and_defence(rated: History, *, active: Any = None, min_games: int | N
     system = unwrap_predictions(rated.system)
     model = find_smoothing_model(system)
     if model is None or not model.pace:
-        raise ValueError(f"{system.name} knows no attack and no defence; take jr.skills('goals', margin=...)")
+        raise ValueError(f"{system.name} knows no attack and no defence; take jr.skills(observe=jr.parts.goals(...))")
     listed = leaderboard(rated, top=len(rated.players), active=active, min_games=min_games)
     number = {name: i for i, name in enumerate(rated.players.tolist())}
     ids = np.array([number[name] for name in listed.player.tolist()], int)

@@ -205,7 +205,7 @@ def has_default_hyperparameters(system: RatingSystem) -> bool:
     except ValueError:  # the settings need hyperparameters of their own, as a coarse grid a wide kernel
         return False
     fitted = (name for name, about in system.space._asdict().items() if about.fitted)
-    return all(getattr(system.params, name) == default[name] for name in fitted)
+    return all(getattr(system.params, name) == default.get(name) for name in fitted)
 
 
 def initial_slope(system: RatingSystem, calibrated: bool | None) -> OnlineSlope | None:

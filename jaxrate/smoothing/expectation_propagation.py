@@ -141,7 +141,7 @@ def prepare_sweep(model: ModelSettings, params: Any, timelines: Timelines) -> Sw
     """The constants, dynamics and offsets that all sweeps share."""
     constants = prepare(model, params)
     constants = constants._replace(newcomer=jax.tree.map(jnp.zeros_like, constants.newcomer))
-    games = None if params.experience is None else timelines.games_before
+    games = timelines.games_before if hasattr(params, "experience") else None
     inference = inference_of_events(model, timelines.events)
     loadings = None if model.size == 1 else inference.loadings(model, timelines.events)
     return SweepInputs(
@@ -278,7 +278,7 @@ def smoothed_quantities(
     cavity_strength = StrengthBelief(None, *(nodes_to_participants(x, timelines) for x in cavity[1:]))
     games = timelines.games_after
     rating = rating + newcomer[0]
-    rating = rating if params.experience is None else rating + params.experience * jnp.log1p(games)
+    rating = rating + params.experience * jnp.log1p(games) if hasattr(params, "experience") else rating
     return SmoothedQuantities(
         Rating(rating, jnp.sqrt(rating_variance)),
         Rating(mean, jnp.sqrt(hindsight.variance)),
@@ -331,7 +331,7 @@ def ratings_at_query_time(
     at_query = NodeHindsight(*(gather_nodes(x, query.node) for x in hindsight))
     mean, variance = rating_in_hindsight(model, at_query)
     mean = mean + params.initial_rating
-    if params.experience is not None:
+    if hasattr(params, "experience"):
         mean = mean + params.experience * jnp.log1p(query.games_before)
     return Rating(mean, jnp.sqrt(variance))
 

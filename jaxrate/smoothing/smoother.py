@@ -212,10 +212,11 @@ def resolve_smoothing_model(system: RatingSystem) -> ModelSettings:
     if model is None:
         if system.settings.get("kinds"):
             raise ValueError(f"hindsight knows no kinds; make {system.name} without them, fitted so")
-        advice = {"glicko": 'skills("logistic")', "trueskill": "skills(draw_margin=...)"}.get(system.name, "skills()")
-        raise ValueError(f"{system.name} has no hindsight; take jr.{advice}, fitted to the same history")
+        observe = {"glicko": "observe=jr.parts.logistic()", "trueskill": "observe=jr.parts.result(draw_margin=...)"}
+        advice = f"jr.skills({observe.get(system.name, '')})"
+        raise ValueError(f"{system.name} has no hindsight; take {advice}, fitted to the same history")
     if model.outcome == "points":
-        raise ValueError("hindsight knows no paces of points; take skills('margin'), which has the same strengths")
+        raise ValueError("hindsight knows no paces of points; take jr.parts.margin, which has the same strengths")
     return model
 
 
@@ -250,7 +251,7 @@ def forecast_by_smoothing(
     that of the National Football League does not (`experiments/hindsight_prediction.py`).
 
         data = jr.data.datasets.nfl()
-        system = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0, side_advantage=50.0)
+        system = jr.skills(jr.parts.seasons(data.seasons), observe=jr.parts.margin(*data.margin, compression=10.0))
         result = jr.forecasts.forecast_by_smoothing(system, data, start="2019-01-01", refit=28.0)
         loss = jr.metrics.log_loss(result.prediction, data.matches.score)
 

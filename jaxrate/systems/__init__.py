@@ -34,7 +34,7 @@ from jaxrate.systems.federations import FEDERATIONS
 from jaxrate.systems.glicko import glicko
 from jaxrate.systems.glicko2 import glicko2
 from jaxrate.systems.glicko_boost import glicko_boost
-from jaxrate.systems.skills.system import skills
+from jaxrate.systems.skills.system import skills, skills_by_name
 from jaxrate.systems.stephenson import stephenson
 from jaxrate.systems.topcoder import topcoder
 from jaxrate.systems.trueskill import trueskill
@@ -68,7 +68,7 @@ SYSTEMS: dict[str, Callable[..., RatingSystem]] = {
     "glicko": glicko,
     "glicko2": glicko2,
     "category_glicko": category_glicko,
-    "skills": skills,
+    "skills": skills_by_name,
     "blat_mmr": blat_mmr,
     "elo_mmr": elo_mmr,
     "elo_mmx": elo_mmx,

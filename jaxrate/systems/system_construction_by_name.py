@@ -8,12 +8,13 @@ of these.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import signature
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.data.rounds_from_nested_teams import dataset_has_teams, make_teammates_opponents
@@ -28,7 +29,8 @@ from jaxrate.systems.prediction_wrapping import (
     calibrate,
     find_own_draw_predict_rule,
 )
-from jaxrate.systems.skills.settings import DEFAULT_NOISE, statistic_noise_name, statistic_scale_name
+from jaxrate.systems.skills.part_values import DEFAULT_NOISE
+from jaxrate.systems.skills.settings import statistic_noise_name, statistic_scale_name
 
 DEFAULT_SIDE_LEAD = 50.0  # points of Elo
 DEFAULT_SIDE_SCORE = 1.0 / (1.0 + 10.0 ** (-DEFAULT_SIDE_LEAD / 400.0))
@@ -40,89 +42,72 @@ DEFAULT_REVERSION = 3000.0  # days
 MEAN_MARGIN_POINTS = 600.0  # points that a mean margin is worth before it is compressed: twice the usual noise
 
 
-class DataFacts(NamedTuple):
-    """The facts of data to which a system may be adapted."""
-
-    score: Any = None  # [n] of the matches; None: there are none
-    categories: int | None = None  # how many there are; None: there are none
-    period: float | None = None  # the length of the rating periods; None: event by event
-    side: bool = False  # whether matches have sides
-    margin: tuple[str, ...] = ()  # the column of the margin, or those of each side's points
-    covariates: tuple[str, ...] = ()  # columns of what is known before a match
-    seasons: tuple[float, ...] = ()  # when each begins, increasing
-    margin_size: float = 0.0  # the mean size of the margin in the first fifth, since what follows may be scored
-    side_points: float = 0.0  # the mean points of a side there, where columns have those of both
-    side_score: float = DEFAULT_SIDE_SCORE  # the mean score of those who have the side, as far as it may be known
-    league_season: str | None = None  # the column of the number of the season of a match
-    statistics: tuple[str, ...] = ()  # columns of what was counted beside the result
-    expected_goals: tuple[str, ...] = ()  # columns of both sides' expected goals
-    statistic_noise: tuple[float, ...] = ()  # the deviation of each about strengths, in its own units; 0: unknown
-
-
-# Arguments of factories that are facts of the data, unless they are given.
-FACT_ARGUMENTS = "covariates", "seasons", "categories", "league_season", "period"
-
-
-def outcome_count_settings(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The number of outcomes, as many as scores at equal distances, up to ten, unless weights are given."""
-    if facts.score is None or "weights" in explicit_settings:
-        return {}
-    score = np.asarray(facts.score, np.float64)
-    fits = (m for m in range(1, 11) if np.allclose(score * m, np.rint(score * m), rtol=0.0, atol=1e-4))
-    return {"outcomes": next(fits, 1) + 1}
-
-
-def skills_evidence_settings(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
+def skills_evidence_settings(
+    data: Dataset, explicit_settings: Mapping[str, Any], past_events: Matches | Ragged | None
+) -> dict[str, Any]:
     """The settings for all evidence that the data have, with values that a fit can start from.
 
     Who falls back between seasons does not fall back by the clock as well: histories cannot tell the two apart.
     """
-    has_seasons = facts.league_season is not None or bool(facts.seasons)
     outcome = explicit_settings.get("outcome", "margin")
-    options: dict[str, Any] = {"experience": DEFAULT_EXPERIENCE, "own_side": facts.side}
-    options["reversion"] = None if has_seasons else DEFAULT_REVERSION
+    measures = EvidenceMeasures() if past_events is None else measure_evidence(data, past_events)
+    options: dict[str, Any] = {"experience": DEFAULT_EXPERIENCE, "own_side": has_sides(data)}
+    options["reversion"] = None if data.league_season or data.seasons else DEFAULT_REVERSION
     if outcome == "goals":
-        options |= {"margin": facts.margin if len(facts.margin) == 2 else (), "expected_goals": facts.expected_goals}
-    elif facts.margin and outcome in ("margin", "points"):
-        options |= {"outcome": outcome, "margin": facts.margin}
-        options["point_rate"] = facts.side_points if outcome == "points" else None
-        if facts.margin_size > 0:
-            options |= {"margin_scale": MEAN_MARGIN_POINTS / facts.margin_size, "compression": facts.margin_size}
-    if outcome not in ("goals", "logistic"):
-        options |= statistic_settings(facts)
+        options |= {"margin": data.margin if len(data.margin) == 2 else (), "expected_goals": data.expected_goals}
+    elif data.margin and outcome in ("margin", "points"):
+        options |= {"outcome": outcome, "margin": data.margin}
+        options["point_rate"] = measures.side_points if outcome == "points" else None
+        if measures.margin_size > 0:
+            options |= {"margin_scale": MEAN_MARGIN_POINTS / measures.margin_size, "compression": measures.margin_size}
+    if outcome not in ("goals", "logistic") and "statistics" not in explicit_settings:
+        options["statistics"] = data.statistics
+        for name, noise in zip(data.statistics, measures.statistic_noise, strict=False):
+            if noise > 0:  # what varies of a statistic about strengths is worth the noise of performances at first
+                options |= {
+                    statistic_scale_name(name): DEFAULT_NOISE / noise,
+                    statistic_noise_name(name): DEFAULT_NOISE,
+                }
     return {name: value for name, value in options.items() if value}
 
 
-def statistic_settings(facts: DataFacts) -> dict[str, Any]:
-    """The statistics of the data; what varies of them about strengths is worth the noise of performances at first."""
-    options: dict[str, Any] = {"statistics": facts.statistics}
-    for name, noise in zip(facts.statistics, facts.statistic_noise, strict=False):
-        if noise > 0:
-            options[statistic_scale_name(name)] = DEFAULT_NOISE / noise
-            options[statistic_noise_name(name)] = DEFAULT_NOISE
-    return options
+def outcome_count_settings(data: Dataset, explicit_settings: Mapping[str, Any], _past_events: Any) -> dict[str, Any]:
+    """The number of outcomes, as many as scores at equal distances, up to ten, unless weights are given."""
+    if not data.of_matches or "weights" in explicit_settings:
+        return {}
+    score = np.asarray(data.matches.score, np.float64)
+    fits = (m for m in range(1, 11) if np.allclose(score * m, np.rint(score * m), rtol=0.0, atol=1e-4))
+    return {"outcomes": next(fits, 1) + 1}
 
 
-def margin_settings(facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
+def margin_settings(data: Dataset, _explicit_settings: Any, _past_events: Any) -> dict[str, Any]:
     """The columns of the margin, if the data have them, for rules that say nothing else of them."""
-    return {"margin": facts.margin} if facts.margin else {}
+    return {"margin": data.margin} if data.margin else {}
 
 
-SETTINGS_DERIVED_FROM_DATA = {
+SETTINGS_DERIVED_FROM_DATA: dict[str, Callable[..., dict[str, Any]]] = {
     "skills": skills_evidence_settings,
     "urnings": outcome_count_settings,
     **dict.fromkeys(("nfl_elo", "nba_elo", "world_rugby"), margin_settings),
 }
 
 
-def adapt_settings(name: str, facts: DataFacts, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
+def settings_for_data(
+    name: str, data: Dataset, explicit_settings: Mapping[str, Any], period: float | None, past_events: Any
+) -> dict[str, Any]:
     """The arguments of a system's factory for data: those that are given, and others as the data ask for."""
-    known = {
-        field: getattr(facts, field) for field in FACT_ARGUMENTS if field in signature(ALL_SYSTEMS[name]).parameters
+    usual = ALL_SYSTEMS[name]()
+    facts = {
+        "covariates": data.covariates,
+        "seasons": tuple((data.seasons or {}).values()),
+        "categories": None if data.categories is None else len(data.categories),
+        "league_season": data.league_season,
+        "period": period,
     }
-    settings = {field: value for field, value in known.items() if value not in (None, ())}
+    takes = {*usual.settings, *usual.params._fields}
+    settings = {field: value for field, value in facts.items() if field in takes and value not in (None, ())}
     if name in SETTINGS_DERIVED_FROM_DATA:
-        settings |= SETTINGS_DERIVED_FROM_DATA[name](facts, explicit_settings)
+        settings |= SETTINGS_DERIVED_FROM_DATA[name](data, explicit_settings, past_events)
     return settings | dict(explicit_settings)
 
 
@@ -156,12 +141,12 @@ def blat_mmr_rating_lead_for_score(params: Any, expected_score: float) -> float:
 
 def skills_rating_lead_for_score(params: Any, expected_score: float) -> float:
     """The rating lead for an expected score; with goals the difference of two Poissons counts as normal."""
-    if params.goal_rate is not None:
+    if hasattr(params, "goal_rate"):
         goals = normal_lead_for_score(expected_score, math.sqrt(2.0 * float(params.goal_rate)))
         return 800.0 / math.log(10.0) * math.asinh(goals / (2.0 * float(params.goal_rate)))
-    if params.noise is None:
-        return logistic_lead_for_score(expected_score)
-    return normal_lead_for_score(expected_score, float(params.noise))
+    if hasattr(params, "noise"):
+        return normal_lead_for_score(expected_score, float(params.noise))
+    return logistic_lead_for_score(expected_score)
 
 
 def weng_lin_rating_lead_for_score(params: Any, expected_score: float) -> float:
@@ -184,7 +169,6 @@ SIDE_LEADS: dict[str, Callable[[Any, float], float]] = {
 }
 
 
-NO_FACTS = DataFacts()
 CONTEST_SYSTEMS = "elo_mmr", "elo_mmx", "codeforces", "topcoder"  # they rate a match as a contest of two
 PAST_SHARE = 0.2  # of the matches, that nothing is scored in
 PREDICTION_WRAPPERS: dict[
@@ -201,8 +185,8 @@ def default_system_name(data: Dataset) -> str:
     return DEFAULT_SYSTEMS[kind]
 
 
-def make_system(name: str, explicit_settings: Mapping[str, Any], facts: DataFacts = NO_FACTS) -> RatingSystem:
-    """The system of this name with these hyperparameters and settings, else as these facts ask for.
+def make_system(name: str, explicit_settings: Mapping[str, Any]) -> RatingSystem:
+    """The system of this name with these hyperparameters and settings.
 
     A number may stand for a setting of several. With hyperparameters of a calibration, or of draws, the system is
     wrapped by `calibrate`, or by `add_outcomes`.
@@ -210,24 +194,25 @@ def make_system(name: str, explicit_settings: Mapping[str, Any], facts: DataFact
     Raises:
       ValueError: if there is no such system, or as its factory does.
     """
+    options = explicit_options(name, explicit_settings)
+    return make_wrapped_system(requested_wrappers(name, options), ALL_SYSTEMS[name], options)
+
+
+def explicit_options(name: str, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings, with numbers that stand for several in tuples; ValueError if there is no such system."""
     if name not in ALL_SYSTEMS:
         raise ValueError(
             f"unknown system {name!r}{did_you_mean_suffix(name, ALL_SYSTEMS)} (there are {', '.join(ALL_SYSTEMS)})"
         )
-    default = ALL_SYSTEMS[name]()
-    several = {key for key, value in default.settings.items() if isinstance(value, tuple)}
-    options = {
-        key: (x,) if key in several and isinstance(x, (int, float)) else x for key, x in explicit_settings.items()
-    }
-    lacking = options.keys() - {*default.params._fields, *default.settings}
-    asked = [way for way, (_, fields) in PREDICTION_WRAPPERS.items() if not lacking.isdisjoint(fields)]
-    options = adapt_settings(name, facts, options)
-    system = make_wrapped_system(asked, ALL_SYSTEMS[name], options)
-    side_lead = SIDE_LEADS.get(name)
-    if side_lead is None or not facts.side or "side_advantage" in options:
-        return system
-    worth = float(f"{side_lead(system.params, facts.side_score):.3g}")
-    return make_wrapped_system(asked, ALL_SYSTEMS[name], options | {"side_advantage": worth})
+    several = {key for key, value in ALL_SYSTEMS[name]().settings.items() if isinstance(value, tuple)}
+    return {key: (x,) if key in several and isinstance(x, (int, float)) else x for key, x in explicit_settings.items()}
+
+
+def requested_wrappers(name: str, options: Mapping[str, Any]) -> list[str]:
+    """The ways of `PREDICTION_WRAPPERS` whose hyperparameters are among the options, and are not the system's own."""
+    usual = ALL_SYSTEMS[name]()
+    lacking = options.keys() - {*usual.params._fields, *usual.settings}
+    return [way for way, (_, fields) in PREDICTION_WRAPPERS.items() if not lacking.isdisjoint(fields)]
 
 
 def make_wrapped_system(
@@ -264,24 +249,68 @@ def make_system_for_data(
     fifth: what comes later may be scored. The side is worth what it was in the first `unscored_count` matches, and as
     much as usual if that is 0.
     """
-    facts = DataFacts(
-        categories=None if data.categories is None else len(data.categories),
-        period=period,
-        margin=columns_of_margin(name, explicit_settings, data),
-        covariates=data.covariates,
-        seasons=tuple((data.seasons or {}).values()),
-        league_season=data.league_season,
-        statistics=data.statistics,
-        expected_goals=data.expected_goals,
+    explicit = explicit_options(name, explicit_settings)
+    wrappers, count = requested_wrappers(name, explicit), len(data.events.flat.time)
+    past = slice_events(data.events, 0, max(round(count * min(past_share, PAST_SHARE)), 1)) if count else None
+    data = data._replace(margin=columns_of_margin(name, explicit, data))
+    options = settings_for_data(name, data, explicit, period, past)
+    system = make_wrapped_system(wrappers, ALL_SYSTEMS[name], options)
+    side_lead = SIDE_LEADS.get(name)
+    if side_lead is None or not has_sides(data) or "side_advantage" in options:
+        return system
+    side_score = smoothed_mean_side_score(data.matches, unscored_count)
+    worth = float(f"{side_lead(system.params, side_score):.3g}")
+    return make_wrapped_system(wrappers, ALL_SYSTEMS[name], options | {"side_advantage": worth})
+
+
+@enforce_argument_annotations
+def skills_for_data(
+    data: Dataset, *, observe: Literal["result", "logistic", "margin", "points", "goals"] = "margin"
+) -> RatingSystem:
+    """Skills with a part for all that the data have, as `jaxrate rate` takes them by itself; it prints as the call.
+
+        data = jr.data.datasets.nfl()
+        system = jr.skills_for_data(data)
+        print(system)  # skills(parts.own_side(), parts.seasons(...), ..., observe=parts.margin(...))
+
+    Margins and statistics have the size that they have in the first fifth of the events.
+
+    Args:
+      data: as from `read`.
+      observe: what is learnt from, as a part of `jr.parts` of this name: "margin" is the result where there is none.
+
+    Raises:
+      ValueError: if the data lack the goals or points of both sides that are to be observed.
+    """
+    outcome = "win" if observe == "result" else observe
+    return make_system_for_data("skills", {} if outcome == "margin" else {"outcome": outcome}, None, data)
+
+
+class EvidenceMeasures(NamedTuple):
+    """The sizes of further evidence in events before the scored ones."""
+
+    margin_size: float = 0.0  # the mean size of the margin; in contests, between neighbours
+    side_points: float = 0.0  # the mean points of a side, where columns have those of both
+    statistic_noise: tuple[float, ...] = ()  # the deviation of each about strengths, in its own units; 0: unknown
+
+
+def measure_evidence(data: Dataset, past_events: Matches | Ragged) -> EvidenceMeasures:
+    """The sizes of the margins and statistics of the data in these of its events."""
+    flat: Any = past_events.flat
+    holder = flat.context if data.of_matches else flat
+    margins = [np.asarray(holder.columns[name], float) for name in data.margin]
+    statistics = [np.asarray(holder.columns[name], float) for name in data.statistics]
+    if not isinstance(past_events, Matches):
+        noise = (float(np.std(x[~np.isnan(x)])) if (~np.isnan(x)).any() else 0.0 for x in statistics)
+        return EvidenceMeasures(
+            mean_gap_between_neighbours(margins[0], past_events) if margins else 0.0, 0.0, tuple(noise)
+        )
+    player, side = np.asarray(flat.player), holder.side
+    return EvidenceMeasures(
+        float(np.mean(np.abs(first_player_lead(margins)))) if margins else 0.0,
+        float(np.mean(margins)) if len(margins) == 2 else 0.0,
+        tuple(estimate_measurement_noise(values, player, side) for values in statistics),
     )
-    if data.of_matches:
-        side_score = smoothed_mean_side_score(data.matches, unscored_count)
-        facts = facts._replace(score=data.matches.score, side=has_sides(data), side_score=side_score)
-    if count := len(data.events.flat.time):
-        first_events = slice_events(data.events, 0, max(round(count * min(past_share, PAST_SHARE)), 1))
-        measure = measure_matches if data.of_matches else measure_contests
-        facts = facts._replace(**measure(facts, first_events))
-    return make_system(name, explicit_settings, facts)
 
 
 def columns_of_margin(name: str, explicit_settings: Mapping[str, Any], data: Dataset) -> tuple[str, ...]:
@@ -290,31 +319,11 @@ def columns_of_margin(name: str, explicit_settings: Mapping[str, Any], data: Dat
     return ("relative_margin",) if learns_margin and "relative_margin" in (data.derived or {}) else data.margin
 
 
-def measure_contests(facts: DataFacts, contests: Ragged) -> dict[str, Any]:
-    """The size of margins of neighbours, and the deviation of statistics, as these contests have them."""
-    flat: Any = contests.events
-    measures: dict[str, Any] = {}
-    if facts.margin:
-        points, first = np.asarray(flat.columns[facts.margin[0]], float), contests.player_start[:-1]
-        gaps = np.maximum(count_teams(contests) - 1, 1)
-        between = (np.maximum.reduceat(points, first) - np.minimum.reduceat(points, first)) / gaps
-        measures["margin_size"] = float(np.mean(between))
-    values = (np.asarray(flat.columns[name], float) for name in facts.statistics)
-    noise = (float(np.std(x[~np.isnan(x)])) if (~np.isnan(x)).any() else 0.0 for x in values)
-    return measures | {"statistic_noise": tuple(noise)}
-
-
-def measure_matches(facts: DataFacts, matches: Matches) -> dict[str, Any]:
-    """The size of margins, and the noise of statistics, as these matches have them."""
-    columns: Any = matches.context.columns
-    player, side = np.asarray(matches.player), matches.context.side
-    measures: dict[str, Any] = {}
-    if facts.margin:
-        points = [np.asarray(columns[name], float) for name in facts.margin]
-        measures["margin_size"] = float(np.mean(np.abs(first_player_lead(points))))
-        measures["side_points"] = float(np.mean(points)) if len(points) == 2 else 0.0
-    noise = (estimate_measurement_noise(np.asarray(columns[name], float), player, side) for name in facts.statistics)
-    return measures | {"statistic_noise": tuple(noise)}
+def mean_gap_between_neighbours(points: HostArray, contests: Ragged) -> float:
+    """The mean difference of points between teams that follow each other in the standings of contests."""
+    first = contests.player_start[:-1]
+    gaps = np.maximum(count_teams(contests) - 1, 1)
+    return float(np.mean((np.maximum.reduceat(points, first) - np.minimum.reduceat(points, first)) / gaps))
 
 
 def extend_system_seasons(system: RatingSystem, starts: Iterable[float]) -> RatingSystem:

@@ -30,28 +30,17 @@ STATIC = {
     "trueskill": ({}, {"sweeps": 1}, SEASONS),
     "weng_lin": tuple({"model": model} for model in MODELS),
     "skills": (
-        {"own_side": True} | SEASONS,
-        {"outcome": "margin"},
-        {"outcome": "margin", "statistics": ("xg", "shots")} | SEASONS,
-        {"statistics": ("xg",)},
-        {"outcome": "points", "margin": ("ga", "gb"), "own_side": True} | SEASONS,
+        {"own_side": True, "experience": 20.0} | SEASONS,
+        {"outcome": "margin", "form_deviation": 60.0},
+        {"outcome": "margin", "statistics": ("xg", "shots"), "experience": 20.0} | SEASONS,
+        {"statistics": ("xg",), "form_deviation": 60.0},
+        {"outcome": "points", "margin": ("ga", "gb"), "own_side": True, "experience": 20.0} | SEASONS,
         {"outcome": "goals", "margin": ("ga", "gb")} | SEASONS,
         {"outcome": "goals", "margin": ("ga", "gb"), "expected_goals": ("xa", "xb"), "own_side": True},
     ),
     "urnings": ({}, {"outcomes": 3, "estimate": "share"}, {"outcomes": 3, "weights": (1, 2, 1), "variant": "U1"}),
 }
 FIXED = {"blat_mmr": ("beta", "temperature", "kernel_width")}  # its taps and nodes are cut for these
-LACKING = {  # hyperparameters of skills that are None where a setting is not this
-    "margin_scale compression": ("outcome", "margin"),
-    "modifier_growth initial_modifier_deviation": ("categories", 2),
-    "own_side_growth initial_own_side_deviation": ("own_side", True),
-    "season_keep season_growth": next(iter(SEASONS.items())),
-    "side_trend": ("side_since", 0.0),
-    "pace_growth initial_pace_deviation goal_rate goal_dispersion low_score_dependence": ("outcome", "goals"),
-    "point_rate total_noise": ("outcome", "points"),
-    "expected_goals_noise expected_goals_scale": ("expected_goals", ("xa", "xb")),
-    "second_kind_growth second_kind_initial_deviation second_kind_match_growth second_kind_experience": ("kinds", "x"),
-}
 FIELD = ("elo_mmr", "elo_mmx", "codeforces", "topcoder")  # deviations of 1 to 2000, and ratings in proportion
 LOWEST, HIGHEST = -1e5, 1e5  # of these ratings
 SIZES = (65, 2, 1, 300, 9, 5)  # of contests
@@ -84,19 +73,8 @@ def value(random, about, default):
 
 def switched_off(random, system):
     """The hyperparameters that are None."""
-    optional = [name for name, about in system.space._asdict().items() if about.range.optional]
-    if system.name != "skills":
-        return tuple(name for name in optional if random.integers(2))
-    lacking = [x for names, (name, value) in LACKING.items() for x in names.split() if system.settings[name] != value]
-    lacking += ["form_deviation", "form_reversion"] * int(random.integers(2))
-    lacking += ["noise", "draw_margin"] * (system.settings["outcome"] == "goals")
-    free = [
-        name
-        for name in optional
-        if name
-        not in ("form_deviation", "form_reversion", "own_side_growth", "initial_own_side_deviation", "margin_scale")
-    ]
-    return tuple(name for name in optional if name in lacking or (name in free and random.integers(2)))
+    optional = (name for name, about in system.space._asdict().items() if about.range.optional)
+    return tuple(name for name in optional if random.integers(2))
 
 
 def bounded_for_goals(name, about, number):

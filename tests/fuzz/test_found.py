@@ -10,6 +10,7 @@ import pytest
 from pyarrow import parquet
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.numerics.special_functions import normal_tail, truncated_normal_moments
 from jaxrate.systems.category_glicko import OUTCOME_DISTRIBUTIONS, update_mean_variance
 from jaxrate.systems.rounds import performance_inference
@@ -160,7 +161,7 @@ def finite_slopes(function, *args, sizes=(0.0, 1.0)):
 @pytest.mark.full  # nobody has such numbers
 def test_slopes_of_draws_between_strangers_are_finite():
     """Of the variance of the difference a draw within 2e-4 points leaves 1e-20, whose square underflowed in float32."""
-    system = jr.skills(statistics=("xg",), noise=3e-3, draw_margin=2e-4)
+    system = jr.skills(observe=(parts.result(noise=3e-3, draw_margin=2e-4), parts.statistic("xg")))
     matches = jr.matches([[0, 1]], [0.5], columns={"xg": [np.nan]})
     state = system.init(system.params, 2)
 
@@ -173,7 +174,7 @@ def test_slopes_of_draws_between_strangers_are_finite():
 
 def test_slopes_are_finite_where_a_period_says_next_to_nothing():
     """The game of a favourite who is sure to win has a precision of 1e-28."""
-    system = jr.skills(own_side=True)
+    system = jr.skills(parts.own_side())
     period = jr.periods(jr.matches([[0, 1]], [1.0], side=[1.0]), period=[0])
     state = system.init(system.params, 2)
 

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxrate as jr
+from jaxrate import parts
+from jaxrate.systems.skills.system import skills_by_name
 
 FULL, SHORT = "full", "short"  # every question, or those of ratings and predictions alone
 
@@ -188,20 +190,24 @@ CASES = [
     Case("nfl", "blat_mmr", lambda data: jr.blat_mmr()),
     Case("nfl", "urnings", lambda data: jr.urnings(outcomes=3)),
     Case("nfl", "weng_lin", lambda data: jr.weng_lin()),
-    Case("nfl", "skills of wins", lambda data: jr.skills(**seasons_of(data)), hindsight=True),
+    Case("nfl", "skills of wins", lambda data: skills_by_name(**seasons_of(data)), hindsight=True),
     Case(
         "nfl",
         "skills of margins",
-        lambda data: jr.skills("margin", margin=data.margin, own_side=True, compression=10.0, **seasons_of(data)),
+        lambda data: skills_by_name(
+            outcome="margin", margin=data.margin, own_side=True, compression=10.0, **seasons_of(data)
+        ),
         FULL,
         hindsight=True,
     ),
-    Case("nfl", "skills of points", lambda data: jr.skills("points", margin=data.margin, point_rate=22.0)),
+    Case("nfl", "skills of points", lambda data: jr.skills(observe=parts.points(*data.margin, rate=22.0))),
     Case("football", "elo", lambda data: jr.elo(side_advantage=60.0), FULL),
     Case(
         "football",
         "skills of goals",
-        lambda data: jr.skills("goals", margin=data.margin, expected_goals=data.expected_goals, **seasons_of(data)),
+        lambda data: skills_by_name(
+            outcome="goals", margin=data.margin, expected_goals=data.expected_goals, **seasons_of(data)
+        ),
         FULL,
         hindsight=True,
     ),
@@ -213,7 +219,9 @@ CASES = [
     Case("contests", "weng_lin", lambda data: jr.weng_lin()),
     Case("teams", "trueskill", lambda data: jr.trueskill(), FULL),
     Case("teams", "elo_mmx", lambda data: jr.elo_mmx()),
-    Case("quits", "skills", lambda data: jr.skills(categories=2, quit="quit"), FULL, hindsight=True),
+    Case(
+        "quits", "skills", lambda data: jr.skills(parts.modifier(2), observe=parts.quits("quit")), FULL, hindsight=True
+    ),
     Case("doubles", "weng_lin", lambda data: jr.weng_lin()),
     Case("doubles", "skills", lambda data: jr.skills(), FULL, hindsight=True),
 ]

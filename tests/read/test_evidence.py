@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from jaxrate import read, skills
+from jaxrate import parts, read, skills
 from jaxrate.data.event_tables import NamesOfEarlierData
 from tests.read.tables import table
 
@@ -197,7 +197,8 @@ def test_participants_have_categories_and_columns():
     assert data.categories[flat.category].tolist() == ["solo", "solo", "duo", "duo", "duo"]
     np.testing.assert_array_equal(flat.columns["kills"], [0, 3, 1, np.nan, 2])
     assert flat.columns["points"].tolist() == [2, 9, 6, 6, 3] and flat.columns["age"].tolist() == [4, 5, 1, 2, 3]
-    skills("margin", 2, "age", margin="points", statistics="kills").check(data.rounds)
+    observed = parts.margin("points"), parts.statistic("kills")
+    skills(parts.modifier(2), parts.covariate("age"), observe=observed).check(data.rounds)
     for wrong in ({"margin": ["points", "age"]}, {"category": ["mode", "team"]}, {"statistics": {"x": ("age", "day")}}):
         with pytest.raises(ValueError, match="of contests is one column, of each participant, got"):
             read(table, team="team", **wrong)

@@ -1,6 +1,6 @@
-"""Settings of skills, hyperparameters and state, and whether settings and events fit."""
+"""Settings of skills and their state, and whether settings and events fit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -8,44 +8,34 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.core.argument_checks import check_count
 from jaxrate.core.array_types import Array
-from jaxrate.core.hyperparameter_definitions import (
-    MAYBE_ANY,
-    MAYBE_NOT_NEGATIVE,
-    MAYBE_POSITIVE,
-    POSITIVE,
-    HyperparameterRange,
-    Parameter,
-)
-from jaxrate.core.mean_reversion import DEFAULT_SEASON_GROWTH, DEFAULT_SEASON_KEEP
+from jaxrate.core.hyperparameter_definitions import make_params_class
 from jaxrate.core.rules import Params, Rating
 from jaxrate.core.system import full_leaf
-from jaxrate.events import Context, Matches, Ragged, Rounds, as_event_time, fail_where
+from jaxrate.events import Context, Matches, Ragged, Rounds, fail_where
 
-GROWTH_UNIT = "points per sqrt(period)"
 SIDES = "sides"  # as `kinds`: those who are a, and those who are b
 SIDE_COLUMN = "side"  # of participants of contests, whose side advantages are their own: 1 at home, -1 away
 YEAR = 365.25  # units of time in which the side advantage changes by its trend
 
 
 class ModelSettings(NamedTuple):
-    """The settings that are fixed before hyperparameters have values."""
+    """What the parts say of the model, fixed before hyperparameters have values."""
 
-    outcome: str  # "win" | "logistic" | "margin" | "points" | "goals"
-    categories: int  # 1: there are no modifiers
-    covariates: tuple[str, ...]  # the names of columns
-    own_side: bool
-    seasons: tuple[float, ...]  # when each begins
-    margin: tuple[str, ...]  # the name of its column, or of the points of both sides
+    outcome: str = "win"  # | "logistic" | "margin" | "points" | "goals"
+    categories: int = 1  # 1: there are no modifiers
+    covariates: tuple[str, ...] = ()  # the names of columns
+    own_side: bool = False
+    seasons: tuple[float, ...] = ()  # when each begins
+    margin: tuple[str, ...] = ()  # the name of its column, or of the points of both sides
     kinds: tuple[str, ...] = ()  # of players: SIDES, or the columns that say whose is the second; (): one kind
     league_season: str | None = None  # the column of the number of the season of a match
     side_since: float | None = None  # when the side advantage has its value; None: at all times
     statistics: tuple[str, ...] = ()  # the names of columns
-    form: bool = False  # whether players have a form, beside their skill
     team_performance: str = "sum"  # of a team: the "sum" of its members' performances, or their "mean"
     quit: str | None = None  # the column that says who quit a contest; None: nobody does
     expected_goals: tuple[str, ...] = ()  # the columns of both sides; (): there are none
+    form: bool = False  # whether players have a form, beside their skill
 
     @property
     def modifiers(self) -> int:
@@ -72,20 +62,31 @@ class ModelSettings(NamedTuple):
         return 1 + self.modifiers + self.own_side
 
 
-STATISTIC_SCALE = Parameter(POSITIVE, "points per unit", "rating points that a unit of the statistic is worth")
-STATISTIC_NOISE = Parameter(POSITIVE, "points", "deviation of the statistic about the difference of strengths")
-COVARIATE_PARAMETER = Parameter(
-    HyperparameterRange("any number"), "points per unit", "rating points in a unit of the column"
+SETTING_DEFAULTS = {name: value for name, value in ModelSettings()._asdict().items() if name != "form"}
+
+# Hyperparameters of all parts, in the order in which a system has its own; those of columns follow.
+PARAMETER_ORDER = (
+    *(
+        "growth",
+        "initial_rating",
+        "initial_deviation",
+        "deviation_max",
+        "modifier_growth",
+        "initial_modifier_deviation",
+    ),
+    *("own_side_growth", "initial_own_side_deviation", "match_growth", "reversion", "season_keep", "season_growth"),
+    *("experience", "side_advantage", "noise", "draw_margin", "margin_scale", "compression", "period", "side_trend"),
+    *("second_kind_growth", "second_kind_initial_deviation", "second_kind_match_growth", "second_kind_experience"),
+    *("form_deviation", "form_reversion", "team_noise", "size_advantage", "quit_threshold", "pace_growth"),
+    *("initial_pace_deviation", "point_rate", "total_noise", "goal_rate", "goal_dispersion", "low_score_dependence"),
+    *("expected_goals_noise", "expected_goals_scale"),
 )
-SIZE_ADVANTAGE = Parameter(
-    MAYBE_ANY,
-    "points",
-    "worth of numbers in contests, per unit of the log of a team's size, where skills count from a newcomer's",
-    if_none="a player more is worth their rating",
-)
-QUIT_THRESHOLD = Parameter(
-    MAYBE_ANY, "points", "performance below which players quit", if_none="300 below a newcomer's rating, with quit"
-)
+
+
+def complete_params(params: Params) -> Any:
+    """The hyperparameters with None for those of parts that are not there."""
+    values = dict.fromkeys(PARAMETER_ORDER) | params._asdict()
+    return make_params_class(tuple(values))(**values)
 
 
 def statistic_scale_name(statistic: str) -> str:
@@ -153,6 +154,7 @@ def newcomer_variances(model: ModelSettings, params: Any) -> Any:
 
 
 def init(model: ModelSettings, params: Any, num_players: int) -> State:
+    params = complete_params(params)
     mean, variance = (
         stack_component_values(model, params.initial_rating, 0.0, 0.0, 0.0, 0.0),
         newcomer_variances(model, params),
@@ -170,6 +172,7 @@ def init(model: ModelSettings, params: Any, num_players: int) -> State:
 
 
 def prepare(model: ModelSettings, params: Any) -> Constants:
+    params = complete_params(params)
     growth, highest = variance_growth_and_limits(model, params)
     return Constants(
         params,
@@ -208,7 +211,7 @@ def second_kind_constants(model: ModelSettings, params: Any) -> SecondKindConsta
 
 def summary(model: ModelSettings, params: Any, rows: State) -> Rating:
     """The rating of players in a neutral match: their common skill, their form, and their experience."""
-    return _summarise_in_one_program(model, params, rows)
+    return _summarise_in_one_program(model, complete_params(params), rows)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -223,76 +226,7 @@ def _summarise_in_one_program(model: ModelSettings, params: Any, rows: State) ->
     return Rating(common, jnp.sqrt(variance))
 
 
-PACE_GROWTH = Parameter(
-    MAYBE_NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of a pace", if_none="2, with goals; 10, with points"
-)
-PACE_DEVIATION = Parameter(
-    MAYBE_POSITIVE, "points", "deviation of a newcomer's pace", if_none="30, with goals; 150, with points"
-)
-GOAL_RATE = Parameter(
-    MAYBE_POSITIVE, "goals", "goals of each of two equals, without a side", if_none="1.35, with goals"
-)
-GOAL_DISPERSION = Parameter(
-    MAYBE_NOT_NEGATIVE, "points", "deviation of the log of goals beyond Poisson's, where 400 are a factor of 10"
-)
-LOW_SCORE_DEPENDENCE = Parameter(
-    MAYBE_ANY, "1", "Dixon and Coles' rho: below 0, 0:0 and 1:1 are more frequent, and 1:0 and 0:1 less"
-)
-EXPECTED_GOALS_NOISE = Parameter(
-    MAYBE_POSITIVE, "goals^(1/2)", "deviation of the root of expected goals", if_none="0.5, with expected_goals"
-)
-EXPECTED_GOALS_SCALE = Parameter(
-    MAYBE_POSITIVE, "1", "expected goals for each goal, in the mean", if_none="1, with expected_goals"
-)
-POINT_RATE = Parameter(
-    MAYBE_POSITIVE, "points of the score", "points of each of two equals, without a side", if_none="100, with points"
-)
-TOTAL_NOISE = Parameter(
-    MAYBE_POSITIVE,
-    "points",
-    "deviation of both sides' points together, given paces",
-    if_none="450, with points",
-)
 MAX_GOALS = 100_000  # of a side, or expected of it: beyond it rates are cut
-NEEDS_POINTS = "needs outcome='points'"
-NEEDS_PACE = "needs outcome='points' or outcome='goals'"
-NEEDS_GOALS = "needs outcome='goals'"
-NEEDS_EXPECTED_GOALS = "needs expected_goals=..., the columns of both sides"
-NOT_FOR_GOALS = "does not go with outcome='goals', where the goals of both sides make the result"
-
-
-def goal_param_defaults(model: ModelSettings) -> dict[str, tuple[bool, float | None, str]]:
-    """Each hyperparameter of goals and points: whether the model has it, its usual value, and what it needs else."""
-    goals, points, expected = model.outcome == "goals", model.outcome == "points", bool(model.expected_goals)
-    return {
-        "pace_growth": (model.pace, 10.0 if points else 2.0, NEEDS_PACE),
-        "initial_pace_deviation": (model.pace, 150.0 if points else 30.0, NEEDS_PACE),
-        "point_rate": (points, 100.0, NEEDS_POINTS),
-        "total_noise": (points, 450.0, NEEDS_POINTS),
-        "goal_rate": (goals, 1.35, NEEDS_GOALS),
-        "goal_dispersion": (goals, None, NEEDS_GOALS),
-        "low_score_dependence": (goals, None, NEEDS_GOALS),
-        "expected_goals_noise": (expected, 0.5, NEEDS_EXPECTED_GOALS),
-        "expected_goals_scale": (expected, 1.0, NEEDS_EXPECTED_GOALS),
-    }
-
-
-def check_goal_settings(model: ModelSettings) -> None:
-    """ValueError for settings that do not go with goals, or only with them."""
-    expected, goals = model.expected_goals, model.outcome == "goals"
-    shared = [name for name in expected if name in model.margin]
-    of_contests = model.quit is not None or model.team_performance != "sum"
-    mistakes = {
-        f"expected_goals {NEEDS_GOALS}": expected and not goals,
-        f"with outcome={model.outcome!r} margin must be two columns: the {model.outcome} of each side": (
-            model.pace and len(model.margin) != 2
-        ),
-        f"quit and team_performance are of contests, and {model.outcome} of matches of two": model.pace and of_contests,
-        "expected_goals must be two columns, of the first and of the second player": len(expected) not in (0, 2),
-        f"expected_goals names {', '.join(shared[:1])!r}, a column of the goals themselves": shared,
-        f"statistics {NOT_FOR_GOALS}; take expected_goals": goals and model.statistics,
-    }
-    refuse_mistakes(mistakes)
 
 
 def check_goals(model: ModelSettings, matches: Any) -> None:
@@ -323,98 +257,6 @@ def check_goals(model: ModelSettings, matches: Any) -> None:
 def check_column(name: str, values: Any, is_valid: Any, requirement: str) -> None:
     """ValueError with the first value of a column that is wrong, and what it must be."""
     fail_where(~is_valid, lambda row: f"column {name!r} is {values[row]:g}; {requirement}")
-
-
-DEFAULT_NOISE = 300.0  # points, of the difference of two performances
-DEFAULT_FORM_REVERSION = 30.0  # days
-NOT_FOR_LOGISTIC = "does not go with outcome='logistic', which has Glicko's scale and no draws of its own"
-
-
-def fill_param_defaults(model: ModelSettings, params: Params) -> Params:
-    """The hyperparameters with usual values for those of the model's parts that are not given.
-
-    Raises:
-      ValueError: for a value of a part that the model lacks.
-    """
-    noisy = model.outcome not in ("logistic", "goals")
-    scale = NOT_FOR_GOALS if model.outcome == "goals" else NOT_FOR_LOGISTIC
-    margins = "needs outcome='margin' or outcome='points'"
-    seasons, in_seasons = (
-        "needs seasons=..., their first times, or league_season",
-        bool(model.seasons or model.league_season),
-    )
-    needs: dict[str, tuple[bool, float | None, str]] = {
-        "modifier_growth": (model.modifiers > 0, 3.0, "needs categories=..., two or more"),
-        "initial_modifier_deviation": (model.modifiers > 0, 50.0, "needs categories=..., two or more"),
-        "own_side_growth": (model.own_side, 3.0, "needs own_side=True"),
-        "initial_own_side_deviation": (model.own_side, 30.0, "needs own_side=True"),
-        "season_keep": (in_seasons, DEFAULT_SEASON_KEEP, seasons),
-        "season_growth": (in_seasons, DEFAULT_SEASON_GROWTH, seasons),
-        "side_trend": (model.side_since is not None, 0.0, "needs side_since=..., a time"),
-        "form_reversion": (model.form, DEFAULT_FORM_REVERSION, "needs form_deviation"),
-        "noise": (noisy, DEFAULT_NOISE, scale),
-        "draw_margin": (noisy, None, scale),
-        "margin_scale": (model.learns_margin, 25.0, margins),
-        "compression": (model.learns_margin, None, margins),
-        "quit_threshold": (model.quit is not None, params.initial_rating - DEFAULT_NOISE, "needs quit=..., a column"),
-    }
-    needs |= goal_param_defaults(model)
-    kinds = 'needs kinds="sides", or the columns of kinds'
-    for name in ("growth", "initial_deviation", "match_growth", "experience"):
-        own, value = f"second_kind_{name}", getattr(params, name)
-        needs[own] = bool(model.kinds) and value is not None, value, f"needs {name}" if model.kinds else kinds
-    for name, (has, value, why) in needs.items():
-        if getattr(params, name) is None and has:
-            params = params._replace(**{name: value})
-        elif getattr(params, name) is not None and not has:
-            raise ValueError(f"skills: {name} {why}")
-    return params
-
-
-def parse_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings among the arguments of skills, checked, as `ModelSettings` has them."""
-    values = {name: arguments[name] for name in ModelSettings._fields if name in arguments}
-    check_count("skills: categories", values["categories"], 1, 100)
-    several = "margin", "covariates", "statistics", "kinds", "expected_goals"
-    values |= {name: parse_column_names(name, values[name]) for name in several}
-    if values["league_season"] is not None:
-        (values["league_season"],) = parse_column_names("league_season", values["league_season"])
-    if values["side_since"] is not None:
-        values["side_since"] = as_event_time("side_since", values["side_since"])
-    model = ModelSettings(**values)
-    kinds = model.kinds
-    refuse_mistakes(
-        {
-            f"statistics {NOT_FOR_LOGISTIC}": model.statistics and model.outcome == "logistic",
-            "margin must be one column, or two: the points of each side": len(model.margin) not in (1, 2),
-            f"kinds must be 'sides', or the columns of a's and of b's kind, got {', '.join(kinds)}": (
-                kinds != (SIDES,) and len(kinds) not in (0, 2)
-            ),
-            "give seasons, their first times, or league_season, and not both": (
-                model.seasons and model.league_season is not None
-            ),
-        }
-    )
-    check_goal_settings(model)
-    return values
-
-
-def refuse_mistakes(mistakes: Mapping[str, Any]) -> None:
-    """ValueError for the first mistake that is made."""
-    for mistake, is_made in mistakes.items():
-        if is_made:
-            raise ValueError(f"skills: {mistake}")
-
-
-def parse_column_names(setting: str, value: str | Sequence[str]) -> tuple[str, ...]:
-    """The names of columns, from one or several."""
-    names = (value,) if isinstance(value, str) else tuple(value)
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise ValueError(f"skills: {setting} must be names of columns, got {value!r}")
-    if len(set(names)) < len(names):
-        raise ValueError(f"skills: {setting} names a column twice: {', '.join(names)}")
-    return names
 
 
 def match_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:

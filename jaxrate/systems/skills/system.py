@@ -59,272 +59,296 @@ and in TrueSkill. (After Szczecinski and Tihon 2023, "Simplified Kalman filter f
 approach", with a covariance for each player.) Contests of teams: see rules.py.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Never
 
-from jaxrate.core import mean_reversion as fading
+import numpy as np
+
+from jaxrate.core.argument_checks import check_argument
 from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.hyperparameter_definitions import (
-    DEVIATION,
-    MAYBE_ANY,
-    MAYBE_NOT_NEGATIVE,
-    MAYBE_POSITIVE,
-    NOT_NEGATIVE,
-    PERIOD,
-    RATING,
-    SIDE_ADVANTAGE,
-    Parameter,
-    collect_params,
-    factory_hyperparameter_space,
-)
-from jaxrate.core.system import RatingSystem, check_param_names, system_factory
+from jaxrate.core.hyperparameter_definitions import PERIOD, Parameter, check_params, make_params_class
+from jaxrate.core.system import RatingSystem, Settings, check_param_names, format_setting
+from jaxrate.core.text_format import did_you_mean_suffix, join_names
 from jaxrate.events import Matches, Periods, Rounds
+from jaxrate.systems.skills import part_values
+from jaxrate.systems.skills.part_values import DEFAULT_NOISE, PART_MAKERS, ModelPart
 from jaxrate.systems.skills.rules import make_rules
 from jaxrate.systems.skills.settings import (
-    COVARIATE_PARAMETER,
-    DEFAULT_NOISE,
-    EXPECTED_GOALS_NOISE,
-    EXPECTED_GOALS_SCALE,
-    GOAL_DISPERSION,
-    GOAL_RATE,
-    GROWTH_UNIT,
-    LOW_SCORE_DEPENDENCE,
-    PACE_DEVIATION,
-    PACE_GROWTH,
-    POINT_RATE,
-    QUIT_THRESHOLD,
-    SIZE_ADVANTAGE,
-    STATISTIC_NOISE,
-    STATISTIC_SCALE,
-    TOTAL_NOISE,
+    PARAMETER_ORDER,
+    SETTING_DEFAULTS,
     ModelSettings,
     check_events_fit,
-    fill_param_defaults,
+    complete_params,
     init,
-    parse_settings,
-    statistic_noise_name,
-    statistic_scale_name,
     summary,
 )
 
+OUTCOMES: dict[str, Callable[..., ModelPart]] = {  # the observations, by what is learnt from
+    "win": part_values.result,
+    "logistic": part_values.logistic,
+    "margin": part_values.margin,
+    "points": part_values.points,
+    "goals": part_values.goals,
+}
+OUTCOME_PARTS = {make.__name__ for make in OUTCOMES.values()}
+OBSERVATIONS = OUTCOME_PARTS | {"statistic", "expected_goals", "quits"}
+USUAL_PARTS = part_values.skill(), part_values.side(), part_values.result()  # of a model without others of their kind
+SETTING_OF_PART = {  # by the name of a part, the setting that stands for it
+    **{make.__name__: f"outcome={outcome!r}" for outcome, make in OUTCOMES.items()},
+    "modifier": "categories=...",
+    "own_side": "own_side=True",
+    "seasons": "seasons=...",
+    "league_seasons": "league_season=...",
+    "side_trend": "side_since=...",
+    "kinds": "kinds=...",
+    "expected_goals": "expected_goals=...",
+    "quits": "quit=...",
+    "covariate": "covariates=...",
+    "statistic": "statistics=...",
+}
+COLUMN_SETTINGS = "covariates", "margin", "kinds", "statistics", "expected_goals"
+DEFAULT_PERIOD = 7.0
+SEVERAL_SETTINGS = {"covariates", "statistics"}  # to which several parts may add
+CONTRADICTIONS = [  # a part, those of which it needs one, or has none, and why
+    ("expected_goals", {"goals"}, True, "as it is beside the goals of both sides"),
+    ("statistic", {"logistic"}, False, "which has Glicko's scale and nothing of its own beside the result"),
+    ("statistic", {"goals"}, False, "where the goals of both sides make the result; take expected_goals"),
+    ("quits", {"points", "goals"}, False, "which are of matches of two"),
+    ("team", {"points", "goals"}, False, "which are of matches of two"),
+]
 
-@system_factory
+
 def skills(
-    outcome: Literal["win", "logistic", "margin", "points", "goals"] = "win",
-    categories: int = 1,
-    covariates: str | Sequence[str] = (),
-    own_side: bool = False,
-    seasons: Sequence[Any] | Mapping[str, Any] | None = (),
-    margin: str | Sequence[str] = "margin",
-    kinds: str | Sequence[str] = (),
-    league_season: str | None = None,
-    side_since: Any = None,
-    statistics: str | Sequence[str] = (),
-    team_performance: Literal["sum", "mean"] = "sum",
-    quit: str | None = None,
-    expected_goals: str | Sequence[str] = (),
-    *,
-    growth: Annotated[float, Parameter(NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of a common skill")] = 10.0,
-    initial_rating: Annotated[float, RATING] = 1500.0,
-    initial_deviation: Annotated[float, DEVIATION._replace(bounds=(None, "deviation_max"))] = 150.0,
-    deviation_max: Annotated[
-        float | None,
-        Parameter(
-            MAYBE_POSITIVE, "points", "largest deviation to which time leads, without form", if_none="the newcomer's"
-        ),
-    ] = None,
-    modifier_growth: Annotated[
-        float | None,
-        Parameter(
-            MAYBE_NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviations of modifiers", if_none="3, with categories"
-        ),
-    ] = None,
-    initial_modifier_deviation: Annotated[
-        float | None,
-        Parameter(MAYBE_POSITIVE, "points", "deviation of a newcomer's modifiers", if_none="50, with categories"),
-    ] = None,
-    own_side_growth: Annotated[
-        float | None,
-        Parameter(
-            MAYBE_NOT_NEGATIVE,
-            GROWTH_UNIT,
-            "growth of the deviation of an own side advantage",
-            if_none="3, with own_side",
-        ),
-    ] = None,
-    initial_own_side_deviation: Annotated[
-        float | None,
-        Parameter(
-            MAYBE_POSITIVE, "points", "deviation of a newcomer's own side advantage", if_none="30, with own_side"
-        ),
-    ] = None,
-    match_growth: Annotated[
-        float | None, Parameter(MAYBE_NOT_NEGATIVE, "points", "growth of the deviation of a common skill by a match")
-    ] = None,
-    reversion: Annotated[float | None, fading.REVERSION] = None,
-    season_keep: Annotated[float | None, fading.SEASON_KEEP] = None,
-    season_growth: Annotated[
-        float | None,
-        fading.SEASON_GROWTH._replace(meaning="growth of the deviation of a common skill by a season"),
-    ] = None,
-    experience: Annotated[
-        float | None, Parameter(MAYBE_ANY, "points", "worth of experience, per unit of log(1 + matches played)")
-    ] = None,
-    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0,
-    noise: Annotated[
-        float | None,
-        Parameter(
-            MAYBE_POSITIVE,
-            "points",
-            "deviation of the difference of two performances",
-            if_none='300, but for "logistic"',
-            fitted=False,
-        ),
-    ] = None,
-    draw_margin: Annotated[
-        float | None,
-        Parameter(
-            MAYBE_POSITIVE,
-            "points",
-            "difference of performances below which they draw",
-            concerns_draws=True,
-            if_none="a draw is half a win, of margins one of 0, and `outlook` takes Davidson's draws",
-        ),
-    ] = None,
-    margin_scale: Annotated[
-        float | None,
-        Parameter(
-            MAYBE_POSITIVE,
-            "points per unit",
-            "rating points that a unit of the margin is worth",
-            if_none='25, with "margin" or "points"',
-        ),
-    ] = None,
-    compression: Annotated[
-        float | None, Parameter(MAYBE_POSITIVE, "units of the margin", "margin above which margins are compressed")
-    ] = None,
-    period: Annotated[float, PERIOD] = 7.0,
-    side_trend: Annotated[
-        float | None,
-        Parameter(MAYBE_ANY, "points per 365.25 days", "change of the side advantage", if_none="0, with side_since"),
-    ] = None,
-    second_kind_growth: Annotated[
-        float | None,
-        Parameter(
-            MAYBE_NOT_NEGATIVE,
-            GROWTH_UNIT,
-            "growth, of players of the second kind",
-            if_none="as of the first, with kinds; so for the next three",
-        ),
-    ] = None,
-    second_kind_initial_deviation: Annotated[
-        float | None,
-        Parameter(
-            MAYBE_POSITIVE, "points", "deviation of a newcomer of the second kind", bounds=(None, "deviation_max")
-        ),
-    ] = None,
-    second_kind_match_growth: Annotated[
-        float | None, Parameter(MAYBE_NOT_NEGATIVE, "points", "growth by a match, of players of the second kind")
-    ] = None,
-    second_kind_experience: Annotated[
-        float | None, Parameter(MAYBE_ANY, "points", "worth of experience, of players of the second kind")
-    ] = None,
-    form_deviation: Annotated[
-        float | None, Parameter(MAYBE_POSITIVE, "points", "deviation of the form of players", if_none="they have none")
-    ] = None,
-    form_reversion: Annotated[
-        float | None,
-        Parameter(
-            MAYBE_POSITIVE,
-            "days, or the unit of time",
-            "time in which 63% of the form is lost",
-            if_none="30, with form_deviation",
-        ),
-    ] = None,
-    team_noise: Annotated[
-        float | None, Parameter(MAYBE_POSITIVE, "points", "deviation of what a team adds to its members, in contests")
-    ] = None,
-    size_advantage: Annotated[float | None, SIZE_ADVANTAGE] = None,
-    quit_threshold: Annotated[float | None, QUIT_THRESHOLD] = None,
-    pace_growth: Annotated[float | None, PACE_GROWTH] = None,
-    initial_pace_deviation: Annotated[float | None, PACE_DEVIATION] = None,
-    point_rate: Annotated[float | None, POINT_RATE] = None,
-    total_noise: Annotated[float | None, TOTAL_NOISE] = None,
-    goal_rate: Annotated[float | None, GOAL_RATE] = None,
-    goal_dispersion: Annotated[float | None, GOAL_DISPERSION] = None,
-    low_score_dependence: Annotated[float | None, LOW_SCORE_DEPENDENCE] = None,
-    expected_goals_noise: Annotated[float | None, EXPECTED_GOALS_NOISE] = None,
-    expected_goals_scale: Annotated[float | None, EXPECTED_GOALS_SCALE] = None,
-    **weights: float,
+    *parts: ModelPart,
+    observe: ModelPart | Sequence[ModelPart] = (),
+    period: float = DEFAULT_PERIOD,
+    **misplaced: Never,
 ) -> RatingSystem:
-    """One filter of matches, rating periods and contests of teams that takes margins, surfaces, covariates, sides,
-    seasons and experience.
-
-    What the data do not have is off. A part that is on has usual values where none are given: `fit` finds better ones.
+    """One filter of matches, rating periods and contests of teams, made of the parts that players and matches have.
 
         data = jr.data.datasets.nfl()
-        system = jr.skills("margin", margin=data.margin, seasons=data.seasons, compression=10.0, side_advantage=50.0)
+        system = jr.skills(
+            jr.parts.seasons(data.seasons),
+            jr.parts.side(50.0),
+            observe=jr.parts.margin(*data.margin, compression=10.0),
+        )
         rated = jr.rate(system, data)
 
-    The rating that is shown is what a player would bring to a neutral match: the common skill, and their experience.
-    The parts apart are the columns of `state.mean`.
+    What is no part of it is off. `jr.skills_for_data(data)` has a part for all that the data have, and prints the call.
+    Parts have usual hyperparameters where none are given: `fit` finds better ones.
+
+    The rating that is shown is what a player would bring to a neutral match: the common skill, their form and their
+    experience. The parts apart are the columns of `state.mean`.
+
+    Args:
+      parts: what players are believed to be, and what counts in a match beside them: parts of `jr.parts`. Without
+        `skill` and `side` they have the usual ones.
+      observe: what is learnt from: `result`, `logistic`, `margin`, `points` or `goals` of `jr.parts`, and beside it
+        `statistic`, `expected_goals` and `quits`. Without one of the first five it is the result.
+      period: the length of a rating period, in days or the unit of time, of which growth is a rate.
+      **misplaced: none, as hyperparameters are arguments of the parts.
+
+    Raises:
+      ValueError: for what is no part, or where parts do not go together; it names the part.
+    """
+    observed = [*observe] if isinstance(observe, Sequence) and not isinstance(observe, ModelPart | str) else [observe]
+    for name in misplaced:
+        raise ValueError(f"skills takes parts, and no {name}; {describe_owner(name)}")
+    for part in (*parts, *observed):
+        if not isinstance(part, ModelPart):
+            raise ValueError(f"skills takes parts such as jr.parts.experience(20), got {part!r}")
+    for part in parts:
+        if part.name in OBSERVATIONS:
+            raise ValueError(f"skills: {part.name} is observed: give it as observe=jr.parts.{part.name}(...)")
+    for part in observed:
+        if part.name not in OBSERVATIONS:
+            raise ValueError(f"skills: {part.name} is no observation; give jr.parts.{part.name}(...) before observe")
+    return make_system_of_parts((*parts, *observed), {"period": period})
+
+
+def describe_owner(name: str) -> str:
+    """Which parts have a hyperparameter or an argument of this name, or are called so."""
+    makers = PART_MAKERS.items()
+    owners = [part for part, maker in makers if name == part or name in maker.names_in_system.values()]
+    owners = owners or [part for part, maker in makers if name in maker.signature.parameters]
+    if not owners:
+        return f"they are those of `jr.parts`{did_you_mean_suffix(name, PART_MAKERS)}"
+    return f"give {join_names([f'jr.parts.{part}(...)' for part in owners], 'or')}"
+
+
+def skills_by_name(*, period: float = DEFAULT_PERIOD, **values: Any) -> RatingSystem:
+    """Skills of settings and hyperparameters by their names, as saved runs and the command line have them.
+
+    `jr.skills` has the parts that these stand for.
 
     Args:
       outcome: what is learnt from: "win", "logistic" (the result, as in Glicko), "margin", "points" or "goals".
-      categories: how many there are, such as surfaces; with one there are no modifiers.
-      covariates: the names of columns of the matches: what speaks for the first player (komi, rest, ...). The weight of
-        each is a hyperparameter of its name (points per unit, any number), at first 0.
-      own_side: whether players have a side advantage of their own, beside the common one. Contests then need a column
-        "side" of participants, 1 at home, -1 away and 0 elsewhere; as a covariate it has the common one.
-      seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
-      margin: the name of the column that holds the margin, or of two that hold the points of each side. Its size
-        counts; its sign is the score's, and a draw has no margin. With "points" or "goals" both
-        columns of what the sides scored.
-      kinds: of players, if there are two, as learners and exercises: "sides" if all who are a are of the first and all
-        who are b of the second; or the columns of a's and of b's kind, 0 or 1. That of their first match stays.
-      league_season: the column of the number of the season of each match, in place of `seasons`, where those of several
-        leagues overlap. A season begins for a player with their first match in it.
-      side_since: a time, a number or a date, when the better side is worth `side_advantage`; what it is worth at others
-        follows a straight line. None: it is worth the same at all times.
-      statistics: the names of columns of what was counted beside the result, as expected goals or the share of games:
-        by how much the first player was ahead, NaN where it is missing. Each has two hyperparameters, NAME_scale, what
-        a unit is worth (points, > 0; at first 25), and NAME_noise, its deviation about the difference of strengths
-        (points, > 0; at first 300). In contests: of each participant, about 0 for equals.
+      categories: how many there are, such as surfaces, for a modifier of each.
+      covariates: the names of columns of what speaks for the first player (komi, rest, ...), each a hyperparameter.
+      own_side: whether players have a side advantage of their own, beside the common one.
+      seasons: the time at which each begins, increasing; numbers, or dates.
+      margin: the name of the column of the margin, or of two with the points of each side.
+      kinds: of players, if there are two: "sides", or the columns of a's and of b's kind, 0 or 1.
+      league_season: the column of the number of the season of each match, in place of `seasons`.
+      side_since: the time when the side is worth `side_advantage`, which changes by `side_trend`.
+      statistics: the names of columns of what was counted beside the result, with NAME_scale and NAME_noise.
       team_performance: of a team in contests: the "sum" of its members' performances, or their "mean".
-      quit: the column that says which participants of contests quit: 1, and 0 for those who stayed; NaN: unknown.
-      expected_goals: with "goals", the names of the columns of both sides' expected goals, or of shots at goal; NaN
-        where they are missing.
-      **weights: hyperparameters of covariates, by their names, and of statistics.
-
-    Raises:
-      ValueError: for an unknown name, a value out of range, bounds that cross, a hyperparameter of a part that is off,
-        a covariate that cannot be the name of a hyperparameter, or seasons that do not increase.
+      quit: the column that says which participants of contests quit.
+      expected_goals: with "goals", the names of the columns of both sides' expected goals.
+      **values: hyperparameters of parts by their names in the system, and these settings.
     """
-    setting_values = parse_settings(locals())
-    model = ModelSettings(**setting_values, form=form_deviation is not None)
-    covariates, statistics = model.covariates, model.statistics
-    of_statistics = tuple(of(name) for name in statistics for of in (statistic_scale_name, statistic_noise_name))
-    further = covariates + of_statistics
-    argument_names = [*setting_values, *factory_hyperparameter_space(skills)._fields]
-    for name in further:
-        if not name.isidentifier() or name.startswith("_") or name in argument_names or further.count(name) > 1:
-            what = "covariate" if name in covariates else "statistic"
-            raise ValueError(f"skills: a {what} must be one plain word that is no hyperparameter; rename {name!r}")
-    check_param_names("skills", weights, [*argument_names, *further])
-    abouts = (COVARIATE_PARAMETER,) * len(covariates) + (STATISTIC_SCALE, STATISTIC_NOISE) * len(statistics)
-    first = (0.0,) * len(covariates) + (25.0, DEFAULT_NOISE) * len(statistics)
-    extra = {name: (weights.get(name, x), about) for name, x, about in zip(further, first, abouts, strict=True)}
-    params, space = collect_params(skills, locals(), extra)
-    events = (Matches, Periods) if outcome in ("logistic", "points", "goals") or kinds else (Matches, Periods, Rounds)
-    params = fill_param_defaults(model, params)
+    parts = list_parts(values)
+    space = {"period": PERIOD} | {name: about for part in parts for name, about in part.space.items()}
+    check_param_names("skills", values, dict.fromkeys((*SETTING_DEFAULTS, *space, *PARAMETER_ORDER)))
+    for name, value in values.items():
+        if value is not None and name not in {*SETTING_DEFAULTS, *space}:
+            owners = [part for part, maker in PART_MAKERS.items() if name in maker.names_in_system.values()]
+            needed = [SETTING_OF_PART[part] for part in owners if part in SETTING_OF_PART]
+            raise ValueError(f"skills: {name} needs {join_names(needed, 'or')}")
+    values |= {"period": period}
+    given = {name: values[name] for name in space if name in values}
+    return make_system_of_parts(
+        parts, {name: x for name, x in given.items() if x is not None or space[name].range.optional}
+    )
+
+
+def list_further_hyperparameters() -> list[tuple[str, Any, Parameter]]:
+    """The hyperparameters of parts that bare skills lack: name, usual value, and meaning with what brings the part."""
+    settings: dict[tuple[str, Any, Parameter], list[str]] = {}
+    for part, maker in PART_MAKERS.items():
+        for argument, name in maker.names_in_system.items():
+            key = name.format(column="NAME"), maker.signature.parameters[argument].default, maker.space[argument]
+            settings.setdefault(key, []).append(SETTING_OF_PART.get(part, ""))
+    own = skills_by_name().params._fields
+    return [
+        (name, value, about._replace(meaning="; with ".join(filter(None, [about.meaning, join_names(needed, "or")]))))
+        for (name, value, about), needed in settings.items()
+        if name not in own
+    ]
+
+
+def list_parts(values: Mapping[str, Any]) -> list[ModelPart]:
+    """The parts that settings and hyperparameters by name stand for, with default hyperparameters."""
+    value = SETTING_DEFAULTS | {name: x for name, x in values.items() if name in SETTING_DEFAULTS}
+    columns = {name: (value[name],) if isinstance(value[name], str) else tuple(value[name]) for name in COLUMN_SETTINGS}
+    check_argument("skills", "own_side", bool, value["own_side"])
+    outcome, given = value["outcome"], {name for name, x in values.items() if x is not None}
+    if outcome not in OUTCOMES:
+        raise ValueError(f"skills: outcome must be {join_names(map(repr, OUTCOMES), 'or')}, got {outcome!r}")
+    if outcome in ("points", "goals") and len(columns["margin"]) != 2:
+        raise ValueError(f"skills: with outcome={outcome!r} margin must be two columns: the {outcome} of each side")
+    expected = columns["expected_goals"]
+    if len(expected) not in (0, 2):
+        raise ValueError("skills: expected_goals must be two columns, of the first and of the second player")
+    season_starts = () if value["seasons"] is None else value["seasons"]
+    calls: list[tuple[Callable[..., ModelPart], Sequence[Any]]] = [  # a part, and the arguments of each call of it
+        (part_values.skill, [()]),
+        (part_values.modifier, [(value["categories"],)] if value["categories"] != 1 else []),
+        (part_values.own_side, [()] if value["own_side"] else []),
+        (part_values.seasons, [(season_starts,)] if np.size(season_starts) else []),
+        (part_values.league_seasons, [] if value["league_season"] is None else [(value["league_season"],)]),
+        (part_values.experience, [()] if "experience" in given else []),
+        (part_values.side, [()]),
+        (part_values.side_trend, [] if value["side_since"] is None else [(value["side_since"],)]),
+        (part_values.kinds, [columns["kinds"]] if columns["kinds"] else []),
+        (part_values.form, [()] if {"form_deviation", "form_reversion"} & given else []),
+        (part_values.covariate, [(name,) for name in columns["covariates"]]),
+        (OUTCOMES[outcome], [columns["margin"] if outcome in ("margin", "points", "goals") else ()]),
+        (part_values.statistic, [(name,) for name in columns["statistics"]]),
+        (part_values.expected_goals, [expected] if expected else []),
+        (part_values.quits, [] if value["quit"] is None else [(value["quit"],)]),
+    ]
+    parts = [make(*arguments) for make, arguments_of_calls in calls for arguments in arguments_of_calls]
+    if {"team_noise", "size_advantage"} & given or value["team_performance"] != "sum":
+        parts.append(part_values.team(performance=value["team_performance"]))
+    return parts
+
+
+def make_system_of_parts(parts: Sequence[ModelPart], hyperparameters: dict[str, Any]) -> RatingSystem:
+    """The system of these parts and the usual ones, with these hyperparameters in place of those that parts have."""
+    parts = add_usual_parts(parts)
+    check_parts_go_together(parts)
+    settings = dict(SETTING_DEFAULTS)
+    for name, value in (item for part in parts for item in part.settings.items()):
+        settings[name] = settings[name] + value if name in SEVERAL_SETTINGS else value
+    space = {"period": PERIOD} | {name: about for part in parts for name, about in part.space.items()}
+    own = {name: value for part in parts for name, value in part.params.items()}
+    order = {name: place for place, name in enumerate(PARAMETER_ORDER)}
+    names = sorted(space, key=lambda name: order.get(name, len(order)))  # stable: those of columns follow
+    values = fill_values_of_others(own | hyperparameters)
+    make_params = make_params_class(tuple(names))
+    meaning = make_params(**space)
+    params = check_params("skills", make_params(**{name: values[name] for name in names}), meaning)
+    model = ModelSettings(**settings, form="form_deviation" in names)
+    of_two = settings["outcome"] in ("logistic", "points", "goals") or settings["kinds"]
     return RatingSystem(
         bind(init, model),
-        make_rules(model, params),
-        events,
+        make_rules(model, complete_params(params)),
+        (Matches, Periods) if of_two else (Matches, Periods, Rounds),
         bind(summary, model),
         bind(check_events_fit, model),
         ("categories", "teams", "seats", "noise"),
+        name="skills",
         params=params,
-        space=space,
-        settings=setting_values,
+        space=meaning,
+        factory=skills_by_name,
+        settings=Settings(settings),
+        format_call=format_call,
     )
+
+
+def add_usual_parts(parts: Sequence[ModelPart]) -> list[ModelPart]:
+    """The parts with a skill, a side and a result, where there are none of these; covariates before statistics."""
+    names = {part.name for part in parts}
+    names |= {"result"} if names & OUTCOME_PARTS else set()
+    usual = [part for part in USUAL_PARTS if part.name not in names]
+    return sorted([*usual, *parts], key=lambda part: part.name == "statistic")
+
+
+def check_parts_go_together(parts: Sequence[ModelPart]) -> None:
+    """ValueError that names the part for one that sets what another sets, or does not go with another."""
+    owners: dict[str, ModelPart] = {}
+    for part in parts:
+        for name in (*part.params, *(part.settings.keys() - SEVERAL_SETTINGS)):
+            if name in owners:
+                raise ValueError(f"skills: {owners[name]!r} and {part!r} both set {name}; leave one of them out")
+            owners[name] = part
+    names = {part.name for part in parts}
+    for name, others, is_needed, why in CONTRADICTIONS:
+        if name in names and others.isdisjoint(names) is is_needed:
+            relation = "needs" if is_needed else "does not go with"
+            other = join_names(sorted(others if is_needed else others & names), "or")
+            raise ValueError(f"skills: {name} {relation} {other}, {why}")
+    if "expected_goals" in names:
+        for column in {*owners["margin"].settings["margin"]} & {*owners["expected_goals"].settings["expected_goals"]}:
+            raise ValueError(f"skills: expected_goals names {column!r}, a column of the goals themselves")
+
+
+def fill_values_of_others(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The hyperparameters with those of other parts for those that are None and stand for them."""
+    filled = dict(values)
+    if "quit_threshold" in values and values["quit_threshold"] is None:
+        filled["quit_threshold"] = values["initial_rating"] - DEFAULT_NOISE
+    if "second_kind_growth" not in values:
+        return filled
+    for name in ("growth", "initial_deviation", "match_growth", "experience"):
+        second, first = f"second_kind_{name}", values.get(name)
+        if values[second] is None:
+            filled[second] = first
+        elif first is None:
+            raise ValueError(f"skills: {second} of kinds needs {name} of the players of the first kind")
+    return filled
+
+
+def format_call(system: RatingSystem) -> str:
+    """The call that makes the system of parts."""
+    values = system.settings | system.params._asdict()
+    parts = [part.with_params(values) for part in list_parts(values)]
+    shown = [part for part in parts if part not in USUAL_PARTS]
+    observed = [repr(part) for part in shown if part.name in OBSERVATIONS]
+    arguments = [repr(part) for part in shown if part.name not in OBSERVATIONS]
+    if observed:
+        arguments.append(f"observe={observed[0] if len(observed) == 1 else '(' + ', '.join(observed) + ')'}")
+    if values["period"] != DEFAULT_PERIOD:
+        arguments.append(f"period={format_setting(values['period'])}")
+    return f"skills({', '.join(arguments)})"

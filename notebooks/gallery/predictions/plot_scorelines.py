@@ -5,6 +5,7 @@ How likely each scoreline of a football match is, from the goals of eight matche
 """
 
 import jaxrate as jr
+from jaxrate import parts
 
 table = {
     "home": ["Ayr", "Bo", "Cork", "Ayr", "Bo", "Cork", "Ayr", "Cork"],
@@ -16,7 +17,8 @@ clubs = jr.read(
     table, a="home", b="away", side="a", margin=["home_goals", "away_goals"]
 )
 goals = jr.skills(
-    "goals", margin=clubs.margin, side_advantage=45, low_score_dependence=-0.05
+    parts.side(45),
+    observe=parts.goals(*clubs.margin, low_score_dependence=-0.05),
 )
 forecast = jr.forecasts.predict_scorelines(
     jr.rate(goals, clubs), [("Bo", "Ayr")], side="a"
