@@ -7,6 +7,18 @@
 Each part has a process of its own on the device, and one on the cores of the host. A case that fails is a row with its
 error, and a process that crashes or takes too long leaves the rows that it has written. Whether the numbers are right
 is what the tests marked `gpu` ask: `pytest -m gpu`.
+
+The order of the checks on the next device, each a reason to stop if it fails:
+
+1. `pytest -m gpu tests/test_on_gpu.py`: the kernel and what `engine="auto"` takes agree with the loop, each time.
+2. `--only graphs`: may whole replays with loops within their events be one CUDA graph? If so, `compiler_options` may
+   say so for all.
+3. `--only kernel replays settings`: is the kernel still ahead in narrow levels, and behind in wide ones? The width and
+   the number of settings of the choice (`NARROW_WIDTH`, `KERNEL_SETTINGS`) follow from these; tests/test_kernel.py
+   compares them with the file. Steps of 512 to 4,096 slots would tell the width itself, which now follows from a turn
+   of 1,024 threads.
+4. `jr.run(jr.glicko(), matches)` of 10 million matches, of which the first half has 2,000 players and the second a
+   million: two blocks, one by the kernel and one by the loop, with the predictions of `engine="scan"`.
 """
 
 import json

@@ -14,7 +14,7 @@ from scipy.stats import poisson
 import jaxrate as jr
 from jaxrate.forecasts.scorelines import make_scoreline_system
 from jaxrate.forecasts.season_simulation import GoalSimulationMatches, poisson_quantile
-from jaxrate.replay import execution
+from jaxrate.replay import compiler_options, execution
 from jaxrate.systems.skills.goal_likelihoods import (
     HALF_Q,
     GoalObservation,
@@ -258,9 +258,9 @@ def test_slopes_are_compiled_by_the_older_emitters(monkeypatch):
     """By the newer ones of JAX 0.10 the slopes of 20,000 matches of 1,000 teams did not end in minutes."""
     monkeypatch.setattr(execution, "_jit_replay", lambda *arguments: arguments)
     for outermost in (False, True):
-        policy, traits = execution.CompilePolicy(outermost=outermost), execution.ProgramTraits(nodes=True)
-        *_, compiled = execution.compile_replay(len, (0, np.zeros(3)), policy, traits)
-        assert compiled.nodes != outermost
+        inputs, policy = (0, np.zeros((3, 2, 2))), execution.CompilePolicy(outermost=outermost)
+        *_, traits = execution.compile_replay(len, inputs, policy)
+        assert compiler_options.options_on_cpu(traits)["xla_cpu_use_fusion_emitters"] != outermost
 
 
 def test_what_follows_a_match_infers_nothing_anew():

@@ -98,7 +98,7 @@ def program_for_gpu(monkeypatch, name, kind, league, size):
     key = None if system.rules.draw is None else jax.random.key(0)
     monkeypatch.setattr(execution, "_jit_replay", compile_replay)
     with pytest.raises(Found) as found:
-        on_gpu(jr.run)(system, events[kind], key=key)
+        on_gpu(jr.run)(system, events[kind], key=key, engine="scan")
     return found.value.args
 
 

@@ -1,7 +1,9 @@
 """The kernel that walks through all levels: interpreted, it rates as the loop does."""
 
+import json
 from functools import partial
 from itertools import count
+from pathlib import Path
 from types import SimpleNamespace
 
 import jax
@@ -14,7 +16,9 @@ from jax.experimental.pallas import mosaic_gpu
 from scipy import special
 
 import jaxrate as jr
-from jaxrate.replay import checked_replay
+from jaxrate.fitting import history_loss_derivatives
+from jaxrate.fitting.history_loss_derivatives import KERNEL_SETTINGS
+from jaxrate.replay import checked_replay, schedule, step_assignment
 from jaxrate.replay.kernel import levels_kernel
 from jaxrate.testing.cases import PLAYERS, SystemFormPrecision, assert_close_leaves, split_seasons
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
@@ -26,11 +30,18 @@ ROUNDING = 1e-6  # about eight units in the last place
 
 @pytest.fixture
 def interpreted(monkeypatch):
-    """As on a GPU, but for the kernel, which is interpreted."""
+    """As on a GPU, but for the kernel, which is interpreted; the widths of the steps that it takes."""
+    widths, replay = [], levels_kernel.replay_levels_in_kernel
+
+    def interpret(rules, size, params, carry, steps):
+        widths.append(steps.number.shape[-1])
+        return replay(rules, size, params, carry, steps, interpret=True)
+
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    monkeypatch.setattr(
-        levels_kernel, "replay_levels_in_kernel", partial(levels_kernel.replay_levels_in_kernel, interpret=True)
-    )
+    monkeypatch.setattr(levels_kernel, "replay_levels_in_kernel", interpret)
+    choose = partial(levels_kernel.replay_levels_in_kernel_if_faster)  # another one, so that no program is reused
+    monkeypatch.setattr(levels_kernel, "replay_levels_in_kernel_if_faster", choose)
+    return widths
 
 
 @pytest.mark.parametrize("name", mark_full(RATED, "trueskill"))
@@ -103,13 +114,101 @@ def test_what_the_kernel_does_not_know_is_refused(interpreted, league):
         (EVERY["blat_mmr"], league, {}, "these have vectors"),
         (sorting(jr.glicko()), league, {}, "these rules have sort"),
         (jr.glicko(), jr.periods(league, 7.0), {}, "not periods or rounds"),
-        (jr.glicko(), league, {"engine": "fast"}, "engine must be 'scan' or 'kernel', got 'fast'"),
+        (jr.glicko(), league, {"engine": "fast"}, "engine must be 'auto', 'scan' or 'kernel', got 'fast'"),
     ]
     for system, events, options, message in cases:
         with pytest.raises(ValueError, match=message):
             jr.run(system, events, **{"engine": "kernel"} | options)
-    with pytest.raises(ValueError, match="the kernel has no derivatives"):
-        jax.jacfwd(lambda k: jr.run(jr.elo(), league, params=jr.elo().params._replace(k=k), engine="kernel"))(20.0)
+
+
+def test_slopes_are_those_of_the_loop(interpreted, league):
+    def slopes(differentiate, engine):
+        def loss(k):
+            return jnp.sum(
+                jr.run(jr.elo(), league, params=jr.elo().params._replace(k=k), engine=engine).prediction ** 2
+            )
+
+        return differentiate(loss)(20.0)
+
+    for differentiate in (jax.jacfwd, lambda loss: jax.jit(jax.grad(loss))):
+        np.testing.assert_allclose(slopes(differentiate, "kernel"), slopes(differentiate, "scan"), rtol=1e-5)
+
+
+# The choice between the kernel and the loop.
+
+AT_ONCE = jr.extend.CompilePolicy(short_history=0)
+RECORD = json.loads((Path(__file__).parents[1] / "experiments" / "results" / "gpu_record.json").read_text())["parts"]
+
+
+def test_the_width_of_the_choice_is_where_an_h100_changed_sides():
+    rows, ratios = {(x["system"], x["history"], x["engine"]): x for x in RECORD["replays"]["replays"]}, []
+    for name in [name for name, history, engine in rows if (history, engine) == ("tennis", "kernel")]:
+        narrow, narrow_loop = (rows[name, "tennis", engine] for engine in ("kernel", "scan"))
+        wide, wide_loop = (rows[name, "uniform", engine] for engine in ("kernel", "scan"))
+        assert narrow["seconds"] < narrow_loop["seconds"] and wide["seconds"] > wide_loop["seconds"]
+        turn = wide["seconds"] / wide["units"] * levels_kernel.MATCHES_AT_ONCE
+        ratios.append(turn / (narrow_loop["seconds"] / narrow_loop["steps"]))
+    turns = schedule.NARROW_WIDTH / levels_kernel.MATCHES_AT_ONCE
+    assert len(ratios) == 6 and max(ratios) * turns < 1.1 and np.median(ratios) * 2 * turns > 1.0
+
+
+def test_the_number_of_settings_of_the_choice_is_one_that_was_measured():
+    rows = {(x["engine"], x["settings"]): x for x in RECORD["settings"]["settings"] if x["system"] == "glicko"}
+    kernel, loop = (rows[engine, KERNEL_SETTINGS] for engine in ("kernel", "scan"))
+    assert kernel["seconds"] < 0.5 * loop["seconds"]
+    more = max(number for _, number in rows)  # there it is hardly ahead, for three times the memory
+    assert rows["kernel", more]["seconds"] > 0.8 * rows["scan", more]["seconds"]
+
+
+@pytest.mark.parametrize(
+    ("system", "options", "widths"),
+    [
+        ("glicko", {}, [64]),
+        ("glicko", {"policy": None}, []),  # it is short
+        ("glicko", {"engine": "scan"}, []),
+        ("glicko", {"schedule": "stream"}, []),
+        ("blat_mmr", {}, []),  # whose players are vectors
+        ("urnings", {"key": jax.random.key(0)}, []),
+    ],
+)
+def test_the_kernel_is_taken_where_it_fits(interpreted, league, system, options, widths):
+    rounded = league._replace(score=np.rint(league.score))
+    jr.run(EVERY[system], rounded, **{"policy": AT_ONCE, "schedule": "levels"} | options)
+    assert interpreted == widths
+
+
+@MOSTLY_DOUBLE
+@pytest.mark.parametrize("name", ["glicko", "urnings", "outlook"])
+def test_narrow_and_wide_parts_of_a_history_are_rated_in_turn(interpreted, monkeypatch, name, x64):
+    """Of five players first, then of 400, then of five again; in three blocks, the same as in one."""
+    for name_, value in dict(NARROW_WIDTH=8, PART_MATCHES=150, SAMPLE_MATCHES=150).items():
+        monkeypatch.setattr(schedule, name_, value)
+    monkeypatch.setattr(levels_kernel, "NARROW_WIDTH", 8)
+    monkeypatch.setattr(step_assignment, "GPU_WIDTHS", (2, 64))
+    random = np.random.default_rng(0)
+    pairs = [[random.permutation(players)[:2] for _ in range(300)] for players in (5, 400, 5)]
+    history = jr.matches(np.concatenate(pairs), random.integers(0, 2, 900), np.arange(900.0))
+    system = {"glicko": jr.glicko(), "urnings": jr.urnings(), "outlook": jr.forecasts.add_outcomes(jr.elo())}[name]
+    options = {"policy": AT_ONCE, "key": jax.random.key(0) if name == "urnings" else None}
+    found = jr.run(system, history, **options)
+    assert set(interpreted) == (set() if name == "urnings" else {2})
+    plan = schedule.plan_narrow_and_wide_parts(jr.events.event_builders.check_matches(history), 64)
+    assert [block.number.shape[1] for block in plan.blocks] == [2, 32, 2]
+    wanted = jr.run(system, history, engine="scan", schedule=jr.extend.schedule_by_level(history, 8), **options)
+    assert_close_leaves(name, found, wanted, 1e-12 if x64 else ROUNDING)
+    engine = "scan" if name == "urnings" else "kernel"
+    traced = jax.jit(lambda state: jr.scan(system, None, state, history, plan, key=options["key"], engine=engine))
+    assert_close_leaves(name, traced(system.init(system.params, 400)), wanted, 1e-12 if x64 else ROUNDING)
+
+
+def test_some_settings_are_swept_by_the_kernel_and_more_by_the_loop(interpreted, monkeypatch, league):
+    monkeypatch.setattr(history_loss_derivatives, "compile_policy_from_environment", lambda: AT_ONCE)
+    grid, losses = jr.elo().params._replace(k=np.array([10.0, 20.0, 40.0])), []
+    for limit, widths in ((2, []), (3, [64])):
+        monkeypatch.setattr(history_loss_derivatives, "KERNEL_SETTINGS", limit)
+        losses.append(jr.fitting.sweep_parameters(jr.elo(), league, grid))
+        assert interpreted == widths
+    np.testing.assert_allclose(*losses, rtol=1e-6)
 
 
 def test_the_kernel_is_for_one_gpu(league, interpreted, monkeypatch):

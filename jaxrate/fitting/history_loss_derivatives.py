@@ -23,12 +23,13 @@ from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import ParameterSettings, to_hyperparameters
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
-from jaxrate.replay.execution import compile_policy_from_environment
+from jaxrate.replay.execution import Engine, compile_policy_from_environment
 from jaxrate.replay.padded_states_and_columns import state_shapes
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 from jaxrate.replay.sharding import is_sharded, shard_hyperparameter_settings
 
 BATCH_MEMORY = 1 << 29  # bytes that settings computed together may take
+KERNEL_SETTINGS = 256  # settings that the kernel of a GPU rates at once sooner than the loop (gpu_record.json)
 LONG_HISTORY = 1 << 17  # predictions from which two halves of the slopes run side by side: a replay keeps one core busy
 SUM_ROW = 1024  # losses are summed so many at a time in the default precision, and these sums on the host in float64
 
@@ -112,10 +113,11 @@ def _evaluate_settings(
         rules = task.system.rules.with_sizes_for(columns)
         task = task._replace(system=task.system._replace(rules=rules))
     policy = compile_policy_from_environment()._replace(outermost=True)
+    engine: Engine = "auto" if len(settings.x) <= KERNEL_SETTINGS else "scan"
 
     def evaluate_setting(function: Callable[..., Any], x: Array, params: Params) -> Any:
         def losses(x: Array) -> Array:
-            prediction = replay_task(task, to_hyperparameters(free, x, params), policy)
+            prediction = replay_task(task, to_hyperparameters(free, x, params), policy, engine)
             return prediction_losses(task.loss, prediction, task.score, as_device_arrays(task.weight))
 
         return function(losses, x)

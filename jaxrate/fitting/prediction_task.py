@@ -24,7 +24,7 @@ from jaxrate.fitting.objectives import DEFAULT_OBJECTIVE, Objective
 from jaxrate.metrics.prediction_metrics import experience_mask, observed_share_of_sides_beaten
 from jaxrate.metrics.ranking_metrics import has_untied_opponent
 from jaxrate.replay.checked_replay import check_system_takes_events, run
-from jaxrate.replay.execution import CompilePolicy
+from jaxrate.replay.execution import CompilePolicy, Engine
 from jaxrate.replay.padded_states_and_columns import check_ids_not_sparse, count_players
 from jaxrate.replay.plan import PlacedEvents, Plan
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
@@ -125,10 +125,13 @@ def _check_scores_are_informative(score: HostArray) -> None:
         raise ValueError(f"every score is {score[0]:g}: such scores hold no information")
 
 
-def replay_task(task: PredictionTask, params: Params, policy: CompilePolicy | None = None) -> Any:
+def replay_task(
+    task: PredictionTask, params: Params, policy: CompilePolicy | None = None, engine: Engine = "auto"
+) -> Any:
     """The predictions of a replay with these hyperparameters, or the record that the loss takes."""
     options = dict(state=task.objective.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
-    return run(task.system, task.placed, params=params, record=task.record, policy=policy, **options).prediction
+    options |= dict(record=task.record, policy=policy, engine=engine)
+    return run(task.system, task.placed, params=params, **options).prediction
 
 
 def constant_prediction_loss(task: PredictionTask) -> float:

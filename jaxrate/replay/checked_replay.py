@@ -4,7 +4,7 @@
 """
 
 from functools import lru_cache, partial
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -38,6 +38,7 @@ from jaxrate.events.event_builders import check_matches
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import (
     CompilePolicy,
+    Engine,
     ReplayOptions,
     calculates_little_of_padding,
     compile_policy_from_environment,
@@ -73,7 +74,7 @@ from jaxrate.replay.scan_programs import (
     predict_block,
     prepare_replay,
 )
-from jaxrate.replay.schedule import make_plan, plan_stream
+from jaxrate.replay.schedule import make_plan, plan_narrow_and_wide_parts, plan_stream
 from jaxrate.replay.sharding import is_sharded, make_sharding_automatic
 
 
@@ -195,7 +196,7 @@ def run(
     key: Key | None = None,
     schedule: str | Plan = "auto",
     num_players: int | None = None,
-    engine: Literal["scan", "kernel"] = "scan",
+    engine: Engine = "auto",
     record: Record | None = None,
     policy: CompilePolicy | None = None,
 ) -> Run:
@@ -220,10 +221,11 @@ def run(
         always in levels. Or the plan that `schedule_by_level` made of these events, or of others of the same players.
       num_players: rows of the state, by default those of the given state, or the largest id plus one, or all players
         that a `Dataset` names. Rows beyond those of a given state are newcomers'.
-      engine: "scan", a loop that XLA compiles and that launches several kernels for each level; or on a GPU "kernel", a
-        single kernel for all levels. The kernel takes matches only and has no derivatives. It needs a system with a few
-        numbers for each player, none of them random. Its numbers are those of the loop but for rounding. On an H100 it
-        was 7 to 16 times as fast for narrow levels, as of tennis, and 23 times slower for wide ones.
+      engine: "scan", a loop that XLA compiles and that launches several kernels for each level; on a GPU also "kernel",
+        a single kernel for all levels. The kernel takes matches only, and needs a system with a few numbers for each
+        player, none of them random. Its numbers are those of the loop but for rounding. On an H100 it was 7 to 16 times
+        as fast for narrow levels, as of tennis, and 23 times slower for wide ones. "auto" takes it on a GPU wherever it
+        fits and levels have up to 1,024 matches, for histories of more than 16,384: it takes seconds to compile.
       record: a function that returns what to keep of each event in place of its prediction. It takes a `RatedEvent`,
         which has the hyperparameters, the constants, the rows of the event's players before and after it, the
         prediction and the event. For a match it returns leaves of any shape, for a period [pairs, ...], for a round
@@ -257,14 +259,12 @@ def run(
     given, start = state, partial(init_or_copy_padded_state, system, num_players=num_players, num_ids=num_ids)
     rows = resolve_row_count(system, state, num_players, num_ids)
     policy = compile_policy_from_environment() if policy is None else policy
-    forwards = (
-        engine == "scan"
-        and not (is_sharded(state) or policy.outermost)
-        and needs_hyperparameter_slopes_only(system, params, (state, key), rows)
+    forwards = not (is_sharded(state) or policy.outermost) and needs_hyperparameter_slopes_only(
+        system, params, (state, key), rows
     )
     state, rows = (jax.eval_shape(lambda x: start(x, given)[0], params), rows) if forwards else start(params, state)
     plan = _plan_for_run(system, (params, state, key), history, schedule, engine, record)
-    check_engine(engine, plan, state)
+    engine = resolve_engine(engine, plan, state, policy)
     if plan.num_rows == 0:
         return Run(truncate_leaves(start(params, given)[0], rows), jnp.zeros(0))
     key = _pad_random_numbers(key)
@@ -315,10 +315,15 @@ def _plan_for_run(
     if isinstance(history, Ragged):
         return make_plan(history, schedule, tiled=calculates_little_of_padding(system, inputs, history))
     schedule = "levels" if (engine, schedule) == ("kernel", "auto") else schedule
+    max_width = max_step_matches_in_cache(state)
+    if engine == "auto" and schedule != "stream" and jax.default_backend() == "gpu" and not is_sharded(state):
+        parts = plan_narrow_and_wide_parts(history, max_width)
+        if parts is not None:
+            return parts
     needed = 1.0  # a step costs devices a word with each other, however many matches it has
     if schedule == "auto" and len(history.score) and not is_sharded(state):
         needed = min_mean_width_for_levels(system, params, history, record)
-    return make_plan(history, schedule, min_mean_width=needed, max_width=max_step_matches_in_cache(state))
+    return make_plan(history, schedule, min_mean_width=needed, max_width=max_width)
 
 
 @enforce_argument_annotations
@@ -330,9 +335,8 @@ def scan(
     plan: Annotated[Plan | None, CHECKED_BY_FUNCTION] = None,
     *,
     key: Key | None = None,
-    engine: Literal["scan", "kernel"] = "scan",
+    engine: Engine = "auto",
     record: Record | None = None,
-    policy: CompilePolicy | None = None,
 ) -> Run:
     """Rate a history: the pure function behind `run`, in which everything but the system may be traced.
 
@@ -360,9 +364,9 @@ def scan(
         too: histories of different lengths can so be stacked.
       plan: what `schedule_by_level` made of the events, to rate many at once. None: matches, one by one in their order.
       key: the key of random numbers, as in `run`.
-      engine: as in `run`; under `jax.vmap` every setting, or history, has a block of threads of its own.
+      engine: as in `run`; under `jax.vmap` every setting, or history, has a block of threads of its own in the kernel,
+        which is ahead of the loop up to some 256 of them.
       record: what to keep of each event, as in `run`.
-      policy: how to compile, as in `run`.
 
     Returns:
       `Run(state, prediction)`, with a prediction for each match, pair of a period or participant of a contest. Those of
@@ -390,7 +394,7 @@ def scan(
         raise ValueError("scan takes one plan at a time; map it over several by jax.vmap, or go on by jax.lax.scan")
     plan.check_is_of(events)
     check_contest_features_supported(system, events, plan.has_teammates)
-    check_engine(engine, plan, state)
+    engine = resolve_engine(engine, plan, state, compile_policy_from_environment())
     system.check(events_for_check(events))
     check_prng_key_or_numbers(system, None if is_traced(plan.num_events) else int(plan.num_events), key)
     rules = make_replay_rules(system.rules, params, record)
@@ -398,7 +402,7 @@ def scan(
     state = init_or_copy_state(system, params, state, None, num_ids)
     if (n := num_rows(events)) == 0:
         return Run(state, jnp.zeros(0))
-    options = ReplayOptions(engine, policy, ids_checked)
+    options = ReplayOptions(engine, ids_checked=ids_checked)
     state, prediction = replay_plan(rules, params, state, events, plan, key, options)
     return Run(state, truncate_leaves(prediction, n))
 
@@ -455,16 +459,22 @@ def check_system_takes_events(
     check_prng_key_or_numbers(system, None if isinstance(events, PlacedEvents) else len(events.flat.time), key)
 
 
-def check_engine(engine: str, plan: Plan, state: State) -> None:
-    """ValueError for an engine that there is not, not here, or not for such a state or events arranged so."""
-    if engine != "kernel":
-        return
-    if plan.kind is not Matches:
-        raise ValueError('engine="kernel" rates matches, not periods or rounds: leave it out')
-    if is_sharded(state):
-        raise ValueError('engine="kernel" is for one device, and the state is spread over several: leave it out')
-    if jax.default_backend() != "gpu":
-        raise ValueError(f'engine="kernel" is for a GPU, and this is a {jax.default_backend()}: leave it out')
+def resolve_engine(engine: Engine, plan: Plan, state: State, policy: CompilePolicy) -> Engine:
+    """The engine of a replay: "auto" only where steps decide; ValueError for a kernel that is not here or does not fit.
+
+    Short histories are sooner rated by the loop than the kernel is compiled.
+    """
+    obstacles = {
+        "rates matches, not periods or rounds": plan.kind is not Matches,
+        "is for one device, and the state is spread over several": is_sharded(state),
+        f"is for a GPU, and this is a {jax.default_backend()}": jax.default_backend() != "gpu",
+    }
+    obstacle = next((text for text, holds in obstacles.items() if holds), None)
+    if engine == "auto":
+        return "scan" if obstacle or plan.is_stream or plan.room[2] <= policy.short_history else "auto"
+    if engine == "kernel" and obstacle:
+        raise ValueError(f'engine="kernel" {obstacle}: leave it out')
+    return engine
 
 
 @enforce_argument_annotations

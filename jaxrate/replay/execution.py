@@ -12,17 +12,18 @@ order, are found in the same way.
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial, wraps
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from jaxrate.core.argument_checks import is_traced
 from jaxrate.core.array_types import Array
@@ -34,17 +35,16 @@ from jaxrate.replay.compiler_options import (
     ProgramTraits,
     compiler_options,
     cpu_compile_options,
-    event_program_features,
     quick_compile_options,
 )
 from jaxrate.replay.padded_states_and_columns import state_shapes
 from jaxrate.replay.plan import (
+    MATCH_SIZE,
     AnyEvents,
     PlacedEvents,
     Plan,
     cast_events,
     first_event_shape,
-    gather_events,
     place_events,
 )
 from jaxrate.replay.row_gather_and_scatter import gather_rows
@@ -52,6 +52,7 @@ from jaxrate.replay.scan_programs import (
     ReplayRules,
     Steps,
     advance_and_predict_event,
+    draw_random_numbers_for_events,
     is_rated_in_tiles,
     make_replay_rules,
     prepare_replay,
@@ -83,10 +84,13 @@ def compile_policy_from_environment() -> CompilePolicy:
 LEVELS = ProgramTraits()
 
 
+Engine: TypeAlias = Literal["auto", "scan", "kernel"]
+
+
 class ReplayOptions(NamedTuple):
     """How a plan is replayed."""
 
-    engine: str = "scan"  # as of `run`
+    engine: Engine = "scan"  # as of `run`; "auto": matches of one device are on a GPU, and no stream
     policy: CompilePolicy | None = None  # None: `compile_policy_from_environment`
     ids_checked: bool = True  # whether every id is known to have a row
 
@@ -168,8 +172,8 @@ def _compile_plan(rules: ReplayRules, inputs: tuple[Any, ...], options: ReplayOp
     """The program of a plan, for these hyperparameters, state, placed events, plan and key."""
     params, state, columns, plan, _ = inputs
     replay: Any = replay_steps
-    if options.engine == "kernel":
-        replay = _import_levels_kernel()
+    if options.engine != "scan":
+        replay = _import_kernel_replay(options.engine)
     elif plan.is_stream:
         replay = replay_stream if options.ids_checked else replay_stream_of_any_ids
     return compile_replay(replay, inputs, policy, _plan_traits(rules, params, state, columns, plan, policy))
@@ -183,12 +187,48 @@ def _plan_traits(
     tiles = any(is_rated_in_tiles(columns.flat, block.size, block.number) for block in plan.blocks)
     traits = ProgramTraits(plan.kind, stream=plan.is_stream, short=short, tiles=tiles)
     if not has_launch_overhead() and (plan.kind is not Matches or plan.is_stream or short):
-        return traits
-    features = [
-        event_program_features(rules, params, state, first_event_shape(columns, size))
-        for size in {block.size for block in plan.blocks}
-    ]
-    return traits._replace(inner_loops=any(x.inner_loops for x in features), nodes=any(x.nodes for x in features))
+        return traits  # nothing depends on loops
+    shapes = (first_event_shape(columns, size) for size in {block.size for block in plan.blocks})
+    return traits._replace(
+        inner_loops=any(has_loops(event_operations(rules, params, state, shape)) for shape in shapes)
+    )
+
+
+HIDDEN_LOOPS = "call_hi_primitive"  # since JAX 0.11: the loops of `jax.lax` that find a root
+
+
+def has_loops(operations: tuple[str, ...]) -> bool:
+    """Whether there is a loop among these operations."""
+    return not {"while", "scan", HIDDEN_LOOPS}.isdisjoint(operations)
+
+
+def event_operations(rules: ReplayRules, params: Params, state: State, event: Any) -> tuple[str, ...]:
+    """The operations by which rules rate an event of some type, on leaves of a state [n, ...]."""
+    rows = jax.tree.map(lambda x: jax.ShapeDtypeStruct((*event.player.shape, *x.shape[1:]), x.dtype), state)
+    leaves, structure = jax.tree.flatten((params, rows, event))
+    return _trace_event_operations(rules, structure, tuple(jax.typeof(x) for x in leaves))
+
+
+@lru_cache
+def _trace_event_operations(rules: ReplayRules, structure: Any, types: tuple[Any, ...]) -> tuple[str, ...]:
+    def rate(params: Params, rows: State, event: Any) -> Any:
+        drawn = None if rules.draw is None else rules.draw(jax.random.key(0))
+        return rate_event(rules, prepare_replay(rules, params), rows, event, drawn)
+
+    leaves = [jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in types]
+    return tuple(_operations_of_jaxpr(jax.make_jaxpr(rate)(*jax.tree.unflatten(structure, leaves)).jaxpr, set()))
+
+
+def _operations_of_jaxpr(jaxpr: Jaxpr, counted: set[int]) -> Iterator[str]:
+    """The names of the operations of a function, and of the functions that it calls, once for each function."""
+    for equation in jaxpr.eqns:
+        name, about = equation.primitive.name, equation.params
+        yield "unrolled" if name == "scan" and about["length"] <= about["unroll"] else name
+        for value in jax.tree.leaves(about, is_leaf=lambda x: isinstance(x, (Jaxpr, ClosedJaxpr))):
+            inner = getattr(value, "jaxpr", value)
+            if isinstance(inner, Jaxpr) and id(inner) not in counted:
+                counted.add(id(inner))
+                yield from _operations_of_jaxpr(inner, counted)
 
 
 @jax.jit
@@ -206,29 +246,31 @@ def zero_predictions(
     ValueError unless what is recorded of an event has a row for each pair of a period, or participant of a contest.
     """
     is_period = plan.kind is Periods
-    size = (3, 2) if is_period else (4, 2) if plan.has_teammates else (4, 4)
-    shapes = _first_prediction.eval_shape(rules, size, params, state, Steps(columns, plan.blocks[0].number, key))
+    size = MATCH_SIZE if plan.kind is Matches else (3, 2) if is_period else (4, 2) if plan.has_teammates else (4, 4)
+    shapes = _event_prediction.eval_shape(rules, params, state, first_event_shape(columns, size), key)
     count, row = (size[1], "pair of a period") if is_period else (size[0], "participant of a round")
+    axes = 0 if plan.kind is Matches else 1
     for leaf in jax.tree.leaves(shapes):
-        if leaf.shape[:1] != (count,):
+        if axes and leaf.shape[:1] != (count,):
             raise ValueError(f"record must return a row for each {row}, [{count}, ...] here, got {list(leaf.shape)}")
-    return jax.tree.map(lambda x: full_leaf((columns.num_rows, *x.shape[1:]), 0, x.dtype), shapes)
+    return jax.tree.map(lambda x: full_leaf((columns.num_rows, *x.shape[axes:]), 0, x.dtype), shapes)
 
 
-@partial(jax.jit, static_argnums=(0, 1))  # for what infers takes long to trace
-def _first_prediction(rules: ReplayRules, size: tuple[int, int], params: Params, state: State, steps: Steps) -> Any:
-    """The prediction of the first event of a block, cut or padded to a size."""
-    events, _ = gather_events(steps.columns, steps.number, size)
-    event = jax.tree.map(lambda x: x[0, 0], events)
+@partial(jax.jit, static_argnums=0)  # for what infers takes long to trace
+def _event_prediction(rules: ReplayRules, params: Params, state: State, event: Any, key: Array | None) -> Any:
+    """The prediction of an event, or what is recorded of it."""
     inputs = rules, prepare_replay(rules, params), gather_rows(state, event.player), event
-    return advance_and_predict_event(*inputs) if rules.record is None else rate_event(*inputs, steps.key)[1]
+    if rules.record is None:
+        return advance_and_predict_event(*inputs)
+    return rate_event(*inputs, draw_random_numbers_for_events(rules, key, jnp.int32(0)))[1]
 
 
-def _import_levels_kernel() -> Any:
-    """The other program of levels: Pallas takes a tenth of a second to import, which few need."""
+def _import_kernel_replay(engine: Engine) -> Any:
+    """The other programs of levels: Pallas takes a tenth of a second to import, which few need."""
     from jaxrate.replay.kernel import levels_kernel
 
-    return levels_kernel.replay_levels_in_kernel
+    by_choice, always = levels_kernel.replay_levels_in_kernel_if_faster, levels_kernel.replay_levels_in_kernel
+    return by_choice if engine == "auto" else always
 
 
 def compile_replay(
@@ -247,12 +289,8 @@ def compile_replay(
     """
     policy = compile_policy_from_environment() if policy is None else policy
     axes = max((x.ndim for x in jax.tree.leaves(inputs[1])), default=1)
-    exact = not (
-        traits.stream and jnp.result_type(float) == np.float64
-    )  # else the emitters round TrueSkill's otherwise
-    short = traits.short and exact
-    nodes = traits.nodes and not policy.outermost  # slopes of wide steps would not end in minutes by the newer emitters
-    traits = traits._replace(axes=axes, short=short, nodes=nodes)
+    rounded_otherwise = traits.stream and jnp.result_type(float) == np.float64  # TrueSkill, by the older emitters
+    traits = traits._replace(axes=axes, short=traits.short and not rounded_otherwise, slopes=policy.outermost)
     return _jit_replay(replay, is_inside_jax_transformation(inputs), policy, traits)
 
 
@@ -349,9 +387,8 @@ def min_mean_width_for_levels(
     kind = jax.tree.map(lambda x: np.int32 if np.dtype(x.dtype).kind in "iu" else jnp.result_type(float), events)
     match = jax.tree.map(lambda x, kind: jax.ShapeDtypeStruct(np.shape(x)[1:], kind), events, kind)
     rules = make_replay_rules(system.rules, params, record)
-    outline = event_program_features(rules, params, rows, match)
-    simple = not outline.inner_loops and outline.operations < SIMPLE_OPERATIONS
-    return math.inf if simple else 2.0
+    operations = event_operations(rules, params, rows, match)
+    return math.inf if len(operations) < SIMPLE_OPERATIONS and not has_loops(operations) else 2.0
 
 
 MAX_FORWARD_PARAMETERS = 16  # up to which forward mode is faster: on tennis, reverse mode takes as long as for 25

@@ -54,8 +54,9 @@ class Plan(NamedTuple):
     """The order in which the events of a history are rated, in steps of events without a common player.
 
     It is a tree of arrays, which may be traced, stacked and mapped over. Its sizes are rounded up to a few, so that
-    what is compiled for one history serves others; in the padding nobody plays. Matches are one block; where its steps
-    have a single slot, they are rated one by one, as a stream.
+    what is compiled for one history serves others; in the padding nobody plays. Matches are one block, or several where
+    few are rated at once for a time and many at others; where steps have a single slot, they are rated one by one, as a
+    stream.
     """
 
     blocks: tuple[Block, ...]
@@ -185,7 +186,7 @@ def place_events(events: AnyEvents, plan: Plan) -> PlacedEvents:
     if isinstance(events, PlacedEvents) or is_traced(events):
         return cast_events(events, plan)
     num_events, num_entries, size = plan.room
-    if plan.is_stream:
+    if plan.is_stream or (plan.kind is Matches and len(plan.blocks) > 1):
         flat: Any = events.flat
         return PlacedEvents(pad_matches_on_device(flat, size), size)
     if isinstance(events, Matches):

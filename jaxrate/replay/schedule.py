@@ -7,6 +7,7 @@ of rating them one by one.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
 
 import jax
@@ -33,13 +34,22 @@ from jaxrate.replay.padded_states_and_columns import (
 )
 from jaxrate.replay.plan import NO_SHAPES, Block, BlockShape, CompiledShapes, Plan, count_ids, num_rows
 from jaxrate.replay.step_assignment import (
+    SAMPLE_MATCHES,
     SlotAssignment,
+    assign_slots,
     assign_slots_if_wide_enough,
     build_slot_assignment,
     earliest_steps_of_unlimited_width,
+    mean_step_width,
     step_width_range,
 )
 
+PART_MATCHES = 1 << 17  # matches of a part of a history that may have a width of its own
+MAX_PARTS = 16
+# Slots of a step up to which one kernel for all steps is faster than a loop that launches some for each. On an H100
+# (gpu_record.json) a step of 65,536, in 64 turns of 1,024 threads, took the kernel 3.6 (Elo) to 23 (Glicko-2)
+# microseconds a turn, and the loop 21 to 40 in all; a narrow step takes the loop 10 to 21.
+NARROW_WIDTH = 1024
 TRACED_HINT = "; arrange them outside, and give both to jr.scan(system, params, state, events, plan)"
 
 
@@ -125,6 +135,28 @@ def make_plan_of_shapes(events: Matches | Ragged, shapes: CompiledShapes, tiled:
         return plan_stream(len(events.score), count_ids(events.player), size)
     player = np.asarray(events.player)
     return _plan_of_slots(len(player), count_ids(player), build_slot_assignment(player, width, size, steps))
+
+
+def plan_narrow_and_wide_parts(matches: Matches, max_width: int) -> Plan | None:
+    """A plan in levels of a history of parts with narrow steps and parts with wide ones, each in blocks of its own.
+
+    None where all are narrow, or all wide, as samples tell.
+    """
+    player, n = np.asarray(matches.player), len(matches.score)
+    bounds = np.linspace(0, n, min(max(n // PART_MATCHES, 1), MAX_PARTS) + 1).astype(int)
+    middles = [(low + high - SAMPLE_MATCHES) // 2 for low, high in pairwise(bounds)]
+    is_wide = [mean_step_width(player[max(x, 0) : x + SAMPLE_MATCHES]) > NARROW_WIDTH for x in middles]
+    bounds = bounds[[0, *(np.flatnonzero(np.diff(is_wide)) + 1), len(is_wide)]]
+    if len(bounds) == 2:
+        return None
+    room, blocks, steps = padded_size(n), [], []
+    for low, high in pairwise(bounds):
+        slots = assign_slots(player[low:high], max_width)
+        is_match = slots.number < high - low
+        number = np.where(is_match, slots.number + low, slots.number - slots.size + room)
+        blocks.append(Block(number.astype(np.int32)))
+        steps.append(slots.num_steps)
+    return Plan(tuple(blocks), tuple(steps), count_ids(player), n, n, Matches, (room, 2 * room, room))
 
 
 def plan_stream(num_matches: int, num_players: int, min_size: int = 0) -> Plan:

@@ -214,17 +214,22 @@ def assign_slots_if_wide_enough(player: HostArray, max_width: int, min_mean_widt
     n = len(player)
     if n > CHUNK:
         widest = _step_width_for_mean(np.inf, max_width)
-        if _mean_step_width(player[n // 2 : n // 2 + SAMPLE_MATCHES]) >= 2 * widest:
+        if mean_step_width(player[n // 2 : n // 2 + SAMPLE_MATCHES]) >= 2 * widest:
             made = build_slot_assignment(player, widest)
             mean = n / made.num_steps
             if mean >= min_mean_width and _step_width_for_mean(mean, max_width) == widest:
                 return made
-    mean = _mean_step_width(player)
+    mean = mean_step_width(player)
     return build_slot_assignment(player, _step_width_for_mean(mean, max_width)) if mean >= min_mean_width else None
 
 
+def assign_slots(player: HostArray, max_width: int) -> SlotAssignment:
+    """The slots of matches [n, 2] in the width that suits them."""
+    return build_slot_assignment(player, _step_width_for_mean(mean_step_width(player), max_width))
+
+
 @jax.ensure_compile_time_eval()
-def _mean_step_width(player: HostArray) -> float:
+def mean_step_width(player: HostArray) -> float:
     """Matches per step of an unlimited schedule."""
     return len(player) / max([_num_steps(step) for step, _ in assign_steps_and_slots(player, LAST_ID)] + [1])
 

@@ -33,14 +33,17 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.rules import Params, State
 from jaxrate.events import LAST_ID, Matches
 from jaxrate.numerics.special_functions import normal_tail
-from jaxrate.replay.plan import gather_events
+from jaxrate.replay.plan import MATCH_SIZE, gather_events
 from jaxrate.replay.scan_programs import (
     ReplayRules,
     Steps,
     prepare_replay,
     rate_event,
     reorder_predictions,
+    replay_steps,
+    scatter_predictions,
 )
+from jaxrate.replay.schedule import NARROW_WIDTH
 
 ScalarIndices = np.ndarray[Any, Any]  # of whole numbers: which of the values stands where in an array
 
@@ -232,7 +235,16 @@ REARRANGEMENTS: dict[str, Callable[..., Any]] = {
 
 WARP = 32  # threads; fewer matches would be rated by several threads each
 MATCHES_AT_ONCE = 1024  # matches that are rated at once: the threads that a block may have
-HINT_NO_KERNEL = 'leave out engine="kernel"'
+
+
+def replay_levels_in_kernel_if_faster(
+    rules: ReplayRules, size: tuple[int, int], params: Params, carry: tuple[State, Any], steps: Steps
+) -> tuple[State, Any]:
+    """What `replay_steps` returns of matches: by the kernel, if it takes the rules and few are rated at once."""
+    is_wide = steps.number.shape[-1] > NARROW_WIDTH
+    if is_wide or find_kernel_obstacle(rules, params, carry[0], steps.columns.flat):
+        return replay_steps(rules, size, params, carry, steps)
+    return replay_levels_in_kernel(rules, size, params, carry, steps)
 
 
 def replay_levels_in_kernel(
@@ -244,7 +256,7 @@ def replay_levels_in_kernel(
     *,
     interpret: bool = False,
 ) -> tuple[State, Any]:
-    """What `replay_steps` returns of matches; without derivatives.
+    """What `replay_steps` returns of matches, with the derivatives of the loop, as the kernel has none.
 
     Args:
       rules: the rules of the system, as in `replay_steps`.
@@ -254,13 +266,26 @@ def replay_levels_in_kernel(
       steps: steps of disjoint matches.
       interpret: without a GPU, for tests: it takes long.
     """
-    (columns, index, _, count), state = steps, carry[0]
-    events, _ = gather_events(columns, index, size)
+    if obstacle := find_kernel_obstacle(rules, params, carry[0], steps.columns.flat):
+        raise ValueError(f'the kernel knows {obstacle}: leave out engine="kernel"')
+    replay = jax.custom_jvp(partial(_replay_in_kernel, rules, interpret))
+    replay.defjvp(partial(jax.jvp, partial(replay_steps, rules, size)))
+    found: tuple[State, Any] = replay(params, carry, steps)
+    return found
+
+
+def _replay_in_kernel(
+    rules: ReplayRules, interpret: bool, params: Params, carry: tuple[State, Any], steps: Steps
+) -> tuple[State, Any]:
+    """The state after the steps, and the predictions with theirs; without derivatives."""
+    (state, prediction), (columns, number, _, count) = carry, steps
+    index = number.reshape(-1, number.shape[-1])
+    events, _ = gather_events(columns, index, MATCH_SIZE)
     num_steps, width = index.shape
     lanes = min(max(1 << (width - 1).bit_length(), WARP), MATCHES_AT_ONCE)
     prepared = jax.tree.map(jnp.asarray, prepare_replay(rules, params))
-    rate, guess = _make_scalar_match_function(rules, prepared, state, events)
-    count = jnp.int32(num_steps) if count is None else count
+    closed, guess = _trace_match(rules, prepared, state, columns.flat)
+    rate, count = partial(evaluate_jaxpr_on_scalars, closed), jnp.int32(num_steps) if count is None else count
 
     slots = [_pad_with_empty_slots(x, -width % lanes) for x in jax.tree.leaves(events)]
     numbers = jnp.stack(jax.tree.leaves(prepared))
@@ -278,34 +303,41 @@ def replay_levels_in_kernel(
         interpret=interpret,
         name="levels",
     )
-    done = _refuse_derivatives(walk)(*given)
+    done = walk(*given)
     made = [jnp.moveaxis(x, -1, 1)[:, :width] for x in done[len(leaves) :]]
-    guess = jax.tree.unflatten(jax.tree.structure(guess), made)
-    return jax.tree.unflatten(structure, done[: len(leaves)]), reorder_predictions(columns.num_rows, index, guess)
+    state, guess = (
+        jax.tree.unflatten(structure, done[: len(leaves)]),
+        jax.tree.unflatten(jax.tree.structure(guess), made),
+    )
+    if prediction is None:
+        return state, reorder_predictions(columns.num_rows, index, guess)
+    return state, scatter_predictions(prediction, index, guess)
 
 
-def _make_scalar_match_function(
-    rules: ReplayRules, prepared: Any, state: State, events: Matches
-) -> tuple[Callable[..., Any], Any]:
-    """Numbers to numbers of one match, and the shapes of its prediction; ValueError for rules that do not fit."""
+def find_kernel_obstacle(rules: ReplayRules, params: Params, state: State, columns: Matches) -> str:
+    """What the kernel knows in place of these rules; nothing if it takes them."""
     if rules.draw is not None:
-        raise ValueError(f"the kernel knows no rules that draw random numbers: {HINT_NO_KERNEL}")
+        return "no rules that draw random numbers"
     if any(x.ndim != 1 for x in jax.tree.leaves(state)):
-        raise ValueError(f"the kernel knows players of a few numbers each, and these have vectors: {HINT_NO_KERNEL}")
+        return "players of a few numbers each, and these have vectors"
+    prepared = jax.tree.map(jnp.asarray, prepare_replay(rules, params))
     if any(x.ndim or not jnp.issubdtype(x.dtype, jnp.floating) for x in jax.tree.leaves(prepared)):
-        raise ValueError(f"the kernel knows rules of a few floats, and these have other constants: {HINT_NO_KERNEL}")
+        return "rules of a few floats, and these have other constants"
+    unknown = unsupported_operations(_trace_match(rules, prepared, state, columns)[0])
+    return f"arithmetic only, and these rules have {', '.join(sorted(unknown))}" if unknown else ""
+
+
+def _trace_match(rules: ReplayRules, prepared: Any, state: State, columns: Matches) -> tuple[Any, Any]:
+    """The function of one match of these columns, in operations, and the shapes of its prediction."""
 
     def rate(prepared: Any, rows: State, match: Matches) -> Any:
         return rate_event(rules, prepared, rows, match, None)
 
     rows = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2,), x.dtype), state)
-    match = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:-1], x.dtype), events)
+    slots = columns.score.ndim - 1  # of matches that stand in the slots of their plan
+    match = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1 : x.ndim - slots], x.dtype), columns)
     closed, (_, guess) = jax.make_jaxpr(rate, return_shape=True)(prepared, rows, match)
-    if unknown := unsupported_operations(closed):
-        raise ValueError(
-            f"the kernel knows arithmetic only, and these rules have {', '.join(sorted(unknown))}: {HINT_NO_KERNEL}"
-        )
-    return partial(evaluate_jaxpr_on_scalars, closed), guess
+    return closed, guess
 
 
 def _pad_with_empty_slots(x: Array, num_added: int) -> Array:
@@ -351,14 +383,3 @@ def _places_of_turn(refs: Iterable[Any], turn: Array, parts: int, lanes: int) ->
     slots = pl.ds(lax.rem(turn, jnp.int32(parts)) * lanes, lanes)
     step = lax.div(turn, jnp.int32(parts))
     return [ref.at[step, *map(jnp.int32, at), slots] for ref in refs for at in np.ndindex(*ref.shape[1:-1])]
-
-
-def _refuse_derivatives(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, with a ValueError for whoever differentiates it."""
-    plain = jax.custom_jvp(function)
-
-    @plain.defjvp
-    def refuse(primals: Any, tangents: Any) -> Any:
-        raise ValueError(f"the kernel has no derivatives: {HINT_NO_KERNEL}")
-
-    return plain
