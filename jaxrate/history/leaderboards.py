@@ -58,9 +58,10 @@ COLUMN_ORDER = (
     "peak_time",
 )  # of columns
 
-LEADERBOARD_HEADS = {  # of columns that are shown
+RATING_HEADS = {  # of columns that are shown
     **{"rank": "rank", "group": "group", "player": "player", "rating": "rating", "deviation": "95% interval"},
     **{"change": "change", "rank_then": "earlier rank", "games": "games", "last": "last played", "peak": "peak"},
+    **{"peak_time": "at", "above_median": "above median", "time": "time"},
 }
 
 
@@ -118,34 +119,34 @@ class Leaderboard(ColumnTable):
     @enforce_argument_annotations
     def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
         """The heads, and the cells of the first `top` rows, as text for people."""
-        shown = dict(self)
-        if self.peak is None or np.isnan(self.peak).all():
-            shown = {name: x for name, x in shown.items() if name not in ("peak", "peak_time")}
-        heads = LEADERBOARD_HEADS | {"peak_time": "on" if shown.get("peak_time", self.rank).dtype.kind == "M" else "at"}
-        cells = {heads[name]: self._format_cells(name, x) for name, x in shown.items() if name in heads}
-        return [*cells], [*zip(*cells.values(), strict=True)][:top]
+        hidden = ("peak", "peak_time") if self.peak is None or np.isnan(self.peak).all() else ()
+        shown = {name: x for name, x in self.items() if name not in hidden}
+        return format_rating_columns(shown, ("change",) if self.peak_median is None else ("change", "peak"), top)
 
-    def _format_cells(self, name: str, values: HostArray) -> Iterable[Any]:
-        """The values of a column as text for people."""
 
-        def format_points(signed: bool) -> list[str]:
-            digits = rating_decimals(self.rating)
-            return ["" if x != x else format_decimals(x, digits, signed=signed) for x in values]
+def format_rating_columns(
+    columns: Mapping[str, HostArray], signed: tuple[str, ...], top: int | None
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The heads and the cells of the first `top` rows of ratings, as text for people, of columns that have heads.
 
-        match name:
-            case "deviation":
-                return format_credible_intervals(self.rating, values)
-            case "last" | "peak_time":
-                return format_times(values)
-            case "rating" | "change":
-                return format_points(signed=name == "change")
-            case "peak":
-                return format_points(signed=self.peak_median is not None)
-            case "games":
-                return [f"{x:,}" for x in values]
-            case "rank_then":
-                return [x or "" for x in values]
-        return values
+    Points of `signed` columns have a sign, as they are differences.
+    """
+    rating, heads, cells = columns["rating"], [], []
+    for name, values in columns.items():
+        if name == "deviation":
+            shown: Iterable[Any] = format_credible_intervals(rating, values)
+        elif name in ("last", "time", "peak_time"):
+            shown = format_times(values)
+        elif name in ("rating", "peak", *signed):
+            digits, has_sign = rating_decimals(rating), name in signed
+            shown = ["" if x != x else format_decimals(x, digits, signed=has_sign) for x in values]
+        else:
+            formats = {"games": "{:,}".format, "rank_then": lambda x: x or ""}
+            shown = map(formats.get(name, lambda x: x), values)
+        if name in RATING_HEADS:
+            heads.append("on" if name == "peak_time" and values.dtype.kind == "M" else RATING_HEADS[name])
+            cells.append(shown)
+    return heads, [*zip(*cells, strict=True)][:top]
 
 
 def format_times(times: HostArray) -> list[str]:
@@ -604,47 +605,38 @@ def lead_start(rated: History, **rules: Unpack[ListRules]) -> float | None:
         np.datetime64(int(lead_start(rated)), "D")  # of a history with dates
     """
     leaderboards = make_history_leaderboards(rated, None, **rules)
-    leader = leaderboards.ranked_list_at(None)[1][:1].tolist()
-    if not leader or not leaderboards.has_all_times:
+    leader = leaderboards.ranked_list_at(None)[1][:1]
+    if not len(leader) or not leaderboards.has_all_times:
         return None
-    rows, is_compared = leaderboards.rows, leaderboards.groups == leaderboards.groups[leader[0]]
+    rows, highest = leaderboards.rows, _greatest_ratings(leaderboards)
+    is_compared = leaderboards.groups == leaderboards.groups[leader]
     times = np.unique(rows.end)
     if rated.clock == "dates":
         times = times[np.append(np.diff(np.floor(times)) > 0, True)]  # the last of each day
-    order = np.argsort(rows.end, kind="stable")
-    end, player = rows.end[order], rows.player[order]
-    bound, num_events = _greatest_ratings(leaderboards), len(order)
-    points = rows.start[1:] + np.arange(len(rows.start) - 1)  # in the bounds: of all events of each player
     for begin in range((len(times) - 1) // BLOCK * BLOCK, -1, -BLOCK):
         block = times[begin : begin + BLOCK]
-        earlier = int(np.searchsorted(end, block[0], side="right"))
-        events, num_events = slice(earlier, num_events), earlier
-        points = points - np.bincount(player[events], minlength=len(points))  # at the first of these times
-        highest = bound[points]
-        np.maximum.at(highest, player[events], bound[order[events] + player[events] + 1])
-        rating = _listed_ratings(leaderboards, np.array(leader), block)
-        rivals = np.flatnonzero(is_compared & (highest >= rating.min(initial=np.inf, where=rating > -np.inf)))
-        rivals = np.union1d(rivals, leader)
+        rating = _listed_ratings(leaderboards, leader, block)[0]
+        lowest = rating.min(initial=np.inf, where=rating > -np.inf)
+        rivals = np.union1d(np.flatnonzero(is_compared & (highest >= lowest)), leader)
         first = rivals[_listed_ratings(leaderboards, rivals, block).argmax(axis=0)]  # of equals the first by id
-        is_other = (first != leader[0]) | (rating[0] == -np.inf)
+        is_other = (first != leader) | (rating == -np.inf)
         if is_other.any():
             return float(times[min(begin + np.flatnonzero(is_other)[-1] + 1, len(times) - 1)])
     return float(times[0])
 
 
 def _greatest_ratings(leaderboards: HistoryLeaderboardBuilder) -> HostArray:
-    """[R + num_players] the greatest rating that a list can show of a player before their events and after each.
+    """[num_players] the greatest rating that any list can show of each player.
 
     Time moves a rating one way only, between two events from that which the one left to that which the next found.
     """
-    rows = leaderboards.rows
-    begin, end = rows.start[:-1], rows.start[1:]
-    apply_caution = leaderboards.apply_caution
-    ends = [np.asarray(apply_caution(leaderboards.final_ratings(now)).mean) for now in (None, leaderboards.end)]
-    left = np.insert(apply_caution(rows.after).mean, begin, np.nan)
-    found = np.insert(apply_caution(rows.after if rows.before.mean is None else rows.before).mean, end, np.fmax(*ends))
-    greatest = np.fmax(left, found)
-    return np.where(np.isnan(greatest), -np.inf, greatest)
+    rows, apply_caution = leaderboards.rows, leaderboards.apply_caution
+    ends = [apply_caution(leaderboards.final_ratings(now)).mean for now in (None, leaderboards.end)]
+    greatest = np.fmax(*map(np.asarray, ends))
+    for rating in (rows.before, rows.after):
+        if rating.mean is not None:
+            np.fmax.at(greatest, rows.player, apply_caution(rating).mean)
+    return greatest
 
 
 def _listed_ratings(leaderboards: HistoryLeaderboardBuilder, players: HostArray, times: HostArray) -> HostArray:
@@ -735,15 +727,7 @@ class PeakRatings(PrintedResult):
 
     def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
         """The heads, and the cells of the first `top` rows, as text for people."""
-        digits = rating_decimals(self.rating)
-        cells = {"rank": self.rank, "player": self.player, "rating": [f"{x:,.{digits}f}" for x in self.rating]}
-        if self.deviation is not None:
-            cells["95% interval"] = format_credible_intervals(self.rating, self.deviation)
-        if self.above_median is not None:
-            cells["above median"] = [format_decimals(x, digits, signed=True) for x in self.above_median]
-        if self.time is not None:
-            cells["time"] = format_times(self.time)
-        return [*cells], [*zip(*cells.values(), strict=True)][:top]
+        return format_rating_columns(self.columns(), ("above_median",), top)
 
 
 def rows_of_peaks(rated: History, rows: Participations) -> tuple[HostArray | None, HostArray]:
