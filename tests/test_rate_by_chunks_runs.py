@@ -16,7 +16,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.history.out_of_core import chunk_pipeline, duckdb_sort, player_ids, rating_by_chunks, table_reading
+from jaxrate.history.out_of_core import chunk_pipeline, event_chunks, rating_by_chunks, table_reading
 from jaxrate.history.out_of_core.checkpoints import remove_leftover_run_files
 from tests.conftest import mark_full, refused
 from tests.test_rate_by_chunks import CASES, contests, write_parts
@@ -146,7 +146,7 @@ def test_a_signal_is_heard_while_rows_are_put_in_order(table, tmp_path, monkeypa
     def hear(number, frame):
         raise ended
 
-    monkeypatch.setattr(duckdb_sort, "_iterate_batches_to_sort", endless)
+    monkeypatch.setattr(event_chunks, "_iterate_batches_to_sort", endless)
     before = signal.signal(signal.SIGINT, hear)
     try:
         with pytest.raises(ended):
@@ -163,7 +163,7 @@ def test_rows_are_put_in_order_once(table, tmp_path, monkeypatch, often):
         with monkeypatch.context() as changed, pytest.raises(OSError, match="Input/output error"):
             stop_at(changed, chunk, fail)
             jr.rate(jr.elo(), games, chunk=1000, out=out)
-        monkeypatch.setattr(duckdb_sort, "import_optional", lambda name: pytest.fail("rows are put in order again"))
+        monkeypatch.setattr(event_chunks, "import_optional", lambda name: pytest.fail("rows are put in order again"))
     assert (out / "checkpoint").exists()
     jr.rate(jr.elo(), games, chunk=1000, out=out)
     monkeypatch.undo()
@@ -272,8 +272,8 @@ def test_chunks_and_periods_of_many_sizes_share_few_programs(games, tmp_path, mo
 
 @pytest.mark.parametrize("names", ["numbers", "text"])
 def test_as_many_names_as_come_have_room_and_later_files_may_have_more(names, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(player_ids, "FIRST_CAPACITY", 16)
-    monkeypatch.setattr(player_ids, "SMALL_ID_RANGE", 64)  # so that few numbers are in a table, and more are not
+    monkeypatch.setattr(event_chunks, "FIRST_CAPACITY", 16)
+    monkeypatch.setattr(event_chunks, "SMALL_ID_RANGE", 64)  # so that few numbers are in a table, and more are not
     if names == "text":
         sides = {side: pa.array([f"player {x}" for x in table[side].to_pylist()]) for side in "ab"}
         table = pa.table(sides | {name: table[name] for name in ("score", "t")})

@@ -1,24 +1,112 @@
-"""Events in chunks of a table in order of time: read as tables in memory are, with ids in place of names."""
+"""Events in chunks of a table in order of time: read as tables in memory are, with ids in place of names.
 
-from collections.abc import Callable, Iterator
+Rows that stand too late are put in order by DuckDB, which works on the disk; `pip install "jaxrate[large]"` has it.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.core.optional_imports import import_optional
+from jaxrate.core.text_format import to_one_line
 from jaxrate.data.column_conversion import to_column, to_ids
 from jaxrate.data.event_tables import NamesOfEarlierData, build_dataset
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.row_results import split_by_result
 from jaxrate.data.seasons_and_margins import offset_row_errors
 from jaxrate.data.table_files import iterate_located_batches, join_files
-from jaxrate.data.table_sources import TableSource, add_location_to_data_errors, import_pyarrow
+from jaxrate.data.table_sources import (
+    Column,
+    TableSource,
+    add_location_to_data_errors,
+    atomic_replacement,
+    import_pyarrow,
+)
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.event_columns import are_whole_days
-from jaxrate.history.out_of_core.duckdb_sort import ROW_COLUMN, write_sorted_copy
-from jaxrate.history.out_of_core.player_ids import PlayerIds
 from jaxrate.history.out_of_core.table_reading import TableReading, convert_chunk
+
+NO_ID = -1
+FIRST_CAPACITY = 1 << 16  # players there is room for at first
+MAX_SPARSITY, SMALL_ID_RANGE = 4, 1 << 22  # ids stand in a table that is so many times as long as the names at most
+
+
+class PlayerIds:
+    """Ids of names, which are told as they come.
+
+    Whole numbers that lie close together are looked up in a table; other names, in a hash table of Arrow.
+    """
+
+    def __init__(self, names: Any = None) -> None:
+        self.names = names  # by id, an array of Arrow; None: nobody has come yet
+        self._low, self._id_of_number = 0, np.zeros(0, np.int32)  # the least number, and the ids from it on
+        self._index_numbers(0)
+
+    @property
+    def count(self) -> int:
+        """How many names have come so far."""
+        return 0 if self.names is None else len(self.names)
+
+    @property
+    def capacity(self) -> int:
+        """How many players there is room for, which follows from their number alone."""
+        return max(FIRST_CAPACITY, 1 << max(self.count - 1, 0).bit_length())
+
+    def __call__(self, columns: Sequence[str], values: dict[str, Column]) -> tuple[HostArray, Any]:
+        """Ids [n, columns] of the names in columns, and all names by id."""
+        ids = self._find_ids([values[name] for name in columns])
+        rows = np.flatnonzero((ids == NO_ID).any(axis=1))
+        if len(rows):
+            places = import_pyarrow().array(rows)
+            with map_row_errors(rows):
+                codes, labels = to_ids(columns, {name: values[name].take(places) for name in columns})
+            id_of_code = np.full(len(labels), NO_ID, np.int32)
+            id_of_code[codes] = ids[rows]
+            is_new = id_of_code == NO_ID
+            id_of_code[is_new] = self.count + np.arange(np.count_nonzero(is_new))
+            ids[rows] = id_of_code[codes]
+            first, new = self.count, to_column("players", labels[is_new]).combine_chunks()
+            self.names = new if self.names is None else import_pyarrow().concat_arrays([self.names, new])
+            self._index_numbers(first)
+        return ids, self.names
+
+    def _find_ids(self, parts: Sequence[Any]) -> HostArray:
+        """[n, parts] the ids of names in columns; `NO_ID` of those that are new or missing."""
+        if self.names is None:
+            return np.full((len(parts[0]), len(parts)), NO_ID, np.int32)
+        arrow, kind = import_pyarrow(), self.names.type
+        flat = arrow.chunked_array([chunk for part in parts for chunk in part.cast(kind).chunks], kind)
+        if len(self._id_of_number) and not flat.null_count:
+            number = flat.to_numpy()
+            is_near = (number >= self._low) & (number < self._low + len(self._id_of_number))
+            offset = np.where(is_near, number.astype(np.int64) - self._low, 0)
+            ids = np.where(is_near, self._id_of_number.take(offset), NO_ID)
+        else:
+            ids = arrow.compute.index_in(flat, self.names).fill_null(NO_ID).to_numpy()
+        return np.array(ids.reshape(len(parts), -1).T, np.int32, order="C")
+
+    def _index_numbers(self, first: int) -> None:
+        """Enter the names from id `first` on in the table, if they are whole numbers close enough for one."""
+        if not self.count or not import_pyarrow().types.is_integer(self.names.type):
+            return
+        end = self._low + len(self._id_of_number)
+        numbers = self.names[first:].to_numpy()
+        low, high = int(numbers.min()), int(numbers.max())
+        if low < self._low or high >= end:  # a new table, with room for as many numbers again
+            first, numbers = 0, self.names.to_numpy()
+            low, high = int(numbers.min()), int(numbers.max())
+            is_dense = high - low < max(MAX_SPARSITY * self.count, SMALL_ID_RANGE)
+            self._low, self._id_of_number = low, np.full((high - low + 1) * is_dense, NO_ID, np.int32)
+        if len(self._id_of_number):
+            self._id_of_number[numbers.astype(np.int64) - self._low] = np.arange(first, self.count, dtype=np.int32)
+
 
 LATE_TIME = "the time is earlier than in the row before"
 LATE_CONTEST = "the number of the contest is below that in the row before"
@@ -65,6 +153,70 @@ def _contest_numbers(column: Any, first: int) -> HostArray:
     """[n] the numbers of contests in rows from `first` on; of names, which have none, decreasing ones."""
     is_number = import_pyarrow().types.is_integer(column.type)
     return np.asarray(column.to_numpy() if is_number else -np.arange(first, first + len(column)))
+
+
+ROW_COLUMN, TIME_COLUMN, CONTEST_COLUMN = "_row", "_time", "_contest"  # columns of the copy beside those of the source
+
+
+def write_sorted_copy(reading: TableReading, path: Path, rows: int, memory: str) -> None:
+    """Write the columns that are read in order of time, rows of the same time as they stood, to a Parquet file.
+
+    The rows of a contest come together, where its first one stands. The copy also has the numbers of the rows.
+
+    Args:
+      reading: the table.
+      path: the file to write.
+      rows: number of rows of a row group.
+      memory: what DuckDB may take, as "2GB".
+    """
+    engine, failures = import_optional("duckdb"), list[Exception]()
+    order = [TIME_COLUMN] if reading.roles.time is not None else []
+    order += [f"min({ROW_COLUMN}) OVER (PARTITION BY {CONTEST_COLUMN})"] if reading.roles.layout.contest else []
+    folder, kinds = path.parent / "duckdb", {engine.OutOfMemoryException: MemoryError, engine.IOException: OSError}
+    settings = {"memory_limit": memory, "temp_directory": str(folder), "preserve_insertion_order": False}
+    schema = next(_iterate_batches_to_sort(reading, [])).schema
+    stream = import_pyarrow().RecordBatchReader.from_batches(schema, _iterate_batches_to_sort(reading, failures))
+    connection = engine.connect(config=settings)
+    try:
+        ordered = connection.from_arrow(stream).order(", ".join([*order, ROW_COLUMN]))
+        with atomic_replacement(path) as (temporary,), ThreadPoolExecutor(1) as executor:
+            try:  # in this thread DuckDB would lose what a signal raises
+                executor.submit(ordered.write_parquet, str(temporary), row_group_size=rows).result()
+            except BaseException:
+                connection.interrupt()
+                raise
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+    except engine.Error as error:
+        if failures:  # of reading
+            raise failures[0] from None
+        raised = next((kind for known, kind in kinds.items() if isinstance(error, known)), ValueError)
+        advice = f" (DuckDB may take {memory})" if raised is MemoryError else ""
+        raise raised(f"the rows were not put in order{advice}: {to_one_line(str(error))}") from None
+    finally:
+        with suppress(engine.Error):  # after a second Ctrl-C it may still be at work
+            connection.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _iterate_batches_to_sort(reading: TableReading, failures: list[Exception]) -> Iterator[Any]:
+    """The columns that are read, and those by which rows are sorted; errors are also put down in `failures`."""
+    first, kinds = 0, import_pyarrow().types
+    try:
+        for batch in reading.source.batches(reading.columns):
+            columns = {name: batch[name] for name in reading.columns}
+            for name, column in columns.items():  # as DuckDB would take dictionaries for enumerations
+                columns[name] = column.cast(column.type.value_type) if kinds.is_dictionary(column.type) else column
+            if reading.roles.time is not None:
+                columns[TIME_COLUMN] = reading.times(columns)
+            if reading.roles.layout.contest is not None:
+                columns[CONTEST_COLUMN] = columns[reading.roles.layout.contest]
+            columns[ROW_COLUMN] = np.arange(first, first + len(batch))
+            yield from import_pyarrow().table(columns).to_batches()
+            first += len(batch)
+    except Exception as error:
+        failures.append(error)
+        raise
 
 
 class OpenedTable(NamedTuple):

@@ -42,8 +42,12 @@ from jaxrate.history.out_of_core.chunk_pipeline import (
     part_file,
     rate_chunks,
 )
-from jaxrate.history.out_of_core.event_chunks import OpenedTable, find_time_order, open_table_sorted_if_needed
-from jaxrate.history.out_of_core.player_ids import PlayerIds
+from jaxrate.history.out_of_core.event_chunks import (
+    OpenedTable,
+    PlayerIds,
+    find_time_order,
+    open_table_sorted_if_needed,
+)
 from jaxrate.history.out_of_core.table_reading import TableReading, resolve_table_reading
 from jaxrate.history.player_records import rating_table
 from jaxrate.history.recorded_runs import calibrated_by_end, initial_slope
