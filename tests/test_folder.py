@@ -39,7 +39,7 @@ def runs():
 def save(path, rated):
     beside = {"ratings.csv": jr.history.rating_table(rated), "hindsight.csv": {"row": [len(rated.predictions)]}}
     with folders.lock_folder(path):
-        write_run(path, rated, make_run_metadata(rated), dict.fromkeys(OPTIONAL_FILES) | beside)
+        write_run(path, rated, make_run_metadata(rated), beside)
 
 
 @pytest.fixture

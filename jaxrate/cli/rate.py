@@ -583,15 +583,13 @@ def _save(report: ProgressReport, out: Path, rating: Rating, *, csv: bool) -> No
     Ratings in hindsight are a table of their own; those of an earlier run are removed.
     """
     from jaxrate.history.saved_runs import describe_longer_run, make_run_metadata, write_run
-    from jaxrate.storage.atomic_folder import OPTIONAL_FILES
 
     rated, tables = rating.history, dict[str, Any]()
     if rating.hindsight is not None:
         hidden = {"participants", "teams", "team", *(["time"] if rated.clock is None else [])}
         columns = rating.hindsight.columns().items()
         tables["hindsight"] = {name.replace("_after", ""): x for name, x in columns if name not in hidden}
-    other_files: dict[str, Any] = dict.fromkeys(OPTIONAL_FILES)
-    other_files |= {f"{name}.parquet": columns for name, columns in tables.items()}
+    other_files: dict[str, Any] = {f"{name}.parquet": columns for name, columns in tables.items()}
     if csv:
         tables |= {"ratings": jr.history.rating_table(rated), "predictions": rated.predictions}
         other_files |= {f"{name}.csv": columns for name, columns in tables.items()}

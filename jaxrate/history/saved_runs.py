@@ -156,7 +156,7 @@ def describe_longer_run(folder: Path, rated: History) -> str:
 def write_run(
     folder: Path, rated: History, metadata: dict[str, Any], extra_tables: Mapping[str, Any], csv_safe: bool = False
 ) -> None:
-    """Save a run and further tables into a locked folder; a table that is None is removed.
+    """Save a run and further tables into a locked folder.
 
     `metadata` is as from `make_run_metadata`.
     """
@@ -176,10 +176,10 @@ def write_run(
         for name, table in tables.items():
             if name in NPZ_NAMES.values():
                 (new_folder / name).write_bytes(columns_to_npz(table))
-            elif table is not None:
+            else:
                 write(table, new_folder / name, csv_safe=csv_safe)
 
-    replace_run(folder, metadata, write_files, obsolete_names=tables)
+    replace_run(folder, metadata, write_files)
 
 
 def _lists_to_tuples(value: Any) -> Any:

@@ -26,7 +26,7 @@ import stat
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
@@ -374,36 +374,28 @@ def _lock_without_waiting(lock: int) -> bool:
     return True
 
 
-def replace_run(
-    folder: Path, metadata: dict[str, Any], write_files: Callable[[Path], Any], obsolete_names: Collection[str] = ()
-) -> None:
-    """Replace the run in a locked folder, wholly or not at all.
+def replace_run(folder: Path, metadata: dict[str, Any], write_files: Callable[[Path], Any]) -> None:
+    """Replace the run in a locked folder, wholly or not at all. Files that are not of the old run stay.
 
     Args:
-      folder: a folder under `lock_folder`. Files of other names stay.
+      folder: a folder under `lock_folder`.
       metadata: further contents of run.json.
       write_files: a function that writes the files of the run into a folder.
-      obsolete_names: further names of files that belong to the old run.
 
     Raises:
       ValueError: if a folder has the name of a file of the run.
       OSError: if the files cannot be written.
     """
-    new, old_names = (
-        folder / NEW_FOLDER,
-        {*RUN_FILES, *obsolete_names, *_known_files(_read_file(folder, RUN_FILE), "files")},
-    )
-    for name in sorted(old_names):
-        if (folder / name).is_dir():
-            raise ValueError(f"{folder / name} is a folder; save the run elsewhere")
-    outcome = "was not saved"
+    new, outcome = folder / NEW_FOLDER, "was not saved"
     try:
         _finish_interrupted_save(folder)
         new.mkdir()
         write_files(new)
-        names = {file.name for file in new.iterdir()}
-        lists = {"files": sorted(names), "removed": sorted(old_names - names), "save": token_hex(8)}
-        (new / RUN_FILE).write_bytes(encode_run_json(metadata | lists))
+        names = sorted(file.name for file in new.iterdir())
+        for path in (folder / name for name in (RUN_FILE, *names)):
+            if path.is_dir():
+                raise ValueError(f"{path} is a folder; save the run elsewhere")
+        (new / RUN_FILE).write_bytes(encode_run_json(metadata | {"files": names, "save": token_hex(8)}))
         for path in (*new.iterdir(), new):
             flush_to_disk(path)
         new.rename(folder / SAVED_FOLDER)
@@ -424,8 +416,10 @@ def _finish_interrupted_save(folder: Path) -> None:
     shutil.rmtree(folder / NEW_FOLDER, ignore_errors=True)
     saved = folder / SAVED_FOLDER
     if saved.is_dir():
-        for name in _known_files(_read_file(folder, RUN_FILE), "removed"):
-            (folder / name).unlink(missing_ok=True)
+        obsolete = _files_of_run(folder / RUN_FILE) | {*NPZ_NAMES, *NPZ_NAMES.values()}
+        for path in (folder / name for name in obsolete - _files_of_run(saved / RUN_FILE)):
+            if path.is_file():
+                path.unlink()
         for file in sorted(saved.iterdir(), key=lambda file: file.name == RUN_FILE):
             os.replace(file, folder / file.name)
         saved.rmdir()
@@ -440,8 +434,9 @@ def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     while raw := _read_file(folder, RUN_FILE):
         error, files = None, dict[str, bytes]()
         try:
-            metadata, own_names = decode_run_json(raw), _known_files(raw, "files")
-            for name in (NPZ_NAMES[name] if NPZ_NAMES.get(name) in own_names else name for name in RUN_FILES):
+            metadata = decode_run_json(raw)
+            listed = metadata.get("files") if isinstance(metadata.get("files"), (list, dict)) else []
+            for name in (npz if (npz := NPZ_NAMES.get(name, name)) in listed else name for name in RUN_FILES):
                 if (content := _read_file(folder, name)) is None:
                     raise ValueError(f"no saved run there: {name} is missing")
                 files[name] = content
@@ -485,10 +480,11 @@ def decode_run_json(raw: bytes | None) -> dict[str, Any]:
     return metadata
 
 
-def _known_files(run_json: bytes | None, key: str) -> set[str]:
-    """The names of files that run.json lists under this key, without those that no run may have."""
-    with suppress(ValueError, KeyError, TypeError):
-        return {*RUN_FILES, *OPTIONAL_FILES, *NPZ_NAMES.values()} & set(decode_run_json(run_json)[key])
+def _files_of_run(run_json: Path) -> set[str]:
+    """The names of files that a run.json lists, without those that no run may have; none if it cannot be read."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        metadata = decode_run_json(_read_regular_file(run_json))
+        return {*RUN_FILES, *OPTIONAL_FILES, *NPZ_NAMES.values()} & set(metadata["files"])
     return set()
 
 
