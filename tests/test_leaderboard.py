@@ -389,34 +389,44 @@ def rated_duels(seed, **options):
     return jr.rate(jr.elo(k=20), jr.read(columns), **options)
 
 
-@pytest.mark.parametrize("seed", mark_full(range(3), 0))
-def test_the_lead_begins_on_the_day_from_which_on_the_leader_is_first_on_all_lists(seed, monkeypatch):
-    monkeypatch.setattr(leaderboards, "BLOCK", 7)
-    rated = rated_duels(seed)
-    first = [jr.leaderboard(rated, as_of=str(day), top=1).player[0] for day in DAYS]
-    leader = jr.leaderboard(rated, top=1).player[0]
-    number = max((i for i, name in enumerate(first) if name != leader), default=-1) + 1
-    assert 0 < number < len(DAYS)  # else these cases show nothing
-    assert np.datetime64(int(lead_start(rated)), "D") == DAYS[number]
-
-
-@pytest.mark.parametrize("seed", mark_full(range(3), 0))
-def test_a_list_leaves_out_who_has_not_played_of_late_and_counts_the_last_match_of_a_day(seed, monkeypatch):
-    """Against lists of every day: of players who come and go, with three matches a day at times of their own."""
-    monkeypatch.setattr(leaderboards, "BLOCK", 5)
+def rated_comers(seed):
+    """Twelve players who come and go, with three matches a day at times of their own."""
     random, number = np.random.default_rng(seed), np.arange(1200)
     names = np.array([f"player {i}" for i in range(12)])
     a = (number // 100 + random.integers(0, 4, 1200)) % 12
     b = (a + random.integers(1, 4, 1200)) % 12
     time = DAYS[number // 3] + (number % 3 * 60 + 600) * np.timedelta64(1, "m")
     columns = {"a": names[a], "b": names[b], "score": random.integers(0, 2, 1200).astype(float), "date": time}
-    rated = jr.rate(jr.elo(k=20), jr.read(columns))
-    days = DAYS[200:]
-    ends = [f"{day}T23:59" for day in days]
-    first = [jr.leaderboard(rated, as_of=end, top=1, active=50, min_games=5).player for end in ends]
-    leader = jr.leaderboard(rated, top=1, active=50, min_games=5).player[0]
-    number = max((i for i, one in enumerate(first) if one.tolist() != [leader]), default=-1) + 1
-    assert np.datetime64(int(lead_start(rated, active=50, min_games=5)), "D") == days[number] > days[0]
+    return jr.rate(jr.elo(k=20), jr.read(columns))
+
+
+def rated_by_glicko(seed):
+    random = np.random.default_rng(seed)
+    pairs = np.array([random.choice(6, 2, replace=False) for _ in range(60)])
+    table = {"a": pairs[:, 0], "b": pairs[:, 1], "score": random.integers(0, 2, 60), "time": np.arange(60.0)}
+    return jr.rate(jr.glicko(), jr.read(table))
+
+
+LEADS = {  # a maker of histories, the rules of their lists, and the moments of these
+    "duels": (rated_duels, {}, DAYS),
+    "comers": (rated_comers, {"active": 50, "min_games": 5}, DAYS[200:]),
+    "cautious": (rated_by_glicko, {"cautious": 2.0, "min_games": 0}, np.arange(60.0)),
+}
+
+
+@pytest.mark.parametrize("seed", mark_full([0, 1, 2], 0))
+@pytest.mark.parametrize("name", LEADS)
+def test_the_lead_begins_at_the_moment_from_which_on_the_leader_is_first_on_all_lists(name, seed, monkeypatch):
+    monkeypatch.setattr(leaderboards, "BLOCK", 5)
+    make, rules, moments = LEADS[name]
+    rated = make(seed)
+    ends = [f"{x}T23:59" for x in moments] if moments.dtype.kind == "M" else moments.tolist()
+    first = [jr.leaderboard(rated, as_of=end, top=1, **rules).player.tolist() for end in ends]
+    leader = jr.leaderboard(rated, top=1, **rules).player.tolist()
+    number = max((i for i, one in enumerate(first) if one != leader), default=-1) + 1
+    assert 0 < number < len(moments)  # else these cases show nothing
+    start = lead_start(rated, **rules)
+    assert (np.datetime64(int(start), "D") if moments.dtype.kind == "M" else start) == moments[number]
 
 
 def test_newcomers_who_are_not_on_the_list_take_no_lead():
@@ -535,14 +545,3 @@ def test_contests_whose_times_decrease_count_once_those_before_them_do():
     assert not len(jr.leaderboard(rated, as_of=20.0).player) and jr.history.rating_at(rated, "a", 20.0).mean == 25.0
     assert (jr.leaderboard(rated, as_of=55.0).last == 55.0).all()
     assert np.isfinite(jr.leaderboard(rated).peak).all() and len(jr.history.peak_ratings(rated).player) == 3
-
-
-@pytest.mark.parametrize("seed", [0, 2])
-def test_a_cautious_lead_begins_where_cautious_lists_have_its_leader(seed):
-    random = np.random.default_rng(seed)
-    pairs = np.array([random.choice(6, 2, replace=False) for _ in range(60)])
-    table = {"a": pairs[:, 0], "b": pairs[:, 1], "score": random.integers(0, 2, 60), "time": np.arange(60.0)}
-    rated, rules = jr.rate(jr.glicko(), jr.read(table)), {"cautious": 2.0, "min_games": 0}
-    first = [jr.leaderboard(rated, top=1, as_of=float(t), **rules).player[0] for t in range(60)]
-    start = next(t for t in range(60, 0, -1) if first[t - 1] != first[-1])
-    assert lead_start(rated, **rules) == start

@@ -393,10 +393,9 @@ def read_votes_if_source(
         votes, read_data, _ = read_vote_table(
             table, columns, lambda source, arguments: read(source, **arguments), in_order=in_order
         )
-    names = [cluster] if isinstance(cluster, str) else cluster
-    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
-        return votes, cluster
-    return votes, cluster_codes(table, names, read_data.rows)
+    names = resolve_cluster_columns(cluster)
+    are_columns = len(names) > 0 and all(isinstance(name, str) for name in names)
+    return votes, cluster_codes(table, names, read_data.rows) if are_columns else cluster
 
 
 def drop_unused_times(table: TableSource, used: Collection[Any]) -> TableSource:

@@ -147,27 +147,16 @@ def next_power_of_two(count: int) -> int:
 
 @jax.tree_util.register_static
 class ConstantsForm(NamedTuple):
-    """What a replay prepares, without the numbers of its arrays."""
+    """What a replay prepares, without its numbers."""
 
-    tree: Any
-    static_leaves: tuple[Any, ...]  # None where there is an array
-    unravel: Callable[[Array], list[Array]]  # the arrays, from a vector of all their numbers
-
-    def unpack(self, numbers: Array) -> PreparedReplay:
-        """What a replay prepares, from the numbers of its arrays."""
-        arrays = iter(self.unravel(numbers))
-        leaves = [next(arrays) if x is None else x for x in self.static_leaves]
-        prepared: PreparedReplay = jax.tree.unflatten(self.tree, leaves)
-        return prepared
+    unpack: Callable[[Array], PreparedReplay]
 
 
 @partial(jax.jit, static_argnums=0)
 def pack_constants(rules: ReplayRules, params: Params) -> tuple[ConstantsForm, Array]:
-    """What rules prepare, as a form and the numbers of all arrays in one vector."""
-    leaves, tree = jax.tree.flatten(prepare_replay(rules, params))
-    static_leaves = tuple(None if isinstance(x, (jax.Array, np.ndarray)) else x for x in leaves)
-    numbers, unravel = ravel_pytree([x for x, static in zip(leaves, static_leaves, strict=True) if static is None])
-    return ConstantsForm(tree, static_leaves, unravel), numbers
+    """What rules prepare, as a form and all of its numbers in one vector."""
+    numbers, unpack = ravel_pytree(prepare_replay(rules, params))
+    return ConstantsForm(unpack), numbers
 
 
 class EventInputs(NamedTuple):
