@@ -177,8 +177,8 @@ WRONG_MATCHES = [  # and what is said of them
     (("Ada", "Bo", 1.0), {"time": "2024-01-01"}, "counts time in numbers"),
     (("Ada", "Bo", 1.0), {}, "give time="),
     (("Ada", "Bo", 1.0), LAST | {"side": 2}, "side must be from -1 to 1"),
-    (("Ada", "Bo", 1.0), LAST | {"weight": 0}, "weight must be a finite number above 0"),
-    (("Ada", "Bo", 1.0), LAST | {"weight": np.inf}, "weight must be a finite number above 0"),
+    (("Ada", "Bo", 1.0), LAST | {"weight": 0}, "weight must be from 1e-12 to 1e+12, got 0"),
+    (("Ada", "Bo", 1.0), LAST | {"weight": 1e30}, "weight must be from 1e-12 to 1e+12, got 1e+30"),
     (("Ada", "Bo", 1.0), LAST | {"court": 1}, "columns; give court as columns={'court': 1}"),
     (("Ada", "Bo", 1.0), LAST | {"columns": {"x": np.inf}}, "column 'x' is inf"),
     (("Ada", 7, 1.0), LAST, "of another type than"),
@@ -195,7 +195,9 @@ WRONG_CONTESTS = [
     (([["Ada"], []],), {}, "team 1 (counting from 0) has no players"),
     (([["Ada", "Bo"], ["Cy"]],), {}, "codeforces knows no teams"),
     ((["Ada", "Cy"],), {"weight": -1}, "weight -1.0 is not above 0"),
+    ((["Ada", np.array("Cy")],), {}, "cannot be the name of a player"),
     ((["Ada", "Cy"],), {"noise": 2.0}, "codeforces knows no noise"),
+    ((["Ada", "Cy"],), {"noise": 1e30}, "noise 1e+30 is not from 1e-12 to 1e+12"),
     ((["Ada", "Cy"],), {"time": 1.0}, "have no times"),
 ]
 
@@ -231,6 +233,7 @@ def test_what_live_refuses():
         ((jr.category_glicko(),), "live ratings are of matches and contests"),
         ((jr.elo(), ["Ada", "Ada"]), "players names somebody twice"),
         ((jr.elo(), ["Ada", 3]), "of another type than"),
+        ((jr.elo(), {"Ada": 3}), "players must be a list of names, got {'Ada': 3}"),
         ((rated, NAMES), "a rated history has players of its own"),
         ((jr.elo(), ["Ada"], state._replace(rating=np.array([np.nan]))), "rating is not a number for some player"),
         (("elo",), "start_history: rated must be a History"),

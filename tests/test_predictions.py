@@ -137,6 +137,8 @@ def test_what_are_no_matchups_is_refused():
     ):
         with refused(message):
             matchup_matrix(system, system.init(system.params, 6), players, category=category)
+    with refused("players must be [N] distinct ids"):
+        matchup_matrix(jr.rate(elo, {"a": ["x"], "b": ["y"], "score": [1]}), players=2)
 
 
 def all_outcomes(win, order):

@@ -182,12 +182,23 @@ def test_groups_and_a_knockout_from_a_file(rated, tmp_path):
         ({"ties": ["goals"], "knockout": ["club 00", "club 01"]}, "the tie-break 'goals' needs goals: rate with"),
         ({"cup": 1}, "a plan has no 'cup'; it has groups, rounds"),
         ({"groups": {"A": ["club 00", "club 01"]}, "best": [3, 1], "knockout": ["A1", "A2"]}, "best must be [place"),
-        ({"groups": {"A": ["club 00", "club 01"]}, "points": [1], "knockout": ["A1", "A2"]}, "points must be three"),
+        ({"groups": {"A": ["club 00", "club 01"]}, "points": [1], "knockout": ["A1", "A2"]}, "points must be 3 va"),
+        ({"points": [3, 1, np.nan], "knockout": ["club 00", "club 01"]}, "points must be finite numbers, got (3.0, "),
+        ({"groups": ["club 00", "club 01"]}, "groups must be lists of names by the names of groups, got ['club 00'"),
+        ({"groups": {"A": []}, "knockout": ["club 00", "club 01"]}, "groups must be lists of names by the names of"),
+        ({"rounds": "2", "knockout": ["club 00", "club 01"]}, "rounds must be a whole number, got '2'"),
+        ({"knockout": "club 00"}, "knockout must be a list of names, got 'club 00'"),
     ],
 )
 def test_plans_that_cannot_be(rated, plan, message):
     with refused(message):
         jr.forecasts.simulate_tournament(rated, plan)
+
+
+def test_a_player_whose_name_is_zero_is_no_bye():
+    rated = jr.rate(jr.elo(), {"a": [0, 1], "b": [1, 2], "score": [1, 0]})
+    found = jr.forecasts.simulate_tournament(rated, {"knockout": [0, 1, 2, ""]}, samples=10)
+    assert sorted(found.player.tolist()) == [0, 1, 2]
 
 
 def in_percent(text):

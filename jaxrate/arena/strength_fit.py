@@ -107,6 +107,7 @@ def find_comparable_players(
 
 TIE_MODELS = "davidson", "rao_kupper", "half", "none"
 ERROR_SOURCES = "curvature", "sandwich", "bootstrap"
+MIN_PRIOR, MAX_PRIOR = 1e-6, 1e12  # points
 COLLINEAR_SHARE = 1e-9  # residual share of a covariate that follows from others
 
 
@@ -119,8 +120,9 @@ def check_options(ties: str | None, prior: float | None, errors: str | None, opt
         if value not in (None, *allowed):
             choices = ", ".join(repr(x) for x in (None, *allowed))
             raise ValueError(f"{name} must be one of {choices}, got {value!r}{did_you_mean_suffix(value, allowed)}")
-    if prior is not None and not (isinstance(prior, (int, float, np.number)) and 0 < prior < np.inf):
-        raise ValueError(f"prior must be a deviation in points, above 0, or None, got {prior!r}")
+    if prior is not None and not (isinstance(prior, (int, float, np.number)) and MIN_PRIOR <= prior <= MAX_PRIOR):
+        bounds = f"from {MIN_PRIOR:g} to {MAX_PRIOR:g}"
+        raise ValueError(f"prior must be a deviation in points, {bounds}, or None, got {prior!r}")
     check_count("samples", options.get("samples", NUM_REPLICATES), 2, MAX_SAMPLES)
 
 

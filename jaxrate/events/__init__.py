@@ -13,6 +13,8 @@ dataset.py         Dataset: events with the names behind their ids
 from jaxrate.events.column_checks import MAX_ABS_DAYS as MAX_ABS_DAYS
 from jaxrate.events.column_checks import MAX_ABS_TIME as MAX_ABS_TIME
 from jaxrate.events.column_checks import MAX_REPORTED_ROWS as MAX_REPORTED_ROWS
+from jaxrate.events.column_checks import MAX_WEIGHT as MAX_WEIGHT
+from jaxrate.events.column_checks import MIN_WEIGHT as MIN_WEIGHT
 from jaxrate.events.column_checks import RowError as RowError
 from jaxrate.events.column_checks import add_contest_to_errors as add_contest_to_errors
 from jaxrate.events.column_checks import as_event_time as as_event_time

@@ -209,6 +209,9 @@ SCORE_ADVICE = (
     "is outside [0, 1]; rescale it, or make it win, draw, loss; goals or points of both sides are the margin, as "
     "margin=['goals_a', 'goals_b']"
 )
+MIN_WEIGHT, MAX_WEIGHT = 1e-12, 1e12  # beyond, sums and squares of weights and noises leave the range of float32
+MAX_ABS_COLUMN = 1e30  # of further columns, likewise
+WEIGHT_ADVICE = f"is not from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
 COMPLAINTS: dict[str, tuple[Callable[[Any], Any], str]] = {  # by the name of a column, which numbers are wrong, and why
     "score": (lambda x: (x < 0) | (x > 1), SCORE_ADVICE),
     "side": (lambda x: np.abs(x) > 1, "is outside [-1, 1]"),
@@ -222,6 +225,9 @@ def check_number_column(name: str, values: Any, n: int) -> np.ndarray[Any, Any]:
     numbers = to_checked_numbers(name, values, (n,))
     is_wrong, complaint = COMPLAINTS[name]
     fail_where(is_wrong(numbers), lambda row: f"{name} {numbers[row]} {complaint}")
+    if name in ("weight", "noise"):
+        is_extreme = (numbers < MIN_WEIGHT) | (numbers > MAX_WEIGHT)
+        fail_where(is_extreme, lambda row: f"{name} {numbers[row]} {WEIGHT_ADVICE}")
     return numbers
 
 
@@ -238,6 +244,9 @@ def check_further_columns(
         if name in reserved_names:
             raise ValueError(f"a column must not be called {name!r}, as a part of {owner} is; rename it")
     checked = {name: to_checked_numbers(f"column {name!r}", x, (n,), allow_nan=True) for name, x in columns.items()}
+    for name, values in checked.items():
+        is_extreme = np.abs(values) > MAX_ABS_COLUMN
+        fail_where(is_extreme, lambda row: f"column {name!r} is {values[row]:g}, beyond {MAX_ABS_COLUMN:g}; rescale it")  # noqa: B023
     return checked or None
 
 

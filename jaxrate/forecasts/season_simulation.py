@@ -19,16 +19,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain, combinations
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Annotated, Any, NamedTuple, Unpack
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.core.argument_checks import MAX_SAMPLES, FilePath, Key, check_count, enforce_argument_annotations
+from jaxrate.core.argument_checks import (
+    MAX_SAMPLES,
+    ArgumentRequirement,
+    FilePath,
+    Key,
+    check_count,
+    describe_annotation,
+    enforce_argument_annotations,
+    is_sized,
+    matches_annotation,
+)
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem
-from jaxrate.core.text_format import join_names
+from jaxrate.core.text_format import format_value_for_error, join_names
 from jaxrate.data.table_files import open_table_source
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
@@ -194,8 +204,10 @@ TIE_BREAKS = "wins", "head_to_head"
 GOAL_TIE_BREAKS = "goal_difference", "goals", "head_to_head"
 
 
-def check_tie_breaks(ties: tuple[str, ...], has_goals: bool) -> None:
-    """ValueError for a tie-break that there is not, or that needs goals."""
+def check_standing_rules(points: tuple[float, ...], ties: tuple[str, ...], has_goals: bool) -> None:
+    """ValueError for points that are not finite, or a tie-break that there is not, or that needs goals."""
+    if not np.isfinite(points).all():
+        raise ValueError(f"points must be finite numbers, got {format_value_for_error(points)}")
     tie_breaks = (*TIE_BREAKS, *(x for x in GOAL_TIE_BREAKS if x not in TIE_BREAKS))
     for name in ties:
         if name not in tie_breaks:
@@ -334,7 +346,7 @@ def simulate_season(
         raise ValueError("a season is of matches of two, and this history is of contests")
     has_goals = predicts_goals(rated.system)
     ties = (GOAL_TIE_BREAKS if has_goals else TIE_BREAKS) if ties is None else ties
-    check_tie_breaks(ties, has_goals)
+    check_standing_rules(points, ties, has_goals)
     check_count("samples", samples, 1, MAX_SAMPLES)
     if is_table(coming):
         coming = open_table_source(coming)
@@ -458,7 +470,29 @@ def _simulate_seasons(
     return sum_over_samples(simulate_one, samples, size)
 
 
-PLAN_KEYS = "groups", "rounds", "points", "ties", "best", "knockout"
+MAX_ROUNDS = 1000  # how often two players of a group meet
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple, np.ndarray)) and is_sized(value)
+
+
+Names = Annotated[Any, ArgumentRequirement("a list of names", _is_list)]
+Groups = Annotated[
+    Any,
+    ArgumentRequirement(
+        "lists of names by the names of groups",
+        lambda x: isinstance(x, Mapping) and all(_is_list(members) and len(members) for members in x.values()),
+    ),
+]
+PLAN: dict[str, tuple[Any, Any]] = {  # what a plan may say: the type, and what holds without it
+    "groups": (Groups, {}),
+    "rounds": (int, 1),
+    "points": (tuple[float, float, float], (3, 1, 0)),
+    "ties": (Names, ()),
+    "best": (tuple[int, int], (1, 0)),
+    "knockout": (Names, ()),
+}
 ROUND_NAMES = {1: "win", 2: "final", 4: "semi_final", 8: "quarter_final"}
 
 
@@ -561,19 +595,23 @@ def simulate_tournament(
 
 def _load_and_check_plan(plan: Any, has_goals: bool) -> tuple[list[str], list[Any], _TournamentRules]:
     """The names of groups, those of players, group by group, and the rules; ValueError if it is no plan."""
-    plan = dict(plan) if isinstance(plan, Mapping) else _load_plan(Path(plan))
-    if unknown := [name for name in plan if name not in PLAN_KEYS]:
-        raise ValueError(f"a plan has no {unknown[0]!r}; it has {', '.join(PLAN_KEYS)}")
-    groups = {str(name): list(members) for name, members in plan.get("groups", {}).items()}
-    rounds, points, slots = plan.get("rounds", 1), tuple(plan.get("points", (3, 1, 0))), list(plan.get("knockout", ()))
-    ties, best = tuple(plan.get("ties", GOAL_TIE_BREAKS if has_goals else TIE_BREAKS)), tuple(plan.get("best", (1, 0)))
-    check_tie_breaks(ties, has_goals)
-    if len(points) != 3 or rounds < 1:
-        raise ValueError("points must be three numbers, and rounds at least 1")
+    given = dict(plan) if isinstance(plan, Mapping) else _load_plan(Path(plan))
+    for name, value in given.items():
+        if name not in PLAN:
+            raise ValueError(f"a plan has no {name!r}; it has {', '.join(PLAN)}")
+        if not matches_annotation(PLAN[name][0], value):
+            expected = describe_annotation(PLAN[name][0])
+            raise ValueError(f"{name} must be {expected}, got {format_value_for_error(value)}")
+    plan = {name: default for name, (_, default) in PLAN.items()} | given
+    groups = {str(name): list(members) for name, members in plan["groups"].items()}
+    ties = tuple(plan["ties"]) if "ties" in given else GOAL_TIE_BREAKS if has_goals else TIE_BREAKS
+    best, points = tuple(plan["best"]), tuple(map(float, plan["points"]))
+    check_standing_rules(points, ties, has_goals)
+    check_count("rounds", plan["rounds"], 1, MAX_ROUNDS)
     _check_best_places(best, groups)
-    names, slot_numbers = _number_slots(groups, best[1], slots)
+    names, slot_numbers = _number_slots(groups, best[1], list(plan["knockout"]))
     sizes = tuple(map(len, groups.values()))
-    return [*groups], names, _TournamentRules(sizes, rounds, tuple(map(float, points)), ties, best, slot_numbers)
+    return [*groups], names, _TournamentRules(sizes, int(plan["rounds"]), points, ties, best, slot_numbers)
 
 
 def _load_plan(path: Path) -> dict[str, Any]:
@@ -604,7 +642,7 @@ def _number_slots(
         raise ValueError(f"knockout must list two, four, eight, ... places, got {len(slots)}")
     places = [f"{name}{i + 1}" for name, group in groups.items() for i in range(len(group))]
     places += [f"best{i + 1}" for i in range(num_best)]
-    named = [*filter(None, slots)]
+    named = [x for x in slots if x != ""]
     names = [*chain(*groups.values()), *(x for x in named if x not in {*places})]
     for name, count in (*Counter(names).items(), *Counter(named).items()):
         if count > 1:

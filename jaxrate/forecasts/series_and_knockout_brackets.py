@@ -11,7 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.core.argument_checks import MAX_SAMPLES, Key, Numbers, check_count, enforce_argument_annotations, is_traced
+from jaxrate.core.argument_checks import (
+    MAX_SAMPLES,
+    Key,
+    Numbers,
+    check_count,
+    enforce_argument_annotations,
+    is_iterable,
+    is_traced,
+)
 from jaxrate.core.array_types import Array
 from jaxrate.core.rules import Params, State
 from jaxrate.core.system import RatingSystem
@@ -124,7 +132,8 @@ def matchup_matrix(
     query_time = parse_time_after_last_events(rated, state, time, names)
     if players is None:
         players = np.arange(count_players(state))
-    player = np.asarray(players if names is None else [find_player_id(names, player) for player in players])
+    are_named = names is not None and is_iterable(players)
+    player = np.asarray([find_player_id(names, player) for player in players] if are_named else players)
     if player.ndim != 1 or len(np.unique(player)) < len(player):
         raise ValueError("players must be [N] distinct ids")
     if category is not None and np.shape(category)[:1] != player.shape:

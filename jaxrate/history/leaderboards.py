@@ -348,7 +348,7 @@ class HistoryLeaderboardBuilder:
         min_games: int | None = None,
         cautious: float = 0.0,
     ) -> None:
-        if not np.isfinite(cautious):
+        if not math.isfinite(cautious):
             raise ValueError(f"cautious must be finite, got {cautious}")
         self.rated, self.min_games, self.cautious = rated, min_games, cautious
         self.category = None if category is None else category_number(rated, category)
@@ -766,7 +766,7 @@ def peak_ratings(rated: History, *, top: int = 20, cautious: float = 0.0, min_ga
     """
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
-    if not (np.isfinite(cautious) and cautious >= 0):
+    if not (math.isfinite(cautious) and cautious >= 0):
         raise ValueError(f"cautious must be from 0, got {cautious}")
     rated.check_has_events(all_of_them=True)
     min_events = (PEAK_MIN_EVENTS if rated.hindsight is None else 1) if min_games is None else max(min_games, 1)

@@ -47,6 +47,8 @@ from jaxrate.data.column_conversion import is_usable_as_name
 from jaxrate.data.lookalike_names import accentless_key, describe_new_names, similar_names_hint, unstorable_reason
 from jaxrate.events import (
     MAX_ABS_TIME,
+    MAX_WEIGHT,
+    MIN_WEIGHT,
     Context,
     Matches,
     NameFormatters,
@@ -244,7 +246,9 @@ def check_player_name(name: Any, others: Sequence[Any]) -> None:
 
 def check_player_names(players: Sequence[Any] | None) -> list[Any]:
     """The names of players; ValueError for one that a table cannot hold with the others, or that is repeated."""
-    names: list[Any] = np.asarray([] if players is None else players, object).tolist()
+    names: Any = np.asarray([] if players is None else players, object).tolist()
+    if not isinstance(names, list):
+        raise ValueError(f"players must be a list of names, got {format_value_for_error(players)}")
     for name in names:
         check_player_name(name, names[:1])
     if len(set(names)) < len(names):
@@ -273,17 +277,21 @@ def make_match(names: Sequence[Any], score: Any, time: float, context: Mapping[s
             raise ValueError(f"side must be a number, 'a' or 'b', got {side!r}")
         known["side"] = _check_number("side", SIDES[side] if isinstance(side, str) else side, -1.0, 1.0)
     if "weight" in known:
-        known["weight"] = _check_number("weight", known["weight"], 0.0, np.inf, exclusive_low=True)
+        known["weight"] = _check_number("weight", known["weight"], MIN_WEIGHT, MAX_WEIGHT)
     return LiveEvent(plain_names(names), _check_number("score", score, 0.0, 1.0), time, known)
 
 
 def split_teams(players: Any) -> tuple[list[Any], list[int]]:
     """The names of a contest's players, team by team, and the sizes of the teams; a name outside a list is a team."""
-    if not isinstance(players, (list, tuple, np.ndarray)) or not is_sized(players) or not len(players):
+
+    def is_list(value: Any) -> bool:
+        return isinstance(value, (list, tuple, np.ndarray)) and is_sized(value)
+
+    if not is_list(players) or not len(players):
         raise ValueError(
             f"players must be a list of names, or of lists of names, got {format_value_for_error(players)}"
         )
-    teams = [list(x) if isinstance(x, (list, tuple, np.ndarray)) else [x] for x in players]
+    teams = [list(x) if is_list(x) else [x] for x in players]
     if not all(teams):
         raise ValueError(f"team {teams.index([])} (counting from 0) has no players")
     return [name for team in teams for name in team], [*map(len, teams)]
@@ -302,17 +310,16 @@ def make_contest(
     return LiveEvent(plain_names(names), rank, time, _parse_fields("contest", CONTEST_FIELDS, context), sizes)
 
 
-def _check_number(name: str, value: Any, low: float, high: float, exclusive_low: bool = False) -> float:
-    """A number from `low` to `high`; with `exclusive_low` above `low`. ValueError for anything else."""
+def _check_number(name: str, value: Any, low: float, high: float) -> float:
+    """A number from `low` to `high`; ValueError for anything else."""
     if type(value) is not float:
         check_not_traced(name, value, "jr.scan rates what is traced")
         array = np.asarray(value)
         if array.shape != () or array.dtype.kind not in "biuf":
             raise ValueError(f"{name} must be a number, got {format_value_for_error(value)}")
         value = float(array)
-    if not (low <= value <= high) or (exclusive_low and value <= low) or value == np.inf:
-        bounds = f"a finite number above {low:g}" if exclusive_low else f"from {low:g} to {high:g}"
-        raise ValueError(f"{name} must be {bounds}, got {value}")
+    if not low <= value <= high:
+        raise ValueError(f"{name} must be from {low:g} to {high:g}, got {value}")
     return value
 
 
