@@ -435,7 +435,8 @@ def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
         error, files = None, dict[str, bytes]()
         try:
             metadata = decode_run_json(raw)
-            listed = metadata.get("files") if isinstance(metadata.get("files"), (list, dict)) else []
+            listed: Any = metadata.get("files")
+            listed = listed if isinstance(listed, (list, dict)) else []
             for name in (npz if (npz := NPZ_NAMES.get(name, name)) in listed else name for name in RUN_FILES):
                 if (content := _read_file(folder, name)) is None:
                     raise ValueError(f"no saved run there: {name} is missing")
