@@ -164,6 +164,29 @@ def test_ranks_count_the_firsts(ranks, others, said):
     assert yearly == said.replace(" on ", " at the end of ").replace("dates", "years")
 
 
+RISE, FALL = np.arange(1400.0, 1600.0, 10.0), np.arange(1600.0, 1400.0, -10.0)  # twenty events, each after 100 days
+
+
+@pytest.mark.parametrize(
+    ("ratings", "days_on", "said"),
+    [
+        (RISE, 0, "Ada at the highest rating so far"),
+        (FALL, 0, "Ada at the lowest rating so far"),
+        ([*RISE, 1550.0], 0, "Ada 40 points below the peak of 1995"),  # the lowest for long, and yet high
+        ([*RISE, *[1450.0] * 4, 1540.0], 0, "Ada at the highest rating since 1995"),
+        ([*FALL, *[1550.0] * 4, 1460.0], 0, "Ada at the lowest rating since 1995"),
+        ([*FALL, 1440.0], 0, "Ada 70 points below the peak of 1992"),  # of those from the tenth on
+        (RISE, None, "Ada peaked at 1,590 points in 1995"),
+    ],
+)
+def test_a_form_is_high_or_low_in_its_career(ratings, days_on, said):
+    """A team just below its peak was "at the lowest rating since 2019"."""
+    ratings = np.array(ratings)
+    days = (np.datetime64("1990-06-01") + 100 * np.arange(len(ratings))).astype(float)
+    peak, now = 9 + int(np.argmax(ratings[9:])), None if days_on is None else days[-1] + days_on
+    assert str(findings.find_form("Ada", ratings, days, peak, now)._replace(noun="rating")) == said
+
+
 ORDERED = [[NAN, 60, 80], [40, NAN, 70], [20, 30, NAN]]
 EVEN = [[NAN, 50.2, 70], [49.8, NAN, 70], [30, 30, NAN]]
 

@@ -416,11 +416,11 @@ def test_seasons_are_told_with_their_results_and_ranks(tmp_path):
     for row, end, rank in zip(rows[::-1], ends, jr.history.leaderboards.ranks_over_time(rated, ends), strict=True):
         at = np.flatnonzero(career["time"].astype("M8[Y]").astype(str) == row[0])
         won = int((career["score"][at] == 1).sum())
-        assert row[1:4] == [f"{len(at)}", f"{won}", f"{len(at) - won}"]
-        assert row[4] == f"{career['rating'][at[-1]] + career['change'][at[-1]]:,.0f}"
+        assert row[4:] == [f"{len(at)}", f"{won}", f"{len(at) - won}"]
+        assert row[2] == f"{career['rating'][at[-1]] + career['change'][at[-1]]:,.0f}"
         place = rank[rated.players.tolist().index("Bo")]
-        assert row[6] == ("" if np.isnan(place) else f"{place:.0f}"), end
-    assert page.count('<i style="left:') == sum(bool(row[6]) for row in rows)
+        assert row[1] == ("" if np.isnan(place) else f"{place:.0f}"), end
+    assert page.count('<i style="left:') == sum(bool(row[1]) for row in rows)
     assert re.search(
         "<h1><bdi>Ada</bdi> peaked at [\\d,]+ points in [\\w ]+</h1>", text_of(tmp_path / "players" / "ada.html")
     )

@@ -12,6 +12,7 @@ from jaxrate.history.leaderboards import ranks_over_time
 from jaxrate.site.html_tables import Column, make_column, table_head
 from jaxrate.site.site_data import SiteData
 from jaxrate.views.findings import Finding, find_form
+from jaxrate.views.wording import rating_unit
 
 MAX_SEASONS = 60  # of the history, of which players have rows: the last ones
 PODIUM = 3  # places
@@ -54,10 +55,10 @@ def build_player_seasons(data: SiteData) -> PlayerSeasons:
     signed = partial(data.format_rating, signed=True)
     columns = [
         make_column("words", "season", map([*seasons].__getitem__, number.tolist())),
-        *_result_columns(data, known, first),
+        make_column("figure", "rank", rank.tolist(), lambda x: "" if x != x else f"{x:,.0f}"),
         make_column("figure", "rating", rating.tolist(), data.format_rating),
         make_column("figure", "change", (rating - careers.before.mean[before]).tolist(), signed),
-        make_column("figure", "rank", rank.tolist(), lambda x: "" if x != x else f"{x:,.0f}"),
+        *_result_columns(data, known, first),
     ]
     cells = [[f"<td{' class=n' * (x.kind == 'figure')}>{text}" for text in x.cells] for x in columns]
     rows, marks = ["<tr>" + "".join(x) for x in zip(*cells, strict=True)], _draw_marks(data, begin, owner, number, rank)
@@ -110,6 +111,7 @@ def find_forms(data: SiteData) -> list[Finding | None]:
     """How the rating of each player stands in their career, by id; None of those without a peak."""
     careers, listed, start = data.careers, {*data.listed.tolist()}, data.careers.start.tolist()
     leads = careers.after.mean if data.level is None else careers.after.mean - data.level
+    noun, unit = "rating" if data.level is None else "lead over the median", rating_unit(data.rated.system)
     now, found = float(careers.time.max()) if data.rated.clock is not None else 0.0, list[Finding | None]()
     for i, peak in enumerate(data.peak.tolist()):
         begin, end = start[i : i + 2]
@@ -117,5 +119,5 @@ def find_forms(data: SiteData) -> list[Finding | None]:
         told = None
         if peak >= 0:
             told = find_form(data.names[i], leads[begin:end], days, peak - begin, now if i in listed else None)
-        found.append(told and told._replace(noun="rating" if data.level is None else "lead over the median"))
+        found.append(told and told._replace(noun=noun, unit=unit))
     return found

@@ -354,6 +354,8 @@ def _find_best_rank(ranks: Mapping[str, HostArray]) -> Finding:
 def find_form(name: str, ratings: HostArray, days: HostArray | None, peak: int, now: float | None) -> Finding:
     """How the last of the ratings [k] of a player compares with the earlier ones, from the tenth event on.
 
+    High is what is above the middle between the highest and the lowest one, and low what is below.
+
     Args:
       name: of the player.
       ratings: after each event.
@@ -372,13 +374,13 @@ def find_form(name: str, ratings: HostArray, days: HostArray | None, peak: int, 
 
     if now is None:
         return top._replace(certainty="over", amount=float(ratings[peak]), since=name_time(" in ", peak))
-    for way, is_passed in (("highest", settled > last), ("lowest", settled < last)):
-        passed = np.flatnonzero(is_passed)
-        if not len(passed):
-            return Finding("form", f"{way} ever", name)
-        at = int(passed[-1]) + PEAK_MIN_EVENTS - 1
-        if days is not None and now - days[at] >= LONG_DAYS:
-            return Finding("form", way, name, since=name_time("", at))
+    is_high = 2.0 * last >= settled.max(initial=last) + settled.min(initial=last)
+    way, passed = ("highest", np.flatnonzero(settled > last)) if is_high else ("lowest", np.flatnonzero(settled < last))
+    if not len(passed):
+        return Finding("form", f"{way} ever", name)
+    at = int(passed[-1]) + PEAK_MIN_EVENTS - 1
+    if days is not None and now - days[at] >= LONG_DAYS:
+        return Finding("form", way, name, since=name_time("", at))
     return top._replace(since=name_time(" of ", peak))
 
 
