@@ -15,7 +15,6 @@ from typing import Any
 
 import click
 
-from jaxrate.core.text_format import format_number
 from jaxrate.data.column_role_definitions import COLUMN_ROLES, LISTED_ROLES
 
 TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
@@ -124,28 +123,3 @@ def _words_of_value(flag: str, text: str) -> list[str]:
 
 def _as_list(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else value
-
-
-def format_reading_options(columns: Mapping[str, Any]) -> str:
-    """The options of `jaxrate rate` that read a file by these arguments of `read`, as a shell takes them."""
-    group: Any = click.get_current_context().find_root().command
-    options = options_by_argument(group.load_command("rate"))
-    words: list[str] = []
-    for name, value in columns.items():
-        if name in options and value is not False:
-            words += _option_words(name, options[name], _texts_of_argument(value))
-    return " ".join(words)
-
-
-def _texts_of_argument(value: Any) -> Any:
-    """The value of an argument of `read` as options say it."""
-    if isinstance(value, Mapping):
-        return [_named_parts(key, parts) for key, parts in value.items()]
-    return format_number(value) if isinstance(value, (int, float)) and value is not True else value
-
-
-def _named_parts(name: str, parts: Any) -> str:
-    """A statistic or a mixture of categories as an option says it: NAME, NAME=A,B or NAME=A:0.3,B:0.7."""
-    if isinstance(parts, Mapping):
-        parts = [f"{part}:{format_number(share)}" for part, share in parts.items()]
-    return name if not parts else f"{name}={','.join(parts)}"

@@ -13,7 +13,6 @@ from jaxrate.cli.commands import command
 from jaxrate.cli.compare import compare_with_notes
 from jaxrate.cli.input_options import load_match_columns, reading_options, title_from_file
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.option_names import format_reading_options
 from jaxrate.cli.options import FILE, PAGE_FILE, SHARE, option
 from jaxrate.cli.rating import check_players_exist, describe_file, rate_and_evaluate_task, smooth_task
 from jaxrate.cli.shared_options import (
@@ -114,7 +113,7 @@ def report(
     losing = [advice for advice in summarise_accuracy(rated).advice if advice is LOSING_ADVICE]
     better = advise_best_system(settings["comparison"], rated.system.name, is_fitted=request.fitted is not None)
     for advice in (*losing, *better):
-        report.note(advice.to_text(quote(request.file), "run", format_reading_options(request.columns)))
+        report.note(advice.replace("FILE", quote(request.file)))
     _, plural = choose_player_or_team_noun(rated, settings["noun"])
     print_escaped(f"{out}: {len(rated.players):,} {plural}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
 

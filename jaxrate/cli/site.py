@@ -11,7 +11,6 @@ import jaxrate as jr
 from jaxrate.cli.commands import command, prefix_errors
 from jaxrate.cli.input_options import load_columns
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.option_names import format_reading_options
 from jaxrate.cli.options import RUN, OutputFolder, library_option, option
 from jaxrate.cli.shared_options import LIST_RULES, list_option
 from jaxrate.cli.terminal_tables import ProgressReport, print_escaped, warnings_as_notes
@@ -80,6 +79,7 @@ def site(
     """
     from jaxrate.site.page_templates import check_address
     from jaxrate.site.site_writer import check_site_folder
+    from jaxrate.views.accuracy import summarise_accuracy
     from jaxrate.views.wording import choose_player_or_team_noun
 
     with prefix_errors("--out "):
@@ -97,7 +97,8 @@ def site(
     with report.stage(f"writing {len(rated.players):,} pages"):
         smoothed = _load_smoothed_columns(run, rated.contests is None)
         jr.site.write_site(rated, out, smoothed=smoothed, **settings, **rules)
-    _note_advice(report, rated, run, file)
+    for advice in summarise_accuracy(rated).advice:
+        report.note(advice.replace("FILE", quote(str(file or "FILE"))).replace("RUN", quote(str(run))))
     _, plural = choose_player_or_team_noun(rated, settings["noun"])
     print_escaped(
         f"{out}: {len(rated.players):,} {plural}\nOpen {out / 'index.html'} in a browser, or copy the folder to a host."
@@ -130,15 +131,6 @@ def _forecast_fixtures(rated: jr.History, coming: Path) -> dict[str, Any]:
         if predicts_goals(rated.system):
             forecasts["scorelines"] = jr.forecasts.predict_scorelines(rated, coming)
     return forecasts
-
-
-def _note_advice(report: ProgressReport, rated: jr.History, run: Path, file: Path | None) -> None:
-    """Say how the accuracy could be better."""
-    from jaxrate.views.accuracy import summarise_accuracy
-
-    name, reading = None if file is None else quote(str(file)), rated.options.get("columns", {})
-    for advice in summarise_accuracy(rated).advice:
-        report.note(advice.to_text(name, quote(str(run)), format_reading_options(reading)))
 
 
 def _load_smoothed_columns(run: Path, of_matches: bool) -> dict[str, Any] | None:

@@ -16,7 +16,6 @@ from jaxrate.site.drawings import interval_bar, make_axis
 from jaxrate.site.html_tables import Column, make_column, mark_as_html, render_table, text_columns
 from jaxrate.site.page_templates import render_page
 from jaxrate.systems.system_titles import system_title
-from jaxrate.views.accuracy import Advice
 from jaxrate.views.findings import Finding, count_pairs, find_best_system, relation_to_best
 
 BLEND_TITLE = "All blended"
@@ -185,21 +184,22 @@ def find_standing(comparison: Comparison | None, name: str) -> Standing | None:
     return Standing(finding, equal, behind, shown, _measure(comparison), next(iter(comparison.counts)))
 
 
-def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: bool = False) -> tuple[Advice, ...]:
+def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: bool = False) -> list[str]:
     """How to rate better, if the system of this name is behind the one that predicted best by more than chance.
 
     `is_fitted`: whether its hyperparameters were fitted, which is then no advice.
     """
     standing = find_standing(comparison, name)
     if comparison is None or standing is None or standing.shown is None:
-        return ()
+        return []
     place, best = [x.name for x in comparison.results].index(name) + 1, comparison.results[0]
     option = f"--system {best.name}" + ("" if best.period is None else f" --period {format_number(best.period)}")
-    rank = f"{name} was number {place} of {len(comparison.results)} systems by its predictions"
-    fit = "jaxrate fit FILE --data-share 0.8 --save fitted.toml", "jaxrate report FILE --param fitted.toml"
-    advice = [] if is_fitted else [Advice(f"{rank}; to fit it to earlier results", fit)]
-    purpose = f"to rate by {best.name}, which predicted best"
-    return (*advice, Advice(purpose if advice else f"{rank}; {purpose}", (f"jaxrate report FILE {option}",)))
+    fit = "jaxrate fit FILE --data-share 0.8 --save fitted.toml; jaxrate report FILE --param fitted.toml"
+    return [
+        f"{name} was number {place} of {len(comparison.results)} systems by its predictions",
+        *[f"to fit it to earlier results: {fit}"] * (not is_fitted),
+        f"to rate by {best.name}, which predicted best: jaxrate report FILE {option}",
+    ]
 
 
 def _name_systems_in_print(texts: Iterable[str], systems: Iterable[ScoredForecaster]) -> list[str]:

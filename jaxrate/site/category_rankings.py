@@ -83,6 +83,7 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
 
 MAX_PARTS = 60  # values of a column up to which each has a ranking
 RECENT_EVENTS = 20  # of a player, the last ones, whose commonest value is the player's
+MAX_CODE_LENGTH = 3  # letters or digits of a value that is no name: its column says what it is, as in "division 2"
 MIN_OWN_SHARE = 0.8  # of events with the player's value, from which on a column tells players apart, as leagues do
 
 
@@ -115,7 +116,8 @@ def _build_parts_of_column(data: SiteData, name: str, values: HostArray) -> list
         of_value = own == value
         listed = data.listed[of_value & (groups == groups[of_value][:1])] if of_value.any() else data.listed[:0]
         if len(listed) > 1 and value != UNKNOWN:
-            about = value, value, f"in {name} {value}", f"{slug}.html"
+            place = f"in {value}" if len(value) > MAX_CODE_LENGTH else f"in {name} {value}"
+            about = value, value, place, f"{slug}.html"
             parts.append(CategoryStrengths(*about, _overall_ratings(data), deviation, listed, is_part=True))
     return parts
 

@@ -36,39 +36,20 @@ WAYS_OUT = (  # of predictions that lose to a constant
     "jaxrate rate FILE --param fitted.toml",
     "or jaxrate compare FILE",
 )
-
-
-class Advice(NamedTuple):
-    """What a maker may do; the commands that write pages print it, and pages, whose readers cannot, do not show it."""
-
-    purpose: str  # what the commands are for, in a clause
-    commands: tuple[str, ...]  # in which FILE stands for the rated file, and RUN for a folder
-
-    def to_text(self, file: str | None = None, run: str = "RUN", options: str = "") -> str:
-        """The advice in a line; `file` with the `options` that read it, and `run`, are as a shell takes them."""
-        source = "FILE" if file is None else f"{file} {options}".rstrip()
-        commands = (x.replace("FILE", source).replace("RUN", run) for x in self.commands)
-        return f"{self.purpose}: {'; '.join(commands)}"
-
-
-SIDE_ADVICE = Advice(
-    "if the first of each match is at home (--column neutral=NAME names a column of neutral ground)",
-    ("jaxrate rate FILE --side a",),
+# What a maker may do; the commands that write pages print it, and pages, whose readers cannot, do not show it.
+SIDE_ADVICE = (
+    "if the first of each match is at home (--column neutral=NAME names a column of neutral ground): jaxrate rate FILE "
+    "--side a"
 )
-LOSING_ADVICE = Advice("chances lost to the same chance for all; to do better", WAYS_OUT)
+LOSING_ADVICE = f"chances lost to the same chance for all; to do better: {'; '.join(WAYS_OUT)}"
 FIT_ADVICE = {
-    lean: Advice(
-        f"chances were {LEANS[lean]}; to fit hyperparameters to the results",
-        ("jaxrate fit FILE --save fitted.toml", "jaxrate rate FILE --param fitted.toml --out RUN"),
-    )
+    lean: f"chances were {LEANS[lean]}; to fit hyperparameters to the results: jaxrate fit FILE --save fitted.toml; "
+    "jaxrate rate FILE --param fitted.toml --out RUN"
     for lean in (-1, 1)
 }
-DRAW_ADVICE = Advice(
-    "chances of draws were wrong by more than luck; to fit them",
-    (
-        "jaxrate fit FILE --outlook --free draw_margin --save fitted.toml",
-        "jaxrate rate FILE --param fitted.toml",
-    ),
+DRAW_ADVICE = (
+    "chances of draws were wrong by more than luck; to fit them: jaxrate fit FILE --outlook --free draw_margin --save "
+    "fitted.toml; jaxrate rate FILE --param fitted.toml"
 )
 
 
@@ -110,7 +91,7 @@ class AccuracySummary(NamedTuple):
     findings: Sequence[Finding]  # sentences
     bins: Curve | None = None  # in percent
     words: CalibrationWords = CHANCE_WORDS
-    advice: tuple[Advice, ...] = ()
+    advice: tuple[str, ...] = ()  # to the maker, who replaces FILE and RUN
     lean: int = 0  # of predictions, as `find_lean` has it
     calibrated: str = ""  # whether the predictions are calibrated, as a sentence
 

@@ -84,7 +84,7 @@ async function chanceAgainst(slug) {
   await load(`${root}data/pairs.js?v=${about.stamp}`);
   const places = [file, slug].map((x) => window.jaxrateBoard.slug.indexOf(x));
   const { win } = places.every((x) => x < window.jaxratePairs[0].even.players) ? chancesOf(window.jaxratePairs[0])(...places, "") : {};
-  return win === undefined ? [] : [`; ${percent(win)} to win the next`];
+  return win === undefined ? [] : [`; ${percent(win)} to ${about.event === "match" ? "win" : "be ahead in"} the next`];
 }
 
 async function comparisons(chart, own) {
