@@ -8,12 +8,10 @@ of them contradict each other. The phrases have no verb that tells one player fr
 import math
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.arena.rank_inference import RankSets
-from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_percentage, join_names
 from jaxrate.history.leaderboards import EVEN_PERCENT, PEAK_MIN_EVENTS, classify_first_place, classify_lead
@@ -21,6 +19,10 @@ from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
 from jaxrate.views.charts import Z_95, Curve, Line, format_peak_time, times_span
 from jaxrate.views.wording import MAX_LISTED_NAMES, PLAYERS, PlayerOrTeamNoun, format_amount, list_names
+
+if TYPE_CHECKING:
+    from jaxrate.arena.rank_inference import RankSets
+    from jaxrate.arena.strength_fit import Strengths
 
 PHRASES = {  # of each relation by its certainty, or what else tells findings of it apart
     "on top": {
@@ -577,7 +579,7 @@ TOP_SIZES = 3, 5, 10, 20, 50  # numbers of first ranks
 
 
 def find_first_place(
-    names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
+    names: Sequence[str], strengths: "Strengths", ranks: "RankSets | None", noun: PlayerOrTeamNoun = PLAYERS
 ) -> Finding:
     """The best player, and whether others may be the best; with ranks jointly with all other orders."""
     rated = rated_ids(strengths)
@@ -604,12 +606,12 @@ def find_leader_among(leaders: Sequence[str], level: float, noun: PlayerOrTeamNo
     return Finding("first place", "open" if is_short else "wide open", first, other, noun=noun.one)
 
 
-def rated_ids(strengths: Strengths) -> HostArray:
+def rated_ids(strengths: "Strengths") -> HostArray:
     """[R] the ids of those with a finite rating, the best first."""
     return strengths.order[np.isfinite(strengths.rating[strengths.order])]
 
 
-def _lead_and_margin(strengths: Strengths, rated: HostArray) -> tuple[float, float]:
+def _lead_and_margin(strengths: "Strengths", rated: HostArray) -> tuple[float, float]:
     """The points by which the first is ahead of the second, and their margin of error; no numbers without a margin."""
     if len(rated) < 2 or strengths.covariance is None or not strengths.converged:
         return math.nan, math.nan
@@ -618,7 +620,7 @@ def _lead_and_margin(strengths: Strengths, rated: HostArray) -> tuple[float, flo
 
 
 def find_lead_in_votes(
-    names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
+    names: Sequence[str], strengths: "Strengths", ranks: "RankSets | None", noun: PlayerOrTeamNoun = PLAYERS
 ) -> Finding | None:
     """The first's lead over the second, and how sure it is, with ranks jointly with all orders; None without margin."""
     rated = rated_ids(strengths)
@@ -634,7 +636,7 @@ def find_lead_in_votes(
 
 
 def find_certain_ranks(
-    names: Sequence[str], strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun = PLAYERS
+    names: Sequence[str], strengths: "Strengths", ranks: "RankSets | None", noun: PlayerOrTeamNoun = PLAYERS
 ) -> list[Finding]:
     """The certain statements about the first place, the first ranks and the order of pairs."""
     rated = rated_ids(strengths)
@@ -651,7 +653,7 @@ def find_certain_ranks(
     ]
 
 
-def _find_who_is_on_top(names: Sequence[str], strengths: Strengths, ranks: RankSets) -> list[Finding]:
+def _find_who_is_on_top(names: Sequence[str], strengths: "Strengths", ranks: "RankSets") -> list[Finding]:
     """The players who surely have one of the first ranks, of as few ranks as somebody surely keeps to."""
     least = 2 if len(ranks.possible_leaders) == 1 else 1
     for size in (x for x in TOP_SIZES if x < len(strengths.order)):
@@ -661,7 +663,7 @@ def _find_who_is_on_top(names: Sequence[str], strengths: Strengths, ranks: RankS
     return []
 
 
-def find_worth_in_votes(names: Sequence[str], strengths: Strengths) -> Finding | None:
+def find_worth_in_votes(names: Sequence[str], strengths: "Strengths") -> Finding | None:
     """The votes of 100 that the first would win against the second; None of fewer than two."""
     rated = rated_ids(strengths)
     if len(rated) < 2:
