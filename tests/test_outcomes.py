@@ -230,7 +230,6 @@ def test_they_are_values_and_made_anew():
     ("make", "message"),
     [
         (lambda: jr.forecasts.add_outcomes(OF_ROUNDS), "^add_outcomes is of matches, which elo_mmr does not rate"),
-        (lambda: jr.forecasts.add_outcomes(jr.elo(), draw_margin=1.0), "^add_outcomes has no parameter 'draw_margin'"),
         (lambda: jr.forecasts.add_outcomes(jr.elo(), draw_odds=0.0), "^add_outcomes: draw_odds must be > 0, got 0.0"),
         (
             lambda: jr.forecasts.calibrate(jr.elo(), calibration_slope=-1),

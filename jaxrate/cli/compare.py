@@ -169,11 +169,12 @@ def _merge_hyperparameter_changes(
     data: jr.data.Dataset, names: Iterable[str], values: dict[str, Any], fits: dict[str, FittedParams]
 ) -> dict[str, dict[str, Any]]:
     """The hyperparameters to change of each system for these data, by its name."""
-    from jaxrate.systems.system_construction_by_name import addable_wrapper_param_names, make_system_for_data
+    from jaxrate.systems.prediction_wrapping import addable_param_names
+    from jaxrate.systems.system_construction_by_name import make_system_for_data
 
     systems = {name: make_system_for_data(name, {}, None, data) for name in names}
     parameter_names = {
-        name: {*system.params._fields, *system.settings, *addable_wrapper_param_names(system)}
+        name: {*system.params._fields, *system.settings, *addable_param_names(system)}
         for name, system in systems.items()
     }
     changes: dict[str, dict[str, Any]] = {name: {} for name in systems}

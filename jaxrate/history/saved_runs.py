@@ -49,9 +49,8 @@ from jaxrate.storage.atomic_folder import (
     restore_state,
 )
 from jaxrate.systems import ALL_SYSTEMS
-from jaxrate.systems.prediction_wrapping import wrapper_names
+from jaxrate.systems.prediction_wrapping import PREDICTION_WRAPPERS, make_wrapped_system, wrapper_names
 from jaxrate.systems.rounds.hazard_tables import Density
-from jaxrate.systems.system_construction_by_name import PREDICTION_WRAPPERS, make_wrapped_system
 
 
 def make_run_metadata(rated: History) -> dict[str, Any]:
@@ -279,7 +278,7 @@ def _remake_system(metadata: dict[str, Any], make: Callable[..., RatingSystem] |
             "have; if it is your own, load it in Python, by jr.load(folder, make=...) with its factory"
         )
     arguments = {key: _lists_to_tuples(value) for key, value in metadata["settings"].items()} | metadata["params"]
-    wrappers = [way for way in PREDICTION_WRAPPERS if metadata.get(way)]
+    wrappers = [name for name in PREDICTION_WRAPPERS if metadata.get(name)]
     try:
         system = make_wrapped_system(wrappers, make or ALL_SYSTEMS[name], arguments)
     except TypeError as error:

@@ -22,8 +22,8 @@ nu is `draw_odds`. Where draws depend on strength (Glickman 2025), log nu grows 
 the mean rating of both players lies above a newcomer's.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, NamedTuple, ParamSpec
 
 import jax
 import jax.numpy as jnp
@@ -32,9 +32,14 @@ from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hyperparameter_definitions import (
+    add_hyperparameters_to_docstring,
+    collect_params,
+    factory_hyperparameter_space,
+)
 from jaxrate.core.pairwise import signed_side_advantage, split_sides
 from jaxrate.core.rules import Constants, Params, PredictRule, RuleByKind, State
-from jaxrate.core.system import PredictionWrapper, RatingSystem, check_param_names, select_params
+from jaxrate.core.system import PredictionWrapper, RatingSystem, select_params
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.numerics.newton_roots_and_maxima import center_log_odds
 from jaxrate.numerics.special_functions import logit
@@ -90,8 +95,6 @@ def expected_score_from_prediction(prediction: Any) -> Any:
 
 # --- Systems whose predictions are remade. ---
 
-WRAPPER_KEYS = {"add_outcomes": "outlook", "calibrate": "calibrated"}  # what saved runs call the wrappers
-
 
 class WrappedConstants(NamedTuple):
     """The constants of remade predictions."""
@@ -101,13 +104,6 @@ class WrappedConstants(NamedTuple):
     newcomer: Array  # the rating of one
 
 
-def wrapper_names(system: RatingSystem) -> tuple[str, ...]:
-    """The names of the wrappers around the predictions of a system, in order: "calibrated", "outlook"."""
-    if system.wrapper is None:
-        return ()
-    return *wrapper_names(system.wrapper.inner), WRAPPER_KEYS[system.wrapper.wrap.__name__]
-
-
 def unwrap_predictions(system: RatingSystem) -> RatingSystem:
     """The system whose predictions are remade, by a rule of its own; others stay as they are."""
     while system.wrapper is not None:
@@ -115,30 +111,27 @@ def unwrap_predictions(system: RatingSystem) -> RatingSystem:
     return system
 
 
-def check_not_wrapped(system: RatingSystem, wrapper_name: str) -> None:
-    """ValueError if its predictions were remade so before, or are in full already."""
-    for known in (wrapper_name, "add_outcomes"):
-        if WRAPPER_KEYS[known] in wrapper_names(system):
-            raise ValueError(
-                f"this {system.name} is one of jr.forecasts.{known} already; take {wrapper_name} of the system before "
-                "that"
-            )
+WrapperArgs = ParamSpec("WrapperArgs")
+
+
+def prediction_wrapper(wrap: Callable[WrapperArgs, RatingSystem]) -> Callable[WrapperArgs, RatingSystem]:
+    """Around a function that remakes the predictions of a system: its arguments are checked.
+
+    Those that are annotated with a `Parameter` are further hyperparameters of the system, and are documented.
+    """
+    add_hyperparameters_to_docstring(wrap)
+    return enforce_argument_annotations(wrap)
 
 
 def wrap_predictions(
-    system: RatingSystem,
-    wrap: Callable[..., RatingSystem],
-    extra_params: Params,
-    extra_space: Params,
-    predict: RuleByKind,
+    system: RatingSystem, wrap: Callable[..., RatingSystem], values: Mapping[str, Any], predict: RuleByKind
 ) -> RatingSystem:
-    """A system that predicts what `predict` makes of its rows, and has these hyperparameters besides.
+    """A system that predicts what `predict` makes of its rows, and has the hyperparameters of its wrapper besides.
 
     Args:
       system: the system whose predictions are changed.
-      wrap: what remakes it so.
-      extra_params: values of the further hyperparameters.
-      extra_space: what the further hyperparameters mean.
+      wrap: what remakes it so, a `prediction_wrapper`.
+      values: the arguments of `wrap` by name, its hyperparameters among them.
       predict: rules of the system, `WrappedConstants`, rows and an event. The system rates rounds if one is of them.
 
     Raises:
@@ -149,11 +142,14 @@ def wrap_predictions(
     events = tuple(kind for kind in system.events if kind is not Rounds or predict.rounds is not None)
     if not events:
         raise ValueError(f"{name} is of matches, which {system.name} does not rate")
-    check_not_wrapped(system, name)
+    for known in wrapper_names(system):
+        if PREDICTION_WRAPPERS[known] in (wrap, add_outcomes):
+            text = f"this {system.name} is one of jr.forecasts.{PREDICTION_WRAPPERS[known].__name__} already"
+            raise ValueError(f"{text}; take {name} of the system before that")
+    extra_params, extra_space = collect_params(wrap, values)
     for field in extra_params._fields:
         if field in system.params._fields:
             raise ValueError(f"{name}: {system.name} has a hyperparameter {field} of its own")
-    extra_params = hyper.check_params(name, extra_params, extra_space)
     params_class = hyper.make_params_class((*system.params._fields, *extra_params._fields))
     inner, rules = system._replace(params=None), system.rules
     return system._replace(
@@ -198,28 +194,30 @@ def _prepare_wrapped_constants_for(inner: RatingSystem, params: Params) -> Any:
 LOG_ODDS_LIMIT = 40.0  # of log nu, beyond which it goes no further: squares of nu stay finite in float32
 
 
-class DrawParams(NamedTuple):
-    """The hyperparameters of Davidson's draws."""
-
-    draw_odds: float | Array
-    draw_strength: float | Array | None
-
-
-DRAW_SPACE = DrawParams(
-    draw_odds=hyper.Parameter(
-        hyper.POSITIVE, "1", "odds of a draw between equals, to a win of one of them", concerns_draws=True
-    ),
-    draw_strength=hyper.Parameter(
-        hyper.MAYBE_ANY,
-        "1 per point",
-        "growth of log(draw_odds) with the mean rating of both above a newcomer's",
-        concerns_draws=True,
-    ),
-)
-
-
-@enforce_argument_annotations
-def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSystem:
+@prediction_wrapper
+def add_outcomes(
+    system: RatingSystem,
+    *,
+    draw_odds: Annotated[
+        float | None,
+        hyper.Parameter(
+            hyper.POSITIVE,
+            "1",
+            "odds of a draw between equals, to a win of one of them",
+            concerns_draws=True,
+            if_none="1, of a system without draws of its own",
+        ),
+    ] = None,
+    draw_strength: Annotated[
+        float | None,
+        hyper.Parameter(
+            hyper.MAYBE_ANY,
+            "1 per point",
+            "growth of log(draw_odds) with the mean rating of both above a newcomer's",
+            concerns_draws=True,
+        ),
+    ] = None,
+) -> RatingSystem:
     """A system that learns as this one does and predicts the chance of each outcome, in `jr.run` and in `jr.predict`.
 
     TrueSkill, and skills with a draw margin, predict `OutcomeProbabilities` by their own margin of draws, TrueSkill
@@ -228,9 +226,9 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
     of order P).
 
     Every other system of matches predicts `OutcomeProbabilities` by Davidson's model, which agrees with its expected
-    scores: two hyperparameters more say how frequent draws are, and `fit` finds them. Match quality is then the chance
-    of a draw relative to that between equals. Of rounds only Weng-Lin does: the chance to win among all teams, by
-    Plackett-Luce or normal performances.
+    scores: two hyperparameters more say how frequent draws are, and `fit` finds them. Equals draw nu / (nu + 2) of
+    their matches, where nu is `draw_odds`. Match quality is then the chance of a draw relative to that between equals.
+    Of rounds only Weng-Lin does: the chance to win among all teams, by Plackett-Luce or normal performances.
 
         found = jr.fit(jr.forecasts.add_outcomes(jr.glicko(), draw_strength=0.0), data)
 
@@ -238,24 +236,19 @@ def add_outcomes(system: RatingSystem, **draw_params: float | None) -> RatingSys
     scores of it.
 
     Args:
-      system: of matches; or one with draws of its own.
-      **draw_params: of a system without draws of its own. draw_odds: odds of a draw between equals, to a win of one of
-      them
-        (> 0), at first 1: nu, with which they draw nu / (nu + 2) of their matches. draw_strength: growth of
-        log(draw_odds) with the mean rating of both above a newcomer's (1 per point, any number or None), at first None.
+      system: of matches; or one with draws of its own, which has none of these hyperparameters.
 
     Raises:
       ValueError: for a system of rounds alone, hyperparameters that it does not have, or one of `add_outcomes` already.
     """
-    own = find_own_draw_predict_rule(system)
+    own, given = find_own_draw_predict_rule(system), {"draw_odds": draw_odds, "draw_strength": draw_strength}
     if own is None:
-        check_param_names("add_outcomes", draw_params, DrawParams._fields)
-        values = DrawParams(**{"draw_odds": 1.0, "draw_strength": None} | draw_params)
         of_rounds = None if system.rules.outcomes is None else _predict_own_round_outcomes
         predict = RuleByKind(predict_davidson, predict_davidson, of_rounds)
-        return wrap_predictions(system, add_outcomes, values, DRAW_SPACE, predict)
-    if draw_params:
-        raise ValueError(f"{system.name} has draws of its own, without {' and '.join(draw_params)}")
+        given |= {"draw_odds": 1.0} if draw_odds is None else {}
+        return wrap_predictions(system, add_outcomes, given, predict)
+    if names := [name for name, value in given.items() if value is not None]:
+        raise ValueError(f"{system.name} has draws of its own, without {' and '.join(names)}")
     inner, rules = system._replace(params=None), system.rules._replace(predict=own, outcomes=None)
     return system._replace(rules=rules, wrapper=PredictionWrapper(add_outcomes, inner))
 
@@ -290,21 +283,17 @@ def _predict_own_round_outcomes(inner: RatingSystem, constants: WrappedConstants
 # --- Calibration. ---
 
 
-class CalibrationParams(NamedTuple):
-    """The hyperparameters of the map."""
-
-    calibration_slope: float | Array
-    calibration_intercept: float | Array
-
-
-CALIBRATION_SPACE = CalibrationParams(
-    calibration_slope=hyper.Parameter(hyper.POSITIVE, "1", "factor of the log-odds that are predicted"),
-    calibration_intercept=hyper.Parameter(hyper.ANY, "1", "log-odds that the better side is worth beyond them"),
-)
-
-
-@enforce_argument_annotations
-def calibrate(system: RatingSystem, **map_params: float) -> RatingSystem:
+@prediction_wrapper
+def calibrate(
+    system: RatingSystem,
+    *,
+    calibration_slope: Annotated[
+        float, hyper.Parameter(hyper.POSITIVE, "1", "factor of the log-odds that are predicted")
+    ] = 1.0,
+    calibration_intercept: Annotated[
+        float, hyper.Parameter(hyper.ANY, "1", "log-odds that the better side is worth beyond them")
+    ] = 0.0,
+) -> RatingSystem:
     """A system that learns as this one does, whose predictions are calibrated by a map that `fit` finds.
 
         found = jr.fit(jr.forecasts.calibrate(jr.glicko()), data)
@@ -314,18 +303,14 @@ def calibrate(system: RatingSystem, **map_params: float) -> RatingSystem:
 
     Args:
       system: any but one of `add_outcomes`.
-      **map_params: calibration_slope: factor of the log-odds that are predicted (> 0), at first 1.
-      calibration_intercept:
-        log-odds that the better side is worth beyond them (any number), at first 0.
 
     Raises:
-      ValueError: if a hyperparameter is not one of these two, or if the predictions of the system are calibrated, or in
-        full, already.
+      ValueError: for a hyperparameter out of its range, or if the predictions of the system are calibrated, or in full,
+        already.
     """
-    check_param_names("calibrate", map_params, CalibrationParams._fields)
-    values = CalibrationParams(**{"calibration_slope": 1.0, "calibration_intercept": 0.0} | map_params)
+    values = {"calibration_slope": calibration_slope, "calibration_intercept": calibration_intercept}
     predict = RuleByKind(predict_calibrated, predict_calibrated, predict_calibrated_shares)
-    return wrap_predictions(system, calibrate, values, CALIBRATION_SPACE, predict)
+    return wrap_predictions(system, calibrate, values, predict)
 
 
 def _calibrated_log_odds(inner: RatingSystem, constants: WrappedConstants, rows: State, event: Any) -> Array:
@@ -348,3 +333,45 @@ def predict_calibrated_shares(inner: RatingSystem, constants: WrappedConstants, 
     weight = jnp.where(mask, 1.0 / size, 0.0)
     share: Array = jax.nn.sigmoid(center_log_odds(jnp.where(mask, odds, 0.0), weight, jnp.sum, jnp))
     return share
+
+
+# --- Wrappers by name. ---
+
+PREDICTION_WRAPPERS: dict[str, Callable[..., RatingSystem]] = {  # as saved runs call them, the inner one first
+    "calibrated": calibrate,
+    "outlook": add_outcomes,
+}
+
+
+def wrapper_names(system: RatingSystem) -> tuple[str, ...]:
+    """The names of the wrappers around the predictions of a system, in order: "calibrated", "outlook"."""
+    if system.wrapper is None:
+        return ()
+    own = (name for name, wrap in PREDICTION_WRAPPERS.items() if wrap == system.wrapper.wrap)
+    return *wrapper_names(system.wrapper.inner), *own
+
+
+def wrapper_param_names(wrapper_name: str) -> tuple[str, ...]:
+    """The hyperparameters that a wrapper adds to a system without draws of its own."""
+    names: tuple[str, ...] = factory_hyperparameter_space(PREDICTION_WRAPPERS[wrapper_name])._fields
+    return names
+
+
+def addable_param_names(system: RatingSystem) -> tuple[str, ...]:
+    """The hyperparameters that wrappers would add to a system."""
+    if Matches not in system.events and Periods not in system.events:
+        return ()
+    of_draws = () if find_own_draw_predict_rule(system) else wrapper_param_names("outlook")
+    return wrapper_param_names("calibrated") + of_draws
+
+
+def make_wrapped_system(
+    wrappers: Iterable[str], make: Callable[..., RatingSystem], options: Mapping[str, Any]
+) -> RatingSystem:
+    """The system that a factory makes of its own options, within the wrappers of these names, which take the others."""
+    params = {name: {x: options[x] for x in wrapper_param_names(name) if x in options} for name in wrappers}
+    others = {x for own in params.values() for x in own}
+    system = make(**{x: value for x, value in options.items() if x not in others})
+    for name, own in params.items():
+        system = PREDICTION_WRAPPERS[name](system, **own)
+    return system

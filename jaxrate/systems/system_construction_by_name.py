@@ -7,7 +7,7 @@ of these.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
@@ -22,13 +22,7 @@ from jaxrate.data.seasons_and_margins import estimate_measurement_noise, first_p
 from jaxrate.events import Matches, Periods, Ragged, Rounds, count_teams, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.systems import ALL_SYSTEMS, DEFAULT_SYSTEMS
-from jaxrate.systems.prediction_wrapping import (
-    CalibrationParams,
-    DrawParams,
-    add_outcomes,
-    calibrate,
-    find_own_draw_predict_rule,
-)
+from jaxrate.systems.prediction_wrapping import PREDICTION_WRAPPERS, make_wrapped_system, wrapper_param_names
 from jaxrate.systems.skills.part_values import DEFAULT_NOISE
 from jaxrate.systems.skills.settings import statistic_noise_name, statistic_scale_name
 
@@ -171,12 +165,6 @@ SIDE_LEADS: dict[str, Callable[[Any, float], float]] = {
 
 CONTEST_SYSTEMS = "elo_mmr", "elo_mmx", "codeforces", "topcoder"  # they rate a match as a contest of two
 PAST_SHARE = 0.2  # of the matches, that nothing is scored in
-PREDICTION_WRAPPERS: dict[
-    str, tuple[Callable[..., RatingSystem], tuple[str, ...]]
-] = {  # to remake predictions, in order, and their hyperparameters
-    "calibrated": (calibrate, CalibrationParams._fields),
-    "outlook": (add_outcomes, DrawParams._fields),
-}
 
 
 def default_system_name(data: Dataset) -> str:
@@ -209,30 +197,10 @@ def explicit_options(name: str, explicit_settings: Mapping[str, Any]) -> dict[st
 
 
 def requested_wrappers(name: str, options: Mapping[str, Any]) -> list[str]:
-    """The ways of `PREDICTION_WRAPPERS` whose hyperparameters are among the options, and are not the system's own."""
+    """The names of the wrappers whose hyperparameters are among the options, and are not the system's own."""
     usual = ALL_SYSTEMS[name]()
     lacking = options.keys() - {*usual.params._fields, *usual.settings}
-    return [way for way, (_, fields) in PREDICTION_WRAPPERS.items() if not lacking.isdisjoint(fields)]
-
-
-def make_wrapped_system(
-    wrappers: Sequence[str], make: Callable[..., RatingSystem], options: Mapping[str, Any]
-) -> RatingSystem:
-    """The system that a factory makes of its own options, wrapped by `PREDICTION_WRAPPERS` with the others."""
-    other = {field for way in wrappers for field in PREDICTION_WRAPPERS[way][1]}
-    system = make(**{field: value for field, value in options.items() if field not in other})
-    for way in wrappers:
-        change, fields = PREDICTION_WRAPPERS[way]
-        system = change(system, **{field: options[field] for field in fields if field in options})
-    return system
-
-
-def addable_wrapper_param_names(system: RatingSystem) -> tuple[str, ...]:
-    """The hyperparameters that the ways of `PREDICTION_WRAPPERS` would add to it."""
-    if Matches not in system.events and Periods not in system.events:
-        return ()
-    of_draws = () if find_own_draw_predict_rule(system) else DrawParams._fields
-    return CalibrationParams._fields + of_draws
+    return [wrapper for wrapper in PREDICTION_WRAPPERS if not lacking.isdisjoint(wrapper_param_names(wrapper))]
 
 
 def make_system_for_data(
