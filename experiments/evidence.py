@@ -35,7 +35,7 @@ from fit_peers import cross_entropy
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.systems.system_construction_by_name import make_system_for_data
+from jaxrate.systems.system_construction_by_name import let_side_advantage_change, make_system_for_data
 
 FIRST_YEAR, LAST_YEAR = np.datetime64("1991-01-01"), np.datetime64("2017-12-31")
 KDD_FIT, KDD_CUT = np.datetime64("2000-01-01"), np.datetime64("2011-08-28")
@@ -360,18 +360,13 @@ DATASETS = {  # whole histories
 }
 
 
-def middle_of_past(data, cut):
-    """The time half-way between the first match and the last one that is fitted."""
-    return 0.5 * float(data.matches.time[0] + data.matches.time[cut - 1])
-
-
-FURTHER = {  # the dataset, and changes of the system, with each kind of evidence; `cut` matches are fitted
-    "rest": lambda data, cut: (jr.data.add_rest(data), {}),
-    "layoff": lambda data, cut: (jr.data.add_layoff(data), {}),
-    "ground": lambda data, cut: (jr.data.add_ground(data), {}),
-    "relative margins": lambda data, cut: (jr.data.add_relative_margin(data), {}),
-    "a side that changes": lambda data, cut: (data, {"side_since": middle_of_past(data, cut)}),
-    "form": lambda data, cut: (data, {"form_deviation": 40.0}),
+FURTHER = {  # the dataset with each kind of evidence, and changes of the system
+    "rest": (jr.data.add_rest, {}),
+    "layoff": (jr.data.add_layoff, {}),
+    "ground": (jr.data.add_ground, {}),
+    "relative margins": (jr.data.add_relative_margin, {}),
+    "a side that changes": (lambda data: data, {}),
+    "form": (lambda data: data, {"form_deviation": 40.0}),
 }
 
 
@@ -395,13 +390,15 @@ def further(load, options):
     n = len(data.matches.score)
     cut = n * 4 // 5
 
-    def fit_with(label, data, changes):
+    def fit_with(label, data, changes, is_steady=True):
         system = make_system_for_data("skills", changes, None, data, 0.8, cut)
+        system = system if is_steady else let_side_advantage_change(system, changes, data, cut)
         return fitted(label, system, History(data.matches, cut), options)
 
     base, rows = fit_with("skills", data, {}), []
     for name in [name for name in FURTHER if has_evidence(data, name)][: 1 if options.quick else None]:
-        told = fit_with(f"skills with {name}", *FURTHER[name](data, cut))
+        add, changes = FURTHER[name]
+        told = fit_with(f"skills with {name}", add(data), changes, name != "a side that changes")
         rows.append({"with": name} | told.row | above(told.loss, base.loss))
     history = [{"matches": n, "fitted": cut, "scored": n - cut}]
     return {"history": history, "systems": [base.row], "with one kind of evidence more": rows}
@@ -427,7 +424,7 @@ def run(doc, parts, script):
     add_only(parser, parts, "NAME")
     options = parse(parser, script)
     if options.quick:
-        options.only = ["nfl"]
+        options.only = ["nfl", "further, nfl"]
     keep(parts, options)
 
 

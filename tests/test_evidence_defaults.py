@@ -8,7 +8,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.cli.terminal_tables import to_text_table
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
-from jaxrate.systems.system_construction_by_name import make_system_for_data
+from jaxrate.systems.system_construction_by_name import let_side_advantage_change, make_system_for_data
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.filterwarnings("ignore:took ")
@@ -130,6 +130,52 @@ def test_what_cannot_be_used_is_left_out_with_a_note(jaxrate, football):
     assert code == 0 and text.startswith("skills: 90 matches")
     assert "a column was recognised, but is not used: football.csv: row" in errors and "season" in errors
     assert "also learns from the sides (54 points) and margins, with" in errors
+
+
+def long_league(n=600, fall=400.0):
+    """Matches of equals on dates of fifteen years, in which the side falls from 250 points."""
+    random = np.random.default_rng(5)
+    a = random.integers(0, 8, n)
+    lead = np.linspace(250.0, 250.0 - fall, n)
+    score = random.uniform(size=n) < 1.0 / (1.0 + 10.0 ** (-lead / 400.0))
+    dates = np.datetime64("2000-01-01") + (np.arange(n) * 5479 // n)
+    return {"a": a, "b": (a + random.integers(1, 8, n)) % 8, "score": 1.0 * score, "date": dates}
+
+
+@pytest.mark.parametrize(("fall", "choice"), [(400.0, {}), (0.0, {}), (0.0, {"side_since": "2006-01-01"})])
+def test_fits_of_long_histories_let_the_side_change_where_that_is_clear(fall, choice):
+    data = jr.read(long_league(fall=fall), side="a", time="date")
+    system = jr.compare(data, {"skills": choice}, last=0.2, fit=True).results[0].system
+    params, settings = system.params, system.settings
+    if fall:
+        middle = 0.5 * (data.matches.time[0] + data.matches.time[479])
+        assert abs(settings["side_since"] - middle) <= 0.5
+        assert -40.0 < params.side_trend < -15.0  # a year: 400 points in 15
+        assert params.side_advantage == pytest.approx(90.0, abs=40.0)
+    elif choice:
+        assert settings["side_since"] == 13149.0 and abs(params.side_trend) < 20.0
+    else:
+        assert settings["side_since"] is None and "side_trend" not in params._fields
+
+
+@pytest.mark.parametrize(
+    ("changes", "num_fitted", "columns"),
+    [
+        ({}, 480, {"side": "b"}),  # it changes
+        ({"side_since": None}, 480, {"side": "b"}),
+        ({}, 390, {"side": "b"}),
+        ({}, 600, {}),
+        ({}, 0, {"side": "b"}),
+    ],
+)
+def test_the_side_is_steady_in_short_histories_and_where_users_say_so(changes, num_fitted, columns):
+    data = jr.read(long_league(), time="date", **columns)
+    system = make_system_for_data("skills", changes, None, data)
+    is_changing = let_side_advantage_change(system, changes, data, num_fitted) != system
+    assert is_changing == (num_fitted == 480 and not changes)
+    undated = data._replace(clock="numbers")
+    assert let_side_advantage_change(system, {}, undated, 600) == system
+    assert let_side_advantage_change(jr.glicko(side_advantage=50), {}, data, 600) == jr.glicko(side_advantage=50)
 
 
 def test_points_that_only_say_who_won_are_no_margins(jaxrate, tmp_path):

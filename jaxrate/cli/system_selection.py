@@ -162,9 +162,14 @@ def choose_system(
     """The requested system, or the default one; ValueError if it cannot rate these events.
 
     Notes say what it learns from, and what in the data changes nothing; with `fitting` nothing of the side advantage,
-    which is fitted. Only the first share `data_share` of the data is used for the choice.
+    which is fitted, in long histories as one that changes. The choice uses the first share `data_share` of the data
+    alone.
     """
-    from jaxrate.systems.system_construction_by_name import default_system_name, make_system_for_data
+    from jaxrate.systems.system_construction_by_name import (
+        default_system_name,
+        let_side_advantage_change,
+        make_system_for_data,
+    )
 
     changes = request.changes
     if request.fitted is not None:
@@ -173,7 +178,9 @@ def choose_system(
     is_default = request.name is None and not changes
     name = request.name or (default_system if is_default else default_system_name)(data)
     system = make_system_for_data(name, changes, request.period, data, data_share)
-    if is_default and not fitting:
+    if fitting:
+        system = let_side_advantage_change(system, changes, data, round(len(data.rows) * data_share))
+    elif is_default:
         note_evidence(report, system, data)
     task = check_system(report, system, data, request)
     if not fitting:

@@ -59,6 +59,7 @@ from jaxrate.systems.system_construction_by_name import (
     MEAN_MARGIN_POINTS,
     can_rate_dataset,
     has_sides,
+    let_side_advantage_change,
     make_system_for_data,
     smoothed_mean_side_score,
     uses_side,
@@ -217,6 +218,7 @@ def fit_contender(data: Dataset, num_past: int, limits: FitLimits | None, conten
     if contender.is_given:
         return contender
     _, choice, system, period, *_ = contender
+    system = let_side_advantage_change(system, choice, data, num_past)
     system, reason = fit_with_time_limit(system, data, num_past, period, tuple(choice), limits)
     return contender._replace(system=system, is_fitted=not reason, reason=reason)
 

@@ -182,7 +182,8 @@ def fit_with_time_limit(
     """The system, fitted to the last matches or participations of the past, and why not ("" if it was).
 
     It keeps its hyperparameters if others, fitted to the first four fifths of the past, predict its last fifth
-    clearly worse, as who explodes later may do. If the time ends with that fit, its hyperparameters are taken.
+    clearly worse, as who explodes later may do. If the time ends with that fit, its hyperparameters are taken. A side
+    advantage that changes with time goes on as one that stays if that fit finds no clear change.
 
     Args:
       system: the system whose hyperparameters are fitted.
@@ -211,11 +212,21 @@ def fit_with_time_limit(
         assert first.held_out is not None
         if not first.held_out.fitted <= first.held_out.start + MIN_HARM:
             return system, "fits to the first four fifths of the past lose to the defaults on its last fifth"
+        system = first.system if "side_since" in fixed else _drop_unclear_trend(first)
         if is_late():
-            return first.system, ""
-        return fit(_hold_params(first.system, fixed), events, objective=objective, **options).system, ""
+            return system, ""
+        return fit(_hold_params(system, fixed), events, objective=objective, **options).system, ""
     except ValueError as error:
         return system, str(error)
+
+
+def _drop_unclear_trend(fitted: Fit) -> RatingSystem:
+    """The fitted system, without a trend of the side advantage that is less than two standard errors from 0."""
+    trend = getattr(fitted.params, "side_trend", None)
+    if trend is None or abs(trend) >= 2.0 * fitted.standard_error["side_trend"]:
+        return fitted.system
+    others = {name: value for name, value in fitted.params._asdict().items() if name != "side_trend"}
+    return fitted.system.make(**others, side_since=None)
 
 
 def _hold_params(system: RatingSystem, names: Collection[str]) -> RatingSystem:

@@ -24,7 +24,7 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.systems import ALL_SYSTEMS, DEFAULT_SYSTEMS
 from jaxrate.systems.prediction_wrapping import PREDICTION_WRAPPERS, make_wrapped_system, wrapper_param_names
 from jaxrate.systems.skills.part_values import DEFAULT_NOISE
-from jaxrate.systems.skills.settings import statistic_noise_name, statistic_scale_name
+from jaxrate.systems.skills.settings import YEAR, statistic_noise_name, statistic_scale_name
 
 DEFAULT_SIDE_LEAD = 50.0  # points of Elo
 DEFAULT_SIDE_SCORE = 1.0 / (1.0 + 10.0 ** (-DEFAULT_SIDE_LEAD / 400.0))
@@ -34,6 +34,7 @@ MIN_SCORE, MAX_SCORE = 0.05, 0.95  # bounds of the expected score of an equal
 DEFAULT_EXPERIENCE = 20.0  # points per unit of log(1 + matches played)
 DEFAULT_REVERSION = 3000.0  # days
 MEAN_MARGIN_POINTS = 600.0  # points that a mean margin is worth before it is compressed: twice the usual noise
+MIN_YEARS_OF_TREND = 10.0  # that matches span from which the change of the side advantage is fitted
 
 
 def skills_evidence_settings(
@@ -279,6 +280,23 @@ def measure_evidence(data: Dataset, past_events: Matches | Ragged) -> EvidenceMe
         float(np.mean(margins)) if len(margins) == 2 else 0.0,
         tuple(estimate_measurement_noise(values, player, side) for values in statistics),
     )
+
+
+def let_side_advantage_change(
+    system: RatingSystem, explicit_settings: Mapping[str, Any], data: Dataset, num_fitted: int
+) -> RatingSystem:
+    """The skills to fit to the first matches, whose side may be worth more or less each year, from the middle on.
+
+    The system stays as it is where the dates of these matches span few years, where nobody has a side, and where the
+    user's settings say when the side has its worth.
+    """
+    is_user_set = "side_since" in explicit_settings or "side_since" not in system.settings
+    if is_user_set or not num_fitted or data.clock != "dates" or not has_sides(data) or not uses_side(system):
+        return system
+    begin, end = data.matches.time[0], data.matches.time[num_fitted - 1]
+    if end - begin < MIN_YEARS_OF_TREND * YEAR:
+        return system
+    return system.make(**system.params._asdict(), side_since=float(np.rint(0.5 * (begin + end))))
 
 
 def columns_of_margin(name: str, explicit_settings: Mapping[str, Any], data: Dataset) -> tuple[str, ...]:
