@@ -19,6 +19,15 @@ class ProgramTraits(NamedTuple):
     tiles: bool = False  # whether large rounds are cut in tiles
     slopes: bool = False  # whether it may be that of slopes
 
+    @property
+    def is_faster_by_older_emitters(self) -> bool:
+        """Whether levels of matches take longer by XLA's newer emitters: those with loops within events a sixth.
+
+        Slopes of small matrices take twice as long.
+        """
+        of_levels = self.events is Matches and not self.stream
+        return of_levels and (self.inner_loops or (self.slopes and self.axes > 2))
+
 
 QUICK = {
     "xla_backend_optimization_level": 0,
@@ -43,7 +52,7 @@ def compiler_options(traits: ProgramTraits) -> dict[str, Any] | None:
     if jax.default_backend() == "gpu":
         by_step = traits.inner_loops or traits.stream
         return supported_xla_options(STEP_CUDA_GRAPH_OPTIONS if by_step else REPLAY_CUDA_GRAPH_OPTIONS)
-    return cpu_compile_options(options_on_cpu(traits))
+    return cpu_compile_options({name: x for name, x in options_on_cpu(traits).items() if x not in (None, "")})
 
 
 # It would hand thin matrix products to a library that takes twice as long over them.
@@ -52,36 +61,40 @@ LIBRARY = "dot-library-rewriter"
 # them: 3 times as long for numbers from 131,072 players on, twice for matrices of 6 x 6. Over the many small loops of
 # tiles it would take a tenth (Elo-MMR) to a third (Elo-MMX) more time.
 THREADS = "cpu-parallel-task-assigner"
-# By kind of program on a CPU, the passes of XLA that are left out, and in how many parts code is generated. Two cores
-# generate that of two parts in two thirds of the time; 32, for as many cores, would take a quarter more time of a core
-# in all. Large rounds have two programs, which compile side by side.
-CPU_PROGRAMS: dict[Any, tuple[tuple[str, ...], int | None]] = {
-    "stream": ((), None),
-    Matches: ((THREADS,), None),
-    Periods: ((THREADS,), None),
-    Rounds: ((LIBRARY,), 4),
-    "tiles": ((LIBRARY, THREADS), 4),
+
+
+class CpuProgram(NamedTuple):
+    """How a kind of program is compiled for a CPU."""
+
+    disabled_passes: tuple[str, ...] = ()
+    older_emitters: bool = False  # those that JAX 0.10 has as well: they compile in half the time
+    # In how many parts code is generated. Two cores generate that of two parts in two thirds of the time; 32, for as
+    # many cores, would take a quarter more time of a core in all. Large rounds have two programs, side by side.
+    parts: int | None = None
+
+
+CPU_PROGRAMS: dict[Any, CpuProgram] = {
+    "stream": CpuProgram(),
+    Matches: CpuProgram((THREADS,)),
+    Periods: CpuProgram((THREADS,)),
+    Rounds: CpuProgram((LIBRARY,), older_emitters=True, parts=4),
+    "tiles": CpuProgram((LIBRARY, THREADS), older_emitters=True, parts=4),
 }
 
 
 def options_on_cpu(traits: ProgramTraits) -> dict[str, Any]:
     """The options for a program of these traits on a CPU, whether this XLA has them or not."""
-    program = "tiles" if traits.tiles else "stream" if traits.stream else traits.events
-    passes, parts = CPU_PROGRAMS[program]
-    passes += (LIBRARY,) * (traits.axes > 1 and LIBRARY not in passes)
-    parts = 2 if traits.short else parts
-    # JAX 0.10 has older emitters, too. They compile in half the time; slopes of small matrices take half the time by
-    # them, and levels with loops within events (Glicko-2) a seventh less.
-    is_heavy = program is Matches and (traits.inner_loops or (traits.slopes and traits.axes > 2))
-    older = traits.events is Rounds or traits.short or is_heavy
+    program = CPU_PROGRAMS["tiles" if traits.tiles else "stream" if traits.stream else traits.events]
+    passes = {*program.disabled_passes, *([LIBRARY] if traits.axes > 1 else [])}
+    older = program.older_emitters or traits.short or traits.is_faster_by_older_emitters
     # The third level takes twice as long to compile, and with vectors of a player up to twice as long to run. By the
     # first, matrix products of matches would be rounded otherwise.
-    level = {2: 1, 3: 3}.get(traits.axes) if traits.events is Matches else None
+    levels_by_axes = {2: 1, 3: 3} if traits.events is Matches else {}
     return {
+        "xla_disable_hlo_passes": ",".join(sorted(passes)),
         "xla_cpu_use_fusion_emitters": not older,
-        "xla_backend_optimization_level": level or (1 if older else 3),
-        **({"xla_disable_hlo_passes": ",".join(passes)} if passes else {}),
-        **({"xla_cpu_parallel_codegen_split_count": parts} if parts else {}),
+        "xla_backend_optimization_level": levels_by_axes.get(traits.axes, 1 if older else 3),
+        "xla_cpu_parallel_codegen_split_count": 2 if traits.short else program.parts,
     }
 
 
