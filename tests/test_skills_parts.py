@@ -31,8 +31,8 @@ SYSTEMS = {
     ),
     "school": (
         lambda: jr.skills(parts.kinds("sides", growth=1), parts.league_seasons("year", keep=0.9), observe=logistic()),
-        "skills(parts.league_seasons('year', keep=0.9), "
-        "parts.kinds('sides', growth=1, initial_deviation=150), observe=parts.logistic())",
+        "skills(parts.kinds('sides', growth=1, initial_deviation=150), "
+        "parts.league_seasons('year', keep=0.9), observe=parts.logistic())",
     ),
     "teams": (
         lambda: jr.skills(

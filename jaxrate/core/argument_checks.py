@@ -90,6 +90,9 @@ def enforce_argument_annotations(function: Callable[P, R]) -> Callable[P, R]:
             parameter = function_signature.parameters[name]
             if parameter.kind is Parameter.VAR_KEYWORD:
                 check_keyword_arguments(function.__name__, parameter.annotation, value)
+            elif parameter.kind is Parameter.VAR_POSITIONAL:
+                for one in value:
+                    check_argument(function.__name__, name, parameter.annotation, one)
             elif value is not parameter.default:
                 check_argument(function.__name__, name, parameter.annotation, value)
         with blame_arguments(function.__name__, bound):

@@ -48,22 +48,30 @@ def skills_evidence_settings(
     measures = EvidenceMeasures() if past_events is None else measure_evidence(data, past_events)
     options: dict[str, Any] = {"experience": DEFAULT_EXPERIENCE, "own_side": has_sides(data)}
     options["reversion"] = None if data.league_season or data.seasons else DEFAULT_REVERSION
-    if outcome == "goals":
-        options |= {"margin": data.margin if len(data.margin) == 2 else (), "expected_goals": data.expected_goals}
-    elif data.margin and outcome in ("margin", "points"):
-        options |= {"outcome": outcome, "margin": data.margin}
-        options["point_rate"] = measures.side_points if outcome == "points" else None
-        if measures.margin_size > 0:
-            options |= {"margin_scale": MEAN_MARGIN_POINTS / measures.margin_size, "compression": measures.margin_size}
+    options |= margin_settings_of_skills(outcome, data, measures)
     if outcome not in ("goals", "logistic") and "statistics" not in explicit_settings:
-        options["statistics"] = data.statistics
-        for name, noise in zip(data.statistics, measures.statistic_noise, strict=False):
-            if noise > 0:  # what varies of a statistic about strengths is worth the noise of performances at first
-                options |= {
-                    statistic_scale_name(name): DEFAULT_NOISE / noise,
-                    statistic_noise_name(name): DEFAULT_NOISE,
-                }
+        options |= statistic_settings(data, measures)
     return {name: value for name, value in options.items() if value}
+
+
+def margin_settings_of_skills(outcome: str, data: Dataset, measures: "EvidenceMeasures") -> dict[str, Any]:
+    """The settings for the margin, the points or the goals of both sides that the data have."""
+    if outcome == "goals":
+        return {"margin": data.margin if len(data.margin) == 2 else (), "expected_goals": data.expected_goals}
+    if outcome not in ("margin", "points") or not data.margin:
+        return {}
+    size, rate = measures.margin_size, measures.side_points if outcome == "points" else None
+    scales = {"margin_scale": MEAN_MARGIN_POINTS / size, "compression": size} if size > 0 else {}
+    return {"outcome": outcome, "margin": data.margin, "point_rate": rate, **scales}
+
+
+def statistic_settings(data: Dataset, measures: "EvidenceMeasures") -> dict[str, Any]:
+    """The statistics of the data; what varies of them about strengths is worth the noise of performances at first."""
+    options: dict[str, Any] = {"statistics": data.statistics}
+    for name, noise in zip(data.statistics, measures.statistic_noise, strict=False):
+        if noise > 0:
+            options |= {statistic_scale_name(name): DEFAULT_NOISE / noise, statistic_noise_name(name): DEFAULT_NOISE}
+    return options
 
 
 def outcome_count_settings(data: Dataset, explicit_settings: Mapping[str, Any], _past_events: Any) -> dict[str, Any]:

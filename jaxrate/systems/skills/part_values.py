@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, ParamSpec
 import numpy as np
 
 from jaxrate.core import mean_reversion
-from jaxrate.core.argument_checks import check_argument, check_count, signature_of_types
+from jaxrate.core.argument_checks import check_count, enforce_argument_annotations, signature_of_types
 from jaxrate.core.hyperparameter_definitions import (
     ANY,
     DEVIATION,
@@ -50,12 +50,27 @@ DRAW_MARGIN = Parameter(
     "points",
     "difference of performances below which they draw",
     concerns_draws=True,
-    if_none="a draw is half a win, of margins one of 0, and `outlook` takes Davidson's draws",
+    if_none="a draw is half a win, of margins one of 0, and `add_outcomes` takes Davidson's draws",
 )
 MARGIN_SCALE = Parameter(POSITIVE, "points per unit", "rating points that a unit of the margin is worth")
 COMPRESSION = Parameter(MAYBE_POSITIVE, "units of the margin", "margin above which margins are compressed")
 PACE_GROWTH = Parameter(NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of a pace")
 PACE_DEVIATION = Parameter(POSITIVE, "points", "deviation of a newcomer's pace")
+GROWTH_OF_SECOND = Parameter(
+    MAYBE_NOT_NEGATIVE, GROWTH_UNIT, "growth of players of the second kind", if_none="as of the first"
+)
+DEVIATION_OF_SECOND = GROWTH_OF_SECOND._replace(
+    range=MAYBE_POSITIVE,
+    unit="points",
+    meaning="deviation of a newcomer of the second kind",
+    bounds=(None, "deviation_max"),
+)
+MATCH_GROWTH_OF_SECOND = GROWTH_OF_SECOND._replace(
+    unit="points", meaning="growth by a match of players of the second kind"
+)
+EXPERIENCE_OF_SECOND = GROWTH_OF_SECOND._replace(
+    range=MAYBE_ANY, unit="points", meaning="worth of experience of players of the second kind"
+)
 SEASON_KEEP = mean_reversion.SEASON_KEEP._replace(range=OPEN_UNIT_INTERVAL, if_none="")
 SEASON_GROWTH = Parameter(NOT_NEGATIVE, "points", "growth of the deviation of a common skill by a season")
 
@@ -63,6 +78,8 @@ SEASON_GROWTH = Parameter(NOT_NEGATIVE, "points", "growth of the deviation of a 
 class PartMaker(NamedTuple):
     """A function that makes a part, as its signature has it."""
 
+    make: Callable[..., "ModelPart"]
+    setting: str | None  # of the model, that stands for the part where parts are made by names
     signature: Signature
     space: Mapping[str, Parameter]  # of its arguments that are hyperparameters
     names_in_system: Mapping[str, str]  # of these hyperparameters; {column} stands for the name of the column
@@ -119,12 +136,13 @@ Arguments = ParamSpec("Arguments")
 
 
 def skills_part(
-    **names_in_system: str,
+    setting: str | None = None, /, **names_in_system: str
 ) -> Callable[[Callable[Arguments, dict[str, Any]]], Callable[Arguments, ModelPart]]:
     """Around a function of a part's arguments that gives settings of the model, and arguments as they are kept.
 
     It makes the part. Arguments that are annotated with a `Parameter` are hyperparameters, checked and documented; in
-    the system they have these names, or else their own.
+    the system they have these names, or else their own. Where parts are made by names, the setting stands for the part,
+    or else its hyperparameters do.
     """
 
     def decorate(make_settings: Callable[Arguments, dict[str, Any]]) -> Callable[Arguments, ModelPart]:
@@ -132,29 +150,23 @@ def skills_part(
         name, call_signature = make_settings.__name__, signature(make_settings)
         space = vars(make_settings)["hyperparameters"]._asdict()
         names = {argument: names_in_system.get(argument, argument) for argument in space}
-        PART_MAKERS[name] = PartMaker(call_signature, space, names)
+
+        checked = enforce_argument_annotations(make_settings)
 
         @wraps(make_settings)
         def make_part(*args: Arguments.args, **kwargs: Arguments.kwargs) -> ModelPart:
-            try:
-                bound = call_signature.bind(*args, **kwargs)
-            except TypeError:  # Python's own message names the function
-                make_settings(*args, **kwargs)
-                raise
+            values = checked(*args, **kwargs)
+            bound = call_signature.bind(*args, **kwargs)
             bound.apply_defaults()
             arguments = bound.arguments
-            for argument, value in arguments.items():
-                if argument in space:
-                    label = f"{name}: {argument}"
-                    arguments[argument] = check_param_value(label, argument, value, space[argument])
-                elif call_signature.parameters[argument].kind is not Argument.VAR_POSITIONAL:
-                    check_argument(name, argument, call_signature.parameters[argument].annotation, value)
-            values = make_settings(*bound.args, **bound.kwargs)
+            for argument, about in space.items():
+                arguments[argument] = check_param_value(f"{name}: {argument}", argument, arguments[argument], about)
             kept = {argument: values.get(argument, value) for argument, value in arguments.items()}
-            settings = {setting: value for setting, value in values.items() if setting in ModelSettings._fields}
+            settings = {field: value for field, value in values.items() if field in ModelSettings._fields}
             return ModelPart(name, Settings(kept), Settings(settings))
 
-        make_part.__signature__ = signature_of_types(call_signature)  # type: ignore[attr-defined]
+        make_part.__signature__ = signature_of_types(call_signature.replace(return_annotation=ModelPart))  # type: ignore[attr-defined]
+        PART_MAKERS[name] = PartMaker(make_part, setting, call_signature, space, names)
         return make_part
 
     return decorate
@@ -203,7 +215,7 @@ def skill(
     return {}
 
 
-@skills_part(growth="modifier_growth", deviation="initial_modifier_deviation")
+@skills_part("categories", growth="modifier_growth", deviation="initial_modifier_deviation")
 def modifier(
     categories: Any,
     growth: Annotated[float, Parameter(NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviations of modifiers")] = 3.0,
@@ -223,7 +235,7 @@ def modifier(
     return {"categories": int(count)}
 
 
-@skills_part(growth="own_side_growth", deviation="initial_own_side_deviation")
+@skills_part("own_side", growth="own_side_growth", deviation="initial_own_side_deviation")
 def own_side(
     growth: Annotated[
         float, Parameter(NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of an own side advantage")
@@ -260,6 +272,7 @@ def experience(
 
 
 @skills_part(
+    "kinds",
     growth="second_kind_growth",
     initial_deviation="second_kind_initial_deviation",
     match_growth="second_kind_match_growth",
@@ -267,27 +280,10 @@ def experience(
 )
 def kinds(
     *of: str,
-    growth: Annotated[
-        float | None,
-        Parameter(
-            MAYBE_NOT_NEGATIVE,
-            GROWTH_UNIT,
-            "growth, of players of the second kind",
-            if_none="as of the first; so for the next three",
-        ),
-    ] = None,
-    initial_deviation: Annotated[
-        float | None,
-        Parameter(
-            MAYBE_POSITIVE, "points", "deviation of a newcomer of the second kind", bounds=(None, "deviation_max")
-        ),
-    ] = None,
-    match_growth: Annotated[
-        float | None, Parameter(MAYBE_NOT_NEGATIVE, "points", "growth by a match, of players of the second kind")
-    ] = None,
-    experience: Annotated[
-        float | None, Parameter(MAYBE_ANY, "points", "worth of experience, of players of the second kind")
-    ] = None,
+    growth: Annotated[float | None, GROWTH_OF_SECOND] = None,
+    initial_deviation: Annotated[float | None, DEVIATION_OF_SECOND] = None,
+    match_growth: Annotated[float | None, MATCH_GROWTH_OF_SECOND] = None,
+    experience: Annotated[float | None, EXPERIENCE_OF_SECOND] = None,
 ) -> dict[str, Any]:
     """Players of two kinds, such as learners and exercises, with a growth and a first deviation for each.
 
@@ -304,7 +300,7 @@ def kinds(
 # --- What changes with the season, and what a match has beside its players ---
 
 
-@skills_part(keep="season_keep", growth="season_growth")
+@skills_part("seasons", keep="season_keep", growth="season_growth")
 def seasons(
     starts: Any,
     keep: Annotated[float, SEASON_KEEP] = mean_reversion.DEFAULT_SEASON_KEEP,
@@ -321,7 +317,7 @@ def seasons(
     return {"seasons": times, "starts": times}
 
 
-@skills_part(keep="season_keep", growth="season_growth")
+@skills_part("league_season", keep="season_keep", growth="season_growth")
 def league_seasons(
     column: str,
     keep: Annotated[float, SEASON_KEEP] = mean_reversion.DEFAULT_SEASON_KEEP,
@@ -341,7 +337,7 @@ def side(advantage: Annotated[float, SIDE_ADVANTAGE] = 0.0) -> dict[str, Any]:
     return {}
 
 
-@skills_part(trend="side_trend")
+@skills_part("side_since", trend="side_trend")
 def side_trend(
     since: Any,
     trend: Annotated[float, Parameter(ANY, "points per 365.25 days", "change of the side advantage")] = 0.0,
@@ -355,7 +351,7 @@ def side_trend(
     return {"side_since": time, "since": time}
 
 
-@skills_part(weight="{column}")
+@skills_part("covariates", weight="{column}")
 def covariate(
     column: str,
     weight: Annotated[float, Parameter(ANY, "points per unit", "rating points in a unit of the column")] = 0.0,
@@ -397,7 +393,7 @@ def team(
 # --- What is observed: one of the first five, and any of the others beside it ---
 
 
-@skills_part()
+@skills_part("outcome")
 def result(
     noise: Annotated[float, NOISE] = DEFAULT_NOISE, draw_margin: Annotated[float | None, DRAW_MARGIN] = None
 ) -> dict[str, Any]:
@@ -405,13 +401,13 @@ def result(
     return {"outcome": "win"}
 
 
-@skills_part()
+@skills_part("outcome")
 def logistic() -> dict[str, Any]:
     """Who wins, on Glicko's scale and by its formulas; of matches of two."""
     return {"outcome": "logistic"}
 
 
-@skills_part(scale="margin_scale")
+@skills_part("outcome", scale="margin_scale")
 def margin(
     *columns: str,
     scale: Annotated[float, MARGIN_SCALE] = DEFAULT_STATISTIC_SCALE,
@@ -429,7 +425,7 @@ def margin(
     return {"outcome": "margin", "margin": column_names("margin", columns or ("margin",), (1, 2))}
 
 
-@skills_part(scale="margin_scale", rate="point_rate", pace_deviation="initial_pace_deviation")
+@skills_part("outcome", scale="margin_scale", rate="point_rate", pace_deviation="initial_pace_deviation")
 def points(
     first: str,
     second: str,
@@ -457,6 +453,7 @@ def points(
 
 
 @skills_part(
+    "outcome",
     rate="goal_rate",
     dispersion="goal_dispersion",
     pace_deviation="initial_pace_deviation",
@@ -490,7 +487,7 @@ def goals(
     return {"outcome": "goals", "margin": column_names("goals", (first, second), (2,))}
 
 
-@skills_part(scale="{column}_scale", noise="{column}_noise")
+@skills_part("statistics", scale="{column}_scale", noise="{column}_noise")
 def statistic(
     column: str,
     scale: Annotated[
@@ -510,7 +507,7 @@ def statistic(
     return {"statistics": (column,)}
 
 
-@skills_part(noise="expected_goals_noise", scale="expected_goals_scale")
+@skills_part("expected_goals", noise="expected_goals_noise", scale="expected_goals_scale")
 def expected_goals(
     first: str,
     second: str,
@@ -526,7 +523,7 @@ def expected_goals(
     return {"expected_goals": column_names("expected_goals", (first, second), (2,))}
 
 
-@skills_part(threshold="quit_threshold")
+@skills_part("quit", threshold="quit_threshold")
 def quits(
     column: str,
     threshold: Annotated[

@@ -90,22 +90,9 @@ OUTCOMES: dict[str, Callable[..., ModelPart]] = {  # the observations, by what i
     "points": part_values.points,
     "goals": part_values.goals,
 }
-OUTCOME_PARTS = {make.__name__ for make in OUTCOMES.values()}
-OBSERVATIONS = OUTCOME_PARTS | {"statistic", "expected_goals", "quits"}
+OUTCOME_PARTS = {make.__name__: outcome for outcome, make in OUTCOMES.items()}
+OBSERVATIONS = {*OUTCOME_PARTS, "statistic", "expected_goals", "quits"}
 USUAL_PARTS = part_values.skill(), part_values.side(), part_values.result()  # of a model without others of their kind
-SETTING_OF_PART = {  # by the name of a part, the setting that stands for it
-    **{make.__name__: f"outcome={outcome!r}" for outcome, make in OUTCOMES.items()},
-    "modifier": "categories=...",
-    "own_side": "own_side=True",
-    "seasons": "seasons=...",
-    "league_seasons": "league_season=...",
-    "side_trend": "side_since=...",
-    "kinds": "kinds=...",
-    "expected_goals": "expected_goals=...",
-    "quits": "quit=...",
-    "covariate": "covariates=...",
-    "statistic": "statistics=...",
-}
 COLUMN_SETTINGS = "covariates", "margin", "kinds", "statistics", "expected_goals"
 DEFAULT_PERIOD = 7.0
 SEVERAL_SETTINGS = {"covariates", "statistics"}  # to which several parts may add
@@ -203,8 +190,7 @@ def skills_by_name(*, period: float = DEFAULT_PERIOD, **values: Any) -> RatingSy
     for name, value in values.items():
         if value is not None and name not in {*SETTING_DEFAULTS, *space}:
             owners = [part for part, maker in PART_MAKERS.items() if name in maker.names_in_system.values()]
-            needed = [SETTING_OF_PART[part] for part in owners if part in SETTING_OF_PART]
-            raise ValueError(f"skills: {name} needs {join_names(needed, 'or')}")
+            raise ValueError(f"skills: {name} needs {join_names(map(describe_setting, owners), 'or')}")
     values |= {"period": period}
     given = {name: values[name] for name in space if name in values}
     return make_system_of_parts(
@@ -218,7 +204,7 @@ def list_further_hyperparameters() -> list[tuple[str, Any, Parameter]]:
     for part, maker in PART_MAKERS.items():
         for argument, name in maker.names_in_system.items():
             key = name.format(column="NAME"), maker.signature.parameters[argument].default, maker.space[argument]
-            settings.setdefault(key, []).append(SETTING_OF_PART.get(part, ""))
+            settings.setdefault(key, []).append(describe_setting(part))
     own = skills_by_name().params._fields
     return [
         (name, value, about._replace(meaning="; with ".join(filter(None, [about.meaning, join_names(needed, "or")]))))
@@ -227,41 +213,53 @@ def list_further_hyperparameters() -> list[tuple[str, Any, Parameter]]:
     ]
 
 
+def describe_setting(part: str) -> str:
+    """The setting that stands for a part where parts are made by names; "" if its hyperparameters do."""
+    setting = PART_MAKERS[part].setting
+    if setting is None:
+        return ""
+    return f"outcome={OUTCOME_PARTS[part]!r}" if setting == "outcome" else f"{setting}=..."
+
+
 def list_parts(values: Mapping[str, Any]) -> list[ModelPart]:
     """The parts that settings and hyperparameters by name stand for, with default hyperparameters."""
-    value = SETTING_DEFAULTS | {name: x for name, x in values.items() if name in SETTING_DEFAULTS}
-    columns = {name: (value[name],) if isinstance(value[name], str) else tuple(value[name]) for name in COLUMN_SETTINGS}
-    check_argument("skills", "own_side", bool, value["own_side"])
-    outcome, given = value["outcome"], {name for name, x in values.items() if x is not None}
+    settings = SETTING_DEFAULTS | {name: x for name, x in values.items() if name in SETTING_DEFAULTS}
+    settings |= {name: (x,) for name, x in settings.items() if name in COLUMN_SETTINGS and isinstance(x, str)}
+    check_settings(settings)
+    given = {name for name, x in values.items() if x is not None}
+    outcome = settings["outcome"]
+    parts = [OUTCOMES[outcome](*(settings["margin"] if outcome in ("margin", "points", "goals") else ()))]
+    for maker in PART_MAKERS.values():
+        if maker.setting is None and not given.isdisjoint(maker.names_in_system.values()):
+            parts.append(maker.make())
+        elif maker.setting not in (None, "outcome"):
+            parts += [maker.make(*arguments) for arguments in arguments_of_calls(maker.setting, settings)]
+    if settings["team_performance"] != "sum":
+        parts = [part for part in parts if part.name != "team"]
+        parts.append(part_values.team(performance=settings["team_performance"]))
+    return parts
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """ValueError for settings by name that stand for no parts."""
+    outcome = settings["outcome"]
+    check_argument("skills", "own_side", bool, settings["own_side"])
     if outcome not in OUTCOMES:
         raise ValueError(f"skills: outcome must be {join_names(map(repr, OUTCOMES), 'or')}, got {outcome!r}")
-    if outcome in ("points", "goals") and len(columns["margin"]) != 2:
+    if outcome in ("points", "goals") and len(settings["margin"]) != 2:
         raise ValueError(f"skills: with outcome={outcome!r} margin must be two columns: the {outcome} of each side")
-    expected = columns["expected_goals"]
-    if len(expected) not in (0, 2):
+    if len(settings["expected_goals"]) not in (0, 2):
         raise ValueError("skills: expected_goals must be two columns, of the first and of the second player")
-    season_starts = () if value["seasons"] is None else value["seasons"]
-    calls: list[tuple[Callable[..., ModelPart], Sequence[Any]]] = [  # a part, and the arguments of each call of it
-        (part_values.skill, [()]),
-        (part_values.modifier, [(value["categories"],)] if value["categories"] != 1 else []),
-        (part_values.own_side, [()] if value["own_side"] else []),
-        (part_values.seasons, [(season_starts,)] if np.size(season_starts) else []),
-        (part_values.league_seasons, [] if value["league_season"] is None else [(value["league_season"],)]),
-        (part_values.experience, [()] if "experience" in given else []),
-        (part_values.side, [()]),
-        (part_values.side_trend, [] if value["side_since"] is None else [(value["side_since"],)]),
-        (part_values.kinds, [columns["kinds"]] if columns["kinds"] else []),
-        (part_values.form, [()] if {"form_deviation", "form_reversion"} & given else []),
-        (part_values.covariate, [(name,) for name in columns["covariates"]]),
-        (OUTCOMES[outcome], [columns["margin"] if outcome in ("margin", "points", "goals") else ()]),
-        (part_values.statistic, [(name,) for name in columns["statistics"]]),
-        (part_values.expected_goals, [expected] if expected else []),
-        (part_values.quits, [] if value["quit"] is None else [(value["quit"],)]),
-    ]
-    parts = [make(*arguments) for make, arguments_of_calls in calls for arguments in arguments_of_calls]
-    if {"team_noise", "size_advantage"} & given or value["team_performance"] != "sum":
-        parts.append(part_values.team(performance=value["team_performance"]))
-    return parts
+
+
+def arguments_of_calls(setting: str, settings: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """The arguments of each call of the maker of the parts that a setting stands for."""
+    value = settings[setting]
+    if setting in SEVERAL_SETTINGS:
+        return [(column,) for column in value]
+    if np.size(value) == 0 or (np.ndim(value) == 0 and value == SETTING_DEFAULTS[setting]):
+        return []
+    return [tuple(value)] if setting in COLUMN_SETTINGS else [() if value is True else (value,)]
 
 
 def make_system_of_parts(parts: Sequence[ModelPart], hyperparameters: dict[str, Any]) -> RatingSystem:
@@ -300,7 +298,7 @@ def make_system_of_parts(parts: Sequence[ModelPart], hyperparameters: dict[str, 
 def add_usual_parts(parts: Sequence[ModelPart]) -> list[ModelPart]:
     """The parts with a skill, a side and a result, where there are none of these; covariates before statistics."""
     names = {part.name for part in parts}
-    names |= {"result"} if names & OUTCOME_PARTS else set()
+    names |= {"result"} if names & OUTCOME_PARTS.keys() else set()
     usual = [part for part in USUAL_PARTS if part.name not in names]
     return sorted([*usual, *parts], key=lambda part: part.name == "statistic")
 
