@@ -346,6 +346,7 @@ class Strengths(PrintedResult):
             rating, error = self.rating[i], half_width[i]
             low, high = rating - error, rating + error
             interval = f"{format_decimals(low, 0)} to {format_decimals(high, 0)}" if np.isfinite(low + high) else ""
+            interval = "anchor" if self.is_anchor[i] else interval
             rating_text = format_decimals(rating, 1) if not np.isnan(rating) else ""
             score = f"{self.score[i]:.3f}" if self.games[i] else ""
             rank_text = "" if np.isnan(rating) else rank

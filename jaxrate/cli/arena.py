@@ -35,7 +35,6 @@ from jaxrate.cli.options import (
 )
 from jaxrate.cli.site import parse_noun
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, first_rows_caption
-from jaxrate.core.text_format import format_decimals, format_range
 from jaxrate.data.column_role_definitions import PLAYER_PAIR, RESULT_ROLES
 
 if TYPE_CHECKING:
@@ -329,23 +328,13 @@ def _fit_details(strengths: Strengths, *, with_model: bool) -> Iterator[str]:
 
 def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int, noun: PlayerOrTeamNoun) -> TextTable:
     """The table of players, the best first, with the ranks that they may have."""
-    rows: list[tuple[Any, ...]] = []
-    for i in strengths.order[:top].tolist():
-        rating, interval = _format_strength(strengths.rating[i], strengths.half_width[i])
-        interval = "anchor" if strengths.is_anchor[i] else interval
-        score = f"{100.0 * strengths.score[i]:.0f}%" if strengths.games[i] else ""
-        rank_range = [] if ranks is None else [format_range(ranks.least[i], ranks.greatest[i])]
-        rows.append((*rank_range, strengths.players[i], rating, interval, f"{strengths.games[i]:,.15g}", score))
-    headings = [noun.one, "rating", "95% interval", "votes", "score"]
+    headings, rows = strengths.heads_and_cells(top)
+    words = {"player": noun.one, "games": "votes"}
+    if ranks is not None:
+        words["rank"] = "ranks"
+        rows = [(text, *row[1:]) for (text, *_), row in zip(ranks.heads_and_cells(top)[1], rows, strict=True)]
     caption = first_rows_caption(len(rows), len(strengths.order), noun.many)
-    return TextTable(headings if ranks is None else ["ranks", *headings], rows, (noun.one,), caption, (noun.one,))
-
-
-def _format_strength(rating: float, half_width: float) -> tuple[str, str]:
-    """A rating and its interval as text, empty where there is none."""
-    if not np.isfinite(rating + half_width):
-        return "" if np.isnan(rating) else format_decimals(rating, 0), ""
-    return format_decimals(rating, 0), " to ".join(format_decimals(rating + x * half_width, 0) for x in (-1.0, 1.0))
+    return TextTable([words.get(x, x) for x in headings], rows, (noun.one,), caption, (noun.one,))
 
 
 def _strength_columns(fitted: FittedVotes) -> ColumnTable:

@@ -379,10 +379,6 @@ def career_sections(rated: jr.History, name: str, career: dict[str, Any], count:
     return [title, table._replace(caption=caption, left_aligned=("date", "time", "opponent", "contest"))]
 
 
-FIRST_OF_CAREER = "time", "opponent", "side"  # columns, of which matches have the last two
-AFTER_CAREER = "rating", "deviation"
-
-
 def _arrange_career(career: dict[str, Any], clock: str | None) -> dict[str, Any]:
     """The columns of a career in their order, with both points in one; narrow terminals leave out the last ones."""
     columns = {name: x for name, x in career.items() if name != "opponents_points"}
