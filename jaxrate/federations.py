@@ -2,9 +2,33 @@
 
     rated = jr.rate(jr.federations.fide(), data, period=30)
 
-The guide "Choosing a system" says what each of them needs, and where its rules stand.
+The guide "Official ratings" says what each of them needs, and where its rules stand.
 """
 
-from jaxrate.systems.federations import dwz, ecf, egf, fide, fifa, ingo, nba_elo, nfl_elo, uscf, world_rugby
+from jaxrate.systems.federations.dwz import dwz
+from jaxrate.systems.federations.ecf import ecf
+from jaxrate.systems.federations.egf import egf
+from jaxrate.systems.federations.fide import fide
+from jaxrate.systems.federations.fide_tables import fide_performance
+from jaxrate.systems.federations.fifa import fifa
+from jaxrate.systems.federations.ingo import ingo
+from jaxrate.systems.federations.nba_elo import nba_elo
+from jaxrate.systems.federations.nfl_elo import nfl_elo
+from jaxrate.systems.federations.uscf import uscf
+from jaxrate.systems.federations.uscf_approximate import uscf_approximate
+from jaxrate.systems.federations.world_rugby import world_rugby
 
-__all__ = ["dwz", "ecf", "egf", "fide", "fifa", "ingo", "nba_elo", "nfl_elo", "uscf", "world_rugby"]
+__all__ = [
+    "dwz",
+    "ecf",
+    "egf",
+    "fide",
+    "fide_performance",
+    "fifa",
+    "ingo",
+    "nba_elo",
+    "nfl_elo",
+    "uscf",
+    "uscf_approximate",
+    "world_rugby",
+]

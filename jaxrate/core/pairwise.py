@@ -5,6 +5,10 @@
     terms = evidence(constants, first, second, event)             # what a game says about its first and second player
     rows  = apply(constants, rows, total)                         # of each player, the sums over their games
 
+or, where sums over games are not enough,
+
+    rows  = update(constants, rows, event)
+
 `make_pairwise_rules` makes the rules of a replay of them. All games of a period are rated at the ratings before it. If
 the system has a hyperparameter `period`, that time passes within a rating period, before its games count, and what the
 period leaves is as of its end; without one it is dated by its begin. The field `time` of a state, if it has one, is
@@ -26,6 +30,7 @@ from jaxrate.core.rules import Constants, PrepareRule, RuleByKind, Rules, State,
 from jaxrate.events import Matches, Periods
 
 Terms: TypeAlias = tuple[Array, ...]  # numbers that add up over the games of a player
+EvidenceRule: TypeAlias = Callable[[Constants, State, State, Any], tuple[Terms, Terms]]
 ApplyRule: TypeAlias = Callable[[Constants, State, Terms], State]
 
 
@@ -33,11 +38,12 @@ class PairwiseRules(NamedTuple):
     """The formulas of a pairwise system; rows of both players have leaves [] of a match, [M] of a period's pairs."""
 
     predict: Callable[[Constants, State, State, Any], Array]  # the expected score of the first player of an event
-    evidence: Callable[[Constants, State, State, Any], tuple[Terms, Terms]]  # of a game about its first and its second
-    apply: ApplyRule  # the rows after games of which the evidence adds up to a total; their `time` is not its business
+    evidence: EvidenceRule | None = None  # of a game about its first and its second player
+    apply: ApplyRule | None = None  # the rows after games of which the evidence adds up to a total
     age: AgeRule | None = None  # None: nothing changes with time, unless it reverts
     prepare: PrepareRule = prepare_params
     apply_period: ApplyRule | None = None  # of a rating period, where that time passes in it and not before the games
+    update: Callable[[Constants, State, Any], State] | None = None  # in place of `evidence` and `apply`
 
 
 def make_pairwise_rules(formulas: PairwiseRules, seasons: tuple[float, ...] = ()) -> Rules:
@@ -96,8 +102,7 @@ def predict_match(formulas: PairwiseRules, constants: Constants, rows: State, ma
 
 def update_from_match(formulas: PairwiseRules, constants: Constants, rows: State, match: Matches) -> State:
     """The rows after the match."""
-    evidence = formulas.evidence(constants, *split_sides(rows, match), match)
-    return rate_players(partial(_apply_until, formulas.apply, constants, match.time), rows, match, *evidence)
+    return update_until(match.time, formulas, constants, rows, match)
 
 
 def predict_period(formulas: PairwiseRules, constants: Constants, rows: State, period: Periods) -> Array:
@@ -111,21 +116,28 @@ def update_from_period(
     formulas: PairwiseRules, seasons: tuple[float, ...], constants: Constants, rows: State, period: Periods
 ) -> State:
     """The rows after the games. Seasons that begin within the period follow its games."""
-    apply, length = formulas.apply_period, period_length(constants)
-    if apply is None:
-        apply, rows = formulas.apply, rows_before_games(formulas.age, constants, rows, period)
+    length = period_length(constants)
+    if formulas.apply_period is None:
+        rows = rows_before_games(formulas.age, constants, rows, period)
+    else:
+        formulas = formulas._replace(apply=formulas.apply_period)
     end = period.time if length is None else period.time + length
-    evidence = formulas.evidence(constants, *split_sides(rows, period), period)
-    after = rate_players(partial(_apply_until, apply, constants, end), rows, period, *evidence)
+    after = update_until(end, formulas, constants, rows, period)
     if length is None or not seasons:
         return after
     return apply_seasons(seasons, constants, after, seasons_applied_until(period, rows.time), end)
 
 
-def _apply_until(apply: Any, constants: Constants, end: Array, rows: State, total: Terms) -> State:
-    """The rows after games that end then."""
-    after: Any = apply(constants, rows, total)
-    dated: State = after if getattr(rows, "time", None) is None else after._replace(time=jnp.full_like(rows.time, end))
+def update_until(end: Array, formulas: PairwiseRules, constants: Constants, rows: State, event: Any) -> State:
+    """The rows after the games of an event that ends then, which a state with the field `time` says."""
+    if formulas.update is not None:
+        after: Any = formulas.update(constants, rows, event)
+    else:
+        assert formulas.evidence is not None and formulas.apply is not None
+        evidence = formulas.evidence(constants, *split_sides(rows, event), event)
+        after = rate_players(partial(formulas.apply, constants), rows, event, *evidence)
+    last: Array | None = getattr(rows, "time", None)
+    dated: State = after if last is None else after._replace(time=jnp.full_like(last, end))
     return dated
 
 
@@ -138,6 +150,12 @@ def split_sides(rows: State, event: Matches | Periods) -> tuple[State, State]:
 def signed_side_advantage(event: Matches | Periods, points: float | Array) -> Array | float:
     """Rating points that the first player enjoys: `points` on their own side, minus that on the other, 0 if neutral."""
     return 0.0 if event.context.side is None else points * event.context.side
+
+
+def sum_over_games(rows: State, event: Matches | Periods, first: Terms, second: Terms) -> Terms:
+    """[A] of each player, the sums over their games of what these say about their first and second players."""
+    total: Any = rate_players(lambda _, total: total, rows, event, first, second)
+    return tuple(total)
 
 
 def rate_players(

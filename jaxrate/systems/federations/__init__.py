@@ -1,16 +1,24 @@
 """The official ratings of federations, one a file.
 
-dwz.py             the German chess federation
-ecf.py             the English Chess Federation
-egf.py             the European Go Federation
-fide.py            FIDE, chess
-fifa.py            FIFA's men's world ranking
-ingo.py            Ingo, before DWZ
-nba_elo.py         FiveThirtyEight's Elo of basketball
-nfl_elo.py         FiveThirtyEight's Elo of American football
-uscf.py            the US Chess Federation
-world_rugby.py     World Rugby
-official_rules.py  what they share: further columns, rounding, a normal expected score
+dwz.py               the German chess federation
+ecf.py               the English Chess Federation
+egf.py               the European Go Federation
+fide.py              FIDE, chess
+fifa.py              FIFA's men's world ranking
+ingo.py              Ingo, before DWZ
+nba_elo.py           FiveThirtyEight's Elo of basketball
+nfl_elo.py           FiveThirtyEight's Elo of American football
+uscf.py              the US Chess Federation
+uscf_approximate.py  its formulas for the hand
+world_rugby.py       World Rugby
+
+What they share:
+
+official_rules.py    how rules become a system
+game_columns.py      games as their players see them, and the columns that settings name
+games.py             what games add up to
+score_curves.py      expected scores, performance ratings, rounding
+fide_tables.py       FIDE's tables, which ECF has too
 """
 
 from collections.abc import Callable
@@ -25,12 +33,13 @@ from jaxrate.systems.federations.ingo import ingo
 from jaxrate.systems.federations.nba_elo import nba_elo
 from jaxrate.systems.federations.nfl_elo import nfl_elo
 from jaxrate.systems.federations.uscf import uscf
+from jaxrate.systems.federations.uscf_approximate import uscf_approximate
 from jaxrate.systems.federations.world_rugby import world_rugby
 
-__all__ = ["FEDERATIONS", "dwz", "ecf", "egf", "fide", "fifa", "ingo", "nba_elo", "nfl_elo", "uscf", "world_rugby"]
 FEDERATIONS: dict[str, Callable[..., RatingSystem]] = {
     "fide": fide,
     "uscf": uscf,
+    "uscf_approximate": uscf_approximate,
     "dwz": dwz,
     "ecf": ecf,
     "ingo": ingo,

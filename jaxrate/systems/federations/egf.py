@@ -4,8 +4,8 @@
     Se = 1 / (1 + exp(beta(r_j) - beta(r))),   beta(r) = -7 ln(3300 - r)
 
 for each game (europeangodatabase.eu, "EGF rating system"). Who receives H stones counts as 100 (H - .5) points stronger
-in beta alone. Ratings stay above -900, and have three decimals. A match of weight w counts w times: tournaments of
-classes B, C and D had .75, .5 and .25.
+in beta alone. No game takes a rating below -900, and ratings have three decimals. A match of weight w counts w times:
+tournaments of classes B, C and D had .75, .5 and .25.
 """
 
 from typing import Annotated, Any
@@ -16,46 +16,42 @@ import jax.numpy as jnp
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import ANY, NOT_NEGATIVE, POSITIVE, RATING, Parameter
-from jaxrate.core.pairwise import PairwiseRules, Terms
-from jaxrate.core.system import RatingSystem, system_factory
-from jaxrate.systems.federations.official_rules import (
-    RatingState,
-    init_ratings,
-    read_column,
-    require_columns,
-    round_half_away,
-)
+from jaxrate.core.pairwise import Terms
+from jaxrate.core.system import RatingSystem
+from jaxrate.systems.federations.game_columns import Game
+from jaxrate.systems.federations.games import Games
+from jaxrate.systems.federations.official_rules import RatingState, official_factory, official_system
+from jaxrate.systems.federations.score_curves import round_half_away
 
-CEILING = 3300.0  # points, of which no rating comes near
-HIGHEST = 3299.0  # that beta takes
+HIGHEST = 3299.0  # that beta takes, below 3300, of which no rating comes near
 
 
-def predict(handicap: str | None, params: Any, first: RatingState, second: RatingState, event: Any) -> Array:
-    stones = jnp.asarray(read_column(event, handicap, 0.0))
-    points = jnp.where(stones == 0, 0.0, params.stone * (stones - 0.5 * jnp.sign(stones)))
-    one = first.rating + jnp.maximum(points, 0.0)
-    two = second.rating + jnp.maximum(-points, 0.0)
-    beta = -params.slope * (jnp.log(CEILING - jnp.minimum(one, HIGHEST)) - jnp.log(CEILING - jnp.minimum(two, HIGHEST)))
-    return jax.nn.sigmoid(beta)
+def distance(rating: Array) -> Array:
+    """How far a rating is below 3300, at least 1."""
+    return 3300.0 - jnp.minimum(rating, HIGHEST)
 
 
-def evidence(
-    handicap: str | None, params: Any, first: RatingState, second: RatingState, event: Any
-) -> tuple[Terms, Terms]:
-    surprise = event.score - predict(handicap, params, first, second, event)
-    game = jnp.ones_like(surprise)
-    return (surprise, game), (-surprise, game)
+def expected(params: Any, player: RatingState, opponent: RatingState, game: Game) -> Array:
+    received = game.column("handicap")  # stones, below 0 if the opponent receives them
+    worth = jnp.where(received == 0, 0.0, params.stone * (received - 0.5 * jnp.sign(received)))
+    own = distance(player.rating + jnp.maximum(worth, 0.0))
+    other = distance(opponent.rating + jnp.maximum(-worth, 0.0))
+    return jax.nn.sigmoid(-params.slope * (jnp.log(own) - jnp.log(other)))
 
 
-def apply(rounding: bool, params: Any, rows: RatingState, total: Terms) -> RatingState:
-    surprise, games = total
-    con = params.speed * ((CEILING - jnp.minimum(rows.rating, HIGHEST)) / 200.0) ** 1.6
-    bonus = params.bonus * jax.nn.softplus((2300.0 - rows.rating) / 80.0)
-    rating = jnp.maximum(rows.rating + con * surprise + bonus * games, params.floor)
-    return rows._replace(rating=round_half_away(rating, rounding, 3))
+def change(params: Any, player: RatingState, opponent: RatingState, game: Game) -> Terms:
+    con = params.speed * (distance(player.rating) / 200.0) ** 1.6
+    bonus = params.bonus * jax.nn.softplus((2300.0 - player.rating) / 80.0)
+    points = con * (game.score - expected(params, player, opponent, game)) + bonus
+    return (jnp.maximum(points, params.floor - player.rating),)
 
 
-@system_factory
+def rate(rounding: bool, params: Any, rows: RatingState, games: Games) -> RatingState:
+    rating = jnp.maximum(rows.rating + games.total(change, rows, rows)[0], params.floor)
+    return RatingState(round_half_away(rating, rounding, 3))
+
+
+@official_factory
 def egf(
     handicap: str | None = None,
     rounding: bool = True,
@@ -74,9 +70,5 @@ def egf(
     Args:
       handicap: the name of the column of the stones that the first player receives, below 0 if the second does.
       rounding: whether ratings have three decimals, as the federation's.
-
-    Raises:
-      ValueError: for an unknown name, a value out of range, or matches without a column that is named.
     """
-    rules = PairwiseRules(bind(predict, handicap), bind(evidence, handicap), bind(apply, rounding))
-    return RatingSystem(init_ratings, rules, check_events=require_columns(handicap=handicap))
+    return official_system(RatingState, expected, bind(rate, rounding), {"handicap": handicap})

@@ -8,52 +8,33 @@ a window, 15 in the Nations League and 25 in its finals, 25 for a qualifier, 35 
 quarter-finals on, 50 at a World Cup and 60 from its quarter-finals on.
 """
 
-import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-import jax
 import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, RATING, Parameter
-from jaxrate.core.pairwise import PairwiseRules, Terms
-from jaxrate.core.system import RatingSystem, system_factory
-from jaxrate.systems.federations.official_rules import (
-    RatingState,
-    change_rating,
-    init_ratings,
-    read_column,
-    require_columns,
-)
+from jaxrate.core.pairwise import Terms
+from jaxrate.core.system import RatingSystem
+from jaxrate.systems.federations.game_columns import Game
+from jaxrate.systems.federations.games import add_changes
+from jaxrate.systems.federations.official_rules import RatingState, official_factory, official_system
+from jaxrate.systems.federations.score_curves import expected_by_logistic
 
 
-class Columns(NamedTuple):
-    importance: str | None
-    knockout: str | None
-    penalties: str | None
+def expected(params: Any, team: RatingState, opponent: RatingState, _match: Game) -> Array:
+    return expected_by_logistic(team.rating - opponent.rating, params.scale)
 
 
-def predict(params: Any, first: RatingState, second: RatingState, _event: Any) -> Array:
-    return jax.nn.sigmoid(math.log(10.0) / params.scale * (first.rating - second.rating))
+def change(params: Any, team: RatingState, opponent: RatingState, match: Game) -> Terms:
+    after_penalties = jnp.where(match.score > 0.5, 0.75, 0.5)
+    score = jnp.where(match.column("penalties") > 0, after_penalties, match.score)
+    points = match.column("importance", params.usual_importance) * (score - expected(params, team, opponent, match))
+    return (jnp.where(match.column("knockout") > 0, jnp.maximum(points, 0.0), points),)
 
 
-def evidence(columns: Columns, params: Any, first: RatingState, second: RatingState, event: Any) -> tuple[Terms, Terms]:
-    importance = read_column(event, columns.importance, params.usual_importance)
-    expected, won = predict(params, first, second, event), event.score > 0.5
-    by_penalties = jnp.asarray(read_column(event, columns.penalties, 0.0)) > 0
-    own, other = (jnp.where(by_penalties, jnp.where(x, 0.75, 0.5), score) for x, score in _sides(won, event.score))
-    changes = importance * (own - expected), importance * (other - (1.0 - expected))
-    is_safe = jnp.asarray(read_column(event, columns.knockout, 0.0)) > 0
-    first_change, second_change = (jnp.where(is_safe, jnp.maximum(x, 0.0), x) for x in changes)
-    return (first_change,), (second_change,)
-
-
-def _sides(won: Array, score: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    return (won, score), (~won, 1.0 - score)
-
-
-@system_factory
+@official_factory
 def fifa(
     importance: str | None = None,
     knockout: str | None = None,
@@ -71,12 +52,6 @@ def fifa(
       importance: the name of the column of I.
       knockout: the name of the column that is 1 where nobody loses points.
       penalties: the name of the column that is 1 where penalties decided; the score then says who won them.
-
-    Raises:
-      ValueError: for an unknown name, a value out of range, or matches without a column that is named.
     """
-    columns = Columns(importance, knockout, penalties)
-    check = require_columns(**columns._asdict())
-    return RatingSystem(
-        init_ratings, PairwiseRules(predict, bind(evidence, columns), change_rating), check_events=check
-    )
+    columns = {"importance": importance, "knockout": knockout, "penalties": penalties}
+    return official_system(RatingState, expected, bind(add_changes, change), columns)

@@ -11,17 +11,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import ANY, NOT_NEGATIVE, RATING, SIDE_ADVANTAGE, Parameter
 from jaxrate.core.mean_reversion import SEASON_KEEP
-from jaxrate.core.pairwise import PairwiseRules, Terms, signed_side_advantage
-from jaxrate.core.rules import Params
-from jaxrate.core.system import RatingSystem, full_leaf, system_factory
-from jaxrate.systems.federations.official_rules import change_rating, parse_margin_columns, read_margin, require_columns
+from jaxrate.core.pairwise import Terms
+from jaxrate.core.system import RatingSystem
+from jaxrate.systems.federations.game_columns import Game, MarginColumns
+from jaxrate.systems.federations.games import add_changes
+from jaxrate.systems.federations.official_rules import official_factory, official_system
+from jaxrate.systems.federations.score_curves import expected_by_logistic
 
 REVERSION_MEAN = Parameter(ANY, "points", "rating to which seasons pull")
 K = Parameter(NOT_NEGATIVE, "points", "how fast ratings move")
@@ -32,16 +33,12 @@ class State(NamedTuple):
     time: Array  # [num_players] of the last match; inf before the first
 
 
-def init(params: Params, num_players: int) -> State:
-    return State(full_leaf(num_players, params.initial_rating), full_leaf(num_players, jnp.inf))
+def lead(params: Any, team: State, opponent: State, match: Game) -> Array:
+    return team.rating - opponent.rating + params.side_advantage * match.side
 
 
-def lead(params: Any, first: State, second: State, event: Any) -> Array:
-    return first.rating - second.rating + signed_side_advantage(event, params.side_advantage)
-
-
-def predict(params: Any, first: State, second: State, event: Any) -> Array:
-    return jax.nn.sigmoid(math.log(10.0) / 400.0 * lead(params, first, second, event))
+def expected(params: Any, team: State, opponent: State, match: Game) -> Array:
+    return expected_by_logistic(lead(params, team, opponent, match))
 
 
 def nfl_factor(margin: Array, winner_lead: Array) -> Array:
@@ -49,24 +46,15 @@ def nfl_factor(margin: Array, winner_lead: Array) -> Array:
     return jnp.where(margin > 0, decided, 2.2 * math.log(2.0))
 
 
-def evidence(
-    names: tuple[str, ...], factor: Any, params: Any, first: State, second: State, event: Any
-) -> tuple[Terms, Terms]:
-    winner_lead = jnp.sign(event.score - 0.5) * lead(params, first, second, event)
-    surprise = event.score - predict(params, first, second, event)
-    change = params.k * factor(read_margin(event, names), winner_lead) * surprise
-    return (change,), (-change,)
+def change(factor: Any, params: Any, team: State, opponent: State, match: Game) -> Terms:
+    winner_lead = jnp.sign(match.score - 0.5) * lead(params, team, opponent, match)
+    surprise = match.score - expected(params, team, opponent, match)
+    return (params.k * factor(match.margin, winner_lead) * surprise,)
 
 
-def make_system(factor: Any, margin: str | Sequence[str]) -> RatingSystem:
-    names = parse_margin_columns(margin)
-    rules = PairwiseRules(predict, bind(evidence, names, factor), change_rating)
-    return RatingSystem(init, rules, check_events=require_columns(margin=names), settings={"margin": names})
-
-
-@system_factory
+@official_factory
 def nfl_elo(
-    margin: str | Sequence[str] = ("home_points", "away_points"),
+    margin: MarginColumns = ("home_points", "away_points"),
     seasons: Sequence[Any] | Mapping[str, Any] | None = (),
     *,
     k: Annotated[float, K] = 20.0,
@@ -82,8 +70,6 @@ def nfl_elo(
     Args:
       margin: the name of the column of the margin, or of two: the points of each side.
       seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
-
-    Raises:
-      ValueError: for an unknown name, a value out of range, or matches without a column that is named.
     """
-    return make_system(nfl_factor, margin)
+    rate = bind(add_changes, bind(change, nfl_factor))
+    return official_system(State, expected, rate, {"margin": margin}, time=math.inf)

@@ -1,19 +1,29 @@
-"""What official rules share: further columns of games, rounding, and a normal expected score."""
+"""What makes a system of official rules, which are two functions:
 
-from collections.abc import Sequence
+    expected(params, player, opponent, game)  # the score that a player is expected to have
+    rate(params, rows, games)                 # the players after the games of an event, who are in `rows` before
+
+All games of a rating period count at the ratings before it. Where rules have unrated players, a rating of 0 is none.
+"""
+
+from collections.abc import Callable, Mapping
+from inspect import cleandoc
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
-from jax import lax
-from jax.scipy.special import ndtr
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.rules import Params
-from jaxrate.core.system import full_leaf
+from jaxrate.core.hyperparameter_definitions import ANY, MAYBE_POSITIVE, Parameter
+from jaxrate.core.pairwise import PairwiseRules
+from jaxrate.core.rules import Rating
+from jaxrate.core.system import FactoryArgs, RatingSystem, full_leaf, system_factory
+from jaxrate.systems.federations.game_columns import ColumnNames, check_columns, view_games
+from jaxrate.systems.federations.games import Games
 
-ADULT = 30.0  # years
+INITIAL_RATING = Parameter(MAYBE_POSITIVE, "points", "rating of a newcomer", fitted=False, if_none="unrated")
+UNRATED = Parameter(ANY, "points", "rating by which unrated players are predicted")
+Rule = Callable[..., Any]
 
 
 class RatingState(NamedTuple):
@@ -22,72 +32,49 @@ class RatingState(NamedTuple):
     rating: Array  # [num_players] points
 
 
-def init_ratings(params: Params, num_players: int) -> RatingState:
-    """The ratings of newcomers."""
-    return RatingState(full_leaf(num_players, params.initial_rating))
+def official_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[FactoryArgs, RatingSystem]:
+    """The factory of a system of official rules, whose docstring also says what it raises (a decorator)."""
+    raises = "ValueError: for an unknown name, a value out of range, or matches without a column that is named."
+    make.__doc__ = f"{cleandoc(make.__doc__ or '')}\n\nRaises:\n  {raises}"
+    return system_factory(make)
 
 
-def change_rating(_params: Params, rows: Any, total: Any) -> Any:
-    """The rows with ratings changed by the first term of the total, where evidence is the change itself."""
-    return rows._replace(rating=rows.rating + total[0])
+def official_system(state: Any, expected: Rule, rate: Rule, columns: Mapping[str, Any], **start: float) -> RatingSystem:
+    """The system of official rules.
+
+    Args:
+      state: the class of the state, with a rating; a field `pool` has three numbers of a player.
+      expected, rate: the rules.
+      columns: by the name of a setting, the columns of matches that it names.
+      start: what newcomers have in other fields than the rating, where it is not 0.
+    """
+    settings = {setting: tuple(x) if isinstance(x, list) else x for setting, x in columns.items()}
+    names = tuple((setting, (x,) if isinstance(x, str) else x or ()) for setting, x in settings.items())
+    rules = PairwiseRules(bind(predict, names, expected), update=bind(update, names, expected, rate))
+    newcomers, check = bind(init, state, **start), bind(check_columns, names)
+    return RatingSystem(newcomers, rules, summary=summarise, check_events=check, settings=settings)
 
 
-def read_column(event: Any, name: str | None, default: float) -> Array | float:
-    """The column of this name of games; the default if the rules have none."""
-    return default if name is None else event.context.columns[name]
+def init(state: Any, params: Any, num_players: int, **start: float) -> Any:
+    """Newcomers: `initial_rating`, where it is not None, and 0 in what `start` does not say."""
+    rating = 0.0 if params.initial_rating is None else params.initial_rating
+    values, shapes = dict.fromkeys(state._fields, 0.0) | {"rating": rating} | start, {"pool": (num_players, 3)}
+    return state(*(full_leaf(shapes.get(field, num_players), value) for field, value in values.items()))
 
 
-def read_margin(event: Any, names: tuple[str, ...]) -> Array:
-    """The margins of games, from the column of the margin, or those of the points of both sides; 0 without."""
-    columns = [event.context.columns[name] for name in names]
-    return jnp.abs(columns[0] - columns[1] if len(columns) == 2 else columns[0]) if columns else 0.0 * event.score
+def assume_rating(params: Any, row: Any) -> Any:
+    """A player with the rating of the hyperparameter `unrated`, if there is one and the player has none."""
+    unrated = getattr(params, "unrated", None)
+    return row if unrated is None else row._replace(rating=jnp.where(row.rating > 0, row.rating, unrated))
 
 
-def parse_margin_columns(margin: str | Sequence[str]) -> tuple[str, ...]:
-    """The column of the margin, or those of the points of both sides."""
-    return (margin,) if isinstance(margin, str) else tuple(margin)
+def predict(names: ColumnNames, expected: Rule, params: Any, first: Any, second: Any, event: Any) -> Any:
+    return expected(params, assume_rating(params, first), assume_rating(params, second), view_games(names, event)[0])
 
 
-def parse_age_columns(system: str, ages: Sequence[str]) -> tuple[str, ...]:
-    """The two columns of the ages of both players; ValueError unless there are two, or none."""
-    if isinstance(ages, str) or len(ages) not in (0, 2):
-        raise ValueError(f"{system}: ages must be two columns, of the ages of a and of b, got {ages!r}")
-    return tuple(ages)
+def update(names: ColumnNames, expected: Rule, rate: Rule, params: Any, rows: Any, event: Any) -> Any:
+    return rate(params, rows, Games(params, event, names, expected))
 
 
-def read_ages(event: Any, names: tuple[str, ...]) -> tuple[Array, Array]:
-    """The ages of both players in years; those of adults where there are no columns."""
-    if not names:
-        return jnp.full_like(event.score, ADULT), jnp.full_like(event.score, ADULT)
-    return event.context.columns[names[0]], event.context.columns[names[1]]
-
-
-def require_columns(**named: str | tuple[str, ...] | None) -> Any:
-    """The check that games have the columns that settings of a system name; None or () names none."""
-    columns = [(setting, names if isinstance(names, tuple) else (names,)) for setting, names in named.items() if names]
-    return bind(_check_columns, tuple((setting, x) for setting, names in columns for x in names))
-
-
-def _check_columns(named: tuple[tuple[str, str], ...], events: Any) -> None:
-    columns = events.flat.context.columns or {}
-    for setting, name in named:
-        if name not in columns:
-            maker = "columns=... of `matches` or `read`"
-            raise ValueError(f"the matches need the column {name!r}, which {setting}= of the system names: {maker}")
-        missing = np.flatnonzero(np.isnan(np.asarray(columns[name])))
-        if missing.size:
-            raise ValueError(f"row {missing[0]}: column {name!r} has no number, and {setting}= of the system needs one")
-
-
-def round_half_away(x: Array, rounding: bool, digits: int = 0) -> Array:
-    """`x` rounded to so many decimals, halves away from zero, if `rounding`; its slope is that of `x`."""
-    if not rounding:
-        return x
-    scaled = jnp.abs(x) * 10.0**digits
-    rounded = jnp.sign(x) * jnp.floor(scaled + 0.5 + 1e-4) / 10.0**digits  # of float32: a half may be just below
-    return x + lax.stop_gradient(rounded - x)
-
-
-def expected_by_normal(difference: Array, deviation: float) -> Array:
-    """Phi of a rating difference by the deviation of a difference of performances."""
-    return ndtr(difference / deviation)
+def summarise(params: Any, rows: Any) -> Rating:
+    return Rating(assume_rating(params, rows).rating, None)

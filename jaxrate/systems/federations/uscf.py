@@ -1,66 +1,69 @@
-"""The US Chess Federation's rating, of tournaments as rating periods, by its "Approximating Formulas".
+"""The US Chess Federation's rating, of tournaments as rating periods (Glickman and Doan, "The US Chess Rating system").
 
-With n games, S points, N earlier games and N' = min(N, 50 / sqrt(.662 + 7.39e-6 (2569 - R)^2)), 50 above 2355,
+    N' = min(N, 50 / sqrt(.662 + 7.39e-6 (2569 - R)^2)), 50 above 2355,   K = 800 / (N' + n)
+    R' = R + K (S - sum L) + max(0, K (S - sum L) - B sqrt(max(n, 4)))
 
-    R' = R + K (S - sum L) + max(0, K (S - sum L) - B sqrt(max(n, 4))),   K = 800 / (N' + n),   L Elo's expected score
-
-the bonus only for three games or more. Up to 8 earlier games it is
-
-    R' = (N R + sum R_j + 400 (W - L)) / (N + n)
-
-with W wins and L losses. B was 14 in 2017, 12 from 2023 and 10 from 2025 on. The exact special formula, second rounds
-against the results, the rule on opponents met more than twice, and floors are not here.
+by n games, S points, N earlier games and L, Elo's expected score; the bonus is for three games or more, if nobody was
+met more than twice. Up to N = 8, or if all were won or all lost, R' is what the results and N' such games are worth by
+P(d) = .5 + d / 800 within 0 and 1, at most 2700. Unrated players begin at 50 times their age, 100 to `initial_rating`,
+and with N' = 1 get estimates; all are rated against these, and again against the results. Nobody falls below
+100 + 4 for a win, 2 for a draw and 1 for three games in an event, at most 150; nor, with more than 25 games, below the
+hundred that is 200 under their peak, from 1200 to 2100. B was 14 in 2017, 12 from 2023 and 10 from 2025 on.
 """
 
-import math
 from typing import Annotated, Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jaxrate.core.array_types import Array
+from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, RATING, Parameter
-from jaxrate.core.pairwise import PairwiseRules, Terms
-from jaxrate.core.rules import Params
-from jaxrate.core.system import RatingSystem, full_leaf, system_factory
-
-PROVISIONAL = 8.6  # earlier games below which a rating is special: up to 8, and no sum of halves
+from jaxrate.core.system import RatingSystem
+from jaxrate.systems.federations.game_columns import AgeColumns, Game
+from jaxrate.systems.federations.games import Games
+from jaxrate.systems.federations.official_rules import official_factory, official_system
+from jaxrate.systems.federations.score_curves import expected_by_elo, expected_by_line, performance_ratings
+from jaxrate.systems.federations.uscf_approximate import effective_games
 
 
 class State(NamedTuple):
     rating: Array  # [num_players] points
     games: Array  # [num_players]
+    score: Array  # [num_players] points of all games
+    floor: Array  # [num_players] least rating
 
 
-def init(params: Params, num_players: int) -> State:
-    return State(full_leaf(num_players, params.initial_rating), full_leaf(num_players, 0.0))
+def special_expected(_params: Any, player: State, opponent: State, _game: Game) -> Array:
+    return expected_by_line(player.rating - opponent.rating, width=800.0)
 
 
-def predict(_params: Any, first: State, second: State, _event: Any) -> Array:
-    return jax.nn.sigmoid(math.log(10.0) / 400.0 * (first.rating - second.rating))
+def rate(dual: bool, params: Any, rows: State, games: Games) -> State:
+    results = games.results(rows, rows)
+    n, by_age = results.games, jnp.clip(50.0 * results.age, 100.0, params.initial_rating)
+    rows = rows._replace(rating=jnp.where(rows.games > 0, rows.rating, by_age))
+    r, effective = rows.rating, effective_games(rows)
+    k = params.speed / jnp.maximum(effective + n, 1e-6) * (jnp.clip(6.5 - 0.0025 * r, 0.25, 1.0) if dual else 1.0)
+    has_bonus = (n > 2.5) & (games.most_against_one(rows) < 2.5)
+    threshold = jnp.where(has_bonus, params.bonus_threshold * jnp.sqrt(jnp.maximum(n, 4.0)), jnp.inf)
+    lead = jnp.where(rows.score == rows.games, 1.0, 0.0) - jnp.where(rows.score == 0, 1.0, 0.0)  # all won, or all lost
+    is_special = (rows.games < 8.6) | (lead != 0)  # up to 8, and no sum of halves
+    special, prior = games._replace(expected=special_expected), (r - 400.0 * lead, 0.5 + 0.5 * lead)
+    after = rows._replace(rating=performance_ratings(special, rows, rows, rows.games == 0, (1.0, *prior)))
+    for _ in range(2):
+        gain = k * (results.score - games.results(rows, after).expected)
+        standard = r + gain + jnp.maximum(gain - threshold, 0.0)
+        performance = performance_ratings(special, rows, after, is_special, (effective, *prior))
+        after = rows._replace(rating=jnp.where(is_special, jnp.minimum(performance, 2700.0), standard))
+    played, by_peak = rows.games + n, jnp.minimum(100.0 * (jnp.floor(after.rating / 100.0) - 2.0), 2100.0)
+    by_games = jnp.minimum(rows.floor + 4.0 * results.score + jnp.where(n > 2.5, 1.0, 0.0), 150.0)
+    floor = jnp.maximum(rows.floor, jnp.where((played > 25.4) & (by_peak >= 1200.0), by_peak, by_games))
+    return State(jnp.maximum(after.rating, floor), played, rows.score + results.score, floor)
 
 
-def evidence(params: Any, first: State, second: State, event: Any) -> tuple[Terms, Terms]:
-    surprise, lead = event.score - predict(params, first, second, event), 2.0 * event.score - 1.0
-    game = jnp.ones_like(event.score)
-    return (surprise, second.rating, lead, game), (-surprise, first.rating, -lead, game)
-
-
-def apply(params: Any, rows: State, total: Terms) -> State:
-    surprise, opponents, lead, games = total
-    most = jnp.where(rows.rating > 2355.0, 50.0, 50.0 * lax.rsqrt(0.662 + 7.39e-6 * (2569.0 - rows.rating) ** 2))
-    change = params.speed / jnp.maximum(jnp.minimum(rows.games, most) + games, 1e-6) * surprise
-    threshold = params.bonus_threshold * jnp.sqrt(jnp.maximum(games, 4.0))
-    standard = rows.rating + change + jnp.where(games > 2.5, jnp.maximum(change - threshold, 0.0), 0.0)
-    both = jnp.maximum(rows.games + games, 1e-6)
-    special = (rows.games * rows.rating + opponents + 400.0 * lead) / both
-    rating = jnp.where(rows.games > PROVISIONAL, standard, special)
-    return State(jnp.where(games > 0, rating, rows.rating), rows.games + games)
-
-
-@system_factory
+@official_factory
 def uscf(
+    ages: AgeColumns = (),
+    dual: bool = False,
     *,
     speed: Annotated[float, Parameter(POSITIVE, "points", "K times the games that count")] = 800.0,
     bonus_threshold: Annotated[float, Parameter(NOT_NEGATIVE, "points", "B, gain above which a bonus begins")] = 10.0,
@@ -70,7 +73,8 @@ def uscf(
 
         jr.rate(jr.federations.uscf(), data, period=7)
 
-    Raises:
-      ValueError: for an unknown name, or a value out of range.
+    Args:
+      ages: the names of the two columns of the ages of a and b, for those without games. Without them all are adults.
+      dual: whether games are of 30 to 65 minutes, which count less from 2200 on.
     """
-    return RatingSystem(init, PairwiseRules(predict, evidence, apply))
+    return official_system(State, expected_by_elo, bind(rate, dual), {"ages": ages}, floor=100.0)

@@ -7,7 +7,6 @@ so that a win gains 1 - gap / 10 and a draw -gap / 10. w is 1.5 if the margin ex
 Cups. What one side gains, the other loses.
 """
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import jax.numpy as jnp
@@ -15,38 +14,30 @@ import jax.numpy as jnp
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
-from jaxrate.core.pairwise import PairwiseRules, Terms, signed_side_advantage
-from jaxrate.core.system import RatingSystem, system_factory
-from jaxrate.systems.federations.official_rules import (
-    RatingState,
-    change_rating,
-    init_ratings,
-    parse_margin_columns,
-    read_column,
-    read_margin,
-    require_columns,
-)
+from jaxrate.core.pairwise import Terms
+from jaxrate.core.system import RatingSystem
+from jaxrate.systems.federations.game_columns import Game, MarginColumns
+from jaxrate.systems.federations.games import add_changes
+from jaxrate.systems.federations.official_rules import RatingState, official_factory, official_system
+from jaxrate.systems.federations.score_curves import expected_by_line
 
 LARGE_MARGIN = 15.0  # points
 
 
-def predict(params: Any, first: RatingState, second: RatingState, event: Any) -> Array:
-    gap = first.rating - second.rating + signed_side_advantage(event, params.side_advantage)
-    return 0.5 + 0.5 * jnp.clip(gap / params.largest_gap, -1.0, 1.0)
+def expected(params: Any, team: RatingState, opponent: RatingState, match: Game) -> Array:
+    gap = team.rating - opponent.rating + params.side_advantage * match.side
+    return expected_by_line(gap, 2.0 * params.largest_gap)
 
 
-def evidence(
-    margin: tuple[str, ...], world_cup: str | None, params: Any, first: RatingState, second: RatingState, event: Any
-) -> tuple[Terms, Terms]:
-    size = jnp.where(read_margin(event, margin) > LARGE_MARGIN, params.large_margin_factor, 1.0)
-    size = size * jnp.where(jnp.asarray(read_column(event, world_cup, 0.0)) > 0, 2.0, 1.0)
-    change = params.k * size * (event.score - predict(params, first, second, event))
-    return (change,), (-change,)
+def change(params: Any, team: RatingState, opponent: RatingState, match: Game) -> Terms:
+    size = jnp.where(match.margin > LARGE_MARGIN, params.large_margin_factor, 1.0)
+    size = size * jnp.where(match.column("world_cup") > 0, 2.0, 1.0)
+    return (params.k * size * (match.score - expected(params, team, opponent, match)),)
 
 
-@system_factory
+@official_factory
 def world_rugby(
-    margin: str | Sequence[str] = (),
+    margin: MarginColumns = (),
     world_cup: str | None = None,
     *,
     k: Annotated[float, Parameter(NOT_NEGATIVE, "points", "largest exchange, of an upset by a small margin")] = 2.0,
@@ -62,11 +53,5 @@ def world_rugby(
     Args:
       margin: the name of the column of the margin, or of two: the points of each side.
       world_cup: the name of the column that is 1 in the finals of a World Cup.
-
-    Raises:
-      ValueError: for an unknown name, a value out of range, or matches without a column that is named.
     """
-    names = parse_margin_columns(margin)
-    check = require_columns(world_cup=world_cup, margin=names)
-    rules = PairwiseRules(predict, bind(evidence, names, world_cup), change_rating)
-    return RatingSystem(init_ratings, rules, check_events=check, settings={"margin": names})
+    return official_system(RatingState, expected, bind(add_changes, change), {"margin": margin, "world_cup": world_cup})
