@@ -48,7 +48,7 @@ class CategoryStrengths(NamedTuple):
     listed: HostArray  # ids of its ranking, the best first
     min_events: int = 0  # in it, with which a current player is listed
     games: HostArray | None = None  # [num_players] events in it; None if the history does not keep them
-    results: Mapping[str, HostArray] = {}  # how many of them ended how; none of contests of many
+    results: Mapping[str, HostArray] = {}  # how many of them ended how
     is_part: bool = False  # whether it is the overall ranking of some, whose strengths are the same everywhere
 
 
@@ -70,7 +70,7 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
         if met is not None:
             is_met = met == names.index(category)
             games = np.bincount(data.careers.player[is_met], minlength=len(data.names))
-            results = {} if data.line_ups.score is None else count_results(data, is_met)
+            results = count_results(data, is_met)
             listed, min_events = _list_current_players(data, games[data.listed], is_met)
         listed = listed[groups[listed] == groups[data.listed[:1]]]
         listed = listed[np.argsort(-mean[listed], kind="stable")]
@@ -304,7 +304,6 @@ def _render_category_ranking(data: SiteData, one: CategoryStrengths, begin: int,
     if one.games is not None:
         count = f"{{:,}}<small> {data.events}</small>".format
         columns.append(make_column("figure count", data.events, one.games[ids], count))
-    if one.games is not None and one.results:
         columns.append(make_column("figure share", "won", one.results["won"][ids] / one.games[ids], "{:.0%}".format))
     return render_table(f"Ranking {one.place}", columns, "rows ranking by-category", style=axis.grid)
 
