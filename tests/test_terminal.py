@@ -78,6 +78,19 @@ def test_rows_are_never_wrapped(terminal, monkeypatch, columns):
         assert "hidden in" in text and "1992.6" in text
 
 
+@pytest.mark.parametrize(
+    ("columns", "is_terminal", "is_drawn"), [(140, True, True), (80, True, False), (140, False, False)]
+)
+def test_intervals_are_drawn_where_there_is_room(terminal, columns, is_terminal, is_drawn):
+    """Nothing was ever drawn, though intervals are the product."""
+    screen = terminal(columns, is_terminal=is_terminal)
+    spans = [(1000.0, 1250.0, 1500.0), (1500.0, 1875.0, 2000.0), (1500.0, 1500.0, 1500.0)]
+    print_sections(TextTable(HEADINGS, [ROW] * 3, spans=spans))
+    text = ESCAPES.sub("", screen.getvalue())
+    assert text.count("●") == 3 * is_drawn and "hidden in 140" not in text
+    assert ("├───●───┤" in text and "├──────●─┤" in text) == is_drawn
+
+
 def test_columns_fill_the_terminal_to_the_last_cell():
     cells = [["player", "rating", "games"], ["Ada", "1500", "9"]]  # 6, 6 and 5 wide, and two gaps of 2
     assert choose_hidden_columns(cells, {"player"}, 21) == [] and choose_hidden_columns(cells, {"player"}, 20) == [2]

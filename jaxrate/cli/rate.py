@@ -279,7 +279,11 @@ def leaderboard_table(board: Leaderboard, rated: jr.History) -> TextTable:
     caption = name_options(board.scope, click.get_current_context().command)
     caption = caption.replace("a lower min_games", "a lower --list min_games")
     lines = caption, first_rows_caption(len(board.rank), board.num_listed, "players")
-    return name_teams(to_text_table(board, "\n".join(filter(None, lines))), rated)
+    table = name_teams(to_text_table(board, "\n".join(filter(None, lines))), rated)
+    if board.deviation is None:
+        return table
+    half = 1.96 * board.deviation
+    return table._replace(spans=[*zip(board.rating - half, board.rating, board.rating + half, strict=True)])
 
 
 def _answer_leaderboard(rating: Rating, asked: RateOptions) -> Answer:

@@ -170,9 +170,10 @@ SHORT_TEXT_WIDTH = 14  # before the expected score or the odds are left out
 OPTIONAL_COLUMNS = (  # which a narrow terminal leaves out, the least important first
     *("matches/s", "participations/s", "a replay", "on a GPU", "unit", "range"),
     *("on", "at", "earlier rank", "calibration error", "Brier score"),
-    *("peak", "last played", "games", "its deviation", "rank needed", "loser's rating", "winner's rating"),
+    *("peak", "interval", "last played", "games", "its deviation", "rank needed", "loser's rating", "winner's rating"),
     *("opponent's rating", "deviation", "votes", "log loss saved", *ODDS_HEADINGS, "side", "expected", "95% interval"),
 )
+SPAN_WIDTH = 18  # cells of a drawn interval
 SHORTENING_COLUMNS = "expected", *ODDS_HEADINGS  # for which names are cut
 HIDDEN_NAMES = {"on": "date of peak", "at": "time of peak"}
 DEVIATIONS_CLAUSE = ", deviations before it"  # of a caption, if they are shown
@@ -189,6 +190,7 @@ class TextTable(NamedTuple):
     left_aligned: Iterable[str] = ("player", "system")
     caption: str = ""
     bold: tuple[str, ...] = ()  # further headings whose cells are bold, as those of players
+    spans: Sequence[tuple[float, float, float]] = ()  # of rows: low end, value and high end, drawn where there is room
 
     def __str__(self) -> str:
         table = format_table([*self.headings], self.rows, left_aligned=self.left_aligned)
@@ -272,8 +274,8 @@ def _print_table(console: Console, table: TextTable) -> None:
         caption = caption.replace("change and earlier rank:", "change:")
     if "deviation" in hidden:
         caption = caption.replace(DEVIATIONS_CLAUSE, "")
-    names = ", ".join(HIDDEN_NAMES.get(name, name) for name in hidden)
-    note = f"hidden in {console.width} columns: {names} (a wider window shows more)" if hidden else ""
+    names = ", ".join(HIDDEN_NAMES.get(name, name) for name in hidden if name != "interval")
+    note = f"hidden in {console.width} columns: {names} (a wider window shows more)" if names else ""
     lines = [line for line in (caption, note) if line]
     if lines:
         console.print()
@@ -299,6 +301,8 @@ def _fit_table(table: TextTable, width: int) -> tuple[Table, list[str]]:
     from rich.text import Text
 
     cells = [[*table.headings], *escape_control_characters_in_cells(table.rows)]
+    for row, drawn in zip(cells, ["interval", *draw_spans(table.spans)] if table.spans else (), strict=False):
+        row.append(drawn)
     hidden = choose_hidden_columns(cells, {*table.left_aligned}, width)
     fitted = Table(box=SIMPLE_HEAD, show_edge=False, border_style=QUIET, padding=(0, 1, 0, 0), pad_edge=False)
     shown = [i for i in range(len(cells[0])) if i not in hidden]
@@ -311,6 +315,16 @@ def _fit_table(table: TextTable, width: int) -> tuple[Table, list[str]]:
             text.no_wrap = cells[0][i] not in FLOWING_COLUMNS
         fitted.add_row(*texts)
     return fitted, [cells[0][i] for i in hidden]
+
+
+def draw_spans(spans: Sequence[tuple[float, float, float]]) -> list[str]:
+    """Intervals as lines on one axis with a dot at the value, as "├──●──┤"."""
+    ends, lines = np.array(spans, float), []
+    length = max(float(np.ptp(ends)), 1e-9)
+    for low, at, high in np.rint((SPAN_WIDTH - 1) * (ends - ends.min()) / length).astype(int).tolist():
+        line = " " * low + (f"├{'─' * (high - low - 1)}┤" if high > low else "●")
+        lines.append(f"{line[:at]}●{line[at + 1 :]}".ljust(SPAN_WIDTH))
+    return lines
 
 
 def choose_hidden_columns(cells: list[list[str]], left_aligned: set[str], width: int) -> list[int]:
