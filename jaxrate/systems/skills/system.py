@@ -59,7 +59,7 @@ and in TrueSkill. (After Szczecinski and Tihon 2023, "Simplified Kalman filter f
 approach", with a covariance for each player.) Contests of teams: see rules.py.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Never
 
 import numpy as np
@@ -150,7 +150,7 @@ def skills(
     for part in observed:
         if part.name not in OBSERVATIONS:
             raise ValueError(f"skills: {part.name} is no observation; give jr.parts.{part.name}(...) before observe")
-    return make_system_of_parts((*parts, *observed), {"period": period})
+    return make_system_of_parts((*parts, *observed), period)
 
 
 def describe_owner(name: str) -> str:
@@ -185,17 +185,24 @@ def skills_by_name(*, period: float = DEFAULT_PERIOD, **values: Any) -> RatingSy
       **values: hyperparameters of parts by their names in the system, and these settings.
     """
     parts = list_parts(values)
-    space = {"period": PERIOD} | {name: about for part in parts for name, about in part.space.items()}
+    space = list_space(parts)
+    check_values_have_parts(values, space)
+    given = {name: x for name, x in values.items() if name in space and (x is not None or space[name].range.optional)}
+    return make_system_of_parts([part.with_params(given) for part in parts], period)
+
+
+def list_space(parts: Iterable[ModelPart]) -> dict[str, Parameter]:
+    """What the hyperparameters of parts mean, by their names in the system."""
+    return {name: about for part in parts for name, about in part.space.items()}
+
+
+def check_values_have_parts(values: Mapping[str, Any], space: Mapping[str, Parameter]) -> None:
+    """ValueError for a name that is none, or for the value of a hyperparameter whose part is not there."""
     check_param_names("skills", values, dict.fromkeys((*SETTING_DEFAULTS, *space, *PARAMETER_ORDER)))
     for name, value in values.items():
         if value is not None and name not in {*SETTING_DEFAULTS, *space}:
             owners = [part for part, maker in PART_MAKERS.items() if name in maker.names_in_system.values()]
             raise ValueError(f"skills: {name} needs {join_names(map(describe_setting, owners), 'or')}")
-    values |= {"period": period}
-    given = {name: values[name] for name in space if name in values}
-    return make_system_of_parts(
-        parts, {name: x for name, x in given.items() if x is not None or space[name].range.optional}
-    )
 
 
 def list_further_hyperparameters() -> list[tuple[str, Any, Parameter]]:
@@ -223,11 +230,8 @@ def describe_setting(part: str) -> str:
 
 def list_parts(values: Mapping[str, Any]) -> list[ModelPart]:
     """The parts that settings and hyperparameters by name stand for, with default hyperparameters."""
-    settings = SETTING_DEFAULTS | {name: x for name, x in values.items() if name in SETTING_DEFAULTS}
-    settings |= {name: (x,) for name, x in settings.items() if name in COLUMN_SETTINGS and isinstance(x, str)}
-    check_settings(settings)
-    given = {name for name, x in values.items() if x is not None}
-    outcome = settings["outcome"]
+    settings = complete_settings(values)
+    outcome, given = settings["outcome"], {name for name, x in values.items() if x is not None}
     parts = [OUTCOMES[outcome](*(settings["margin"] if outcome in ("margin", "points", "goals") else ()))]
     for maker in PART_MAKERS.values():
         if maker.setting is None and not given.isdisjoint(maker.names_in_system.values()):
@@ -240,8 +244,10 @@ def list_parts(values: Mapping[str, Any]) -> list[ModelPart]:
     return parts
 
 
-def check_settings(settings: Mapping[str, Any]) -> None:
-    """ValueError for settings by name that stand for no parts."""
+def complete_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings among values by name and the usual others, names of columns in tuples; ValueError for wrong ones."""
+    settings = SETTING_DEFAULTS | {name: x for name, x in values.items() if name in SETTING_DEFAULTS}
+    settings |= {name: (settings[name],) for name in COLUMN_SETTINGS if isinstance(settings[name], str)}
     outcome = settings["outcome"]
     check_argument("skills", "own_side", bool, settings["own_side"])
     if outcome not in OUTCOMES:
@@ -250,6 +256,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         raise ValueError(f"skills: with outcome={outcome!r} margin must be two columns: the {outcome} of each side")
     if len(settings["expected_goals"]) not in (0, 2):
         raise ValueError("skills: expected_goals must be two columns, of the first and of the second player")
+    return settings
 
 
 def arguments_of_calls(setting: str, settings: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -262,18 +269,14 @@ def arguments_of_calls(setting: str, settings: Mapping[str, Any]) -> list[tuple[
     return [tuple(value)] if setting in COLUMN_SETTINGS else [() if value is True else (value,)]
 
 
-def make_system_of_parts(parts: Sequence[ModelPart], hyperparameters: dict[str, Any]) -> RatingSystem:
-    """The system of these parts and the usual ones, with these hyperparameters in place of those that parts have."""
+def make_system_of_parts(parts: Sequence[ModelPart], period: float) -> RatingSystem:
+    """The system of these parts and the usual ones."""
     parts = add_usual_parts(parts)
     check_parts_go_together(parts)
-    settings = dict(SETTING_DEFAULTS)
-    for name, value in (item for part in parts for item in part.settings.items()):
-        settings[name] = settings[name] + value if name in SEVERAL_SETTINGS else value
-    space = {"period": PERIOD} | {name: about for part in parts for name, about in part.space.items()}
-    own = {name: value for part in parts for name, value in part.params.items()}
+    settings, space = combine_settings(parts), {"period": PERIOD} | list_space(parts)
     order = {name: place for place, name in enumerate(PARAMETER_ORDER)}
     names = sorted(space, key=lambda name: order.get(name, len(order)))  # stable: those of columns follow
-    values = fill_values_of_others(own | hyperparameters)
+    values = fill_values_of_others({"period": period} | {name: x for part in parts for name, x in part.params.items()})
     make_params = make_params_class(tuple(names))
     meaning = make_params(**space)
     params = check_params("skills", make_params(**{name: values[name] for name in names}), meaning)
@@ -293,6 +296,14 @@ def make_system_of_parts(parts: Sequence[ModelPart], hyperparameters: dict[str, 
         settings=Settings(settings),
         format_call=format_call,
     )
+
+
+def combine_settings(parts: Iterable[ModelPart]) -> dict[str, Any]:
+    """What parts say of the model, with the usual settings for all else."""
+    settings = dict(SETTING_DEFAULTS)
+    for name, value in (item for part in parts for item in part.settings.items()):
+        settings[name] = settings[name] + value if name in SEVERAL_SETTINGS else value
+    return settings
 
 
 def add_usual_parts(parts: Sequence[ModelPart]) -> list[ModelPart]:
