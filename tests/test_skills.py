@@ -1,7 +1,5 @@
 """Skills against the slow twin, Glicko, TrueSkill and a dense Kalman filter."""
 
-import pickle
-import re
 from functools import partial
 
 import jax
@@ -17,7 +15,7 @@ from jaxrate.systems.skills.belief_updates import condition_covariance_on_messag
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from jaxrate.testing.cases import assert_close_leaves
-from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
+from tests.conftest import MOSTLY_DOUBLE, mark_full, quick, refused
 from tests.reference.skills_twin import Skills, game
 
 PLAYERS, MATCHES, SEASONS, LENGTH = 12, 150, (31.0, 62.5, 63.0, 100.0), 7.0
@@ -289,15 +287,6 @@ def test_deviations_stay_above_zero_where_all_is_forgotten():
     assert (np.asarray(state.covariance) > 0).all()
 
 
-def test_systems_with_covariates_are_plain_values():
-    system = system_of("logistic")
-    assert pickle.loads(pickle.dumps(system)) == system
-    assert system.params.komi == 4.0 and system.space.growth == jr.skills().space.growth
-    assert jr.skills(jr.parts.covariate("komi")).params.komi == 0.0
-    dates = jr.skills(jr.parts.seasons(["2020-09-01", "2021-09-01"]))
-    assert dates.settings["seasons"] == (18506.0, 18871.0) and dates.params.season_keep == 0.8
-
-
 @pytest.mark.full  # the run below has categories and is carried on
 @pytest.mark.parametrize("case", ["logistic", "statistics"])
 def test_a_saved_run_carries_on(tmp_path, double, case):
@@ -433,28 +422,6 @@ def test_adapted_to_data_skills_take_all_evidence():
     bare = data._replace(events=data.matches._replace(context=jr.extend.Context()), margin=(), seasons=None)
     clocked = make_system_for_data("skills", {}, 14.0, bare)
     assert clocked == jr.skills(jr.parts.skill(reversion=3000), jr.parts.experience(20), period=14)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: jr.run(jr.skills(observe=jr.parts.statistic("xg")), league()), "column 'xg' of the matches"),
-        (
-            lambda: jr.run(jr.skills(jr.parts.covariate("games")), league()),
-            "column 'games' has no number, which only statistics",
-        ),
-        (
-            lambda: jr.run(jr.skills(observe=jr.parts.margin()), league()),
-            "column 'margin' of the matches",
-        ),
-        (lambda: jr.run(jr.skills(jr.parts.modifier(2)), league()), "category 2, counting from 0"),
-        (lambda: jr.run(jr.skills(jr.parts.modifier(2)), jr.matches([[0, 1]], [1])), "needs those of the matches"),
-        (lambda: jr.run(jr.skills(jr.parts.own_side()), jr.matches([[0, 1]], [1])), "needs the sides"),
-    ],
-)
-def test_refusals(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
 
 
 def test_pairs_meet_on_even_terms():
@@ -607,13 +574,19 @@ def test_slopes_reach_what_a_kind_has_of_its_own(double):
 
 
 @pytest.mark.parametrize(
-    ("make", "columns", "why"),
+    ("options", "columns", "why"),
     [
-        (lambda: jr.skills(jr.parts.league_seasons("year")), {}, "skills needs the column 'year' of the matches"),
-        (lambda: jr.skills(jr.parts.kinds("sides")), {"player": [[0, 1], [1, 2]]}, "player 1 is of both kinds"),
-        (lambda: jr.skills(jr.parts.kinds("a", "b")), {"columns": {"a": [0, 0], "b": [1, 2]}}, "column 'b' is 2; it"),
+        ({"league_season": "year"}, {}, "skills needs the column 'year' of the matches"),
+        ({"statistics": "xg"}, {}, "skills needs the column 'xg' of the matches"),
+        ({"outcome": "margin"}, {}, "skills needs the column 'margin' of the matches"),
+        ({"covariates": "rest"}, {"columns": {"rest": [1, np.nan]}}, "column 'rest' has no number, which only"),
+        ({"categories": 2}, {"category": [[0, 1], [2, 0]]}, "category 2, counting from 0, but skills has 2 of them"),
+        ({"categories": 2}, {}, "skills with categories needs those of the matches"),
+        ({"own_side": True}, {}, "skills with own_side needs the sides of the matches"),
+        ({"kinds": "sides"}, {"player": [[0, 1], [1, 2]]}, "player 1 is of both kinds"),
+        ({"kinds": ("a", "b")}, {"columns": {"a": [0, 0], "b": [1, 2]}}, "column 'b' is 2; it must"),
     ],
 )
-def test_what_is_refused(make, columns, why):
-    with pytest.raises(ValueError, match=re.escape(why)):
-        jr.run(make(), jr.matches(**{"player": [[0, 1], [0, 2]], "score": [1, 0]} | columns))
+def test_matches_without_what_the_model_needs_are_refused(options, columns, why):
+    with refused(why):
+        jr.run(skills_by_name(**options), jr.matches(**{"player": [[0, 1], [0, 2]], "score": [1, 0]} | columns))

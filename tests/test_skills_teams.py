@@ -231,35 +231,23 @@ def test_fields_of_participants_are_cut_and_checked():
 
 def test_contests_without_what_the_model_needs_are_refused():
     rounds, plain = history(), jr.rounds([0, 0, 0], [0, 1, 2], [1, 2, 2], team=[0, 1, 1], columns={"points": [3, 1, 2]})
-    for system, events, message in (
+    for settings, events, message in (
+        ({"categories": 2}, plain, "skills with categories needs those of the contests: category=... of `rounds`"),
+        ({"categories": 2}, rounds, "category 2, counting from 0, but skills has 2 of them"),
+        ({"statistics": "hits"}, plain, "skills needs the column 'hits' of the participants of contests: columns="),
+        ({"covariates": "kills"}, rounds, "column 'kills' has no number, which only statistics may lack"),
         (
-            jr.skills(parts.modifier(2)),
-            plain,
-            "skills with categories needs those of the contests: category=... of `rounds`",
-        ),
-        (jr.skills(parts.modifier(2)), rounds, "category 2, counting from 0, but skills has 2 of them"),
-        (
-            jr.skills(observe=parts.statistic("hits")),
-            plain,
-            "skills needs the column 'hits' of the participants of contests: columns=",
-        ),
-        (jr.skills(parts.covariate("kills")), rounds, "column 'kills' has no number, which only statistics may lack"),
-        (
-            jr.skills(observe=parts.margin("points")),
+            {"outcome": "margin", "margin": "points"},
             plain,
             "row 1 (counting from 0): column 'points' is 1, and 2 of a team-",
         ),
-        (jr.skills(observe=parts.margin("points", "laps")), rounds, "skills of contests takes one column as margin"),
-        (
-            jr.skills(observe=parts.quits("points")),
-            plain,
-            "row 0 (counting from 0): column 'points' is 3; it must be 1 for participants",
-        ),
-        (jr.skills(observe=parts.logistic()), plain, "skills rates Matches or Periods, not Rounds"),
-        (jr.skills(parts.own_side()), plain, "skills needs the column 'side' of the participants of contests"),
+        ({"outcome": "margin", "margin": ("points", "laps")}, rounds, "skills of contests takes one column as margin"),
+        ({"quit": "points"}, plain, "row 0 (counting from 0): column 'points' is 3; it must be 1 for participants"),
+        ({"outcome": "logistic"}, plain, "skills rates Matches or Periods, not Rounds"),
+        ({"own_side": True}, plain, "skills needs the column 'side' of the participants of contests"),
     ):
         with refused(message):
-            jr.run(system, events)
+            jr.run(skills_by_name(**settings), events)
 
 
 def test_contests_say_what_skills_begin_with():
