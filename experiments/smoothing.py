@@ -18,7 +18,6 @@ from functools import partial
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from common import add_only, declare, find, forget_peak, keep, look_for, parse, resident, spawn
 from scipy.special import ndtr
@@ -28,12 +27,15 @@ from jaxrate import parts
 from jaxrate.data.simulate import league
 from jaxrate.events import slice_events
 from jaxrate.metrics.prediction_metrics import log_loss
-from jaxrate.smoothing.event_sites import match_sites
-from jaxrate.smoothing.expectation_propagation import nodes_to_participants, prepare_sweep
-from jaxrate.smoothing.forward_backward import GaussianSite, backward_pass, forward_pass, participants_to_nodes
+from jaxrate.smoothing.expectation_propagation import (
+    empty_sites,
+    predict_and_find_cavities,
+    predictor_variances,
+    prepare_sweep,
+    renew_sites,
+)
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.smoothing.timelines import build_timelines
-from jaxrate.systems.skills.match_strengths import StrengthBelief
 from jaxrate.systems.skills.outcome_likelihoods import Q
 from jaxrate.systems.skills.rules import find_smoothing_model
 from jaxrate.systems.skills.system import skills_by_name
@@ -184,18 +186,15 @@ def plain_sweeps(system, matches, damping, most=400):
 
     @jax.jit
     def sweep(made, lines, site):
-        nodes = GaussianSite(*(participants_to_nodes(x, lines) for x in site))
-        cavity, _ = backward_pass(made.dynamics, forward_pass(model, made.constants, made.dynamics, nodes)[0], nodes)
-        here = StrengthBelief(None, *(nodes_to_participants(x, lines) for x in cavity[1:]))
-        new = match_sites(model, made.constants, here, made.offset, lines.events)
-        return jax.tree.map(lambda x, y: x + damping * (y - x), site, new), here
+        cavity = predict_and_find_cavities(model, made, lines, site)[1]
+        new = renew_sites(model, made, lines, cavity)
+        return jax.tree.map(lambda x, y: x + damping * (y - x), site, new), cavity
 
-    zero = jnp.zeros(lines.node_of_player.shape)
-    site, n = GaussianSite(zero, zero), len(matches.score)
+    site, n = empty_sites(model, lines), len(matches.score)
     before = np.inf
     for count in range(1, most):
-        site, here = sweep(made, lines, site)
-        mean, deviation = np.asarray(here.mean)[:, :n], np.sqrt(np.asarray(here.variance)[:, :n])
+        site, cavity = sweep(made, lines, site)
+        mean, deviation = np.asarray(cavity.mean)[:, :n], np.sqrt(np.asarray(predictor_variances(cavity))[:, :n])
         if np.max(np.abs(mean - before) / deviation) <= 1e-3:
             return count
         before = mean

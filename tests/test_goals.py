@@ -27,7 +27,8 @@ from jaxrate.systems.skills.goal_likelihoods import (
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import DEFAULT_SIDE_SCORE, make_system_for_data
 from tests.conftest import mark_full, quick, refused
-from tests.reference.goals_twin import Goals, Q
+from tests.reference.skills_twin import Q, Skills, game
+from tests.reference.smooth_twin import Filter, Goals
 
 TEAMS, MATCHES, SEASONS = 8, 30, (31.0, 62.5, 63.0)
 PARTS = {
@@ -77,40 +78,45 @@ def system_of(case, **changes):
     return skills_by_name(outcome="goals", margin=("goals_a", "goals_b"), **settings, **params | weights | changes)
 
 
+def games_of(events, expected, first="goals_a", second="goals_b"):
+    """The games of the twin, with expected goals or without."""
+    of, games = events.context, []
+    for i, (a, b) in enumerate(np.asarray(events.player).tolist()):
+        weight = 1.0 if of.weight is None else of.weight[i]
+        one = game(a, b, events.score[i], of.side[i], weight, z=(of.columns["rest"][i],))
+        one.goals = [of.columns[x][i] for x in (first, second)]
+        one.expected = [of.columns[x][i] if expected else np.nan for x in ("xg_a", "xg_b")]
+        one.margin = one.goals[0] - one.goals[1]
+        games.append(one)
+    return games
+
+
 def twin_of(case):
     settings, params = CASES[case]
     known = {name: x for name, x in settings.items() if name in ("own_side", "seasons")}
-    return Goals(**known, **params, weights=(-6.0,) if "covariates" in settings else ())
+    weights = (-6.0 if "covariates" in settings else 0.0,)
+    return Filter(Goals(Skills("goals", initial_rating=1500.0, **known, **params, weights=weights)))
 
 
 @pytest.mark.parametrize(("case", "weight"), mark_full([*product(CASES, (False, True))], ("all parts", True)))
 def test_matches_are_those_of_the_twin(case, weight, double):
     events, twin, system = league(weight, n=16), twin_of(case), system_of(case)
-    columns, context = events.context.columns, events.context
     margin_loss = jr.fitting.losses.LOSSES["margin"].record(system)
     system = jr.forecasts.add_outcomes(system)
     run = jr.run(system, events, record=lambda rated: (rated.prediction, margin_loss(rated)))
     prediction, lost = jax.tree.map(np.asarray, run.prediction)
-    for i, (a, b) in enumerate(np.asarray(events.player).tolist()):
-        time, side = events.time[i], context.side[i]
-        z = (columns["rest"][i],) if "covariates" in CASES[case][0] else ()
-        twin.advance(a, time), twin.advance(b, time)
-        loss, draw, win = twin.predict(a, b, side, z)
-        found = prediction.win[i, 1], prediction.draw[i, 0], prediction.win[i, 0]
-        np.testing.assert_allclose(found, (loss, draw, win), atol=1e-6)
-        expected = [columns[x][i] for x in ("xg_a", "xg_b")] if "expected_goals" in CASES[case][0] else (np.nan, np.nan)
-        goals = [columns[x][i] for x in ("goals_a", "goals_b")]
-        w = 1.0 if context.weight is None else context.weight[i]
-        evidence = twin.goal_log_likelihood(a, b, goals, side, z)
-        twin.learn(a, b, goals, side, z, expected, w)
-        np.testing.assert_allclose(-lost[i], evidence, atol=1e-6)
-    mean, covariance = np.asarray(run.state.mean), np.asarray(run.state.covariance)
-    for name, team in twin.teams.items():
-        parts = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, -1.0, 0.0]])
-        parts = parts if "own_side" in CASES[case][0] else parts[[0, 2]]
-        wanted = parts @ team.m + np.eye(len(parts))[0] * 1500.0
-        np.testing.assert_allclose(mean[name], wanted, atol=3e-4)
-        np.testing.assert_allclose(covariance[name], parts @ team.P @ parts.T, rtol=1e-5, atol=3e-3)
+    for i, one in enumerate(games_of(events, "expected_goals" in CASES[case][0])):
+        twin.twin.age(events.time[i], [one])
+        known = twin.known(events.time[i], one, 1.0)
+        found = prediction.win[i, 0], prediction.draw[i, 0], prediction.win[i, 1]
+        np.testing.assert_allclose(found, twin.of.chances(*known), atol=1e-6)
+        expected, one.expected = one.expected, [np.nan, np.nan]  # which lose nothing
+        np.testing.assert_allclose(-lost[i], twin.of.learn(*known)[2], atol=1e-6)
+        one.expected = expected
+        twin.learn(events.time[i], one)
+    for name, row in twin.twin.players.items():
+        np.testing.assert_allclose(run.state.mean[name], row.m, atol=3e-4)
+        np.testing.assert_allclose(run.state.covariance[name], row.P, rtol=1e-5, atol=3e-3)
 
 
 @pytest.mark.parametrize("dependence", mark_full([None, -0.12, 0.3, 5.0, -5.0], None, -0.12))
@@ -265,7 +271,7 @@ def test_slopes_are_compiled_by_the_older_emitters(monkeypatch):
 
 def test_what_follows_a_match_infers_nothing_anew():
     """XLA of JAX 0.12 would put the whole inference into each number that follows: slopes took 50 times as long."""
-    observation = GoalObservation((np.ones(2), np.zeros(2)), None, -0.05, None, None)
+    observation = GoalObservation((np.ones(2), np.zeros(2)), (None, None), -0.05, None, None)
     program = jax.make_jaxpr(partial(infer_from_goals, observation=observation))(LogRateBelief(*np.ones((5, 2))))
     *_, last = program.jaxpr.eqns
     assert last.primitive.name == "optimization_barrier" and last.outvars == program.jaxpr.outvars

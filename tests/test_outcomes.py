@@ -13,7 +13,6 @@ from jaxrate.core.rules import RatedEvent
 from jaxrate.core.system import replace_params
 from jaxrate.fitting.losses import LOSSES, make_replay_record_for_loss
 from jaxrate.forecasts.scorelines import make_point_system
-from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.prediction_wrapping import (
     davidson_outcome_probabilities,
     scores_or_score_probabilities,
@@ -24,8 +23,9 @@ from jaxrate.systems.system_construction_by_name import make_system_for_data
 from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick, refused
 from tests.reference import outcomes_twin as twin
-from tests.reference.points_twin import Points
 from tests.reference.skills_twin import Skills, game
+from tests.reference.smooth_twin import Filter, Points
+from tests.test_goals import games_of
 
 OF_ROUNDS = jr.elo_mmr()._replace(events=(jr.Rounds,))
 
@@ -444,8 +444,9 @@ def system_of(outcome="points", **changes):
 
 @pytest.mark.parametrize("weight", mark_full([False, True], True))
 def test_matches_are_those_of_the_twin(weight, double):
-    events, twin = points_league(weight), Points(own_side=True, seasons=SEASONS, weights=(-6.0,), **PARTS)
-    columns, context, system = events.context.columns, events.context, system_of()
+    events, system = points_league(weight), system_of()
+    skills = Skills("points", own_side=True, seasons=SEASONS, weights=(-6.0,), initial_rating=1500.0, **PARTS)
+    twin = Filter(Points(skills))
     predict_points, lost_points = make_point_system(system).rules.predict, LOSSES["margin"].record(system)
 
     def record(rated):
@@ -454,20 +455,16 @@ def test_matches_are_those_of_the_twin(weight, double):
 
     run = jr.run(system, events, record=record)
     prediction, told, lost = jax.tree.map(np.asarray, run.prediction)
-    for i, (a, b) in enumerate(np.asarray(events.player).tolist()):
-        twin.advance(a, events.time[i]), twin.advance(b, events.time[i])
-        more = context.side[i], (columns["rest"][i],)
-        win, total, spread = twin.predict(a, b, *more)
-        np.testing.assert_allclose(prediction[i], win, atol=1e-12)
-        np.testing.assert_allclose([told.total[i], told.total_deviation[i]], [total, spread], rtol=1e-12)
-        match = [columns[name][i] for name in POINTS], events.score[i]
-        np.testing.assert_allclose(-lost[i], twin.log_density(a, b, *match, *more), rtol=1e-12)
-        twin.learn_points(a, b, *match, *more, 1.0 if context.weight is None else context.weight[i])
-    parts = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, -1.0, 0.0]])  # strength, own side, pace
-    for name, team in twin.teams.items():
-        mean = parts @ team.m + np.eye(3)[0] * 1500.0
-        np.testing.assert_allclose(run.state.mean[name], mean, rtol=1e-11, atol=1e-9)
-        np.testing.assert_allclose(run.state.covariance[name], parts @ team.P @ parts.T, rtol=1e-11, atol=1e-8)
+    for i, one in enumerate(games_of(events, False, *POINTS)):
+        skills.age(events.time[i], [one])
+        known = twin.known(events.time[i], one, 1.0)
+        np.testing.assert_allclose(prediction[i], twin.of.predict(*known)[0], atol=1e-12)
+        np.testing.assert_allclose([told.total[i], told.total_deviation[i]], twin.of.total(*known), rtol=1e-12)
+        np.testing.assert_allclose(-lost[i], twin.of.learn(*known)[2], rtol=1e-12)
+        twin.learn(events.time[i], one)
+    for name, row in skills.players.items():
+        np.testing.assert_allclose(run.state.mean[name], row.m, rtol=1e-11, atol=1e-9)
+        np.testing.assert_allclose(run.state.covariance[name], row.P, rtol=1e-11, atol=1e-8)
 
 
 def test_totals_change_nothing_that_is_known_of_strengths(double):
@@ -496,8 +493,6 @@ def test_rating_periods_of_one_match_are_matches_and_of_several_multiply_likelih
 
 
 def test_what_points_do_not_have_is_refused():
-    with refused("hindsight knows no paces of points; take jr.parts.margin, which has the same strengths"):
-        smooth_events(system_of(), points_league())
     with refused("skills needs the column 'points_a' of the matches"):
         jr.run(jr.skills(observe=jr.parts.points(*POINTS)), jr.matches([[0, 1]], [1.0]))
     rated = jr.rate(jr.skills(), {"a": ["Ada"], "b": ["Bo"], "score": [1.0]})

@@ -1,7 +1,5 @@
 """Skills against the slow twin, Glicko, TrueSkill and a dense Kalman filter."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +9,7 @@ from scipy.special import ndtr
 import jaxrate as jr
 from jaxrate.data.seasons_and_margins import estimate_measurement_noise
 from jaxrate.events import slice_events
-from jaxrate.systems.skills.belief_updates import condition_covariance_on_message
+from jaxrate.systems.skills.belief_updates import Message, condition_on_message
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from jaxrate.testing.cases import assert_close_leaves
@@ -274,10 +272,10 @@ def test_covariances_stay_positive_definite_in_a_long_history(default_policy):
 
 def test_covariances_stay_positive_definite_where_a_match_tells_nearly_all():
     """In float32, where the variances are far apart."""
-    told = jax.vmap(
-        partial(condition_covariance_on_message, jnp.diag(jnp.array([2.4e11, 900.0])), jnp.array([1.0, -1.0]))
-    )
-    covariance, _ = told(jnp.geomspace(1e-6, 1e9, 40))
+    precision = jnp.geomspace(1e-6, 1e9, 40)[:, None, None]
+    before = jnp.broadcast_to(jnp.diag(jnp.array([2.4e11, 900.0])), (40, 2, 2))
+    loadings = jnp.broadcast_to(jnp.array([[1.0, -1.0]]), (40, 1, 2))
+    covariance, _ = condition_on_message(before, loadings, Message(precision, precision[..., 0]))
     assert np.linalg.eigvalsh(correlations(np.asarray(covariance, np.float64))).min() > 0
 
 
@@ -460,9 +458,9 @@ KINDS_CASES = {  # settings, and hyperparameters
 }
 
 
-def answers(seed=0):
+def answers(seed=0, n=EXERCISE_COUNT):
     """Learners answer exercises, some in leagues whose seasons overlap."""
-    random, n = np.random.default_rng(seed), EXERCISE_COUNT
+    random = np.random.default_rng(seed)
     player = np.stack([random.integers(0, LEARNERS, n), LEARNERS + random.integers(0, EXERCISES, n)], axis=1)
     time = np.sort(random.uniform(0, 200, n))
     columns = {"kind_a": np.zeros(n), "kind_b": np.ones(n), "season": 2019 + (time + 30 * (player[:, 0] % 2)) // 60}
@@ -470,23 +468,27 @@ def answers(seed=0):
     return jr.matches(player, random.integers(0, 2, n), time, columns=columns, category=player % 2, **context)
 
 
-def kinds_by_twin(case, events, periods):
+def kinds_twin_of(case, duration=0.0):
     settings, params = KINDS_CASES[case]
     given = {"categories": settings.get("categories", 1)} | {x: y for x, y in settings.items() if x == "side_since"}
-    twin = Skills(
-        "win", **params, **given, noise=300.0, initial_rating=1500.0, duration=KINDS_LENGTH if periods else 0.0
-    )
-    of, n = events.context, len(events.score)
-    known = {"kinds": (0, 1) if "kinds" in settings else (0, 0)}
-    games = [
+    return Skills("win", **params, **given, noise=300.0, initial_rating=1500.0, duration=duration)
+
+
+def kinds_games_of(case, events):
+    of, known = events.context, {"kinds": (0, 1) if "kinds" in KINDS_CASES[case][0] else (0, 0)}
+    return [
         game(
             *map(int, events.player[i]), events.score[i], of.side[i], of.weight[i], of.category[i], **known,
             season=of.columns["season"][i] if case == "leagues" else None,
         )
-        for i in range(n)
+        for i in range(len(events.score))
     ]  # fmt: skip
+
+
+def kinds_by_twin(case, events, periods):
+    twin, games = kinds_twin_of(case, KINDS_LENGTH if periods else 0.0), kinds_games_of(case, events)
     time = np.floor(events.time / KINDS_LENGTH) * KINDS_LENGTH if periods else events.time
-    together = np.split(np.arange(n), np.flatnonzero(np.diff(time)) + 1)
+    together = np.split(np.arange(len(games)), np.flatnonzero(np.diff(time)) + 1)
     return twin, np.concatenate([twin.play(time[rows[0]], [games[i] for i in rows]) for rows in together])
 
 

@@ -16,54 +16,107 @@ from jaxrate.site.site_data import align_hindsight
 from jaxrate.smoothing.smoother import resolve_smoothing_model, smooth_events
 from jaxrate.smoothing.timelines import build_timelines
 from jaxrate.systems.skills.system import skills_by_name
+from tests.conftest import MOSTLY_DOUBLE, mark_full
 from tests.reference.skills_twin import Skills, game
-from tests.reference.smooth_twin import Smoother, dense
-from tests.test_skills import CASES, PLAYERS, SEASONS, games_of, league, system_of
+from tests.reference.smooth_twin import Goals, Points, Results, Smoother, dense
+from tests.test_goals import games_of as goal_games
+from tests.test_goals import league as goal_league
+from tests.test_skills import (
+    CASES,
+    FADING_FORM,
+    KINDS_CASES,
+    PLAYERS,
+    SEASONS,
+    answers,
+    games_of,
+    kinds_games_of,
+    kinds_system_of,
+    kinds_twin_of,
+    league,
+    system_of,
+)
 
 N = 22
 PEERS = json.loads((Path(__file__).parent / "reference" / "smooth_peers.json").read_text())
 
 
-def twin_of(case, events):
+def matches_of(case):
+    """The system of a case, its events, the twin's observation and its games; all forms, with all that time does."""
+    if case in KINDS_CASES:
+        events = answers(n=N)
+        return kinds_system_of(case), events, Results(kinds_twin_of(case)), kinds_games_of(case, events)
+    if case in PAIRS_CASES:
+        return pairs_of(case)
+    events = league(mixed=case == "win", n=N)
     twin, games = games_of(case, events)
-    return Smoother(twin, [*zip(events.time.tolist(), games, strict=True)])
+    return system_of(case), events, Results(twin), games
 
 
-BY_DEFAULT = "draws", "margin and statistics"  # form is in `test_smooth_teams.py`
+TEAMS = 5
+PAIRS = {
+    "growth": 8.0, "deviation_max": 1e4, "initial_deviation": 90.0, "side_advantage": 30.0, "pace_growth": 3.0,
+    "initial_pace_deviation": 40.0, "experience": 15.0, "reversion": 500.0,
+}  # fmt: skip
+SCORED = {"margin": ("goals_a", "goals_b")}
+EXPECTED = {"expected_goals_noise": 0.4, "expected_goals_scale": 0.9}
+PAIRS_CASES = {  # settings, hyperparameters, and the class of the observation
+    "goals": (
+        {"outcome": "goals", "own_side": True},
+        PAIRS | {"goal_rate": 1.3, "initial_own_side_deviation": 33.0},
+        Goals,
+    ),
+    "expected goals": (
+        {"outcome": "goals", "covariates": ("rest",), "expected_goals": ("xg_a", "xg_b")},
+        PAIRS | {"goal_rate": 1.3, "goal_dispersion": 30.0, "low_score_dependence": -0.08, "rest": -6.0, **EXPECTED},
+        Goals,
+    ),
+    "points": (
+        {"outcome": "points", "covariates": ("rest",)},
+        PAIRS | FADING_FORM
+        | {"noise": 250.0, "margin_scale": 50.0, "compression": 2.0, "point_rate": 1.4, "total_noise": 90.0}
+        | {"rest": -6.0},
+        Points,
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("case", "x64"),
-    [
-        *(pytest.param(x, True, marks=() if x in BY_DEFAULT else pytest.mark.full) for x in (*CASES, "form")),
-        pytest.param("margin", False, marks=pytest.mark.full),
-    ],
-)
-def test_against_the_twin(case, x64):
-    """All forms, with all that time does."""
-    with jax.enable_x64(x64):
-        compare_with_the_twin(case, x64)
+def pairs_of(case):
+    """As of `matches_of`, of strengths and paces, of matches with a weight."""
+    settings, params, observation = PAIRS_CASES[case]
+    events = goal_league(True, n=10)
+    player = np.asarray(events.player) % TEAMS
+    player[:, 1] = np.where(player[:, 0] == player[:, 1], (player[:, 1] + 1) % TEAMS, player[:, 1])
+    events = events._replace(player=player)
+    own = {name: x for name, x in params.items() if name != "rest"}
+    twin = Skills(settings["outcome"], own_side="own_side" in settings, initial_rating=1500.0, own_side_growth=3.0,
+                  weights=(params.get("rest", 0.0),), **own)  # fmt: skip
+    games = goal_games(events, "expected_goals" in settings)
+    return skills_by_name(**SCORED, **settings, **params), events, observation(twin), games
 
 
-def compare_with_the_twin(case, x64):
-    events, system = league(mixed=case == "win", n=N), system_of(case)
+BY_DEFAULT = "draws", "margin and statistics", "columns", "expected goals", "points"  # form is beside teams
+ALL_CASES = *CASES, "form", "sides", "columns", "drift", *PAIRS_CASES
+
+
+@MOSTLY_DOUBLE
+@pytest.mark.parametrize("case", mark_full(ALL_CASES, *BY_DEFAULT))
+def test_against_the_twin(x64, case):
+    """Integrals of goals have five nodes to an axis in one, and a fine grid in the other."""
+    system, events, observation, games = matches_of(case)
     found = smooth_events(system, events, tolerance=1e-11 if x64 else 3e-6)
-    twin, digits = twin_of(case, events), 1e-9 if x64 else 1e-4
-    twin.converge()
+    twin, digits = Smoother(observation, [*zip(events.time.tolist(), games, strict=True)]), 1e-9 if x64 else 1e-4
+    digits = 1e-5 if isinstance(observation, Goals) and not isinstance(observation, Points) else digits
+    twin.converge(tolerance=1e-12 if digits < 1e-6 else 1e-8)
     mean, variance = twin.parts()
-    cavity, spread = twin.strengths(without_own=True)
-    d = cavity[:, 0] - cavity[:, 1] + twin.offset
-    wanted = [twin.twin.chance(lead, s) for lead, s in zip(d, spread.sum(axis=1), strict=True)]
-    np.testing.assert_allclose(found.prediction, wanted, atol=digits)
+    np.testing.assert_allclose(found.prediction, twin.predictions(), atol=digits)
     np.testing.assert_allclose(found.evidence, twin.evidence(), rtol=digits)
     if found.components is None:
-        played = np.zeros((PLAYERS, 1))
-        for i, (a, b) in enumerate(events.player):
-            played[[a, b]] += events.context.weight[i]
-            mean[i] += system.params.experience * np.log1p(played[[a, b]])
+        games = np.array(twin.games_before) + np.repeat(events.context.weight, 2)
+        kinds = [kind for _, game in twin.events for kind in game.kinds]
+        mean += (np.array([observation.twin.kinds[kind].experience for kind in kinds]) * np.log1p(games))[:, None]
     parts = found.components or jr.extend.Rating(*(np.asarray(x)[..., None] for x in found.rating))
-    np.testing.assert_allclose(parts.mean, mean, atol=1000 * digits)
-    np.testing.assert_allclose(parts.deviation, np.sqrt(variance), atol=100 * digits)
+    np.testing.assert_allclose(np.reshape(parts.mean, mean.shape), mean, atol=1000 * digits)
+    np.testing.assert_allclose(np.reshape(parts.deviation, mean.shape), np.sqrt(variance), atol=300 * digits)
     for name in twin.nodes:
         last = twin.prior(name)[2]
         np.testing.assert_allclose(np.ravel(found.state.mean[name]), last.m, atol=1000 * digits)
@@ -78,11 +131,8 @@ def margins(pairs):
               "growth": 10.0, "match_growth": 5.0, "margin_scale": 20.0}  # fmt: skip
     games = [game(a, b, float(y > 0), margin=abs(y)) for (a, b), y in zip(pairs, points, strict=True)]
     events = jr.matches(np.array(pairs), points > 0, time, columns={"margin": points})
-    return (
-        Smoother(Skills("margin", **params), [*zip(time, games, strict=True)]),
-        skills_by_name(outcome="margin", **params),
-        events,
-    )
+    twin = Smoother(Results(Skills("margin", **params)), [*zip(time, games, strict=True)])
+    return twin, skills_by_name(outcome="margin", **params), events
 
 
 def test_margins_are_exact(double):
@@ -92,14 +142,14 @@ def test_margins_are_exact(double):
     twin, system, events = margins(pairs)
     found = smooth_events(system, events, tolerance=1e-11)
     mean, variance, evidence = dense(twin)
-    np.testing.assert_allclose(found.rating.mean, mean[..., 0], atol=1e-8)
-    np.testing.assert_allclose(found.rating.deviation, np.sqrt(variance[..., 0]), rtol=1e-10)
+    np.testing.assert_allclose(np.ravel(found.rating.mean), mean[:, 0], atol=1e-8)
+    np.testing.assert_allclose(np.ravel(found.rating.deviation), np.sqrt(variance[:, 0]), rtol=1e-10)
     assert found.evidence == pytest.approx(evidence + len(pairs) * np.log(20.0), rel=1e-12)
     twin, system, events = margins([random.permutation(5)[:2] for _ in range(16)])
     found = smooth_events(system, events, tolerance=1e-11, num_players=17)
     mean, variance, _ = dense(twin)
-    np.testing.assert_allclose(found.rating.mean, mean[..., 0], atol=1e-7)
-    less = np.asarray(found.rating.deviation) / np.sqrt(variance[..., 0])
+    np.testing.assert_allclose(np.ravel(found.rating.mean), mean[:, 0], atol=1e-7)
+    less = np.ravel(found.rating.deviation) / np.sqrt(variance[:, 0])
     assert less.min() > 0.7 and less.max() < 1.0 and less.mean() < 0.95
 
 
@@ -276,10 +326,6 @@ def timeless():
     ("call", "message"),
     [
         (lambda: smooth_events(jr.elo(), league()), "elo has no hindsight; take jr.skills()"),
-        (
-            lambda: smooth_events(jr.skills(jr.parts.kinds("sides")), league()),
-            "hindsight knows no kinds; make skills without them",
-        ),
         (
             lambda: smooth_events(jr.glicko(), league()),
             r"glicko has no hindsight; take jr.skills\(observe=jr.parts.logistic\(\)\)",

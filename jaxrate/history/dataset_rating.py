@@ -455,9 +455,8 @@ def smooth(
     `skills`, as in TrueSkill through time (Dangauthier, Herbrich, Minka and Graepel 2007): the site of a match is
     computed from the sites of all other matches of its players, before and after, until nothing changes. If beliefs of
     opponents are kept as independent, as in the filter, deviations come out somewhat small; with margins, means are
-    those of the exact posterior. A contest of teams has a site for each member. A match with goals has two sites for
-    each team: one for its goals and one for those of the other team. Dixon and Coles' correction of low scores counts
-    in predictions alone.
+    those of the exact posterior. A contest of teams has a site for each member. Goals and points tell of strength and
+    pace of a team together.
 
         data = jr.data.datasets.nfl()
         system = jr.skills(jr.parts.seasons(data.seasons), observe=jr.parts.margin(*data.margin, compression=10.0))
@@ -465,7 +464,7 @@ def smooth(
         best = history.rows.after.mean.max()  # of all teams in all games
 
     Args:
-      system: `skills`, without the part `kinds`. Glicko's model is that of the observation `logistic`, and TrueSkill's
+      system: `skills`. Glicko's model is that of the observation `logistic`, and TrueSkill's
         of two players `result(draw_margin=...)`.
       events: `Matches` or contests (as from `rounds`) in order of time, or a `Dataset` of them. A match of weight w
         counts as w matches.

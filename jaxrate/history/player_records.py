@@ -24,6 +24,7 @@ from jaxrate.history.ratings_at_times import (
 )
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.systems.prediction_wrapping import unwrap_predictions
+from jaxrate.systems.skills.parts import numbers_of_part, rated_numbers
 from jaxrate.systems.skills.rules import find_smoothing_model
 
 RESULT_COLUMNS = "contest", "participants", "teams", "rank", "score"  # as far as a history has them
@@ -320,18 +321,17 @@ def attack_and_defence(rated: History, *, active: Any = None, min_games: int | N
     if model is None or not model.pace:
         raise ValueError(f"{system.name} knows no attack and no defence; take jr.skills(observe=jr.parts.goals(...))")
     listed = leaderboard(rated, top=len(rated.players), active=active, min_games=min_games)
-    number = {name: i for i, name in enumerate(rated.players.tolist())}
-    ids = np.array([number[name] for name in listed.player.tolist()], int)
+    id_of_name = {name: i for i, name in enumerate(rated.players.tolist())}
+    ids = np.array([id_of_name[name] for name in listed.player.tolist()], int)
     params: Any = system.params
     state: Any = advance_state_to_time(system, rated.state, None, params)
     rating = system.summary(params, state)
     strength, spread = (np.asarray(x, np.float64)[ids] for x in (rating.mean, rating.deviation))
     strength = strength - params.initial_rating
-    pace = np.asarray(state.mean, np.float64)[ids, model.pace_index]
+    (number,), rated_parts = numbers_of_part(model, "pace"), rated_numbers(model)
+    pace = np.asarray(state.mean, np.float64)[ids, number]
     covariance = np.asarray(state.covariance, np.float64)[ids]
-    pace_variance, common = covariance[:, model.pace_index, model.pace_index], covariance[:, 0, model.pace_index]
-    if model.form:
-        common = common + covariance[:, -1, model.pace_index]
+    pace_variance, common = covariance[:, number, number], covariance[:, rated_parts, number].sum(axis=1)
     attack, defence = 0.5 * (strength + pace), 0.5 * (strength - pace)
     attack_deviation, defence_deviation = (
         0.5 * np.sqrt(np.maximum(spread**2 + pace_variance + sign * 2.0 * common, 0.0)) for sign in (1.0, -1.0)

@@ -29,10 +29,18 @@ from jax.flatten_util import ravel_pytree
 from jaxrate.core.array_types import Array
 from jaxrate.core.rules import Rating
 from jaxrate.events import Matches
-from jaxrate.numerics.sums_and_recurrences import log_factor_integral, solve_definite_systems
+from jaxrate.numerics.sums_and_recurrences import solve_definite_systems
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
-from jaxrate.smoothing.event_sites import inference_of_events
+from jaxrate.smoothing.event_sites import (
+    event_effects,
+    event_loadings,
+    event_log_likelihoods,
+    event_predictions,
+    event_sites,
+    sum_by_event,
+)
 from jaxrate.smoothing.forward_backward import (
+    Cavity,
     GaussianSite,
     NodeBelief,
     NodeDynamics,
@@ -43,11 +51,12 @@ from jaxrate.smoothing.forward_backward import (
     forward_pass,
     make_node_dynamics,
     participants_to_nodes,
-    rating_in_hindsight,
+    site_message,
 )
 from jaxrate.smoothing.timelines import QueryNodes, Timelines
-from jaxrate.systems.skills.match_strengths import StrengthBelief
-from jaxrate.systems.skills.settings import Constants, ModelSettings, State, init, prepare
+from jaxrate.systems.skills.belief_updates import attenuate, attenuation, make_precision_positive
+from jaxrate.systems.skills.parts import Constants, State, count_predictors, experience_points, init, prepare
+from jaxrate.systems.skills.settings import ModelSettings
 
 ANDERSON_DEPTH = 5  # past sweeps that are mixed
 UNMIXED_SWEEPS = 3  # first sweeps that are not mixed, as they change much
@@ -103,7 +112,7 @@ def anderson_step(
 
     precision, pull = jax.tree.map(mix, site, image, images)
     return (
-        GaussianSite(jnp.maximum(precision, 0.0), pull),
+        GaussianSite(make_precision_positive(precision), pull),
         image,
         new_residual,
         AndersonHistory(images, residuals, products, num_kept),
@@ -123,8 +132,8 @@ VARIANCE_CHANGE_WEIGHT = 0.1  # weight of the relative change of a variance: rou
 class SweepResult(NamedTuple):
     """The result of the sweeps."""
 
-    site: GaussianSite  # [...] of participants
-    cavity: StrengthBelief  # [...] of x^T theta above a newcomer's, given all other sites
+    site: GaussianSite  # of participants
+    cavity: Cavity  # of participants, given all other sites
     sweeps: Array  # how many sweeps were made
     change: Array  # the greatest in the last sweep, of a mean in deviations or a tenth of a relative one of a variance
 
@@ -134,21 +143,25 @@ class SweepInputs(NamedTuple):
 
     constants: Constants
     dynamics: NodeDynamics
-    offset: Array  # of matches [size] the lead of the first of two equal players; of contests [size] points of members
+    effects: Array  # what counts beside the parts: of matches [size], of contests [...] of participants
 
 
 def prepare_sweep(model: ModelSettings, params: Any, timelines: Timelines) -> SweepInputs:
-    """The constants, dynamics and offsets that all sweeps share."""
+    """The constants, dynamics and effects that all sweeps share."""
     constants = prepare(model, params)
     constants = constants._replace(newcomer=jax.tree.map(jnp.zeros_like, constants.newcomer))
-    games = timelines.games_before if hasattr(params, "experience") else None
-    inference = inference_of_events(model, timelines.events)
-    loadings = None if model.size == 1 else inference.loadings(model, timelines.events)
+    events = timelines.events
     return SweepInputs(
         constants,
-        make_node_dynamics(model, constants, timelines, loadings),
-        inference.offsets(model, constants, games, timelines.events),
+        make_node_dynamics(model, constants, timelines, event_loadings(model, events)),
+        event_effects(model, constants, games_experience(constants, timelines, timelines.games_before), events),
     )
+
+
+def games_experience(constants: Constants, timelines: Timelines, games: Array) -> Array | None:
+    """[...] what so many games are worth to participants; None: experience does not count."""
+    has_experience = constants.params.experience is not None
+    return experience_points(constants, timelines.kind, games) if has_experience else None
 
 
 def nodes_to_participants(values: Array, timelines: Timelines) -> Array:
@@ -170,22 +183,41 @@ def filter_nodes(
     return node_sites, *forward_pass(model, inputs.constants, inputs.dynamics, node_sites)
 
 
-def predict_and_smooth_strengths(
+def predict_and_find_cavities(
     model: ModelSettings, inputs: SweepInputs, timelines: Timelines, site: GaussianSite
-) -> tuple[NodePrediction, StrengthBelief]:
-    """The past's predictions of nodes, and the cavities of participants [...]: all that is known but their own site."""
+) -> tuple[NodePrediction, Cavity]:
+    """The past's predictions of nodes, and the cavities of participants."""
     node_sites, prediction, _ = filter_nodes(model, inputs, timelines, site)
-    cavity = backward_pass(inputs.dynamics, prediction, node_sites)[0]
-    return prediction, StrengthBelief(None, *(nodes_to_participants(x, timelines) for x in cavity[1:]))
+    cavity = backward_pass(model, inputs.dynamics, prediction, node_sites)[0]
+    return prediction, Cavity(*(nodes_to_participants(x, timelines) for x in cavity))
 
 
-def renew_sites(
-    model: ModelSettings, inputs: SweepInputs, timelines: Timelines, cavity_strength: StrengthBelief
-) -> GaussianSite:
-    """[...] the sites of participants, given their cavities; nothing where nobody plays."""
-    find_sites = inference_of_events(model, timelines.events).sites
-    sites = find_sites(model, inputs.constants, cavity_strength, inputs.offset, timelines.events)
-    return jax.tree.map(lambda x: jnp.where(timelines.is_participant, x, 0.0), sites)
+def renew_sites(model: ModelSettings, inputs: SweepInputs, timelines: Timelines, cavity: Cavity) -> GaussianSite:
+    """The sites of participants, given their cavities; nothing where nobody plays."""
+    sites = event_sites(model, inputs.constants, cavity, inputs.effects, timelines.events)
+    return keep_participants(timelines, sites)
+
+
+def keep_participants(timelines: Timelines, values: Any) -> Any:
+    """Leaves [*shape, ...] of participants, with 0 where nobody plays."""
+
+    def keep(x: Array) -> Array:
+        mask = timelines.is_participant.reshape(timelines.is_participant.shape + (1,) * (x.ndim - mask_ndim))
+        return jnp.where(jnp.broadcast_to(mask, x.shape), x, 0.0)
+
+    mask_ndim = timelines.is_participant.ndim
+    return jax.tree.map(keep, values)
+
+
+def predictor_variances(cavity: Cavity) -> Array:
+    """[..., k] the variances of linear predictors."""
+    return jnp.diagonal(cavity.covariance, axis1=-2, axis2=-1)
+
+
+def empty_sites(model: ModelSettings, timelines: Timelines) -> GaussianSite:
+    """Sites of participants that say nothing."""
+    shape, size = timelines.node_of_player.shape, count_predictors(model)
+    return GaussianSite(*(jnp.zeros((*shape, *(size,) * n), timelines.elapsed.dtype) for n in (2, 1)))
 
 
 class SweepLoopState(NamedTuple):
@@ -210,40 +242,28 @@ def run_sweeps(
 
     The sweeps begin with the given sites, or with none. Where nobody plays, `is_participant`, nothing is said.
     """
-    inputs = prepare_sweep(model, params, timelines)
-    zero = jnp.zeros(timelines.node_of_player.shape, timelines.elapsed.dtype)
-    is_participant = timelines.is_participant
+    inputs, empty = prepare_sweep(model, params, timelines), empty_sites(model, timelines)
 
     def sweep_once(progress: SweepLoopState) -> SweepLoopState:
         (site, previous, count, _), *anderson = progress
-        _, cavity_strength = predict_and_smooth_strengths(model, inputs, timelines, site)
-        movement = jnp.abs(cavity_strength.mean - previous.mean) * lax.rsqrt(cavity_strength.variance)
-        movement = jnp.maximum(
-            movement, VARIANCE_CHANGE_WEIGHT * jnp.abs(previous.variance / cavity_strength.variance - 1.0)
-        )
-        change = jnp.max(jnp.where(is_participant, movement, 0.0))
-        image = renew_sites(model, inputs, timelines, cavity_strength)
-        scale = jnp.where(is_participant, jnp.sqrt(cavity_strength.variance), 0.0)
+        _, cavity = predict_and_find_cavities(model, inputs, timelines, site)
+        variance, before = predictor_variances(cavity), predictor_variances(previous)
+        movement = jnp.abs(cavity.mean - previous.mean) * lax.rsqrt(variance)
+        movement = jnp.maximum(movement, VARIANCE_CHANGE_WEIGHT * jnp.abs(before / variance - 1.0))
+        change = jnp.max(keep_participants(timelines, movement))
+        image = renew_sites(model, inputs, timelines, cavity)
+        scale = keep_participants(timelines, jnp.sqrt(variance))
         site, *anderson = anderson_step(site, image, scale, count, *anderson)
-        return SweepLoopState(SweepResult(site, cavity_strength, count + 1, change), *anderson)
+        return SweepLoopState(SweepResult(site, cavity, count + 1, change), *anderson)
 
-    no_history = jnp.zeros((ANDERSON_DEPTH, *zero.shape), zero.dtype)
-    initial = SweepResult(
-        site or GaussianSite(zero, zero),
-        StrengthBelief(None, zero, zero + jnp.inf),
-        jnp.int32(0),
-        jnp.full((), jnp.inf, zero.dtype),
-    )
+    dtype = empty.pull.dtype
+    no_cavity = Cavity(empty.pull, empty.precision + jnp.inf)
+    images = GaussianSite(*(jnp.zeros((ANDERSON_DEPTH, *x.shape), dtype) for x in empty))
     progress = SweepLoopState(
-        initial,
-        GaussianSite(zero, zero),
-        zero,
-        AndersonHistory(
-            GaussianSite(no_history, no_history),
-            no_history,
-            jnp.zeros((ANDERSON_DEPTH, ANDERSON_DEPTH), zero.dtype),
-            jnp.int32(0),
-        ),
+        SweepResult(site or empty, no_cavity, jnp.int32(0), jnp.full((), jnp.inf, dtype)),
+        empty,
+        empty.pull,
+        AndersonHistory(images, images.pull, jnp.zeros((ANDERSON_DEPTH, ANDERSON_DEPTH), dtype), jnp.int32(0)),
     )
 
     def has_not_converged(progress: SweepLoopState) -> Array:
@@ -269,24 +289,19 @@ def smoothed_quantities(
     """The smoothed ratings, predictions, state and evidence that follow from these sites."""
     inputs = prepare_sweep(model, params, timelines)
     node_sites, prediction, belief = filter_nodes(model, inputs, timelines, site)
-    cavity, hindsight = backward_pass(inputs.dynamics, prediction, node_sites, belief)
-    newcomer = jnp.asarray(prepare(model, params).newcomer, site.pull.dtype).reshape(-1)
-    assert hindsight is not None
-    hindsight = NodeHindsight(*(nodes_to_participants(x, timelines) for x in hindsight))
-    rating, rating_variance = rating_in_hindsight(model, hindsight)
-    mean = hindsight.mean + jnp.broadcast_to(newcomer, hindsight.mean.shape)
-    cavity_strength = StrengthBelief(None, *(nodes_to_participants(x, timelines) for x in cavity[1:]))
-    games = timelines.games_after
-    rating = rating + newcomer[0]
-    rating = rating + params.experience * jnp.log1p(games) if hasattr(params, "experience") else rating
+    node_cavity, of_nodes = backward_pass(model, inputs.dynamics, prediction, node_sites, belief)
+    newcomer = jnp.asarray(prepare(model, params).newcomer, site.pull.dtype)
+    assert of_nodes is not None
+    hindsight = NodeHindsight(*(nodes_to_participants(x, timelines) for x in of_nodes))
+    cavity = Cavity(*(nodes_to_participants(x, timelines) for x in node_cavity))
+    experience = games_experience(inputs.constants, timelines, timelines.games_after)
+    rating = hindsight.rating + newcomer[0]
     return SmoothedQuantities(
-        Rating(rating, jnp.sqrt(rating_variance)),
-        Rating(mean, jnp.sqrt(hindsight.variance)),
+        Rating(rating if experience is None else rating + experience, jnp.sqrt(hindsight.rating_variance)),
+        Rating(hindsight.mean + jnp.broadcast_to(newcomer, hindsight.mean.shape), jnp.sqrt(hindsight.variance)),
         _assemble_state(model, params, timelines, inputs, (node_sites, prediction, belief)),
-        inference_of_events(model, timelines.events).predictions(
-            model, inputs.constants, cavity_strength, site, inputs.offset, timelines.events, hindsight.variance
-        ),
-        _event_log_evidence(model, inputs, timelines, site, (prediction, cavity_strength)),
+        event_predictions(model, inputs.constants, cavity, inputs.effects, site, timelines.events),
+        _event_log_evidence(model, inputs, timelines, site, (prediction, cavity)),
     )
 
 
@@ -295,9 +310,9 @@ def log_evidence_terms_and_next_sites(
 ) -> tuple[Array, GaussianSite]:
     """The terms of matches [size] or contests in the log evidence, with these sites, and those after one more sweep."""
     inputs = prepare_sweep(model, params, timelines)
-    prediction, cavity_strength = predict_and_smooth_strengths(model, inputs, timelines, site)
-    terms = _event_log_evidence(model, inputs, timelines, site, (prediction, cavity_strength))
-    return terms, renew_sites(model, inputs, timelines, cavity_strength)
+    prediction, cavity = predict_and_find_cavities(model, inputs, timelines, site)
+    terms = _event_log_evidence(model, inputs, timelines, site, (prediction, cavity))
+    return terms, renew_sites(model, inputs, timelines, cavity)
 
 
 def _event_log_evidence(
@@ -305,19 +320,25 @@ def _event_log_evidence(
     inputs: SweepInputs,
     timelines: Timelines,
     site: GaussianSite,
-    node_strengths: tuple[NodePrediction, StrengthBelief],
+    predictions_and_cavities: tuple[NodePrediction, Cavity],
 ) -> Array:
     """The log likelihood of each event in place of the integral of its sites, plus the terms of time."""
-    prediction, cavity_strength = node_strengths
-    prior_strength = StrengthBelief(None, *(nodes_to_participants(x, timelines) for x in prediction[:2]))
-    inference, events = inference_of_events(model, timelines.events), timelines.events
-    log_likelihood = inference.log_likelihood(model, inputs.constants, cavity_strength, inputs.offset, events)
-    prior_integral, cavity_integral = (
-        log_factor_integral(x.mean, x.variance, *site) for x in (prior_strength, cavity_strength)
-    )
-    site_evidence = jnp.where(timelines.is_participant, prior_integral - cavity_integral, 0.0)
-    is_event = inference.sums(timelines.is_participant.astype(site.pull.dtype), events) > 0
-    return jnp.where(is_event, log_likelihood, 0.0) + inference.sums(site_evidence, events)
+    prediction, cavity = predictions_and_cavities
+    prior, events = Cavity(*(nodes_to_participants(x, timelines) for x in prediction[:2])), timelines.events
+    log_likelihood = event_log_likelihoods(model, inputs.constants, cavity, inputs.effects, events)
+    site_evidence = log_site_integral(prior, site) - log_site_integral(cavity, site)
+    is_event = sum_by_event(timelines.is_participant.astype(site.pull.dtype), events) > 0
+    terms = jnp.where(is_event, log_likelihood, 0.0)
+    return terms + sum_by_event(keep_participants(timelines, site_evidence), events)
+
+
+def log_site_integral(belief: Cavity, site: GaussianSite) -> Array:
+    """[...] the logarithms of the integrals of sites over the linear predictors of a belief."""
+    message = site_message(belief, site)
+    gain = attenuate(message, belief.covariance).surprise
+    moved = jnp.sum(belief.covariance * message.surprise[..., None, :], axis=-1)
+    peak = jnp.sum(belief.mean * (site.pull + message.surprise), axis=-1)
+    return 0.5 * (peak + jnp.sum(gain * moved, axis=-1) - jnp.log(attenuation(site.precision, belief.covariance)))
 
 
 @jit_with_small_matrix_compile_options
@@ -327,13 +348,13 @@ def ratings_at_query_time(
     """[some] the ratings, at the query time, of all players who have begun by then."""
     inputs = prepare_sweep(model, params, timelines)
     node_sites, prediction, belief = filter_nodes(model, inputs, timelines, site)
-    hindsight: Any = backward_pass(inputs.dynamics, prediction, node_sites, belief)[1]
+    hindsight: Any = backward_pass(model, inputs.dynamics, prediction, node_sites, belief)[1]
     at_query = NodeHindsight(*(gather_nodes(x, query.node) for x in hindsight))
-    mean, variance = rating_in_hindsight(model, at_query)
-    mean = mean + params.initial_rating
-    if hasattr(params, "experience"):
-        mean = mean + params.experience * jnp.log1p(query.games_before)
-    return Rating(mean, jnp.sqrt(variance))
+    mean = at_query.rating + params.initial_rating
+    if inputs.constants.params.experience is not None:
+        kind = None if timelines.kind_at_node is None else gather_nodes(timelines.kind_at_node, query.node)
+        mean = mean + experience_points(inputs.constants, kind, query.games_before)
+    return Rating(mean, jnp.sqrt(at_query.rating_variance))
 
 
 @jit_with_small_matrix_compile_options
@@ -354,8 +375,8 @@ def _assemble_state(
         return jnp.moveaxis(x.at[step, ..., lane].get(mode="clip"), 0, -1)
 
     node_sites, prediction, belief = jax.tree.map(gather_last_nodes, forward_nodes)
-    coefficients = gather_last_nodes(inputs.dynamics.coefficients)
-    posterior = jax.vmap(condition_belief_on_site, -1, 0)(belief, coefficients, prediction, node_sites)
+    loadings = gather_last_nodes(inputs.dynamics.loadings)
+    posterior = jax.vmap(condition_belief_on_site, -1, 0)(belief, loadings, prediction, node_sites)
     newcomers = init(model, params, len(timelines.last_node))
     participant = gather_last_nodes(timelines.participant_at_node)
 
@@ -364,13 +385,19 @@ def _assemble_state(
         played = (timelines.last_node < timelines.participant_at_node.size).reshape(-1, *(1 for _ in old.shape[1:]))
         return jnp.where(jnp.broadcast_to(played, old.shape), new, old)
 
-    mean = replace_played(newcomers.mean, newcomers.mean + posterior.mean.reshape(newcomers.mean.shape))
-    games = timelines.games_after.reshape(-1).at[participant].get(mode="clip")
-    games_played = None if newcomers.games is None else replace_played(newcomers.games, games)
-    covariance, season = replace_played(newcomers.covariance, posterior.covariance), newcomers.season
-    if season is not None and timelines.season_after is not None:
-        season = replace_played(season, timelines.season_after.reshape(-1).at[participant].get(mode="clip"))
-    return State(mean, covariance, games_played, timelines.last_time, season=season)
+    def replace_by_participants(old: Array | None, values: Array | None) -> Array | None:
+        if old is None or values is None:
+            return old
+        return replace_played(old, values.reshape(-1).at[participant].get(mode="clip"))
+
+    return State(
+        replace_played(newcomers.mean, newcomers.mean + posterior.mean.reshape(newcomers.mean.shape)),
+        replace_played(newcomers.covariance, posterior.covariance),
+        replace_by_participants(newcomers.games, timelines.games_after),
+        timelines.last_time,
+        replace_by_participants(newcomers.kind, timelines.kind),
+        replace_by_participants(newcomers.season, timelines.season_after),
+    )
 
 
 TOLERANCE = 1e-5  # of the residual, beside the slope by the sites
@@ -397,8 +424,9 @@ def evidence_adjoints(
     model: ModelSettings, params: Any, timelines: Timelines, sweep_result: SweepResult
 ) -> GaussianSite:
     """[...] of participants: how much a unit that a sweep adds to a site adds to the log evidence; NaN if not found."""
-    variance = jnp.where(timelines.is_participant, sweep_result.cavity.variance, 1.0)
-    unit = GaussianSite(1.0 / variance, lax.rsqrt(variance))
+    deviation = jnp.sqrt(predictor_variances(sweep_result.cavity))
+    deviation = jnp.where(keep_participants(timelines, jnp.ones_like(deviation)) > 0, deviation, 1.0)
+    unit = GaussianSite(1.0 / (deviation[..., :, None] * deviation[..., None, :]), 1.0 / deviation)
     units, unflatten = ravel_pytree(jax.tree.map(jnp.divide, sweep_result.site, unit))
 
     def terms_and_next_sites(units: Array) -> tuple[Array, Array]:
@@ -447,6 +475,6 @@ def settled_log_evidence_terms(
     terms, renewed = log_evidence_terms_and_next_sites(model, params, timelines, site)
     if adjoint is None:
         return terms
-    change = sum(a * (new - old) for a, new, old in zip(adjoint, renewed, site, strict=True))
-    sums = inference_of_events(model, timelines.events).sums
-    return terms + sums(jnp.where(timelines.is_participant, change, 0.0), timelines.events)
+    changes = (a * (new - old) for a, new, old in zip(adjoint, renewed, site, strict=True))
+    change = sum(x.reshape(*timelines.is_participant.shape, -1).sum(axis=-1) for x in changes)
+    return terms + sum_by_event(keep_participants(timelines, change), timelines.events)

@@ -41,6 +41,7 @@ from jaxrate.replay.padded_states_and_columns import (
 )
 from jaxrate.smoothing.expectation_propagation import (
     ANDERSON_DEPTH,
+    empty_sites,
     filtered_final_state,
     ratings_at_query_time,
     run_sweeps,
@@ -53,10 +54,10 @@ from jaxrate.smoothing.timelines import (
     build_timelines,
     build_timelines_with_query_nodes,
     gather_participants,
-    list_first_participations,
-    list_model_participations,
+    list_participations,
     truncate_timelines,
 )
+from jaxrate.systems.skills.parts import count_predictors
 from jaxrate.systems.skills.rules import find_smoothing_model
 from jaxrate.systems.skills.settings import SIDE_COLUMN, ModelSettings
 
@@ -128,8 +129,6 @@ def smooth_events(
         warnings.warn(message, stacklevel=4)  # past `smooth` and the check of its arguments
     quantities = smoothed_quantities(model, param_arrays, timelines, sweep_result.site)
     evidence = float(np.sum(np.asarray(quantities.evidence), dtype=np.float64))
-    if isinstance(checked_events, Matches):
-        participations = list_first_participations(participations, len(checked_events.score))
     rating, components = (
         Rating(*(jax.device_put(gather_participants(x, participations)) for x in one))
         for one in (quantities.rating, quantities.components)
@@ -182,7 +181,7 @@ def prepare_smoothing(
         raise ValueError(f"there are no {checked_events.nouns} to smooth")
     id_count = int(np.max(flat.player)) + 1
     check_ids_not_sparse(system, flat.player, id_count, num_players, 0)
-    participations = list_model_participations(model, checked_events)
+    participations = list_participations(checked_events, model)
     _check_memory(model, math.prod(participations.shape))
     rows = resolve_row_count(system, None, num_players, id_count)
     timelines = build_timelines(checked_events, rows, model)
@@ -210,19 +209,16 @@ def resolve_smoothing_model(system: RatingSystem) -> ModelSettings:
     """The model of a `skills` system; ValueError for another system."""
     model = find_smoothing_model(system)
     if model is None:
-        if system.settings.get("kinds"):
-            raise ValueError(f"hindsight knows no kinds; make {system.name} without them, fitted so")
         observe = {"glicko": "observe=jr.parts.logistic()", "trueskill": "observe=jr.parts.result(draw_margin=...)"}
         advice = f"jr.skills({observe.get(system.name, '')})"
         raise ValueError(f"{system.name} has no hindsight; take {advice}, fitted to the same history")
-    if model.outcome == "points":
-        raise ValueError("hindsight knows no paces of points; take jr.parts.margin, which has the same strengths")
     return model
 
 
 def _check_memory(model: ModelSettings, num_participations: int) -> None:
     """ValueError if the passes do not fit into memory."""
-    num_floats = num_participations * (model.size**2 + 8 * model.size + 3 * ANDERSON_DEPTH + 20)
+    size, k = model.size, count_predictors(model)
+    num_floats = num_participations * (size**2 + 8 * size + ANDERSON_DEPTH * (k * k + 2 * k) + 20)
     required_bytes = num_floats * jnp.result_type(float).itemsize
     subject = f"hindsight of {num_participations:,} participations"
     check_memory_fits(subject, required_bytes, device_memory_bytes(jax.devices()[0]))
@@ -294,7 +290,7 @@ def forecast_by_smoothing(
     system, bounds = system._replace(params=params), _refit_block_bounds(flat.time, first_smoothing, refit)
     filter_run = run(system, slice_events(checked_events, 0, bounds[0]), num_players=len(timelines.last_node))
     predictions = [filter_run.prediction]
-    site = GaussianSite(jnp.zeros(timelines.node_of_player.shape), jnp.zeros(timelines.node_of_player.shape))
+    site = empty_sites(model, timelines)
     for low, high in pairwise(bounds):
         state = filter_run.state
         if low > 0:

@@ -25,7 +25,7 @@ from jaxrate.replay.padded_states_and_columns import (
     pad_on_device,
     padded_event_size,
 )
-from jaxrate.systems.skills.settings import ModelSettings
+from jaxrate.systems.skills.settings import SIDES, ModelSettings
 
 FREE_PADDING = 1 << 12  # places that may be empty in a group for the sake of having fewer groups
 BLOCK_NUMBERS = 1 << 24  # numbers by which teams and participants of contests are told together
@@ -44,6 +44,7 @@ class Participations(NamedTuple):
     slot: HostArray  # where it stands in arrays of `shape`, flat
     shape: tuple[int, ...]
     season: HostArray | None = None  # the number of its season, where these overlap between leagues
+    kind: HostArray | None = None  # the kind of player for which they take part
 
 
 class ContestGroup(NamedTuple):
@@ -55,8 +56,15 @@ class ContestGroup(NamedTuple):
     first_slot: int
 
 
-def list_participations(events: Matches | Ragged, league_season: str | None = None) -> Participations:
-    """The participations of checked events, with the numbers of seasons in the column `league_season`."""
+def list_participations(events: Matches | Ragged, model: ModelSettings) -> Participations:
+    """The participations of checked events, with the seasons and kinds that the model has."""
+    season = None if model.league_season is None else gather_columns(events, (model.league_season,) * 2)
+    kind: Any = None
+    if model.kinds == (SIDES,):
+        matches: Any = events.flat
+        kind = np.repeat([0.0, 1.0], len(matches.score))
+    elif model.kinds:
+        kind = gather_columns(events, model.kinds)
     if isinstance(events, Matches):
         n = len(events.score)
         size, number = padded_event_size(max(n, MIN_EVENT_SIZE)), np.arange(n)
@@ -64,10 +72,7 @@ def list_participations(events: Matches | Ragged, league_season: str | None = No
         time, counts = np.asarray(events.time, np.float64), np.ones(2 * n, bool)
         event, times, weights = (np.tile(x, 2) for x in (number, time, weight))
         player, slot = np.asarray(events.player).T.ravel(), np.concatenate([number, size + number])
-        season = (
-            None if league_season is None else np.tile(np.asarray((events.context.columns or {})[league_season]), 2)
-        )
-        return Participations(player, event, times, weights, counts, slot, (2, size), season)
+        return Participations(player, event, times, weights, counts, slot, (2, size), season, kind)
     flat: Any = events.events
     sizes = np.diff(events.player_start)
     contest = np.repeat(np.arange(len(sizes)), sizes)
@@ -87,13 +92,16 @@ def list_participations(events: Matches | Ragged, league_season: str | None = No
         has_opponents,
         slot,
         (groups[-1].first_slot + groups[-1].width * groups[-1].length,),
-        None if league_season is None else np.asarray(flat.columns[league_season]),
+        season,
+        kind,
     )
 
 
-def list_first_participations(participations: Participations, num_matches: int) -> Participations:
-    """The participations of matches with one of each player, the first, where they have several slots."""
-    return participations._replace(slot=participations.slot[: 2 * num_matches])
+def gather_columns(events: Matches | Ragged, names: tuple[str, ...]) -> HostArray:
+    """[R] the values of participations: of matches in columns of first and of second players, of contests in one."""
+    flat: Any = events.flat
+    columns: Any = flat.context.columns if isinstance(events, Matches) else flat.columns
+    return np.concatenate([np.asarray(columns[name]) for name in (names if isinstance(events, Matches) else names[:1])])
 
 
 def group_contests(ragged: Ragged) -> list[ContestGroup]:
@@ -166,54 +174,6 @@ def gather_participants(values: Any, participations: Participations) -> HostArra
     return rows if len(shape) == 1 else np.moveaxis(rows.reshape(2, -1, *rows.shape[1:]), 0, 1)
 
 
-def split_matches_by_scorer(model: ModelSettings, matches: Matches) -> Matches:
-    """[2 n] two rows a match: the goals of its first player, and, seen from the other side, those of its second."""
-    context = matches.context
-    columns: Any = {name: np.asarray(x) for name, x in (context.columns or {}).items()}
-    other = {name: -columns[name] for name in model.covariates}
-    for first, second in filter(None, (model.margin, model.expected_goals)):
-        other |= {first: columns[second], second: columns[first]}
-    category = context.category
-    return Matches(
-        _interleave(matches.player, np.asarray(matches.player)[:, ::-1]),
-        _interleave(matches.score, 1.0 - np.asarray(matches.score)),
-        _interleave(matches.time, matches.time),
-        context._replace(
-            side=None if context.side is None else _interleave(context.side, -np.asarray(context.side)),
-            weight=None if context.weight is None else _interleave(context.weight, context.weight),
-            category=None if category is None else _interleave(category, np.asarray(category)[:, ::-1]),
-            columns={name: _interleave(x, other.get(name, x)) for name, x in columns.items()},
-        ),
-    )
-
-
-def _interleave(first: Any, second: Any) -> HostArray:
-    """[2 n, ...] of [n, ...]."""
-    pair = np.stack([np.asarray(first), np.asarray(second)], axis=1)
-    return pair.reshape(-1, *pair.shape[2:])
-
-
-def list_scorer_participations(model: ModelSettings, matches: Matches) -> Participations:
-    """The participations of the first rows of matches, then of the second; both rows of a match count as one game."""
-    n, context = len(matches.score), matches.context
-    size, number = padded_event_size(max(2 * n, MIN_EVENT_SIZE)), np.arange(n)
-    weight = np.ones(n) if context.weight is None else np.asarray(context.weight, np.float64)
-    player = np.asarray(matches.player)
-    season = None
-    if model.league_season is not None:
-        season = np.tile(np.asarray((context.columns or {})[model.league_season]), 4)
-    return Participations(
-        np.concatenate([*player.T, *player.T[::-1]]),
-        np.tile(number, 4),
-        np.tile(np.asarray(matches.time, np.float64), 4),
-        np.concatenate([weight, weight, np.zeros(2 * n)]),
-        np.ones(4 * n, bool),
-        np.concatenate([2 * number, size + 2 * number, 2 * number + 1, size + 2 * number + 1]),
-        (2, size),
-        season,
-    )
-
-
 MIN_LANES, MAX_LANES = 8, 512  # lanes
 FAST_MEMORY_NUMBERS = 1 << 14  # numbers of the covariances of a step
 
@@ -237,6 +197,8 @@ class Timelines(NamedTuple):
     last_node: Array  # [num_players] the node of each one's last participation; steps x lanes: none
     last_time: Array  # [num_players] its time; inf: none
     season_after: Array | None = None  # [...] of participants: the last season played by then, where leagues have own
+    kind: Array | None = None  # [...] of participants: 1 of the second kind of players, 0 of the first
+    kind_at_node: Array | None = None  # [steps, lanes]
 
 
 class QueryNodes(NamedTuple):
@@ -245,14 +207,6 @@ class QueryNodes(NamedTuple):
     player: Array  # [some]
     node: Array  # [some] of steps x lanes
     games_before: Array  # [some] matches played before, by weight
-
-
-def list_model_participations(model: ModelSettings, events: Matches | Ragged) -> Participations:
-    """The participations of checked events; with goals each player has two in a match."""
-    if model.pace:
-        assert isinstance(events, Matches)
-        return list_scorer_participations(model, events)
-    return list_participations(events, model.league_season)
 
 
 def build_timelines(events: Matches | Ragged, num_players: int, model: ModelSettings) -> Timelines:
@@ -264,8 +218,7 @@ def build_timelines_with_query_nodes(
     events: Matches | Ragged, num_players: int, model: ModelSettings, query_time: float
 ) -> tuple[Timelines, QueryNodes]:
     """The timelines, with a node at the query time for everybody who has begun by then, after events of that time."""
-    participations = list_model_participations(model, events)
-    rows = split_matches_by_scorer(model, events) if model.pace and isinstance(events, Matches) else events
+    participations = list_participations(events, model)
     count, size = len(participations.player), math.prod(participations.shape)
     is_past = participations.time <= query_time
     query_players = np.unique(participations.player[participations.is_learnt_from & is_past])
@@ -325,8 +278,15 @@ def build_timelines_with_query_nodes(
         seasons_passed = np.where(rank > 0, last_season - np.roll(last_season, 1), 0.0)
         seasons_begun = _to_device_floats(arrange_in_lanes(seasons_passed, 0.0))
         season_after = _to_device_floats(to_participants(last_season, float)[0])
+    kind = kind_at_node = None
+    if participations.kind is not None:
+        of_player, known = np.zeros(num_players), order[order < count]
+        known = known[participations.is_learnt_from[known]][::-1]
+        of_player[participations.player[known]] = participations.kind[known]  # that of the first event stays
+        kind = _to_device_floats(to_participants(of_player[sorted_player], float)[0])
+        kind_at_node = _to_device_floats(arrange_in_lanes(of_player[sorted_player], 0.0))
     timelines = Timelines(
-        put_events_on_device(rows),
+        put_events_on_device(events),
         _to_device_floats(games_before),
         _to_device_floats(games_after),
         jax.device_put(np.zeros(participations.shape, bool)),
@@ -339,6 +299,8 @@ def build_timelines_with_query_nodes(
         jax.device_put(np.zeros(num_players, np.int32)),
         jax.device_put(np.zeros(num_players, np.int32)),
         season_after,
+        kind,
+        kind_at_node,
     )
     timelines = truncate_timelines(timelines, participations, int(participations.event.max(initial=0)) + 1)
     return timelines, QueryNodes(

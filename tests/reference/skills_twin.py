@@ -15,6 +15,7 @@ OFF = {
     "draw_margin": None, "side_advantage": 0.0, "compression": None, "modifier_growth": 0.0, "own_side_growth": 0.0,
     "initial_modifier_deviation": 0.0, "initial_own_side_deviation": 0.0, "deviation_max": None, "weights": (),
     "side_since": 0.0, "side_trend": 0.0, "statistics": (), "form_deviation": None, "form_reversion": None,
+    "initial_pace_deviation": None, "pace_growth": 0.0,
 }  # fmt: skip
 
 
@@ -49,6 +50,9 @@ class Skills:
             parts += [(p.initial_modifier_deviation, p.modifier_growth)] * categories
         if own_side:
             parts += [(p.initial_own_side_deviation, p.own_side_growth)]
+        self.pace = len(parts) if p.initial_pace_deviation is not None else None  # its place
+        if self.pace is not None:
+            parts += [(p.initial_pace_deviation, p.pace_growth)]
         if p.form_deviation is not None:
             parts += [(p.form_deviation, 0.0)]
         self.newcomer = np.zeros(len(parts))
@@ -110,7 +114,8 @@ class Skills:
         x = [1.0]
         if self.categories > 1:
             x += list(met) if np.ndim(met) else [float(c == met) for c in range(self.categories)]
-        return np.array(x + [side] * self.own_side + [1.0] * (self.p.form_deviation is not None))
+        x += [side] * self.own_side + [0.0] * (self.pace is not None)
+        return np.array(x + [1.0] * (self.p.form_deviation is not None))
 
     def strengths(self, g, extra):
         """What each brings, mean and variance with `extra` matches' growth, and the difference expected."""
@@ -181,8 +186,8 @@ class Skills:
             first, second = sign * hazard(z) / spread, -hazard(z) * (hazard(z) + z) / spread**2
         return first, second
 
-    def play(self, time, games):
-        """The predictions of the games of one event, which all count together."""
+    def age(self, time, games):
+        """The names of those who play, who are as these games find them."""
         names = sorted({x for g in games for x in (g.a, g.b)})
         end, self.now = time + self.duration, time
         kinds = {name: kind for g in reversed(games) for name, kind in zip((g.a, g.b), g.kinds, strict=True)}
@@ -198,6 +203,11 @@ class Skills:
                 for _ in range(int(max(numbers) - last)):
                     self.begin_season(one)
                 one.season = max(*numbers, last)
+        return names
+
+    def play(self, time, games):
+        """The predictions of the games of one event, which all count together."""
+        names, end = self.age(time, games), time + self.duration
         predictions = [self.predict(g) for g in games]
         told = []
         for g in games:

@@ -101,9 +101,9 @@ class TeamSkills(Skills):
             sizes = [1.0 / x for x in sizes]
         return self.p.draw_margin * math.sqrt(sum(sizes) / 2.0)
 
-    def shares(self, contest):
-        """[P] the share of the other teams that one's own should beat."""
-        z = self.describe(contest)
+    def shares(self, contest, z=None):
+        """[P] the share of the other teams that one's own should beat, by `describe` if not given."""
+        z = self.describe(contest) if z is None else z
         lead, shares = z.teams @ z.mean + z.team_constants, {}
         for k, name in enumerate(z.names):
             total = 0.0

@@ -1,34 +1,75 @@
-"""What time and messages about their strengths make of beliefs about players."""
+"""What time, and messages about their linear predictors, make of beliefs about players.
 
-from functools import partial
-from typing import Any
+A message about k linear predictors z = X theta of a player, of which m and S are the mean and covariance, has a
+precision M [k, k] and a surprise V [k], M times how far its mean is from m. With U = P X^T and A = (1 + M S)^-1
 
-import jax
+    m' = m + U A V,   P' = P - U (A M) U^T
+
+To the diagonal of P' come 2 D eps of that of P, with eps of the precision: more than rounding errs by, so that P' stays
+positive definite.
+"""
+
+from typing import Any, NamedTuple
+
 import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
 from jaxrate.core.mean_reversion import elapsed_time
-from jaxrate.core.pairwise import elapsed_within_period, rate_players, split_sides
+from jaxrate.core.pairwise import elapsed_within_period
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.numerics.special_functions import differentiable_quotient
-from jaxrate.systems.skills.match_strengths import MatchStrengths, covariance_with_strength, match_growth_variance
-from jaxrate.systems.skills.outcome_likelihoods import Message
-from jaxrate.systems.skills.settings import SIDES, Constants, ModelSettings, State, select_by_player_kind
+from jaxrate.systems.skills.parts import (
+    Constants,
+    KindConstants,
+    State,
+    indicate_numbers,
+    model_parts,
+    select_by_kind,
+    with_vectors,
+    without_vectors,
+)
+from jaxrate.systems.skills.settings import SIDES, ModelSettings
+
+
+class Message(NamedTuple):
+    """What an event says of the linear predictors of a participant, as a Gaussian factor."""
+
+    precision: Array  # [..., k, k]
+    surprise: Array  # [..., k] the precision times how far its mean is from that of the belief
+
+
+class ScalarMessage(NamedTuple):
+    """What is said of one number, as a Gaussian factor."""
+
+    precision: Array
+    surprise: Array  # the precision times how far its mean is from the belief's
+
+    def through(self, variance: Any) -> "ScalarMessage":
+        """What it says of one of two independent terms of the number, of which the other has this variance."""
+        inverse = 1.0 / (1.0 + self.precision * variance)
+        return ScalarMessage(self.precision * inverse, self.surprise * inverse)
+
+    def after(self, earlier: "ScalarMessage", change: Array) -> "ScalarMessage":
+        """Both messages as one, where the earlier has changed the mean, from which the surprise of this one counts."""
+        surprise = earlier.surprise + self.surprise + self.precision * change
+        return ScalarMessage(earlier.precision + self.precision, surprise)
 
 
 def advance(model: ModelSettings, constants: Constants, rows: State, time: Array) -> State:
     """The clock first, then the seasons that begin until `time`."""
-    rows = age_by_clock(model, constants, rows, elapsed_time(time, rows.time))
-    return apply_clock_seasons(model, constants, rows, rows.time, time)
+    last, rows = rows.time, with_vectors(rows)
+    rows = age_by_clock(model, constants, rows, elapsed_time(time, last))
+    return without_vectors(apply_clock_seasons(model, constants, rows, last, time))
 
 
-def assign_kinds_and_age_for_games(model: ModelSettings, constants: Constants, rows: State, event: Any) -> State:
-    """The rows as the games of the event find them: newcomers of their kind, in the season of the match.
+def rows_before_games(model: ModelSettings, constants: Constants, rows: State, event: Any) -> State:
+    """The rows, with vectors, as the games of the event find them: newcomers of their kind, in the season of the match.
 
     The time within a rating period has passed, but no season in it that begins by the clock.
     """
+    rows = with_vectors(rows)
     if model.kinds:
         rows = assign_newcomer_kinds(model, constants, rows, event)
     if isinstance(event, Periods):
@@ -42,27 +83,23 @@ def assign_newcomer_kinds(model: ModelSettings, constants: Constants, rows: Stat
     by_side = model.kinds == (SIDES,)
     first, second = (0.0 * one, one) if by_side else (event.context.columns[name] for name in model.kinds)
     new = jnp.isinf(rows.time)
-    kind: Any = rows.kind
-    kind = jnp.where(new, max_game_value_per_player(event, first, second, 0.0), kind)
-    new = new & (kind > 0.5)
-    if model.size == 1:
-        covariance = jnp.where(new, constants.second.newcomer, rows.covariance)
-    else:
-        covariance = jnp.where(new[..., None, None], jnp.diag(constants.second.newcomer), rows.covariance)
+    old: Any = rows.kind
+    kind = jnp.where(new, max_game_value_per_player(event, first, second, 0.0), old)
+    variance = select_by_kind(constants, kind).variance
+    covariance = jnp.where(new[..., None, None], variance[..., None] * unit_matrices(rows.covariance), rows.covariance)
     return rows._replace(kind=kind, covariance=covariance)
 
 
-def apply_league_seasons(model: ModelSettings, constants: Constants, rows: Any, event: Any) -> State:
+def apply_league_seasons(model: ModelSettings, constants: Constants, rows: State, event: Any) -> State:
     """The rows after the seasons since the one in which they played last, by the numbers that matches have."""
-    params, last = constants.params, rows.season
-    holder: Any = event if isinstance(event, Rounds) else event.context
-    number = holder.columns[model.league_season]
-    now = number if holder is event else max_game_value_per_player(event, number, number, -jnp.inf)
-    count = jnp.maximum(now - last, 0.0)
-    keep, added = mean_reversion.season_lead_retention_and_added_variance(
-        params.season_keep, params.season_growth, count
-    )
-    rows = revert_means_and_grow_variances(model, constants, rows, keep, pad_common_skill_with_zeros(model, added))
+    last: Any = rows.season
+    column: Any = model.league_season
+    if isinstance(event, Rounds):
+        now = (event.columns or {})[column]
+    else:
+        number = event.context.columns[column]
+        now = max_game_value_per_player(event, number, number, -jnp.inf)
+    rows = apply_seasons(model, constants, rows, jnp.maximum(now - last, 0.0))
     return rows._replace(season=jnp.where(jnp.isinf(last), now, jnp.maximum(now, last)))
 
 
@@ -85,222 +122,248 @@ def max_game_value_per_player(
 
 def age_by_clock(model: ModelSettings, constants: Constants, rows: State, duration: Array) -> State:
     """After some time in units of the clock: a Wiener process, or an Ornstein-Uhlenbeck process about newcomers."""
-    keep, span = mean_reversion.lead_retention_and_growth_time(constants.params.reversion, duration)
-    if model.size > 1:
-        growth, _ = variance_growth_and_limits_by_kind(model, constants, rows)
-        span = span[..., None] * jnp.broadcast_to(growth, (*duration.shape, model.size))
-    else:
-        span = variance_growth_and_limits_by_kind(model, constants, rows)[0] * span
-    if model.form:
-        keep, span = append_form_retention_and_growth(model, constants.params, keep, span, duration)
-    return revert_means_and_grow_variances(model, constants, rows, keep, span)
+    own = select_by_kind(constants, rows.kind)
+    return revert_means_and_grow_variances(constants, own, rows, *time_transition(model, constants, own, duration))
 
 
-def append_form_retention_and_growth(
-    model: ModelSettings, params: Any, keep: Array | None, span: Array, duration: Array
-) -> tuple[Array, Array]:
-    """[..., D] shares that are kept, and what is added to the variances, where form falls back by a time of its own."""
-    own = -duration / params.form_reversion
-    all_kept = jnp.ones_like(duration) if keep is None else keep
-    others = jnp.broadcast_to(all_kept[..., None], (*duration.shape, model.size - 1))
-    keep = jnp.concatenate([others, jnp.exp(own)[..., None]], axis=-1)
-    added = -(params.form_deviation**2) * jnp.expm1(2.0 * own)
-    return keep, jnp.concatenate([span[..., :-1], added[..., None]], axis=-1)
+def time_transition(
+    model: ModelSettings, constants: Constants, own: KindConstants, duration: Array
+) -> tuple[Array | None, Array]:
+    """[..., D] the shares of leads that some time leaves (None: all), and what it adds to variances.
+
+    Shares are [..., 1] where all parts fall back alike.
+    """
+    parts, params = model_parts(model), constants.params
+    passed = [
+        mean_reversion.lead_retention_and_growth_time(getattr(params, name), duration)
+        for name in dict.fromkeys(part.reversion for part in parts)
+    ]
+    growth = jnp.broadcast_to(jnp.asarray(own.growth, duration.dtype), (*duration.shape, model.size))
+    if len(passed) == 1:
+        ((keep, span),) = passed
+        return None if keep is None else keep[..., None], span[..., None] * growth
+    all_kept = jnp.ones_like(duration)
+    by_name = dict(zip(dict.fromkeys(part.reversion for part in parts), passed, strict=True))
+    each = [by_name[part.reversion] for part in parts for _ in range(part.size)]
+    keep = jnp.stack([all_kept if x is None else x for x, _ in each], axis=-1)
+    return keep, jnp.stack([span for _, span in each], axis=-1) * growth
 
 
 def apply_clock_seasons(model: ModelSettings, constants: Constants, rows: State, since: Array, until: Array) -> State:
     """After the seasons that begin later than `since`, and not later than `until`."""
     if not model.seasons:
         return rows
-    params, count = constants.params, mean_reversion.count_seasons_begun(model.seasons, since, until)
+    return apply_seasons(model, constants, rows, mean_reversion.count_seasons_begun(model.seasons, since, until))
+
+
+def apply_seasons(model: ModelSettings, constants: Constants, rows: State, count: Array) -> State:
+    """After so many seasons [...]."""
+    own = select_by_kind(constants, rows.kind)
+    return revert_means_and_grow_variances(constants, own, rows, *season_transition(model, constants, count))
+
+
+def season_transition(model: ModelSettings, constants: Constants, count: Array) -> tuple[Array, Array]:
+    """[..., 1] the share of leads that so many seasons leave, and [..., D] what they add to variances."""
+    params = constants.params
     keep, added = mean_reversion.season_lead_retention_and_added_variance(
         params.season_keep, params.season_growth, count
     )
-    return revert_means_and_grow_variances(model, constants, rows, keep, pad_common_skill_with_zeros(model, added))
+    return keep[..., None], spread_event_growth(model, added)
+
+
+def spread_event_growth(model: ModelSettings, added: Array) -> Array:
+    """[..., D] of which the parts that grow with events have this [...], and the rest nothing."""
+    grows = jnp.asarray(indicate_numbers(model_parts(model), "grows_with_events"), added.dtype)
+    return added[..., None] * jnp.broadcast_to(grows, (*added.shape, model.size))
 
 
 def revert_means_and_grow_variances(
-    model: ModelSettings, constants: Constants, rows: State, lead_retention: Array | None, added_variance: Array
+    constants: Constants, own: KindConstants, rows: State, keep: Array | None, added: Array
 ) -> State:
-    """The share `lead_retention` of what sets rows apart from newcomers, and variances that grow, but never beyond the
-    highest.
+    """What sets rows apart from newcomers falls back, and variances grow, but never beyond the limit.
 
     Args:
-      model: the settings of the system.
       constants: what `prepare` computed.
+      own: the constants of these kinds of players.
       rows: the beliefs.
-      lead_retention: [...], or [..., D] of each part; None: all of it.
-      added_variance: [..., D] to the variances; [...] if D = 1.
+      keep: [..., D] or [..., 1] the share that is left of leads; None: all of it.
+      added: [..., D] to the variances.
     """
     mean, covariance = rows.mean, rows.covariance
-    newcomer, highest = constants.newcomer, variance_growth_and_limits_by_kind(model, constants, rows)[1]
-    if model.size > 1:
-        newcomer, highest = (jnp.broadcast_to(x, mean.shape) for x in (newcomer, highest))
-        lead_retention = (
-            lead_retention[..., None]
-            if lead_retention is not None and lead_retention.ndim < mean.ndim
-            else lead_retention
-        )
-    if lead_retention is not None:
-        mean = newcomer + lead_retention * (mean - newcomer)
-        whole = model.size == 1 or lead_retention.shape[-1] == 1
-        kept = (
-            (lead_retention if model.size == 1 else lead_retention[..., None]) ** 2
-            if whole
-            else lead_retention[..., :, None] * lead_retention[..., None, :]
-        )
-        covariance = kept * covariance
-    variance, least = variance_diagonal(model, covariance), float(np.finfo(covariance.dtype).eps) ** 2
-    added_variance = jnp.minimum(added_variance, jnp.maximum(highest - variance, 0.0))
-    added_variance = jnp.maximum(added_variance, least * highest - variance)  # where all is forgotten and nothing grows
-    return rows._replace(mean=mean, covariance=add_to_diagonal(model, covariance, added_variance))
+    newcomer, limit = (jnp.broadcast_to(x, mean.shape) for x in (constants.newcomer, own.limit))
+    if keep is not None:
+        mean = newcomer + keep * (mean - newcomer)
+        covariance = keep[..., :, None] * keep[..., None, :] * covariance
+    variance, least = jnp.diagonal(covariance, axis1=-2, axis2=-1), float(np.finfo(covariance.dtype).eps) ** 2
+    added = jnp.minimum(added, jnp.maximum(limit - variance, 0.0))
+    added = jnp.maximum(added, least * limit - variance)  # where all is forgotten and nothing grows
+    return rows._replace(mean=mean, covariance=add_to_diagonal(covariance, added))
 
 
-def variance_growth_and_limits_by_kind(model: ModelSettings, constants: Constants, rows: State) -> tuple[Any, Any]:
-    """[..., D] or [D] of these players: by how much variances grow, and how high time lets them."""
-    if constants.second is None:
-        return constants.growth, constants.highest
-    kind: Any = rows.kind
-    kind = kind if model.size == 1 else kind[..., None]
-    pairs = (constants.growth, constants.second.growth), (constants.highest, constants.second.highest)
-    growth, highest = (select_by_player_kind(kind, *pair) for pair in pairs)
-    return growth, highest
+def unit_matrices(like: Array) -> Array:
+    """[..., D, D] unit matrices in the shape of others."""
+    return jnp.broadcast_to(jnp.asarray(np.eye(like.shape[-1]), like.dtype), like.shape)
 
 
-def variance_diagonal(model: ModelSettings, covariance: Array) -> Array:
-    """[..., D] the variances."""
-    return covariance if model.size == 1 else jnp.diagonal(covariance, axis1=-2, axis2=-1)
-
-
-def pad_common_skill_with_zeros(model: ModelSettings, x: Array) -> Array:
-    """[..., D] of which the common skill has x, and the rest nothing; x itself if D = 1."""
-    if model.size == 1:
-        return x
-    return jnp.concatenate([x[..., None], jnp.zeros((*x.shape, model.size - 1), x.dtype)], axis=-1)
-
-
-def add_to_diagonal(model: ModelSettings, covariance: Array, added_variance: Array) -> Array:
+def add_to_diagonal(covariance: Array, added_variance: Array) -> Array:
     """The covariance with values [..., D] added to the variances on its diagonal."""
-    if model.size == 1:
-        return covariance + added_variance
-    one = jnp.broadcast_to(jnp.eye(model.size, dtype=covariance.dtype), covariance.shape)
-    return covariance + one * added_variance[..., None]
+    return covariance + unit_matrices(covariance) * added_variance[..., None]
+
+
+def add_match_growth(
+    model: ModelSettings, constants: Constants, covariance: Array, kind: Array | None, count: Array | None
+) -> Array:
+    """The covariances after so many matches [...], but for what they say; None: after one."""
+    growth = select_by_kind(constants, kind).match_growth
+    if growth is None:
+        return covariance
+    growth = jnp.broadcast_to(growth, covariance.shape[:-2]) if count is None else growth * count
+    return add_to_diagonal(covariance, spread_event_growth(model, growth))
 
 
 def learn_from_messages(
     model: ModelSettings,
     constants: Constants,
     rows: State,
-    event: Matches | Periods,
-    meeting: MatchStrengths,
-    messages: tuple[Message, ...],
+    event: Matches | Periods | Rounds,
+    loadings: Array,
+    message: Message,
+    count: Array,
 ) -> State:
-    """The rows after their messages, as of `rows.time`.
+    """The rows after messages about the predictors X theta of participants, X being loadings, which count as matches.
 
-    The messages of a period are made at the ratings before it, and add up: precisions x x^T I, and x V.
+    Of a player with several, in a rating period or in several teams of a contest, messages are made at the beliefs
+    before them, and add up: precisions X^T M X, and X^T V.
     """
-    one = jnp.ones_like(event.score)
-    if model.size == 1:
-        first, second = ((*message, one) for message in messages)
-        return rate_players(partial(_update_one_component_skill, model, constants), rows, event, first, second)
-    weight = one if event.context.weight is None else event.context.weight
-    loading: list[Any] = [meeting.first.picked, meeting.second.picked]
-    a, b = messages
-    weighted = [(weight * information, weight * surprise) for information, surprise in (a, b)]
-    if isinstance(event, Matches):
-        both = [
-            _learn_match(model, constants, row, x, message, weight)
-            for row, x, message in zip(split_sides(rows, event), loading, weighted, strict=True)
-        ]
-        return jax.tree.map(lambda *x: jnp.stack(x), *both)
-    shape, dtype = event.player.shape[0], one.dtype
-    total = [jnp.zeros((shape, *x), dtype) for x in ((model.size, model.size), (model.size,), ())]
-    for side, x, (information, surprise) in zip((0, 1), loading, weighted, strict=True):
-        scaled = information[:, None] * x
-        terms = scaled[:, :, None] * x[:, None, :], surprise[:, None] * x, weight
-        total = [sums.at[event.pair[:, side]].add(term) for sums, term in zip(total, terms, strict=True)]
-    return learn_from_information(model, constants, rows, *total)
+    players = event.pair.T if isinstance(event, Periods) else event.seat if isinstance(event, Rounds) else None
+    if players is None:
+        rows = _count_matches(model, constants, rows, count)
+        covariance, change = condition_on_message(rows.covariance, loadings, message)
+        return rows._replace(mean=rows.mean + change, covariance=covariance)
+    surprise = jnp.sum(loadings * message.surprise[..., None], axis=-2)
+    terms = sum_outer_products(message.precision, loadings), surprise, count
+    if isinstance(event, Rounds):  # a contest counts once, whatever the teams
+        precision, surprise, _ = (jnp.zeros_like(x).at[players].add(x)[players] for x in terms)
+    else:
+        sums = [jnp.zeros((len(rows.time), *x.shape[2:]), x.dtype) for x in terms]
+        for side in (0, 1):
+            sums = [total.at[players[side]].add(x[side]) for total, x in zip(sums, terms, strict=True)]
+        precision, surprise, count = sums
+    rows = _count_matches(model, constants, rows, count)
+    covariance = condition_on_precision(rows.covariance, precision)
+    return rows._replace(mean=rows.mean + multiply(covariance, surprise), covariance=covariance)
 
 
-def learn_from_member_messages(
-    model: ModelSettings, constants: Constants, rows: State, event: Rounds, loading: Any, message: Message, count: Array
-) -> State:
-    """The rows [P] of participants after what a contest says of x^T theta of each, as of `rows.time`.
-
-    Who is in several teams has a message in each: they add up, as those of a rating period do.
-    """
-    information, surprise = message
-
-    def total(terms: Array) -> Array:
-        return terms if event.seat is None else jnp.zeros_like(terms).at[event.seat].add(terms)[event.seat]
-
-    if model.size == 1:
-        return _update_one_component_skill(model, constants, rows, (total(information), total(surprise), count))
-    if event.seat is None:
-        return _learn_match(model, constants, rows, loading, message, count)
-    scaled = information[:, None] * loading
-    matrix, vector = total(scaled[:, :, None] * loading[:, None, :]), total(surprise[:, None] * loading)
-    return learn_from_information(model, constants, rows, matrix, vector, count)
-
-
-def add_match_growth(model: ModelSettings, constants: Constants, rows: State, count: Array) -> State:
-    """After `count` [...] matches, but for what they say."""
-    covariance = rows.covariance
-    added = match_growth_variance(constants, rows, count)
-    if added is not None:
-        covariance = add_to_diagonal(model, covariance, pad_common_skill_with_zeros(model, added))
+def _count_matches(model: ModelSettings, constants: Constants, rows: State, count: Array) -> State:
+    """The rows after so many matches [...], but for what they say."""
+    covariance = add_match_growth(model, constants, rows.covariance, rows.kind, count)
     return rows._replace(covariance=covariance, games=None if rows.games is None else rows.games + count)
 
 
-def _update_one_component_skill(
-    model: ModelSettings, constants: Constants, rows: State, total: tuple[Array, ...]
-) -> State:
-    information, surprise, count = total
-    rows = add_match_growth(model, constants, rows, count)
-    variance = rows.covariance / (1.0 + rows.covariance * information)
-    return rows._replace(mean=rows.mean + variance * surprise, covariance=variance)
+def condition_on_precision(covariance: Array, precision: Array, loadings: Array | None = None) -> Array:
+    """Covariances [..., D, D] after messages of these precisions about X theta; about theta without loadings X.
 
-
-def _learn_match(
-    model: ModelSettings, constants: Constants, row: State, loading: Any, message: Message, weight: Array
-) -> State:
-    information, surprise = message
-    row = add_match_growth(model, constants, row, weight)
-    covariance, gain = condition_covariance_on_message(row.covariance, loading, information)
-    return row._replace(mean=row.mean + gain * surprise[..., None], covariance=covariance)
-
-
-def learn_from_information(
-    model: ModelSettings, constants: Constants, rows: State, information: Array, surprise: Array, count: Array
-) -> State:
-    """The matrix of a player is split into D messages about one direction each, told one after the other."""
-    rows = add_match_growth(model, constants, rows, count)
-    covariance, least = rows.covariance, message_rounding_tolerance(model.size, information.dtype)
-    rest, whole = information, jnp.diagonal(information, axis1=-2, axis2=-1)
-    for i in range(model.size):
-        pivot, column = rest[:, i, i], rest[:, :, i]
-        some = pivot > least * whole[:, i]  # else it is what rounding left
-        direction = jnp.where(some[:, None], differentiable_quotient(column, jnp.where(some, pivot, 1.0)[:, None]), 0.0)
-        pivot = jnp.where(some, pivot, 0.0)
-        rest = rest - pivot[:, None, None] * direction[:, :, None] * direction[:, None, :]
-        covariance, _ = condition_covariance_on_message(covariance, direction, pivot)
-    return rows._replace(mean=rows.mean + covariance_with_strength(covariance, surprise), covariance=covariance)
-
-
-def condition_covariance_on_message(covariance: Array, loading: Array, information: Array) -> tuple[Array, Array]:
-    """P after a message of precision I about x^T theta, and the gain P' x.
-
-    P' = P - P x x^T P I / (1 + x^T P x I). Rounding errs by less than the part of the diagonal of P that is added, so
-    P' stays positive definite.
+    A precision is split into messages about one direction each, told one after the other.
     """
-    size = loading.shape[-1]
-    toward = covariance_with_strength(covariance, loading)
-    variance = jnp.maximum(jnp.sum(loading * toward, axis=-1), 0.0)
-    inverse = 1.0 / (1.0 + variance * information)
-    slack = jnp.asarray(1.0 + message_rounding_tolerance(size, covariance.dtype) * np.eye(size), covariance.dtype)
-    kept = covariance * jnp.broadcast_to(slack, covariance.shape)
-    shrunk = kept - (information * inverse)[..., None, None] * (toward[..., None] * toward[..., None, :])
-    return shrunk, toward * inverse[..., None]
+    size, rest, unit = precision.shape[-1], precision, unit_matrices(precision)
+    whole, least = jnp.diagonal(precision, axis1=-2, axis2=-1), message_rounding_tolerance(size, precision.dtype)
+    slack = message_rounding_tolerance(covariance.shape[-1], covariance.dtype) * unit_matrices(covariance)
+    for i in range(size):
+        pivot, column, direction = rest[..., i, i], rest[..., :, i], unit[..., i, :]
+        some = pivot > least * whole[..., i]  # else it is what rounding left
+        if i < size - 1:
+            quotient = differentiable_quotient(column, jnp.where(some, pivot, 1.0)[..., None])
+            direction = jnp.where(some[..., None], quotient, 0.0)
+        pivot = jnp.where(some, pivot, 0.0)
+        rest = rest - pivot[..., None, None] * direction[..., :, None] * direction[..., None, :]
+        if loadings is not None:
+            direction = jnp.sum(direction[..., None] * loadings, axis=-2)
+        toward = multiply(covariance, direction)
+        gain = pivot / (1.0 + pivot * jnp.maximum(jnp.sum(direction * toward, axis=-1), 0.0))
+        lost = gain[..., None, None] * (toward[..., :, None] * toward[..., None, :])
+        covariance = (1.0 + slack) * covariance - lost
+    return covariance
+
+
+def condition_on_message(covariance: Array, loadings: Array, message: Message) -> tuple[Array, Array]:
+    """Covariances after messages about X theta, and the changes of means; rounding leaves them positive definite."""
+    covariance = condition_on_precision(covariance, message.precision, loadings)
+    return covariance, multiply(covariance, jnp.sum(loadings * message.surprise[..., None], axis=-2))
+
+
+def multiply(matrix: Array, vector: Array) -> Array:
+    """[..., D] of matrices [..., D, D] and vectors, by sums, which fuse with what is beside them."""
+    return jnp.sum(matrix * vector[..., None, :], axis=-1)
+
+
+def multiply_rows(covariance: Array, loadings: Array) -> Array:
+    """X P [..., k, D], the covariances of linear predictors with all numbers."""
+    return jnp.sum(loadings[..., None, :] * covariance[..., None, :, :], axis=-1)
+
+
+def predictor_covariance(loadings: Array, toward: Array) -> Array:
+    """X P X^T [..., k, k], from X P."""
+    return jnp.sum(loadings[..., :, None, :] * toward[..., None, :, :], axis=-1)
+
+
+def sum_outer_products(weights: Array, rows: Array) -> Array:
+    """Y^T W Y [..., D, D] of symmetric weights [..., k, k] and rows [..., k, D], symmetric to the last bit."""
+    total: Any = 0.0
+    for i in range(rows.shape[-2]):
+        for j in range(i + 1):
+            product = rows[..., i, :, None] * rows[..., j, None, :]
+            product = product if i == j else product + jnp.swapaxes(product, -1, -2)
+            total = total + weights[..., i, j, None, None] * product
+    return total
+
+
+def attenuate(message: Message, covariance: Array) -> Message:
+    """(1 + M C)^-1 of a message of precision M and its surprise: what it says through a belief of covariance C."""
+    precision, surprise = message
+    inverse = 1.0 / attenuation(precision, covariance)
+    if surprise.shape[-1] == 1:
+        return Message(precision * inverse[..., None, None], surprise * inverse[..., None])
+    a, b, c = precision[..., 0, 0], precision[..., 0, 1], precision[..., 1, 1]
+    s, t, u = covariance[..., 0, 0], covariance[..., 0, 1], covariance[..., 1, 1]
+    v, o = surprise[..., 0], surprise[..., 1]
+    own = jnp.maximum(a * c - b * b, 0.0)
+    cross = (b - own * t) * inverse
+    return Message(
+        symmetric_pair((a + own * u) * inverse, cross, (c + own * s) * inverse),
+        jnp.stack(
+            [
+                ((1.0 + b * t + c * u) * v - (a * t + b * u) * o) * inverse,
+                ((1.0 + a * s + b * t) * o - (b * s + c * t) * v) * inverse,
+            ],
+            axis=-1,
+        ),
+    )
+
+
+def attenuation(precision: Array, covariance: Array) -> Array:
+    """[...] the determinant of 1 + M C, of one or two linear predictors."""
+    trace = jnp.maximum(jnp.sum(precision * covariance, axis=(-2, -1)), 0.0)
+    if precision.shape[-1] == 1:
+        return 1.0 + trace
+    first, second = (
+        jnp.maximum(x[..., 0, 0] * x[..., 1, 1] - x[..., 0, 1] * x[..., 1, 0], 0.0) for x in (precision, covariance)
+    )
+    return 1.0 + trace + first * second
+
+
+def symmetric_pair(first: Array, cross: Array, second: Array) -> Array:
+    """[..., 2, 2] of the entries of symmetric matrices."""
+    return jnp.stack([jnp.stack([first, cross], axis=-1), jnp.stack([cross, second], axis=-1)], axis=-2)
+
+
+def make_precision_positive(precision: Array) -> Array:
+    """The precisions [..., k, k] without what is negative in them: variances, and covariances beyond these."""
+    if precision.shape[-1] == 1:
+        return jnp.maximum(precision, 0.0)
+    first, second = (jnp.maximum(precision[..., i, i], 0.0) for i in (0, 1))
+    square = first * second
+    limit = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
+    return symmetric_pair(first, jnp.clip(precision[..., 0, 1], -limit, limit), second)
 
 
 def message_rounding_tolerance(size: int, dtype: Any) -> float:

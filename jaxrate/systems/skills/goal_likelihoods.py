@@ -12,10 +12,8 @@ with noise of deviation Q `goal_dispersion`, of both sides apart: Poisson's goal
 s and pace o has an attack (s + o) / 2 and a defence (s - o) / 2: Q (attack of the first - defence of the second) is
 what is told apart in the log of rate_1 (Maher 1982, "Modelling association football scores").
 
-How likely the goals of one side are, and what they say of the log of its rate alone: for hindsight.
-
-Without Dixon and Coles' correction of low scores the goals of both sides are independent given their rates. So a match
-is two of one number each, whose moments are sums over the nodes of Gauss and Hermite's rule about the mode.
+What a match says of gap and level, it says of strength and pace of a team through the uncertainty of the other team and
+of the noise, see `goal_messages`.
 
 Goals are Poisson's at given rates l and m of the first and of the second side, times Dixon and Coles' correction of low
 scores (1997, "Modelling association football scores and inefficiencies in the football betting market", equation 4.2):
@@ -40,35 +38,23 @@ from jax import lax
 from jax.scipy.special import gammaln
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.pairwise import split_sides
 from jaxrate.events import Matches, Periods
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
-from jaxrate.systems.skills.belief_updates import add_to_diagonal, pad_common_skill_with_zeros
-from jaxrate.systems.skills.match_strengths import (
-    add_match_effects_to_lead,
-    covariance_with_strength,
-    experience_points,
-    make_skill_loadings,
-    match_growth_variance,
+from jaxrate.systems.skills.belief_updates import (
+    Message,
+    add_to_diagonal,
+    attenuate,
+    make_precision_positive,
+    symmetric_pair,
+    unit_matrices,
 )
-from jaxrate.systems.skills.settings import Constants, ModelSettings, State
+from jaxrate.systems.skills.linear_predictors import Predictors
+from jaxrate.systems.skills.parts import PACE, STRENGTH, Constants
+from jaxrate.systems.skills.settings import ModelSettings
 
 LOG_RATE_LIMIT = 12.0  # gap, level and rates stay within exp(-12) and exp(12)
 ROOT_RIDGE = 1e-6  # of variances, so that rounding leaves a root
 HALF_Q = math.log(10.0) / 800.0  # of the logs of both rates, apart, for a point of the lead or of the pace
-
-
-class TeamGoalBelief(NamedTuple):
-    """The belief about a team: its strength x^T theta, and its pace."""
-
-    loading: Array  # [..., D] x
-    strength: Array  # [...]
-    pace: Array  # [...]
-    with_strength: Array  # [..., D] covariances of all parts with the strength
-    with_pace: Array  # [..., D] and with the pace
-    strength_variance: Array  # [...]
-    covariance: Array  # [...]
-    pace_variance: Array  # [...]
 
 
 class LogRateBelief(NamedTuple):
@@ -81,39 +67,26 @@ class LogRateBelief(NamedTuple):
     level_variance: Array  # [...]
 
 
-class GoalBelief(NamedTuple):
-    """A match before it is played."""
-
-    first: TeamGoalBelief
-    second: TeamGoalBelief
-    rates: LogRateBelief
-
-
-def make_goal_belief(
-    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods, match_count: Any
-) -> GoalBelief:
-    """Both teams of each match, which counts as so many for the growth by matches; None: as one."""
-    pair, loadings = split_sides(rows, event), make_skill_loadings(model, event)
-    one, two = (
-        _make_team_goal_belief(model, constants, row, loading, match_count)
-        for row, loading in zip(pair, loadings, strict=True)
+def make_log_rate_belief(constants: Constants, two: Predictors) -> LogRateBelief:
+    """The belief about the rates of a match, from strengths and paces of both teams."""
+    square, scatter = HALF_Q**2, goal_scatter(constants)
+    strength, covariance, pace = (
+        two.covariance[..., i, j] for i, j in ((STRENGTH, STRENGTH), (STRENGTH, PACE), (PACE, PACE))
     )
-    lead, games = one.strength - two.strength, None
-    if pair[0].games is not None:
-        if constants.second is None:
-            games = pair[0].games, pair[1].games
-        else:
-            lead = lead + (experience_points(constants, pair[0]) - experience_points(constants, pair[1]))
-    lead = add_match_effects_to_lead(model, constants, lead, games, event)
-    params, square, scatter = constants.params, HALF_Q**2, goal_scatter(constants)
-    rates = LogRateBelief(
-        jnp.clip(HALF_Q * lead, -LOG_RATE_LIMIT, LOG_RATE_LIMIT),
-        jnp.clip(jnp.log(params.goal_rate) + HALF_Q * (one.pace + two.pace), -LOG_RATE_LIMIT, LOG_RATE_LIMIT),
-        square * (one.strength_variance + two.strength_variance + scatter),
-        square * (one.covariance - two.covariance),
-        square * (one.pace_variance + two.pace_variance + scatter),
+    level = jnp.log(constants.params.goal_rate) + HALF_Q * (two.mean[0, ..., PACE] + two.mean[1, ..., PACE])
+    return LogRateBelief(
+        jnp.clip(HALF_Q * two.lead, -LOG_RATE_LIMIT, LOG_RATE_LIMIT),
+        jnp.clip(level, -LOG_RATE_LIMIT, LOG_RATE_LIMIT),
+        square * (strength[0] + strength[1] + scatter),
+        square * (covariance[0] - covariance[1]),
+        square * (pace[0] + pace[1] + scatter),
     )
-    return GoalBelief(one, two, rates)
+
+
+def goal_scatter(constants: Constants) -> Any:
+    """The variance of lead and of pace, in points, that is the match's own."""
+    dispersion = constants.params.goal_dispersion
+    return 0.0 if dispersion is None else 2.0 * dispersion**2
 
 
 class GoalRateFactors(NamedTuple):
@@ -128,129 +101,18 @@ class GoalRateFactors(NamedTuple):
     level_weights: Array  # [..., 2, D]
 
 
-def goal_rate_factors(model: ModelSettings, belief: GoalBelief, rows: State, event: Matches) -> GoalRateFactors:
-    """The factors of the belief about goal rates by both teams; `rows` are as of the match.
+def goal_rate_factors(constants: Constants, two: Predictors, loadings: Array, covariance: Array) -> GoalRateFactors:
+    """The factors of the belief about goal rates by both teams, of loadings [2, ..., 2, D] and covariances of rows.
 
-    With L the Cholesky root of a team's covariance, its strength is its mean and x^T L z, and its pace the last rows'.
+    With L the Cholesky root of a team's covariance, its strength is its mean and x^T L z, and its pace likewise.
     """
-    pair, weights = split_sides(rows, event), []
-    for row, team, sign in zip(pair, (belief.first, belief.second), (1.0, -1.0), strict=True):
-        ridge = ROOT_RIDGE * jnp.diagonal(row.covariance, axis1=-2, axis2=-1)
-        root = jnp.linalg.cholesky(row.covariance + ridge[..., None] * jnp.eye(model.size, dtype=ridge.dtype))
-        root = jnp.where(jnp.isfinite(root), root, 0.0)  # where nothing is uncertain
-        strength = jnp.sum(team.loading[..., None] * root, axis=-2)
-        weights.append((HALF_Q * sign * strength, HALF_Q * root[..., model.pace_index, :]))
-    gap_weights, level_weights = (jnp.stack(x, axis=-2) for x in zip(*weights, strict=True))
-    return GoalRateFactors(belief.rates.gap, belief.rates.level, gap_weights, level_weights)
-
-
-def goal_scatter(constants: Constants) -> Any:
-    """The variance of lead and of pace, in points, that is the match's own."""
-    dispersion = constants.params.goal_dispersion
-    return 0.0 if dispersion is None else 2.0 * dispersion**2
-
-
-def _make_team_goal_belief(
-    model: ModelSettings, constants: Constants, row: State, loading: Any, match_count: Any
-) -> TeamGoalBelief:
-    covariance, place = row.covariance, model.pace_index
-    growth = match_growth_variance(constants, row, match_count)
-    if growth is not None:
-        growth = jnp.broadcast_to(growth, row.time.shape)
-        covariance = add_to_diagonal(model, covariance, pad_common_skill_with_zeros(model, growth))
-    with_strength, with_pace = covariance_with_strength(covariance, loading), covariance[..., place]
-    return TeamGoalBelief(
-        loading,
-        jnp.sum(loading * row.mean, axis=-1),
-        row.mean[..., place],
-        with_strength,
-        with_pace,
-        jnp.sum(loading * with_strength, axis=-1),
-        with_strength[..., place],
-        with_pace[..., place],
-    )
-
-
-COUNT_NODES = 12
-COUNT_NEWTON_STEPS = 4
-SMALLEST_RATE = 1e-12  # of variances of logs
-NODE_VALUES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(COUNT_NODES)
-
-
-class CountObservation(NamedTuple):
-    """The goals and expected goals of one side of a match."""
-
-    goals: Array  # [...]
-    expected: Array | None  # [...] NaN where they are missing
-    noise: Any  # of the root of expected goals
-    scale: Any  # of expected goals
-
-
-class CountInference(NamedTuple):
-    """The Gaussian likelihood exp(pull x - precision x^2 / 2) of the log of a rate by goals.
-
-    x is the log of the rate less its mean before the match.
-    """
-
-    precision: Array  # [...]
-    pull: Array  # [...]
-    log_likelihood: Array  # [...] of what is known of the side
-
-
-def infer_from_count(mean: Array, variance: Array, observation: CountObservation) -> CountInference:
-    """The likelihood of the log of a rate, of this mean and variance [...], by the goals of a side."""
-    variance = jnp.maximum(variance, SMALLEST_RATE)
-    mean = jnp.clip(mean, -LOG_RATE_LIMIT, LOG_RATE_LIMIT)
-    goals, count = goals_and_match_counts(observation)
-    # From the mean before and the log of the goals, by their precisions; then by Newton's steps
-    information = goals + 0.5
-    change = variance * information / (1.0 + variance * information) * (jnp.log(information / count) - mean)
-    for _ in range(COUNT_NEWTON_STEPS):
-        rate = count * jnp.exp(jnp.clip(mean + change, -LOG_RATE_LIMIT, LOG_RATE_LIMIT))
-        change = (goals - rate + rate * change) * variance / (1.0 + variance * rate)
-    rate = count * jnp.exp(jnp.clip(mean + change, -LOG_RATE_LIMIT, LOG_RATE_LIMIT))
-    width = jnp.sqrt(1.0 / (1.0 + variance * rate))  # in deviations before the match
-    deviation = jnp.sqrt(variance)
-    node = jnp.asarray(NODE_VALUES, mean.dtype).reshape((1,) * mean.ndim + (-1,))
-    weight = jnp.asarray(NODE_WEIGHTS / NODE_WEIGHTS.sum(), mean.dtype).reshape(node.shape)
-    x = (change / deviation)[..., None] + width[..., None] * node
-    log_rate = jnp.clip(mean[..., None] + deviation[..., None] * x, -LOG_RATE_LIMIT, LOG_RATE_LIMIT)
-    log_density = count_log_likelihood(log_rate, observation) + 0.5 * (node * node - x * x)
-    highest = lax.stop_gradient(jnp.max(log_density, axis=-1))
-    density = weight * jnp.exp(log_density - highest[..., None])
-    total = jnp.sum(density, axis=-1)
-    share = density / total[..., None]
-    shift = jnp.sum(share * x, axis=-1)
-    spread = jnp.sum(share * (x - shift[..., None]) ** 2, axis=-1)
-    return CountInference(
-        jnp.maximum(1.0 / spread - 1.0, 0.0) / variance,
-        shift / (spread * deviation),
-        jnp.log(total * width) + highest - gammaln(observation.goals + 1.0),
-    )
-
-
-def goals_and_match_counts(observation: CountObservation) -> tuple[Array, Array]:
-    """Goals, and how many matches they are of: expected goals x count as 1 / (4 noise^2) matches of x goals."""
-    goals, count = observation.goals, jnp.ones_like(observation.goals)
-    if observation.expected is not None:
-        is_observed, match_count = ~jnp.isnan(observation.expected), 0.25 / observation.noise**2
-        goals = goals + jnp.where(is_observed, match_count * jnp.where(is_observed, observation.expected, 0.0), 0.0)
-        count = count + jnp.where(is_observed, match_count * observation.scale, 0.0)
-    return goals, count
-
-
-def count_log_likelihood(log_rate: Array, observation: CountObservation) -> Array:
-    """[..., n] at logs of rates within their limits, without the factorial."""
-    rate = jnp.exp(log_rate)
-    total = observation.goals[..., None] * log_rate - rate
-    if observation.expected is None:
-        return total
-    x, noise = observation.expected, observation.noise
-    is_observed, is_positive = ~jnp.isnan(x), x > 0.0
-    root = jnp.where(is_positive, jnp.sqrt(jnp.where(is_positive, x, 1.0)), 0.0)  # whose slope at 0 would be infinite
-    residual = (root[..., None] - jnp.sqrt(observation.scale * rate)) / noise
-    density = -0.5 * residual * residual - jnp.log(noise) - 0.5 * math.log(2.0 * math.pi)
-    return total + jnp.where(is_observed[..., None], density, 0.0)
+    belief = make_log_rate_belief(constants, two)
+    ridge = ROOT_RIDGE * jnp.diagonal(covariance, axis1=-2, axis2=-1)
+    root = jnp.linalg.cholesky(add_to_diagonal(covariance, ridge))
+    root = jnp.where(jnp.isfinite(root), root, 0.0)  # where nothing is uncertain
+    weights = HALF_Q * jnp.sum(loadings[..., None] * root[..., None, :, :], axis=-2)  # [2, ..., 2, D]
+    gap_weights = jnp.stack([weights[0, ..., STRENGTH, :], -weights[1, ..., STRENGTH, :]], axis=-2)
+    return GoalRateFactors(belief.gap, belief.level, gap_weights, jnp.moveaxis(weights[..., PACE, :], 0, -2))
 
 
 NODES = 5  # to each axis
@@ -264,24 +126,69 @@ class GoalObservation(NamedTuple):
     """The goals and expected goals of a match, of the first and of the second side."""
 
     goals: tuple[Array, Array]  # [...]
-    expected: tuple[Array, Array] | None  # [...] NaN where they are missing
+    expected: tuple[Array | None, Array | None]  # [...] NaN where they are missing; None: the model has none
     dependence: Any  # rho; None: 0
     noise: Any  # of the root of expected goals
     scale: Any  # of expected goals
 
 
+def goals_and_match_counts(side: int, observation: GoalObservation) -> tuple[Array, Array]:
+    """Goals, and how many matches they are of: expected goals x count as 1 / (4 noise^2) matches of x goals."""
+    goals, expected = observation.goals[side], observation.expected[side]
+    count = jnp.ones_like(goals)
+    if expected is not None:
+        is_observed, match_count = ~jnp.isnan(expected), 0.25 / observation.noise**2
+        goals = goals + jnp.where(is_observed, match_count * jnp.where(is_observed, expected, 0.0), 0.0)
+        count = count + jnp.where(is_observed, match_count * observation.scale, 0.0)
+    return goals, count
+
+
+def count_log_likelihood(side: int, log_rate: Array, observation: GoalObservation) -> Array:
+    """[..., n] at logs of rates within their limits, without the factorial."""
+    rate, x, noise = jnp.exp(log_rate), observation.expected[side], observation.noise
+    total = observation.goals[side][..., None] * log_rate - rate
+    if x is None:
+        return total
+    is_observed, is_positive = ~jnp.isnan(x), x > 0.0
+    root = jnp.where(is_positive, jnp.sqrt(jnp.where(is_positive, x, 1.0)), 0.0)  # whose slope at 0 would be infinite
+    residual = (root[..., None] - jnp.sqrt(observation.scale * rate)) / noise
+    density = -0.5 * residual * residual - jnp.log(noise) - 0.5 * math.log(2.0 * math.pi)
+    return total + jnp.where(is_observed[..., None], density, 0.0)
+
+
 class GoalInference(NamedTuple):
-    """The Gaussian likelihood of gap and level by a match; S is their covariance before it, and S' after.
+    """The Gaussian likelihood of gap and level by a match, and how likely the match was."""
 
-    Pulls are S'^-1 times by how much the means move; the precision S'^-1 - S^-1 is not negative.
-    """
-
-    gap: Array  # [...] the pull of the gap
-    level: Array  # [...] and of the level
-    gap_precision: Array  # [...]
-    cross_precision: Array  # [...]
-    level_precision: Array  # [...]
+    message: Message  # [..., 2, 2] and [..., 2]
     log_likelihood: Array  # [...] of what is known of the match
+
+
+def observe_goals(model: ModelSettings, constants: Constants, event: Matches | Periods) -> GoalObservation:
+    """The goals and expected goals in the columns of matches."""
+    params, columns = constants.params, event.context.columns or {}
+    first, second = (columns[name] for name in model.margin)
+    expected: Any = tuple(columns[name] for name in model.expected_goals) or (None, None)
+    noise, scale = params.expected_goals_noise, params.expected_goals_scale
+    return GoalObservation((first, second), expected, params.low_score_dependence, noise, scale)
+
+
+def goal_messages(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Message:
+    """The messages of goals about strength and pace of both teams."""
+    (precision, surprise), _ = infer_from_goals(
+        make_log_rate_belief(constants, two), observe_goals(model, constants, event)
+    )
+    precision, surprise = HALF_Q**2 * precision, HALF_Q * surprise
+    swap = jnp.broadcast_to(jnp.asarray([[1.0, -1.0], [-1.0, 1.0]], precision.dtype), precision.shape)
+    scatter = goal_scatter(constants) * unit_matrices(precision)
+    first = attenuate(Message(precision, surprise), swap * two.covariance[1] + scatter)
+    surprise = jnp.stack([-surprise[..., 0], surprise[..., 1]], axis=-1)  # by the view of the second team
+    second = attenuate(Message(swap * precision, surprise), swap * two.covariance[0] + scatter)
+    return Message(*(jnp.stack(x) for x in zip(first, second, strict=True)))
+
+
+def goal_log_likelihood(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Array:
+    """[...] how likely goals were, and expected goals if the model has them."""
+    return infer_from_goals(make_log_rate_belief(constants, two), observe_goals(model, constants, event)).log_likelihood
 
 
 def rates_of_sides(gap: Array, level: Array) -> tuple[Array, Array]:
@@ -307,11 +214,11 @@ def low_score_factor(dependence: Any, goals: tuple[Array, Array], rates: tuple[A
 
 def infer_from_goals(belief: LogRateBelief, observation: GoalObservation) -> GoalInference:
     """The likelihood of gap and level by the goals of each match, and how likely these were."""
-    (shift, level_shift), (width, slope, rest) = _shift_to_mode_and_spread(belief, observation)
-    u, v, weight = (_to_last_axis(x, belief.gap) for x in _NODES_AND_WEIGHTS)
+    (shift, level_shift), spread = _shift_to_mode_and_spread(belief, observation)
+    u, v, weight = (_to_last_axis(x, belief.gap) for x in _NODES_OF_LIKELIHOOD)
     prior = root_of_covariance(belief)
-    gap_change = shift[..., None] + width[..., None] * u  # of the nodes, from the means before
-    level_change = level_shift[..., None] + slope[..., None] * u + rest[..., None] * v
+    gap_change = shift[..., None] + spread.width[..., None] * u  # of the nodes, from the means before
+    level_change = level_shift[..., None] + spread.slope[..., None] * u + spread.rest[..., None] * v
     gap_score = gap_change / prior.width[..., None]  # in deviations before, and of the level given the gap
     level_score = (level_change - prior.slope[..., None] * gap_score) / prior.rest[..., None]
     gap, level = belief.gap[..., None] + gap_change, belief.level[..., None] + level_change
@@ -326,29 +233,14 @@ def infer_from_goals(belief: LogRateBelief, observation: GoalObservation) -> Goa
     s_u, s_v = (jnp.maximum(x - y * y, LEAST_SPREAD) for x, y in ((square_u, mean_u), (square_v, mean_v)))
     s_uv = product - mean_u * mean_v
     inverse = 1.0 / jnp.maximum(s_u * s_v - s_uv * s_uv, LEAST_SPREAD**2)
-    # In units of the root of the covariance before: z = root^-1 (x - mean), which u and v are by [[a, 0], [b, c]]
-    a, c = width / prior.width, rest / prior.rest
-    b = (slope - prior.slope * a) / prior.rest
-    mode = shift / prior.width
-    level_mode = (level_shift - prior.slope * mode) / prior.rest
-    mean = mode + a * mean_u, level_mode + b * mean_u + c * mean_v
-    # The inverse of the covariance of z after it: [[1/a, 0], [-b/(a c), 1/c]] is the inverse of the root there
-    d, e, f = 1.0 / a, -b / (a * c), 1.0 / c
-    k, m, n = s_v * inverse, -s_uv * inverse, s_u * inverse
-    after = d * d * k + 2.0 * d * e * m + e * e * n, f * (d * m + e * n), f * f * n
-    own, level_own = jnp.maximum(after[0] - 1.0, 0.0), jnp.maximum(after[2] - 1.0, 0.0)
-    max_cross = jnp.sqrt(jnp.maximum(own * level_own, SMALLEST**2))
-    cross = jnp.clip(after[1], -max_cross, max_cross)
-    pull = after[0] * mean[0] + after[1] * mean[1], after[1] * mean[0] + after[2] * mean[1]
-    # The inverse of the root before it is [[p, 0], [q, r]]
-    p, q, r = 1.0 / prior.width, -prior.slope / (prior.width * prior.rest), 1.0 / prior.rest
-    log_likelihood = jnp.log(total) + highest + jnp.log(a * c)
+    after = spread.precision(s_v * inverse, -s_uv * inverse, s_u * inverse)
+    before = prior.precision(jnp.ones_like(total), jnp.zeros_like(total), jnp.ones_like(total))
+    own, cross, level_own = (x - y for x, y in zip(after, before, strict=True))
+    change = shift + spread.width * mean_u, level_shift + spread.slope * mean_u + spread.rest * mean_v
+    surprise = [after[0] * change[0] + after[1] * change[1], after[1] * change[0] + after[2] * change[1]]
+    log_likelihood = jnp.log(total) + highest + jnp.log(spread.width * spread.rest / (prior.width * prior.rest))
     inference = GoalInference(
-        p * pull[0] + q * pull[1],
-        r * pull[1],
-        p * p * own + 2.0 * p * q * cross + q * q * level_own,
-        r * (p * cross + q * level_own),
-        r * r * level_own,
+        Message(make_precision_positive(symmetric_pair(own, cross, level_own)), jnp.stack(surprise, axis=-1)),
         log_likelihood - gammaln(observation.goals[0] + 1.0) - gammaln(observation.goals[1] + 1.0),
     )
     return lax.optimization_barrier(inference)  # else XLA on a CPU would infer anew for each number that follows
@@ -361,6 +253,11 @@ class CovarianceRoot(NamedTuple):
     slope: Array
     rest: Array
 
+    def precision(self, first: Array, cross: Array, second: Array) -> tuple[Array, Array, Array]:
+        """Of gap and level, of numbers with this precision that the root makes gap and level of."""
+        d, e, f = 1.0 / self.width, -self.slope / (self.width * self.rest), 1.0 / self.rest
+        return d * d * first + 2.0 * d * e * cross + e * e * second, f * (d * cross + e * second), f * f * second
+
 
 def root_of_covariance(belief: LogRateBelief) -> CovarianceRoot:
     """The root of the covariance, as of variances that are not 0."""
@@ -372,21 +269,11 @@ def root_of_covariance(belief: LogRateBelief) -> CovarianceRoot:
 def _log_likelihood_and_factor(gap: Array, level: Array, observation: GoalObservation) -> tuple[Array, Array]:
     """[..., n] at these points, without the factorials; and the correction of low scores, or 1."""
     logs = tuple(jnp.clip(x, -LOG_RATE_LIMIT, LOG_RATE_LIMIT) for x in (level + gap, level - gap))
-    first, second = (count_log_likelihood(x, y) for x, y in zip(logs, _sides(observation), strict=True))
+    first, second = (count_log_likelihood(side, logs[side], observation) for side in (0, 1))
     if observation.dependence is None:
         return first + second, jnp.ones_like(first)
     goals = observation.goals[0][..., None], observation.goals[1][..., None]
     return first + second, low_score_factor(observation.dependence, goals, (jnp.exp(logs[0]), jnp.exp(logs[1])))
-
-
-def _sides(observation: GoalObservation) -> tuple[CountObservation, CountObservation]:
-    """The observations of the first and of the second side."""
-    expected = (None, None) if observation.expected is None else observation.expected
-    first, second = (
-        CountObservation(goals, x, observation.noise, observation.scale)
-        for goals, x in zip(observation.goals, expected, strict=True)
-    )
-    return first, second
 
 
 def _shift_to_mode_and_spread(
@@ -397,7 +284,7 @@ def _shift_to_mode_and_spread(
     By Newton's steps, from where they would be if the logs of goals were measured; corrections of low scores do not
     count.
     """
-    goals, counts = zip(*map(goals_and_match_counts, _sides(observation)), strict=True)
+    goals, counts = zip(*(goals_and_match_counts(side, observation) for side in (0, 1)), strict=True)
     information = goals[0] + 0.5, goals[1] + 0.5
     pull = tuple(
         w * (jnp.log(w / n) - x)
@@ -433,15 +320,15 @@ def _condition(
     return gap * push + cross * lift, cross * push + level * lift, spread
 
 
-def _gauss_hermite_square(count: int) -> tuple[Any, Any, Any]:
+def _gauss_hermite(gap_count: int, level_count: int) -> tuple[Any, Any, Any]:
     """Nodes of a standard normal law of two numbers, and their weights."""
-    node, weight = np.polynomial.hermite_e.hermegauss(count)
-    weight = weight / weight.sum()
-    u, v = np.meshgrid(node, node, indexing="ij")
-    return u.ravel(), v.ravel(), np.outer(weight, weight).ravel()
+    (u, first), (v, second) = (np.polynomial.hermite_e.hermegauss(n) for n in (gap_count, level_count))
+    grids = np.meshgrid(u, v, indexing="ij")
+    weight = np.outer(first / first.sum(), second / second.sum())
+    return grids[0].ravel(), grids[1].ravel(), weight.ravel()
 
 
-_NODES_AND_WEIGHTS = _gauss_hermite_square(NODES)
+_NODES_OF_LIKELIHOOD = _gauss_hermite(NODES, NODES)
 
 
 def _to_last_axis(values: Any, like: Array) -> Array:
@@ -451,7 +338,7 @@ def _to_last_axis(values: Any, like: Array) -> Array:
 
 def _moments_of_nodes(dtype: Any) -> Array:
     """[n, 5] powers of the nodes."""
-    u, v, _ = _NODES_AND_WEIGHTS
+    u, v, _ = _NODES_OF_LIKELIHOOD
     return jnp.asarray(np.stack([u, v, u * u, u * v, v * v], axis=1), dtype)
 
 
@@ -459,21 +346,12 @@ GAP_NODES, LEVEL_NODES = 5, 3  # of the integral over rates: level changes resul
 COUNTED_GOALS = 13  # of each side, from 0; where both score more, their difference is taken for normal
 
 
-def _gauss_hermite(gap_count: int, level_count: int) -> tuple[Any, Any, Any]:
-    """Nodes of a standard normal law of two numbers, and their weights."""
-    (u, first), (v, second) = (np.polynomial.hermite_e.hermegauss(n) for n in (gap_count, level_count))
-    grids = np.meshgrid(u, v, indexing="ij")
-    weight = np.outer(first / first.sum(), second / second.sum())
-    return grids[0].ravel(), grids[1].ravel(), weight.ravel()
-
-
-_NODES = _gauss_hermite(GAP_NODES, LEVEL_NODES)
+_NODES_OF_RESULTS = _gauss_hermite(GAP_NODES, LEVEL_NODES)
 
 
 def rates_at_nodes(belief: LogRateBelief) -> tuple[Array, Array, Array]:
     """[..., n] rates of both sides, and their weights."""
-    shape = (1,) * belief.gap.ndim + (-1,)
-    u, v, weight = (jnp.asarray(x, belief.gap.dtype).reshape(shape) for x in _NODES)
+    u, v, weight = (_to_last_axis(x, belief.gap) for x in _NODES_OF_RESULTS)
     width, slope, rest = root_of_covariance(belief)
     gap = belief.gap[..., None] + width[..., None] * u
     level = belief.level[..., None] + slope[..., None] * u + rest[..., None] * v
@@ -487,10 +365,10 @@ def result_probabilities(belief: LogRateBelief, dependence: Any) -> tuple[Array,
     return win, draw, loss
 
 
-def expected_goal_score(belief: LogRateBelief, dependence: Any) -> Array:
-    """[...] of the first side; a draw is half a win."""
-    first, second, weight = rates_at_nodes(belief)
-    win, _, loss = _results_at_rates(first, second, dependence)
+def goal_score(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Array:
+    """[...] the expected score of the first side; a draw is half a win."""
+    first, second, weight = rates_at_nodes(make_log_rate_belief(constants, two))
+    win, _, loss = _results_at_rates(first, second, constants.params.low_score_dependence)
     return jnp.clip(0.5 + 0.5 * (_mean(win, weight) - _mean(loss, weight)), 0.0, 1.0)
 
 
@@ -526,8 +404,11 @@ def _normal_cdf(z: Array) -> Array:
     return jnp.where(z < 0.0, tail, 1.0 - tail)
 
 
-def goal_outcome_probabilities(belief: LogRateBelief, dependence: Any) -> OutcomeProbabilities:
+def goal_outcomes(
+    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+) -> OutcomeProbabilities:
     """[..., 2] of both sides. Match quality is the chance of a draw, relative to equals at the same level."""
+    belief, dependence = make_log_rate_belief(constants, two), constants.params.low_score_dependence
     win, draw, loss = result_probabilities(belief, dependence)
     rate = jnp.exp(jnp.clip(belief.level, -4.0, 4.0))
     _, even, _ = _results_at_rates(rate, rate, dependence)

@@ -1,104 +1,170 @@
-"""Likelihoods of results of a difference of strengths, and of statistics.
+"""Likelihoods of results, margins, statistics and points of two players, by the lead of the first.
+
+A likelihood says of the lead d, of which the belief is N(lead, v), a precision I and a surprise V, I times how far its
+mean is from the lead. Of the first player, whose opponent's strength has the variance s, that says I / (1 + I s) and
+V / (1 + I s), and of the second the same with the other sign.
 
 What was counted beside the result: measurements of d, each with a worth and a noise of its own.
 
 A statistic z of worth c and noise n is c z = d + n e, whatever the result is, so several, and the result after them,
-tell of d one after the other. With v the variance of d:
+tell of d one after the other:
 
     log p(z) = log c - log(2 pi (v + n^2)) / 2 - (c z - d)^2 / (2 (v + n^2)),   d <- d + v (c z - d) / (v + n^2),
     v <- v n^2 / (v + n^2)
+
+Points of both sides: beside the margin, how many there are together.
+
+Teams have a pace o beside their strength s, by how much more both sides score in their matches, so an attack
+(s + o) / 2 and a defence (s - o) / 2. With d by how much the first team should perform better, e the sum of both
+paces, and u the rating points in a point of the score (`margin_scale`),
+
+    u (points_1 - points_2) = d + noise,   u (points_1 + points_2 - 2 point_rate) = e + noise of deviation `total_noise`
+
+so that the first scores point_rate + (its attack - the other's defence) / u, and half of what else speaks for it. Both
+noises are independent, as those of both sides are where they are alike or rise and fall together. So strength and pace
+stay independent, too: margins say what they say without totals, compressed or not, and totals are a Kalman filter of
+paces alone.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.scipy.special import erfc
+from jax.scipy.special import erfc, log_ndtr
 
 from jaxrate.core.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.numerics.special_functions import log_normal_within, normal_tail, truncated_normal_moments
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
-from jaxrate.systems.skills.match_strengths import MatchStrengths, StrengthBelief, extra_match_columns
-from jaxrate.systems.skills.settings import (
-    Constants,
-    ModelSettings,
-    statistic_noise_name,
-    statistic_scale_name,
-)
+from jaxrate.systems.skills.belief_updates import Message, ScalarMessage, symmetric_pair
+from jaxrate.systems.skills.linear_predictors import Predictors
+from jaxrate.systems.skills.parts import PACE, Constants
+from jaxrate.systems.skills.settings import ModelSettings, statistic_noise_name, statistic_scale_name
+
+Q = math.log(10.0) / 400.0
+LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+LeadFunction = Callable[[ModelSettings, Constants, Array, Array, Matches | Periods], Any]
 
 
-class MatchConditionedOnStatistics(NamedTuple):
-    """A match after its statistics, and before its result."""
+class LeadLikelihood(NamedTuple):
+    """A likelihood of the lead of a match, by functions of the model, the constants, lead, its variance and event."""
 
-    known: MatchStrengths  # of which the first player has all of the variance of d
-    precision: Array  # [...] of what they say of d together
-    surprise: Array  # [...] that, times by how much they put d ahead of what it was
+    message: LeadFunction
+    log_likelihood: LeadFunction
+
+
+class LeadAfterStatistics(NamedTuple):
+    """The lead of a match, or of a participant over opponents, after statistics and before the result."""
+
+    lead: Array  # [...]
+    variance: Array  # [...]
+    message: ScalarMessage  # what they say together
     log_density: Array  # [...] of the statistics, in their own units
 
 
-def condition_match_on_statistics(
-    model: ModelSettings, constants: Constants, match_strengths: MatchStrengths, event: Matches | Periods
-) -> MatchConditionedOnStatistics:
-    """The belief about the lead after the statistics of each match; a missing one changes nothing."""
-    lead, variance = match_strengths.lead, match_strengths.first.variance + match_strengths.second.variance
+def condition_lead_on_statistics(
+    model: ModelSettings, constants: Constants, lead: Array, variance: Array, columns: Any, counts: Array | bool = True
+) -> LeadAfterStatistics:
+    """The belief about a lead after statistics in columns; what is missing, or does not count, changes nothing."""
+    before, params = lead, constants.params
     precision = surprise = log_density = jnp.zeros_like(lead)
     for name in model.statistics:
-        value = extra_match_columns(event)[name]
-        mask, params = ~jnp.isnan(value), constants.params
+        value = columns[name]
+        mask = ~jnp.isnan(value) & counts
         scale, noise = getattr(params, statistic_scale_name(name)), getattr(params, statistic_noise_name(name)) ** 2
         value = scale * jnp.where(mask, value, 0.0)
         square = noise + variance
         off, inverse = value - lead, 1.0 / square
-        density = jnp.log(scale * lax.rsqrt(square)) - 0.5 * (off * off * inverse) - 0.5 * math.log(2.0 * math.pi)
+        density = jnp.log(scale * lax.rsqrt(square)) - 0.5 * (off * off * inverse) - LOG_ROOT_TWO_PI
         log_density = log_density + jnp.where(mask, density, 0.0)
         weight = jnp.where(mask, 1.0 / noise, 0.0)
-        precision, surprise = precision + weight, surprise + weight * (value - match_strengths.lead)
+        precision, surprise = precision + weight, surprise + weight * (value - before)
         lead = lead + jnp.where(mask, variance * inverse * off, 0.0)
         variance = jnp.where(mask, variance * noise * inverse, variance)
-    measured_meeting = MatchStrengths(
-        StrengthBelief(None, lead, variance), StrengthBelief(None, 0.0 * lead, 0.0 * variance), lead
-    )
-    return MatchConditionedOnStatistics(measured_meeting, precision, surprise, log_density)
+    return LeadAfterStatistics(lead, variance, ScalarMessage(precision, surprise), log_density)
 
 
-def combine_statistics_with_result(meeting: MatchStrengths, measured: MatchConditionedOnStatistics, result: Any) -> Any:
-    """The messages of statistics and result together to each player, from that of the result after the statistics."""
-    precision, surprise = result
-    surprise = measured.surprise + surprise + precision * (measured.known.lead - meeting.lead)
-    precision = measured.precision + precision
-    first, second = (1.0 / (1.0 + x.variance * precision) for x in (meeting.second, meeting.first))
-    return (first * precision, first * surprise), (second * precision, -second * surprise)
+def messages_of_two(
+    likelihood: LeadLikelihood, model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+) -> Message:
+    """The messages of statistics and result about the strengths of both players."""
+    lead, variance = two.lead, two.variances[0] + two.variances[1]
+    measured = condition_lead_on_statistics(model, constants, lead, variance, event.context.columns)
+    result = likelihood.message(model, constants, measured.lead, measured.variance, event)
+    return divide_between_players(two.variances, result.after(measured.message, measured.lead - lead))
 
 
-Q = math.log(10.0) / 400.0
-Message = tuple[Array, Array]  # the precision I, and V: I times by how much the mean of it is ahead of the prior's
+def divide_between_players(variances: Array, message: ScalarMessage, sign: float = -1.0) -> Message:
+    """The messages about one linear predictor of two players, from one about their difference; or their sum: sign 1."""
+    first, second = (message.through(x) for x in (variances[1], variances[0]))
+    return stack_messages(first, ScalarMessage(second.precision, sign * second.surprise))
 
 
-def attenuation(variance: Array) -> Array:
+def stack_messages(first: ScalarMessage, second: ScalarMessage) -> Message:
+    """The messages about one linear predictor of both players."""
+    precision, surprise = (jnp.stack(x) for x in zip(first, second, strict=True))
+    return Message(precision[..., None, None], surprise[..., None])
+
+
+def log_likelihood_of_two(
+    likelihood: LeadLikelihood, model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+) -> Array:
+    """[...] the log likelihoods of results and statistics; for margins log densities in their own units."""
+    variance = two.variances[0] + two.variances[1]
+    measured = condition_lead_on_statistics(model, constants, two.lead, variance, event.context.columns)
+    return measured.log_density + likelihood.log_likelihood(model, constants, measured.lead, measured.variance, event)
+
+
+def glicko_attenuation(variance: Array) -> Array:
     """Glicko's g."""
     return lax.rsqrt(1.0 + 3.0 * Q**2 / math.pi**2 * variance)
 
 
-def expected_score(model: ModelSettings, constants: Constants, meeting: MatchStrengths) -> Array:
-    """[...] of the first player; a draw is half a win."""
-    variance = meeting.first.variance + meeting.second.variance
-    if model.outcome == "logistic":
-        return jax.nn.sigmoid(attenuation(variance) * (Q * meeting.lead))
-    inverse, margin = lax.rsqrt(constants.noise + variance), constants.params.draw_margin
+def logistic_messages(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Message:
+    """Glicko's messages about the strengths of both players, of which each is attenuated by the opponent alone."""
+
+    def message(lead: Array, opponent_variance: Array, score: Array) -> ScalarMessage:
+        g = glicko_attenuation(opponent_variance)
+        e = jax.nn.sigmoid(g * (Q * lead))
+        return ScalarMessage(Q**2 * (g * g * (e - e * e)), Q * (g * (score - e)))
+
+    first = message(two.lead, two.variances[1], event.score)
+    return stack_messages(first, message(-two.lead, two.variances[0], 1.0 - event.score))
+
+
+def logistic_score(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Array:
+    """[...] the expected score of the first player."""
+    return jax.nn.sigmoid(glicko_attenuation(two.variances[0] + two.variances[1]) * (Q * two.lead))
+
+
+def logistic_log_likelihood(
+    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+) -> Array:
+    """[...] of results."""
+    lead = glicko_attenuation(two.variances[0] + two.variances[1]) * (Q * two.lead)
+    return event.score * jax.nn.log_sigmoid(lead) + (1.0 - event.score) * jax.nn.log_sigmoid(-lead)
+
+
+def probit_score(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Array:
+    """[...] the expected score of the first player; a draw is half a win."""
+    inverse = lax.rsqrt(constants.noise + two.variances[0] + two.variances[1])
+    lead, margin = two.lead, constants.params.draw_margin
     if margin is None:
-        return normal_cdf(meeting.lead * inverse)
-    return 0.5 * (normal_cdf((meeting.lead - margin) * inverse) + normal_cdf((meeting.lead + margin) * inverse))
+        return normal_cdf(lead * inverse)
+    return 0.5 * (normal_cdf((lead - margin) * inverse) + normal_cdf((lead + margin) * inverse))
 
 
-def outcome_probabilities(constants: Constants, meeting: MatchStrengths) -> OutcomeProbabilities:
+def probit_outcomes(
+    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+) -> OutcomeProbabilities:
     """[..., 2] the chances of a difference beyond the draw margin, and within it; as TrueSkill's of two players."""
-    square = constants.noise + meeting.first.variance + meeting.second.variance
+    square = constants.noise + two.variances[0] + two.variances[1]
     inverse, margin = lax.rsqrt(square), constants.params.draw_margin
-    ahead = jnp.stack([meeting.lead, -meeting.lead], axis=-1) * inverse[..., None]
+    ahead = jnp.stack([two.lead, -two.lead], axis=-1) * inverse[..., None]
     width = jnp.broadcast_to((margin * inverse)[..., None], ahead.shape)
     win, behind = normal_cdf(ahead - width), -jnp.abs(ahead)  # where the tails keep their digits
     draw = jnp.maximum(normal_cdf(behind + width) - normal_cdf(behind - width), 0.0)
@@ -111,41 +177,15 @@ def normal_cdf(z: Array) -> Array:
     return 0.5 * erfc(-(0.5**0.5) * z)
 
 
-def game_messages(
-    model: ModelSettings, constants: Constants, meeting: MatchStrengths, event: Matches | Periods
-) -> tuple[Message, Message]:
-    """The messages of each game about the strengths of its first and second player."""
-    if model.statistics:
-        measured = condition_match_on_statistics(model, constants, meeting, event)
-        result, _ = game_messages(model._replace(statistics=()), constants, measured.known, event)
-        return combine_statistics_with_result(meeting, measured, result)
-    if model.outcome == "logistic":
-        return (
-            logistic_message(meeting.lead, meeting.second.variance, event.score),
-            logistic_message(-meeting.lead, meeting.first.variance, 1.0 - event.score),
-        )
-    if model.learns_margin:
-        surprise = signed_margin_points(model, constants, event) - meeting.lead
-        first, second = (1.0 / (constants.noise + x.variance) for x in (meeting.second, meeting.first))
-        return (first, first * surprise), (second, -second * surprise)
-    square = constants.noise + meeting.first.variance + meeting.second.variance
+def win_message(
+    model: ModelSettings, constants: Constants, lead: Array, variance: Array, event: Matches | Periods
+) -> ScalarMessage:
+    """The message of results, which keeps mean and variance of the lead after them."""
+    square = constants.noise + variance
     inverse = lax.rsqrt(square)
-    push, lost, left = probit_update_terms(constants, meeting.lead * inverse, inverse, event.score)
-    push = push * (square * inverse)
-
-    def message(mine: Array, theirs: Array, sign: float) -> Message:
-        rest = constants.noise + theirs + mine * left  # square - mine lost, which would cancel
-        return lost / rest, sign * push / rest
-
-    one, two = meeting.first.variance, meeting.second.variance
-    return message(one, two, 1.0), message(two, one, -1.0)
-
-
-def logistic_message(lead: Array, opponent_variance: Array, score: Array) -> Message:
-    """Glicko's, of a game against an opponent of this variance."""
-    g = attenuation(opponent_variance)
-    e = jax.nn.sigmoid(g * (Q * lead))
-    return Q**2 * (g * g * (e - e * e)), Q * (g * (score - e))
+    push, lost, left = probit_update_terms(constants, lead * inverse, inverse, event.score)
+    rest = constants.noise + variance * left  # square - variance lost, which would cancel
+    return ScalarMessage(lost / rest, push * (square * inverse) / rest)
 
 
 def probit_update_terms(
@@ -170,14 +210,22 @@ def probit_update_terms(
     return sign * push, lost, left
 
 
-def signed_margin_points(model: ModelSettings, constants: Constants, event: Matches | Periods) -> Array:
-    """[...] y, the margin of the first player in rating points, compressed."""
-    return jnp.sign(event.score - 0.5) * margin_to_rating_points(constants, absolute_margin(model, event))
+def win_log_likelihood(
+    model: ModelSettings, constants: Constants, lead: Array, variance: Array, event: Matches | Periods
+) -> Array:
+    """[...] of results; without a draw margin a draw is half a win and half a loss."""
+    inverse, margin, score = lax.rsqrt(constants.noise + variance), constants.params.draw_margin, event.score
+    lead = lead * inverse
+    if margin is None:
+        return score * log_ndtr(lead) + (1.0 - score) * log_ndtr(-lead)
+    width = margin * inverse
+    decided = log_ndtr(jnp.where(score > 0.5, lead, -lead) - width)
+    return jnp.where(score == 0.5, log_normal_within(lead, width), decided)
 
 
 def absolute_margin(model: ModelSettings, event: Matches | Periods) -> Array:
     """[...] of the margin, in its own units."""
-    margin_columns = [extra_match_columns(event)[name] for name in model.margin]
+    margin_columns = [(event.context.columns or {})[name] for name in model.margin]
     return jnp.abs(margin_columns[0] if len(margin_columns) == 1 else margin_columns[0] - margin_columns[1])
 
 
@@ -189,27 +237,76 @@ def margin_to_rating_points(constants: Constants, absolute_margins: Array) -> Ar
     return params.margin_scale * absolute_margins
 
 
-def margin_negative_log_density(
-    model: ModelSettings, constants: Constants, meeting: MatchStrengths, event: Matches | Periods
-) -> Array:
-    """[...] minus the logarithm of the density of the margin, in its own units; of a draw, of less than half a unit.
-
-    A draw has a probability and not a density, which compression could raise without end at 0. Statistics have theirs,
-    in their own units.
-    """
-    if model.statistics:
-        measured = condition_match_on_statistics(model, constants, meeting, event)
-        result = margin_negative_log_density(model._replace(statistics=()), constants, measured.known, event)
-        return result - measured.log_density
+def log_margin_slope(constants: Constants, absolute_margins: Array) -> Array:
+    """The log of how many rating points a unit of margins of these sizes is."""
     params: Any = constants.params
-    size, drawn = absolute_margin(model, event), event.score == 0.5
-    y, half = (
-        signed_margin_points(model, constants, event),
-        margin_to_rating_points(constants, jnp.full_like(size, 0.5)),
+    slope = jnp.broadcast_to(jnp.log(params.margin_scale), absolute_margins.shape)
+    return slope if params.compression is None else slope - jnp.log1p(absolute_margins / params.compression)
+
+
+def margin_message(
+    model: ModelSettings, constants: Constants, lead: Array, variance: Array, event: Matches | Periods
+) -> ScalarMessage:
+    """The message of margins, which have the sign of the result."""
+    y = jnp.sign(event.score - 0.5) * margin_to_rating_points(constants, absolute_margin(model, event))
+    precision = jnp.broadcast_to(1.0 / constants.noise, lead.shape)
+    return ScalarMessage(precision, precision * (y - lead))
+
+
+def margin_log_density(
+    model: ModelSettings, constants: Constants, lead: Array, variance: Array, event: Matches | Periods
+) -> Array:
+    """[...] the logarithm of the density of the margin, in its own units."""
+    sign, square = jnp.sign(event.score - 0.5), constants.noise + variance
+    return log_density_of_margin(constants, sign, absolute_margin(model, event), lead, square)
+
+
+def log_density_of_margin(constants: Constants, sign: Array, size: Array, lead: Array, square: Array) -> Array:
+    """[...] of margins of these signs and sizes, about a lead of this variance; of sign 0, of less than half a unit.
+
+    A draw has a probability and not a density, which compression could raise without end at 0.
+    """
+    inverse = lax.rsqrt(square)
+    y = sign * margin_to_rating_points(constants, size)
+    half = margin_to_rating_points(constants, jnp.full_like(size, 0.5))
+    slope = log_margin_slope(constants, size) + jnp.log(inverse)  # of y, in deviations, by the margin
+    density = slope - 0.5 * ((y - lead) * inverse) ** 2 - LOG_ROOT_TWO_PI
+    return jnp.where(sign == 0.0, log_normal_within(lead * inverse, half * inverse), density)
+
+
+WIN, MARGIN = LeadLikelihood(win_message, win_log_likelihood), LeadLikelihood(margin_message, margin_log_density)
+
+
+def total_of_paces(two: Predictors) -> tuple[Array, Array]:
+    """[...] the mean and variance of the sum of both paces, in rating points."""
+    paces, variances = two.mean[..., PACE], two.covariance[..., PACE, PACE]
+    return paces[0] + paces[1], variances[0] + variances[1]
+
+
+def total_in_rating_points(model: ModelSettings, constants: Constants, event: Matches | Periods) -> Array:
+    """[...] the points of both sides beyond those of equals, in rating points."""
+    first, second = ((event.context.columns or {})[name] for name in model.margin)
+    return constants.params.margin_scale * (first + second - 2.0 * constants.params.point_rate)
+
+
+def points_messages(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Message:
+    """The messages about strengths and paces: of margins, with statistics, and of totals."""
+    strength, total = messages_of_two(MARGIN, model, constants, two, event), total_of_paces(two)[0]
+    precision = jnp.broadcast_to(1.0 / constants.params.total_noise**2, total.shape)
+    surprise = precision * (total_in_rating_points(model, constants, event) - total)
+    pace = divide_between_players(two.covariance[..., PACE, PACE], ScalarMessage(precision, surprise), sign=1.0)
+    own, of_pace = strength.precision[..., 0, 0], pace.precision[..., 0, 0]
+    return Message(
+        symmetric_pair(own, jnp.zeros_like(own), of_pace),
+        jnp.concatenate([strength.surprise, pace.surprise], axis=-1),
     )
-    inverse = lax.rsqrt(constants.noise + meeting.first.variance + meeting.second.variance)
-    slope = jnp.log(params.margin_scale * inverse)  # of y, in deviations, by the margin
-    if params.compression is not None:
-        slope = slope - jnp.log1p(size / params.compression)
-    density = slope - 0.5 * ((y - meeting.lead) * inverse) ** 2 - 0.5 * math.log(2.0 * math.pi)
-    return -jnp.where(drawn, log_normal_within(meeting.lead * inverse, half * inverse), density)
+
+
+def points_log_likelihood(
+    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+) -> Array:
+    """[...] the log densities of margins, statistics and totals, in their own units."""
+    params, (mean, variance) = constants.params, total_of_paces(two)
+    square, off = params.total_noise**2 + variance, total_in_rating_points(model, constants, event) - mean
+    density = jnp.log(params.margin_scale) - 0.5 * (off * off / square + jnp.log(square)) - LOG_ROOT_TWO_PI
+    return log_likelihood_of_two(MARGIN, model, constants, two, event) + density

@@ -46,7 +46,7 @@ k log(1 + |margin| / k). What is predicted is the result, as after win.
 statistics: each of value z says c z = d + noise of its own, with c its scale, whatever the result was; they and then
 the result tell of d one after the other, see outcome_likelihoods.py.
 
-points: the margin as above, and the points of both sides together, which say of paces: see match_strengths.py.
+points: the margin as above, and the points of both sides together, which say of paces: see outcome_likelihoods.py.
 
 goals: both sides score Poisson's goals, with Dixon and Coles' correction of low scores. Teams have a pace beside their
 strength, so an attack (strength + pace) / 2 and a defence (strength - pace) / 2, and where nothing else counts they
@@ -72,6 +72,7 @@ from jaxrate.core.text_format import did_you_mean_suffix, join_names
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.systems.skills import part_values
 from jaxrate.systems.skills.part_values import DEFAULT_NOISE, PART_MAKERS, ModelPart
+from jaxrate.systems.skills.parts import init, summary
 from jaxrate.systems.skills.rules import make_rules
 from jaxrate.systems.skills.settings import (
     PARAMETER_ORDER,
@@ -79,8 +80,6 @@ from jaxrate.systems.skills.settings import (
     ModelSettings,
     check_events_fit,
     complete_params,
-    init,
-    summary,
 )
 
 OUTCOMES: dict[str, Callable[..., ModelPart]] = {  # the observations, by what is learnt from

@@ -40,10 +40,9 @@ known a tie says as much as half a win and half a loss, and the order of those w
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import log_ndtr
@@ -52,45 +51,52 @@ from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.numerics.special_functions import log_normal_within, normal_moments_above_margin
 from jaxrate.numerics.sums_and_recurrences import log_factor_integral
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.rounds.cdf_sums import sum_by_group
 from jaxrate.systems.rounds.round_teams import (
     Teams,
     gather_team_values_to_members,
     scale_performance_noise,
     sum_by_team,
+    teams_by_standing,
+    teams_with_result_hidden,
 )
-from jaxrate.systems.skills.match_strengths import StrengthBelief, make_strength_belief, match_growth_variance
-from jaxrate.systems.skills.outcome_likelihoods import Message, margin_to_rating_points
-from jaxrate.systems.skills.settings import (
-    SIDE_COLUMN,
-    Constants,
-    ModelSettings,
-    State,
-    statistic_noise_name,
-    statistic_scale_name,
+from jaxrate.systems.skills.belief_updates import Message, ScalarMessage
+from jaxrate.systems.skills.linear_predictors import Predictors
+from jaxrate.systems.skills.outcome_likelihoods import (
+    condition_lead_on_statistics,
+    log_density_of_margin,
+    margin_to_rating_points,
 )
+from jaxrate.systems.skills.parts import STRENGTH, Constants
+from jaxrate.systems.skills.settings import ModelSettings
 from jaxrate.systems.trueskill import (
     LinkMoments,
     PropagatedStanding,
+    expected_share_of_teams_beaten,
     link_moments_with_draw_margin,
+    match_quality,
     propagate_standing,
+    round_outcome_probabilities,
     standing_to_team_messages,
+    win_probabilities,
 )
 
 
-class MemberStrengths(NamedTuple):
-    """The participants [P] of a contest before it."""
-
-    belief: StrengthBelief  # x^T theta of each
-    points: Array  # [P] the mean of what each brings: x^T theta, experience and covariates
-    share: Array  # [P] of a member's performance that is one of the team's; 0 for padding
-
-
-class MemberPerformances(NamedTuple):
-    """How well participants [P] should perform."""
+class NormalBelief(NamedTuple):
+    """What is believed of the strength [P] of each participant, or of how well they should perform."""
 
     mean: Array
-    variance: Array  # of skills and of noise
+    variance: Array
+
+    def condition(self, message: ScalarMessage) -> "NormalBelief":
+        """The belief after a message."""
+        variance = self.variance / (1.0 + self.variance * message.precision)
+        return NormalBelief(self.mean + variance * message.surprise, variance)
+
+    def performances(self, constants: Constants) -> "NormalBelief":
+        """Of strengths the performances; their noise has half the variance of that of a difference of two."""
+        return NormalBelief(self.mean, self.variance + 0.5 * constants.noise)
 
 
 class TeamPerformances(NamedTuple):
@@ -101,24 +107,9 @@ class TeamPerformances(NamedTuple):
     margin_square: Array  # the square of a team's part in a draw margin, of which a player alone has 1
 
 
-def make_member_strengths(
-    model: ModelSettings, constants: Constants, rows: State, event: Rounds, teams: Teams
-) -> MemberStrengths:
-    """The strengths of the participants of a contest, which lets their skills grow as a match does."""
-    loading = make_member_loadings(model, event)
-    belief = make_strength_belief(loading, rows, match_growth_variance(constants, rows, None))
-    points = belief.mean + member_effects(model, constants, rows.games, event)
-    return MemberStrengths(belief, points, member_shares(model, event, teams))
-
-
-def member_effects(model: ModelSettings, constants: Constants, games: Array | None, event: Rounds) -> Array:
-    """[P] what participants bring beside their skills: experience, of so many games, and covariates."""
-    points = jnp.zeros_like(event.weight)
-    if games is not None:
-        points = points + constants.params.experience * jnp.log1p(games)
-    for name in model.covariates:
-        points = points + getattr(constants.params, name) * further_columns(event)[name]
-    return points
+def member_strengths(players: Predictors) -> NormalBelief:
+    """[P] what each participant should bring: x^T theta, experience and covariates."""
+    return NormalBelief(players.mean[..., STRENGTH] + players.effects, players.variances)
 
 
 def member_shares(model: ModelSettings, event: Rounds, teams: Teams) -> Array:
@@ -130,40 +121,11 @@ def member_shares(model: ModelSettings, event: Rounds, teams: Teams) -> Array:
     return share
 
 
-def make_member_loadings(model: ModelSettings, event: Rounds) -> Array | None:
-    """x [P, D] of participants: the common skill, the category that each meets, their side, form; None if D = 1."""
-    if model.size == 1:
-        return None
-    one = jnp.ones_like(event.weight)[:, None]
-    parts = [one]
-    if model.modifiers:
-        share: Any = event.category
-        if jnp.issubdtype(share.dtype, jnp.integer):
-            share = jax.nn.one_hot(share, model.categories, dtype=one.dtype)
-        parts.append(share)
-    if model.own_side:
-        parts.append(further_columns(event)[SIDE_COLUMN][:, None])
-    if model.form:
-        parts.append(one)
-    return jnp.concatenate(parts, axis=-1)
-
-
-def further_columns(event: Rounds) -> dict[str, Array]:
-    """The further columns of the participants, which `check` found there."""
-    named_columns: Any = event.columns
-    return named_columns
-
-
-def member_performances(constants: Constants, members: MemberStrengths) -> MemberPerformances:
-    """The performances of single members; their noise has half the variance of that of a difference of two."""
-    return MemberPerformances(members.points, members.belief.variance + 0.5 * constants.noise)
-
-
 def make_team_performances(
     model: ModelSettings,
     constants: Constants,
     share: Array,
-    performances: MemberPerformances,
+    performances: NormalBelief,
     event: Rounds,
     teams: Teams,
 ) -> TeamPerformances:
@@ -185,19 +147,14 @@ def make_team_performances(
     return TeamPerformances(mean, jnp.where(real, variance, 1.0), size)
 
 
-def team_messages(
+def standing_messages(
     model: ModelSettings, constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams
-) -> Message:
-    """[T] what the result says of the performance of each team; the teams are in the order of the standing."""
-    if model.outcome == "margin":
-        return margin_messages(performances, margin_standing_points(model, constants, event, teams), teams)
+) -> ScalarMessage:
+    """[T] what the standing says of the performance of each team; the teams are in its order."""
     spread = tie_spread(constants, performances, event, teams)
     standing = propagate_contest_standing(constants, performances, spread, event, teams)
-    precision, surprise = standing_to_team_messages(standing, performances.mean)
-    if spread is None:
-        return precision, surprise
-    further = 1.0 + precision * spread
-    return precision / further, surprise / further
+    message = ScalarMessage(*standing_to_team_messages(standing, performances.mean))
+    return message if spread is None else message.through(spread)
 
 
 def tie_spread(constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams) -> Array | None:
@@ -264,7 +221,7 @@ def neighbour_margins(model: ModelSettings, event: Rounds, teams: Teams) -> Arra
     """
     (name,) = model.margin
     real = teams.size > 0
-    total = sum_by_team(teams, jnp.where(event.weight > 0, further_columns(event)[name], 0.0))
+    total = sum_by_team(teams, jnp.where(event.weight > 0, (event.columns or {})[name], 0.0))
     points = jnp.where(real, total / jnp.maximum(teams.size, 1).astype(total.dtype), 0.0)
     if event.strict is None:
         rank = jnp.minimum(teams.rank, len(points) - 1)
@@ -274,145 +231,83 @@ def neighbour_margins(model: ModelSettings, event: Rounds, teams: Teams) -> Arra
     return jnp.where(counts, jnp.abs(points[:-1] - points[1:]), 0.0)
 
 
-def margin_messages(performances: TeamPerformances, points: Array, teams: Teams) -> Message:
+def margin_messages(
+    model: ModelSettings, constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams
+) -> ScalarMessage:
     """[T] what points say that are the level of the contest, of which nothing is known, and the team's performance.
 
     Each team learns the level from the others, by weights 1 / variance: that is the Kalman update of all at once.
     """
-    mask = teams.size > 0
+    points, mask = margin_standing_points(model, constants, event, teams), teams.size > 0
     weight = jnp.where(mask, 1.0 / performances.variance, 0.0)
     total, ahead = jnp.sum(weight), points - performances.mean
     level = jnp.sum(weight * ahead) / jnp.where(jnp.any(mask), total, 1.0)
-    return jnp.where(mask, jnp.maximum(total - weight, 0.0), 0.0), jnp.where(mask, total * (ahead - level), 0.0)
+    precision, surprise = jnp.maximum(total - weight, 0.0), total * (ahead - level)
+    return ScalarMessage(*(jnp.where(mask, x, 0.0) for x in (precision, surprise)))
 
 
 def member_messages(
-    share: Array, members: MemberPerformances, performances: TeamPerformances, message: Message, teams: Teams
-) -> Message:
+    share: Array, members: NormalBelief, performances: TeamPerformances, message: ScalarMessage, teams: Teams
+) -> ScalarMessage:
     """[P] what messages to their teams say of the performances of members."""
-    precision, surprise, variance = (gather_team_values_to_members(teams, x) for x in (*message, performances.variance))
+    *of_team, variance = (gather_team_values_to_members(teams, x) for x in (*message, performances.variance))
     rest = jnp.maximum(variance - share**2 * members.variance, 0.0)
-    part = share / (1.0 + precision * rest)
-    return share * part * precision, part * surprise
+    precision, surprise = ScalarMessage(*of_team).through(rest)
+    return ScalarMessage(share**2 * precision, share * surprise)
 
 
-def condition_members_on_message(members: MemberStrengths, message: Message) -> MemberStrengths:
-    """The members after a message [P] about x^T theta of each."""
-    precision, surprise = message
-    variance = members.belief.variance / (1.0 + members.belief.variance * precision)
-    change = variance * surprise
-    belief = members.belief._replace(mean=members.belief.mean + change, variance=variance)
-    return members._replace(belief=belief, points=members.points + change)
+def condition_on_statistics(
+    model: ModelSettings, constants: Constants, members: NormalBelief, share: Array, event: Rounds, teams: Teams
+) -> tuple[ScalarMessage, Array]:
+    """[P] what the statistics of each participant say of them, and the log density of all.
+
+    The density of each one's own is told whatever those of the others are.
+    """
+    lead, opponents, counts = leads_over_opponents(members, share > 0, teams)
+    variance = members.variance + opponents
+    measured = condition_lead_on_statistics(model, constants, lead, variance, event.columns, counts)
+    return measured.message.through(opponents), measured.log_density
 
 
-def condition_performances_on_message(performances: MemberPerformances, message: Message) -> MemberPerformances:
-    """The performances after a message [P] about each."""
-    variance = performances.variance / (1.0 + performances.variance * message[0])
-    return MemberPerformances(performances.mean + variance * message[1], variance)
-
-
-def add_later_message(earlier: Message, later: Message, moved: Array) -> Message:
-    """Both messages as one, where the earlier has moved the mean, from which the surprise of the later counts."""
-    return earlier[0] + later[0], earlier[1] + later[1] + later[0] * moved
-
-
-def statistics_message(
-    model: ModelSettings, constants: Constants, members: MemberStrengths, event: Rounds, teams: Teams
-) -> Message:
-    """[P] what the statistics of each participant say of them; one that is missing says nothing."""
-    lead, opponents, has_opponents = leads_over_opponents(members, teams)
-    precision = surprise = jnp.zeros_like(lead)
-    for scale, noise, value, counts in statistics_of_members(model, constants, event, has_opponents):
-        weight = jnp.where(counts, 1.0 / noise**2, 0.0)
-        precision = precision + weight
-        surprise = surprise + weight * (scale * value - lead)
-    inverse = 1.0 / (1.0 + precision * opponents)
-    return precision * inverse, surprise * inverse
-
-
-def statistics_log_density(
-    model: ModelSettings, constants: Constants, members: MemberStrengths, event: Rounds, teams: Teams
-) -> Array:
-    """[P] the log density of each participant's own statistics, in their units, whatever those of the others are."""
-    lead, opponents, has_opponents = leads_over_opponents(members, teams)
-    variance, total = members.belief.variance + opponents, jnp.zeros_like(lead)
-    for scale, noise, value, counts in statistics_of_members(model, constants, event, has_opponents):
-        square = jnp.where(counts, variance + noise**2, 1.0)
-        off = scale * value - lead
-        density = jnp.log(scale) - 0.5 * (jnp.log(2.0 * math.pi * square) + off**2 / square)
-        total = total + jnp.where(counts, density, 0.0)
-        lead = lead + jnp.where(counts, variance * off / square, 0.0)
-        variance = jnp.where(counts, variance * noise**2 / square, variance)
-    return total
-
-
-def leads_over_opponents(members: MemberStrengths, teams: Teams) -> tuple[Array, Array, Array]:
+def leads_over_opponents(members: NormalBelief, mask: Array, teams: Teams) -> tuple[Array, Array, Array]:
     """[P] how far members are ahead of the mean of all opponents, the variance of that, and whether there are any."""
-    mask = members.share > 0
 
     def sum_over_opponents(values: Array) -> Array:
         by_team = sum_by_team(teams, jnp.where(mask, values, 0.0))
         return gather_team_values_to_members(teams, jnp.sum(by_team) - by_team)
 
-    count = sum_over_opponents(mask.astype(members.points.dtype))
+    count = sum_over_opponents(mask.astype(members.mean.dtype))
     number = jnp.maximum(count, 1.0)
-    lead = members.points - sum_over_opponents(members.points) / number
-    return lead, sum_over_opponents(members.belief.variance) / number**2, mask & (count > 0)
+    lead = members.mean - sum_over_opponents(members.mean) / number
+    return lead, sum_over_opponents(members.variance) / number**2, mask & (count > 0)
 
 
-def statistics_of_members(
-    model: ModelSettings, constants: Constants, event: Rounds, has_opponents: Array
-) -> Iterator[tuple[Any, Any, Array, Array]]:
-    """The scale and noise of each statistic, its numbers [P], 0 where there is none, and whether there is one [P]."""
-    for name in model.statistics:
-        value, params = further_columns(event)[name], constants.params
-        counts = ~jnp.isnan(value) & has_opponents
-        scale, noise = getattr(params, statistic_scale_name(name)), getattr(params, statistic_noise_name(name))
-        yield scale, noise, jnp.where(counts, value, 0.0), counts
-
-
-def quit_message(column: str, constants: Constants, performances: MemberPerformances, event: Rounds) -> Message:
-    """[P] what it says of performances who quit and who stayed; a missing number says nothing."""
+def condition_on_quits(
+    column: str, constants: Constants, performances: NormalBelief, event: Rounds
+) -> tuple[ScalarMessage, Array]:
+    """[P] what it says of performances who quit and who stayed, and its log probability; 0 where it is missing."""
     ahead, sign, counts = distances_from_quit_threshold(column, constants, performances, event)
     push, lost, left, _ = normal_moments_above_margin(ahead, jnp.zeros_like(ahead))
     precision = lost / (performances.variance * left)
     surprise = sign * push / (jnp.sqrt(performances.variance) * left)
-    return jnp.where(counts, precision, 0.0), jnp.where(counts, surprise, 0.0)
-
-
-def quit_log_probability(column: str, constants: Constants, performances: MemberPerformances, event: Rounds) -> Array:
-    """[P] the log probability that participants quit, or stay, as they did; 0 where it is missing."""
-    ahead, _, counts = distances_from_quit_threshold(column, constants, performances, event)
-    return jnp.where(counts, log_ndtr(ahead), 0.0)
+    precision, surprise, log_probability = (jnp.where(counts, x, 0.0) for x in (precision, surprise, log_ndtr(ahead)))
+    return ScalarMessage(precision, surprise), log_probability
 
 
 def distances_from_quit_threshold(
-    column: str, constants: Constants, performances: MemberPerformances, event: Rounds
+    column: str, constants: Constants, performances: NormalBelief, event: Rounds
 ) -> tuple[Array, Array, Array]:
     """[P] how far performances are on their side of the threshold, in deviations; 1 above it and -1 below; counts."""
     params: Any = constants.params
-    value = further_columns(event)[column]
+    value = (event.columns or {})[column]
     sign = jnp.where(value > 0.5, -1.0, 1.0)
     ahead = sign * (performances.mean - params.quit_threshold) / jnp.sqrt(performances.variance)
     return ahead, sign, ~jnp.isnan(value) & (event.weight > 0)
 
 
-def skill_message(constants: Constants, message: Message) -> Message:
-    """[P] what a message about performances says of x^T theta."""
-    inverse = 1.0 / (1.0 + 0.5 * constants.noise * message[0])
-    return message[0] * inverse, message[1] * inverse
-
-
-def result_log_likelihood(
+def standing_log_likelihood(
     model: ModelSettings, constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams
 ) -> Array:
-    """[] of the standing, or of points the log density of the margins of neighbours in their own units."""
-    if model.outcome == "margin":
-        return margins_log_density(model, constants, performances, event, teams)
-    return standing_log_likelihood(constants, performances, event, teams)
-
-
-def standing_log_likelihood(constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams) -> Array:
     """[] the log probability of the standing, by expectation propagation."""
     mean, variance, _ = performances
     spread = tie_spread(constants, performances, event, teams)
@@ -465,33 +360,29 @@ def margins_log_density(
     model: ModelSettings, constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams
 ) -> Array:
     """[] the log density of the margins of neighbours, in their own units."""
-    params, mask = constants.params, teams.size > 0
+    mask = teams.size > 0
     margin = neighbour_margins(model, event, teams)
     y = margin_to_rating_points(constants, margin)
-    half = margin_to_rating_points(constants, jnp.full_like(margin, 0.5))
     ahead = -jnp.cumsum(jnp.pad(y, (1, 0))) - performances.mean
     weight = jnp.where(mask, 1.0 / performances.variance, 0.0)
     total = jnp.cumsum(weight)
     level = jnp.cumsum(weight * ahead) / jnp.where(total > 0, total, 1.0)  # as those so far let expect
     surprise = level[:-1] - ahead[1:]  # of the margin
-    inverse = lax.rsqrt(1.0 / jnp.where(total[:-1] > 0, total[:-1], 1.0) + performances.variance[1:])
-    slope = jnp.log(params.margin_scale * inverse)
-    if params.compression is not None:
-        slope = slope - jnp.log1p(margin / params.compression)
-    density = slope - 0.5 * (surprise * inverse) ** 2 - 0.5 * math.log(2.0 * math.pi)
-    tied = teams.rank[:-1] == teams.rank[1:]
-    within = log_normal_within(jnp.where(tied, surprise * inverse, 0.0), jnp.where(tied, half * inverse, 1.0))
-    return jnp.sum(jnp.where(mask[1:], jnp.where(tied, within, density), 0.0))
+    square = 1.0 / jnp.where(total[:-1] > 0, total[:-1], 1.0) + performances.variance[1:]
+    sign = jnp.where(teams.rank[:-1] == teams.rank[1:], 0.0, jnp.ones_like(y))
+    density = log_density_of_margin(constants, sign, margin, y - surprise, square)
+    return jnp.sum(jnp.where(mask[1:], density, 0.0))
 
 
 class MembersBeforeResult(NamedTuple):
     """Members [P] after what was counted of each, and before the result."""
 
-    statistics: Message  # about x^T theta
-    quits: Message  # about performances, after the statistics
-    strengths: MemberStrengths  # after the statistics
-    expected: MemberPerformances  # after the statistics
-    performances: MemberPerformances  # after the quits
+    statistics: ScalarMessage  # about x^T theta
+    quits: ScalarMessage  # about performances, after the statistics
+    strengths: NormalBelief  # after the statistics
+    expected: NormalBelief  # performances after the statistics
+    performances: NormalBelief  # after the quits
+    log_likelihood: Array  # [P] of statistics and quits
 
 
 def is_contested(teams: Teams) -> Array:
@@ -500,48 +391,105 @@ def is_contested(teams: Teams) -> Array:
 
 
 def condition_members_before_result(
-    model: ModelSettings, constants: Constants, before: MemberStrengths, event: Rounds, teams: Teams
+    model: ModelSettings, constants: Constants, strengths: NormalBelief, share: Array, event: Rounds, teams: Teams
 ) -> MembersBeforeResult:
     """The members after their statistics and quits."""
-    statistics = quits = (jnp.zeros_like(before.points),) * 2
-    strengths = before
+    log_likelihood = jnp.zeros_like(share)
+    statistics = quits = ScalarMessage(log_likelihood, log_likelihood)
     if model.statistics:
-        statistics = statistics_message(model, constants, before, event, teams)
-        strengths = condition_members_on_message(before, statistics)
-    expected = performances = member_performances(constants, strengths)
+        statistics, log_likelihood = condition_on_statistics(model, constants, strengths, share, event, teams)
+        strengths = strengths.condition(statistics)
+    expected = performances = strengths.performances(constants)
     if model.quit is not None:
-        quits = quit_message(model.quit, constants, expected, event)
-        performances = condition_performances_on_message(expected, quits)
-    return MembersBeforeResult(statistics, quits, strengths, expected, performances)
+        quits, log_probability = condition_on_quits(model.quit, constants, expected, event)
+        performances, log_likelihood = expected.condition(quits), log_likelihood + log_probability
+    return MembersBeforeResult(statistics, quits, strengths, expected, performances, log_likelihood)
+
+
+class TeamResult(NamedTuple):
+    """What is observed of teams, by functions of the model, constants, performances, event and teams."""
+
+    messages: Callable[..., ScalarMessage]  # [T] about the performances of teams
+    log_likelihood: Callable[..., Array]  # []
+
+
+STANDING = TeamResult(standing_messages, standing_log_likelihood)
+TEAM_POINTS = TeamResult(margin_messages, margins_log_density)
+
+
+class ContestBeforeResult(NamedTuple):
+    """A contest after its statistics and quits, and before its result."""
+
+    constants: Constants  # with the noise of the contest
+    teams: Teams
+    share: Array  # [P], see `member_shares`
+    members: MembersBeforeResult
+    performances: TeamPerformances
+
+
+def condition_contest_before_result(
+    model: ModelSettings, constants: Constants, players: Predictors, event: Rounds
+) -> ContestBeforeResult:
+    """The contest after its statistics and quits."""
+    constants, teams = scale_performance_noise(constants, event), teams_by_standing(event)
+    share = member_shares(model, event, teams)
+    members = condition_members_before_result(model, constants, member_strengths(players), share, event, teams)
+    performances = make_team_performances(model, constants, share, members.performances, event, teams)
+    return ContestBeforeResult(constants, teams, share, members, performances)
 
 
 def contest_messages(
-    model: ModelSettings, constants: Constants, before: MemberStrengths, event: Rounds, teams: Teams
+    result: TeamResult, model: ModelSettings, constants: Constants, players: Predictors, event: Rounds
 ) -> Message:
-    """[P] what a contest says of x^T theta of each member; nothing where nobody is met."""
-    constants = scale_performance_noise(constants, event)
-    statistics, quits, strengths, expected, members = condition_members_before_result(
-        model, constants, before, event, teams
-    )
-    performances = make_team_performances(model, constants, before.share, members, event, teams)
-    result = team_messages(model, constants, performances, event, teams)
-    result = member_messages(before.share, members, performances, result, teams)
-    result = skill_message(constants, add_later_message(quits, result, members.mean - expected.mean))
-    message = add_later_message(statistics, result, strengths.points - before.points)
-    count = jnp.broadcast_to(is_contested(teams).astype(before.points.dtype), before.points.shape)
-    return count * message[0], count * message[1]
+    """What a contest says of x^T theta of each participant."""
+    constants, teams, share, members, performances = condition_contest_before_result(model, constants, players, event)
+    message = result.messages(model, constants, performances, event, teams)
+    message = member_messages(share, members.performances, performances, message, teams)
+    message = message.after(members.quits, members.performances.mean - members.expected.mean)
+    message = message.through(0.5 * constants.noise)  # from performances to strengths
+    message = message.after(members.statistics, members.strengths.mean - member_strengths(players).mean)
+    return Message(message.precision[..., None, None], message.surprise[..., None])
 
 
 def contest_log_likelihood(
-    model: ModelSettings, constants: Constants, before: MemberStrengths, event: Rounds, teams: Teams
+    result: TeamResult, model: ModelSettings, constants: Constants, players: Predictors, event: Rounds
 ) -> Array:
     """[] of all that a contest says: of points and statistics log densities in their own units."""
-    constants = scale_performance_noise(constants, event)
-    members = condition_members_before_result(model, constants, before, event, teams)
-    performances = make_team_performances(model, constants, before.share, members.performances, event, teams)
-    total = result_log_likelihood(model, constants, performances, event, teams)
-    if model.statistics:
-        total = total + jnp.sum(statistics_log_density(model, constants, before, event, teams))
-    if model.quit is not None:
-        total = total + jnp.sum(quit_log_probability(model.quit, constants, members.expected, event))
+    constants, teams, _, members, performances = condition_contest_before_result(model, constants, players, event)
+    total = result.log_likelihood(model, constants, performances, event, teams) + jnp.sum(members.log_likelihood)
     return jnp.where(is_contested(teams), total, 0.0)
+
+
+def predict_team_performances(
+    model: ModelSettings, constants: Constants, players: Predictors, event: Rounds
+) -> tuple[Teams, Array, TeamPerformances]:
+    """Teams in the order of their numbers, which does not tell the result, the shares of members, and performances."""
+    teams = teams_with_result_hidden(event)
+    share = member_shares(model, event, teams)
+    performances = member_strengths(players).performances(scale_performance_noise(constants, event))
+    return teams, share, make_team_performances(model, constants, share, performances, event, teams)
+
+
+def unit_draw_margin(constants: Constants) -> Array | None:
+    """The draw margin of two teams is this times the root of the sum of their `margin_square`."""
+    margin = constants.params.draw_margin
+    return None if margin is None else 0.5**0.5 * margin
+
+
+def contest_scores(model: ModelSettings, constants: Constants, players: Predictors, event: Rounds) -> Array:
+    """[P] the share of the other teams that one's own should beat; a draw is half a win."""
+    teams, _, (mean, variance, square) = predict_team_performances(model, constants, players, event)
+    return expected_share_of_teams_beaten(teams, mean, variance, unit_draw_margin(constants), square)
+
+
+def contest_outcomes(
+    model: ModelSettings, constants: Constants, players: Predictors, event: Rounds
+) -> OutcomeProbabilities:
+    """[P] who wins and whether nobody does, of participants by their teams."""
+    teams, weight, (mean, variance, square) = predict_team_performances(model, constants, players, event)
+    margin = unit_draw_margin(constants)
+    win = win_probabilities(teams, mean, variance, margin, square)
+    share = expected_share_of_teams_beaten(teams, mean, variance, margin, square)
+    skill = sum_by_team(teams, weight**2 * players.variances)
+    quality = match_quality(variance - skill, mean, variance, teams.size > 0)
+    return round_outcome_probabilities(teams, win, share, quality)

@@ -1,0 +1,82 @@
+"""What participants are believed to bring to an event: their linear predictors, and what counts beside the parts."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxrate.core.array_types import Array
+from jaxrate.core.pairwise import signed_side_advantage
+from jaxrate.events import Matches, Periods, Rounds
+from jaxrate.systems.skills.belief_updates import add_match_growth, multiply_rows, predictor_covariance
+from jaxrate.systems.skills.parts import (
+    STRENGTH,
+    Constants,
+    State,
+    experience_points,
+    participant_loadings,
+)
+from jaxrate.systems.skills.settings import YEAR, ModelSettings
+
+
+class Predictors(NamedTuple):
+    """The linear predictors of participants, [2, ...] of matches and [P] of contests: k numbers each, in points.
+
+    A filter has them from what was known before the event, hindsight from all but the event.
+    """
+
+    mean: Array  # [..., k]
+    covariance: Array  # [..., k, k]
+    # What counts beside the parts: of matches [...] by how much the first of two equals should perform better; of
+    # contests [P]
+    effects: Array
+
+    @property
+    def lead(self) -> Array:
+        """[...] by how much the first player of a match should perform better."""
+        return self.mean[0, ..., STRENGTH] - self.mean[1, ..., STRENGTH] + self.effects
+
+    @property
+    def variances(self) -> Array:
+        """[...] of strengths."""
+        return self.covariance[..., STRENGTH, STRENGTH]
+
+
+def predict_participants(
+    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds, count: Array | None
+) -> Predictors:
+    """The predictors of rows with vectors, where an event counts as so many matches for growth; None: as one."""
+    if isinstance(event, Periods):
+        rows = State(*(None if x is None else x[event.pair.T] for x in rows))
+    loadings = participant_loadings(model, event)
+    count = None if count is None else jnp.broadcast_to(count, rows.time.shape)
+    covariance = add_match_growth(model, constants, rows.covariance, rows.kind, count)
+    return Predictors(
+        jnp.sum(loadings * rows.mean[..., None, :], axis=-1),
+        predictor_covariance(loadings, multiply_rows(covariance, loadings)),
+        effects_beside_parts(model, constants, experience_points(constants, rows.kind, rows.games), event),
+    )
+
+
+def effects_beside_parts(
+    model: ModelSettings, constants: Constants, experience: Array | None, event: Matches | Periods | Rounds
+) -> Array:
+    """What counts beside the parts, see `Predictors`: experience of participants, covariates and the side."""
+    params = constants.params
+    if isinstance(event, Rounds):
+        effects, columns = jnp.zeros_like(event.weight), event.columns
+        effects = effects if experience is None else effects + experience
+    else:
+        effects, columns = jnp.zeros_like(event.score), event.context.columns
+        effects = effects if experience is None else effects + (experience[0] - experience[1])
+        if event.context.side is not None:
+            effects = effects + signed_side_advantage(event, side_advantage_at_event_time(model, params, event))
+    for name in model.covariates:
+        effects = effects + getattr(params, name) * (columns or {})[name]
+    return effects
+
+
+def side_advantage_at_event_time(model: ModelSettings, params: Any, event: Matches | Periods) -> Any:
+    """The side advantage at the time of the event."""
+    if model.side_since is None:
+        return params.side_advantage
+    return params.side_advantage + params.side_trend * ((event.time - model.side_since) / YEAR)
