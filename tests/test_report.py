@@ -228,8 +228,8 @@ def test_search_sort_open_and_choose(opened, history):
     assert texts(opened, "#answer") == ["There is no player called nobody."]  # it was "Choose two."
     opened.find_element("id", "second").clear()
     opened.find_element("id", "second").send_keys("plaier 21")
-    assert texts(opened, "#answer button")[0] == "player 21" and not opened.find_element("id", "bar").is_displayed()
-    opened.find_element("css selector", "#answer button").click()
+    assert texts(opened, "#second-names li")[0] == "player 21" and not opened.find_element("id", "bar").is_displayed()
+    opened.find_element("css selector", "#second-names li").click()
     assert texts(opened, "#answer a")[1:] == ["player 21"]
 
 

@@ -44,23 +44,14 @@ function pairFields(names, chances, places, { noun, events }, who, group, change
   const nameSide = (i) => {
     if (side && places[i] !== null) side.options[i + 1].textContent = names[places[i]];
   };
-  const notFound = (picker) => {
-    if (picker.found.length) return ["Choose a name from the list."];
-    const near = picker.nearest().map((place) => {
-      const button = make("button", { type: "button" }, make("bdi", {}, names[place]));
-      button.addEventListener("click", () => picker.take(place));
-      return button;
-    });
-    const text = make("p", {}, "There is no ", noun, " called ", make("bdi", {}, picker.field.value.trim()), near.length ? ". Did you mean:" : ".");
-    return near.length ? [text, make("span", { class: "near" }, ...near)] : [text];
-  };
+  const notFound = ({ found, field }) => (found.length ? "Choose a name from the list." : make("p", {}, "There is no ", noun, " called ", make("bdi", {}, field.value.trim()), "."));
   const answer = () => {
     const [a, b] = places;
     const unknown = pickers.find(({ place, field }) => place === null && field.value.trim());
     byId("bar").hidden = a === null || b === null || a === b;
     if (byId("bar").hidden) {
       const same = a !== null && a === b ? "Choose two different ones." : "Choose two.";
-      byId("answer").replaceChildren(...(unknown ? notFound(unknown) : [same]));
+      byId("answer").replaceChildren(unknown ? notFound(unknown) : same);
       return;
     }
     for (const part of document.querySelectorAll("[data-category]")) part.hidden = part.dataset.category !== category.value;

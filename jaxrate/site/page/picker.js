@@ -1,4 +1,4 @@
-// A combobox that suggests names during typing, regardless of case and accents.
+// A combobox that suggests names during typing, regardless of case and accents, and names spelled alike if there are none.
 
 const SUGGESTED = 12;
 const NEAREST = 3; // names that are offered where none is as typed
@@ -41,6 +41,7 @@ class Picker {
       else if (within.length < SUGGESTED && name.includes(part)) within.push(place);
     });
     this.found = [...starts, ...within].slice(0, SUGGESTED);
+    if (part && !this.found.length) this.found = this.nearest();
     const exact = this.folded.indexOf(` ${part}`);
     this.place = exact === -1 ? null : exact;
     this.at = -1;

@@ -51,11 +51,6 @@ async function player() {
   table.fill(rows);
   if (byId("partners")) others(career, "mates", "partners", "team-mate", `last ${about.event}`);
   if (career.score) others(career, "opponent", "against", "opponent", "last met");
-  if (byId("upsets")) {
-    const expected = ({ i }) => career.chance[i] + 0.5 * (career.draw?.[i] ?? 0);
-    const wins = rows.filter((row) => career.score[row.i] === 1 && expected(row) < 0.5).sort((a, b) => career.chance[a.i] - career.chance[b.i]);
-    new Table(byId("upsets"), columns, { caption: "Biggest upset wins", length: 5 }).fill(wins.slice(0, 5));
-  }
   if (byId("chart")) await comparisons(new Chart(byId("chart"), { title: `Rating of ${name}`, digits }), [name, career]);
   else document.querySelector(".choose").hidden = true;
 }
