@@ -143,7 +143,7 @@ def update_until(end: Array, formulas: PairwiseRules, constants: Constants, rows
 
 def split_sides(rows: State, event: Matches | Periods) -> tuple[State, State]:
     """The rows of the first and of the second player: leaves [] for a match, [M] for the pairs of a period."""
-    first, second = (event.pair[:, 0], event.pair[:, 1]) if isinstance(event, Periods) else (0, 1)
+    first, second = event.sides
     return jax.tree.map(lambda x: x[first], rows), jax.tree.map(lambda x: x[second], rows)
 
 
@@ -170,7 +170,7 @@ def rate_players(
     if weight is not None:
         first, second = (tuple(weight * x for x in terms) for terms in (first, second))
     if isinstance(event, Periods):
-        a, b = event.pair[:, 0], event.pair[:, 1]
+        a, b = event.sides
         zero = jnp.zeros(event.player.shape, first[0].dtype)
         if has_launch_overhead():  # on a CPU all terms at once take longer
             terms = jnp.concatenate([jnp.stack(x, axis=-1) for x in (first, second)])

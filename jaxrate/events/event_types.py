@@ -46,6 +46,11 @@ class Matches(NamedTuple):
         """Further columns by name."""
         return self.context.columns or {}
 
+    @property
+    def sides(self) -> tuple[Any, Any]:
+        """Where the first and the second player of a match stand among its rows."""
+        return 0, 1
+
     def with_flat(self, flat: "Matches") -> "Matches":
         """The history with these columns."""
         return flat
@@ -69,6 +74,11 @@ class Periods(NamedTuple):
     def flat(self) -> "Periods":
         """The columns."""
         return self
+
+    @property
+    def sides(self) -> tuple[Any, Any]:
+        """[M] each: where the first and the second players of the pairs of a period stand among its rows."""
+        return self.pair[:, 0], self.pair[:, 1]
 
 
 class Rounds(NamedTuple):

@@ -22,7 +22,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.custom_derivatives import SymbolicZero
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from jaxrate.core.argument_checks import is_traced
@@ -421,65 +420,51 @@ def replay_with_forward_slopes(
     those that it is given. These are numbers wherever they are known.
     """
     leaves, structure = jax.tree.flatten(params)
-    places = [i for i, x in enumerate(leaves) if is_traced(x)]
+    traced = {i: x for i, x in enumerate(leaves) if is_traced(x)}
 
     def to_params(numbers: Numbers) -> Params:
-        return jax.tree.unflatten(structure, _replace_numbers(tuple(leaves), places, numbers))
+        complete = dict(enumerate(leaves)) | dict(zip(traced, numbers, strict=True))
+        return jax.tree.unflatten(structure, complete.values())
 
     def function_near(numbers: Numbers) -> Callable[[Numbers], Any]:
         replay = replay_near(to_params(numbers))
         return lambda numbers: replay(to_params(numbers))
 
-    return _differentiate_forwards(lambda numbers: value(to_params(numbers)), function_near)(
-        *(leaves[i] for i in places)
-    )
+    return _differentiate_forwards(lambda numbers: value(to_params(numbers)), function_near)(tuple(traced.values()))
 
 
 def _differentiate_forwards(
     value: Callable[[Numbers], Any], function_near: Callable[[Numbers], Callable[[Numbers], Any]]
 ) -> Any:
     """value(numbers), whose slopes are those of a function, computed forwards, as are those of the slopes."""
+    call = jax.custom_jvp(value)
 
-    @jax.custom_jvp
-    def call(*numbers: Array) -> Any:
-        return value(numbers)
-
-    @partial(call.defjvp, symbolic_zeros=True)
-    def rule(numbers: Numbers, changes: tuple[Any, ...]) -> tuple[Any, Any]:
-        moving = [i for i, x in enumerate(changes) if not isinstance(x, SymbolicZero)]
-        both = partial(_value_and_slopes, function_near(numbers), moving)
+    @call.defjvp
+    def rule(numbers: tuple[Numbers], changes: tuple[Numbers]) -> tuple[Any, Any]:
+        both = partial(_value_and_slopes, function_near(*numbers))
         found, slopes = _differentiate_forwards(both, lambda _: both)(*numbers)
         if not is_traced(slopes) and not bool(_are_all_finite(slopes)):
             # What overflows on the way may hardly count: backwards the small slopes behind it come first.
-            some, steps = (tuple(x[i] for i in moving) for x in (numbers, changes))
-            return jax.jvp(lambda *some: value(_replace_numbers(numbers, moving, some)), some, steps)
-        each = iter(_multiply_slopes_by_changes(tuple(changes[i] for i in moving), slopes))
+            return jax.jvp(value, numbers, changes)
+        each = iter(_multiply_slopes_by_changes(*changes, slopes))
         return found, jax.tree.map(lambda x: next(each) if _is_real(x) else np.zeros(x.shape, jax.dtypes.float0), found)
 
     return call
 
 
-def _replace_numbers(numbers: Numbers, places: list[int], others: Numbers) -> Numbers:
-    """The numbers, with others in these places."""
-    return tuple((dict(enumerate(numbers)) | dict(zip(places, others, strict=True))).values())
+def _value_and_slopes(function: Callable[[Numbers], Any], numbers: Numbers) -> tuple[Any, list[Array]]:
+    """function(numbers), and the slopes [k, ...] of each of its leaves that are real, by all k numbers."""
 
-
-def _value_and_slopes(
-    function: Callable[[Numbers], Any], moving: list[int], numbers: Numbers
-) -> tuple[Any, list[Array]]:
-    """function(numbers), and the slopes [k, ...] of each of its leaves that are real, by k of the numbers."""
-
-    def real_leaves_and_result(*some: Array) -> tuple[list[Array], Any]:
-        found = function(_replace_numbers(numbers, moving, some))
+    def real_leaves_and_result(numbers: Numbers) -> tuple[list[Array], Any]:
+        found = function(numbers)
         return [x for x in jax.tree.leaves(found) if _is_real(x)], found
 
-    def along(*axis: Array) -> tuple[Any, list[Array]]:
-        _, slopes, found = jax.jvp(real_leaves_and_result, some, axis, has_aux=True)
+    def along(axis: Numbers) -> tuple[Any, list[Array]]:
+        _, slopes, found = jax.jvp(real_leaves_and_result, (numbers,), (axis,), has_aux=True)
         return found, slopes
 
-    some = tuple(numbers[i] for i in moving)
-    axes = [np.eye(len(some), dtype=x.dtype)[i] for i, x in enumerate(some)]
-    found, slopes = jax.vmap(along, out_axes=(None, 0))(*axes)
+    axes = tuple(np.eye(len(numbers), dtype=x.dtype)[i] for i, x in enumerate(numbers))
+    found, slopes = jax.vmap(along, out_axes=(None, 0))(axes)
     return found, slopes
 
 

@@ -39,6 +39,16 @@ def scatter_rows(state: State, player: Array, rows: State) -> State:
     return jax.tree.map(write, state, rows)
 
 
+def read_index(x: Array, i: Array) -> Array:
+    """The entry of an array at an index that is not negative."""
+    return lax.dynamic_index_in_dim(x, i, keepdims=False, allow_negative_indices=False)
+
+
+def write_index(x: Array, y: Array, i: Array) -> Array:
+    """The array with an entry written at an index that is not negative."""
+    return lax.dynamic_update_index_in_dim(x, y, i, 0, allow_negative_indices=False)
+
+
 def gather_rows_into_buffer(buffer: State, state: State, player: Array, count: Array) -> State:
     """The room [P, ...] with the rows of the first `count` of the players [P], and maybe of some behind them."""
     return selective_evaluation.replace_row_tiles(lambda _, ids: gather_rows(state, ids), count, buffer, player)

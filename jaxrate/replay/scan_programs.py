@@ -42,9 +42,11 @@ from jaxrate.replay.row_gather_and_scatter import (
     gather_rows,
     gather_rows_into_buffer,
     pack_state_if_faster,
+    read_index,
     scatter_row_tiles,
     scatter_rows,
     unique_ids_to_write,
+    write_index,
 )
 
 Body = Callable[[Any, Any], tuple[Any, Any]]
@@ -149,14 +151,6 @@ def scan_leading_entries(body: Body, carry: Any, entries: Any, count: Array | No
 
     final: tuple[Any, Any] = lax.fori_loop(0, count, scan_entry, (carry, room))
     return final
-
-
-def read_index(x: Array, i: Array) -> Array:
-    return lax.dynamic_index_in_dim(x, i, keepdims=False, allow_negative_indices=False)
-
-
-def write_index(x: Array, y: Array, i: Array) -> Array:
-    return lax.dynamic_update_index_in_dim(x, y, i, 0, allow_negative_indices=False)
 
 
 class Steps(NamedTuple):

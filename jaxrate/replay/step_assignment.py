@@ -29,6 +29,7 @@ from jaxrate.replay.padded_states_and_columns import (
     pad_column,
     padded_size,
 )
+from jaxrate.replay.row_gather_and_scatter import read_index, write_index
 
 SHORT = 1 << 14  # participants of matches, up to which Python does it
 NUMPY_EVENT_SIZE = 20  # participants of an event from which NumPy is faster than lists
@@ -119,14 +120,6 @@ def _allocate_next_step_by_player(player: HostArray) -> HostArray:
     return np.zeros(players, np.int32)
 
 
-def _read_row(x: Array, i: Array) -> Array:
-    return lax.dynamic_index_in_dim(x, i, keepdims=False, allow_negative_indices=False)
-
-
-def _write_row(x: Array, value: Array, i: Array) -> Array:
-    return lax.dynamic_update_index_in_dim(x, value, i, 0, allow_negative_indices=False)
-
-
 @partial(jax.jit, donate_argnums=0)
 def _assign_steps_and_slots_compiled(
     carry: tuple[Array, ...], player: Array, count: Array, width: Array
@@ -144,19 +137,19 @@ def _assign_steps_and_slots_compiled(
         fits = found >= 0
         onward = jnp.where(fits, jnp.where(found + 1 < width, found + 1, ~(at + 1)), found)
         low = jnp.where((at == low) & (onward < 0), ~onward, low)
-        room = _write_row(room, onward, jnp.where(fits, at, ready))
-        last = _write_row(last, jnp.where(fits, at + 1, last_a), a)
-        last = _write_row(last, jnp.where(fits, at + 1, last_b), b)
-        step, slot = _write_row(step, at, i), _write_row(slot, found, i)
+        room = write_index(room, onward, jnp.where(fits, at, ready))
+        last = write_index(last, jnp.where(fits, at + 1, last_a), a)
+        last = write_index(last, jnp.where(fits, at + 1, last_b), b)
+        step, slot = write_index(step, at, i), write_index(slot, found, i)
         i = jnp.where(fits, i + 1, i)
         pair, ends, ready = arrival(i, last, low)
         at = jnp.where(fits, ready, ~found)
         soon = jnp.maximum(soon, jnp.maximum(*ends_of(i + AHEAD, last)[1]))
-        return i, pair, ends, ready, at, _read_row(room, at), last, room, low, step, slot, soon
+        return i, pair, ends, ready, at, read_index(room, at), last, room, low, step, slot, soon
 
     def ends_of(i: Array, last: Array) -> tuple[Any, Any]:
-        a, b = _read_row(player, i)
-        return (a, b), (_read_row(last, a), _read_row(last, b))
+        a, b = read_index(player, i)
+        return (a, b), (read_index(last, a), read_index(last, b))
 
     def arrival(i: Array, last: Array, low: Array) -> tuple[Any, Any, Array]:
         pair, ends = ends_of(i, last)
@@ -165,7 +158,7 @@ def _assign_steps_and_slots_compiled(
     last, room, low = carry
     zero, blank = jnp.int32(0), jnp.zeros(len(player), jnp.int32)
     pair, ends, ready = arrival(zero, last, low)
-    start = (zero, pair, ends, ready, ready, _read_row(room, ready), last, room, low, blank, blank, zero)
+    start = (zero, pair, ends, ready, ready, read_index(room, ready), last, room, low, blank, blank, zero)
     *_, last, room, low, step, slot, soon = lax.while_loop(lambda loop_state: loop_state[0] < count, tick, start)
     return (last, room, low), (step, slot, soon)
 
