@@ -39,7 +39,7 @@ from scipy.special import kolmogorov  # type: ignore[import-untyped]
 
 from jaxrate.arena.newton import log_likelihood_and_derivatives
 from jaxrate.arena.rank_inference import check_in_open_unit_interval
-from jaxrate.arena.strength_fit import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, fit_strengths
+from jaxrate.arena.strength_fit import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, TieModel, fit_strengths
 from jaxrate.arena.votes import Votes, read_votes_if_source, votes_from_data
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
@@ -242,7 +242,7 @@ class StrengthDrift(PrintedResult):
 
 @enforce_argument_annotations
 def detect_drift(
-    data: Any, *, ties: str | None = None, covariates: Sequence[str] = (), cluster: Any = None, level: float = 0.05
+    data: Any, *, ties: TieModel | None = None, covariates: Sequence[str] = (), cluster: Any = None, level: float = 0.05
 ) -> StrengthDrift:
     """Test whether strengths changed, by static against drifting strengths, and which players moved.
 

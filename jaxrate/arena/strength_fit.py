@@ -22,7 +22,7 @@ of N was chosen over. So players who share the last place only come after the ot
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
 import jax
 import jax.numpy as jnp
@@ -58,7 +58,6 @@ from jaxrate.arena.votes import VoteCells, Votes, count_votes_in_cells, read_vot
 from jaxrate.core.argument_checks import MAX_SAMPLES, check_concrete, check_count, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.text_format import (
-    did_you_mean_suffix,
     format_decimals,
     format_number,
     format_unquoted_name,
@@ -105,25 +104,14 @@ def find_comparable_players(
     return Comparability(component, main, above & ~main, below & ~main)
 
 
-TIE_MODELS = "davidson", "rao_kupper", "half", "none"
-ERROR_SOURCES = "curvature", "sandwich", "bootstrap"
+TieModel = Literal["davidson", "rao_kupper", "half", "none"]
+ErrorSource = Literal["curvature", "sandwich", "bootstrap"]
+TIE_MODELS, ERROR_SOURCES = get_args(TieModel), get_args(ErrorSource)
 MIN_PRIOR, MAX_PRIOR = 1e-6, 1e12  # points
 COLLINEAR_SHARE = 1e-9  # residual share of a covariate that follows from others
 
 
 MAX_KAPPA_GROWTH = 5.0  # of kappa: ties about a hundred times as likely
-
-
-def check_options(ties: str | None, prior: float | None, errors: str | None, options: "FitOptions") -> None:
-    """ValueError for an unknown choice."""
-    for name, value, allowed in (("ties", ties, TIE_MODELS), ("errors", errors, ERROR_SOURCES)):
-        if value not in (None, *allowed):
-            choices = ", ".join(repr(x) for x in (None, *allowed))
-            raise ValueError(f"{name} must be one of {choices}, got {value!r}{did_you_mean_suffix(value, allowed)}")
-    if prior is not None and not (isinstance(prior, (int, float, np.number)) and MIN_PRIOR <= prior <= MAX_PRIOR):
-        bounds = f"from {MIN_PRIOR:g} to {MAX_PRIOR:g}"
-        raise ValueError(f"prior must be a deviation in points, {bounds}, or None, got {prior!r}")
-    check_count("samples", options.get("samples", NUM_REPLICATES), 2, MAX_SAMPLES)
 
 
 def resolve_anchors(
@@ -687,12 +675,12 @@ class FitOptions(TypedDict, total=False):
 def fit_strengths(
     data: Any,
     *,
-    ties: str | None = None,
+    ties: TieModel | None = None,
     covariates: Sequence[str] = (),
     anchors: Mapping[Any, float] | None = None,
     prior: float | None = None,
     cluster: Any = None,
-    errors: str | None = None,
+    errors: ErrorSource | None = None,
     **options: Unpack[FitOptions],
 ) -> Strengths:
     """Maximum likelihood strengths of players who do not change, with their uncertainty.
@@ -734,7 +722,10 @@ def fit_strengths(
         if an anchor does not play; if a covariate follows from players and other covariates; if a column is missing; or
         for a score that is no result (names the row).
     """
-    check_options(ties, prior, errors, options)
+    if prior is not None and not MIN_PRIOR <= prior <= MAX_PRIOR:
+        bounds = f"from {MIN_PRIOR:g} to {MAX_PRIOR:g}"
+        raise ValueError(f"prior must be a deviation in points, {bounds}, or None, got {prior!r}")
+    check_count("samples", options.get("samples", NUM_REPLICATES), 2, MAX_SAMPLES)
     last_place_unranked = options.get("last_place_unranked")
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
     data, cluster = read_votes_if_source(data, names, cluster)

@@ -1,7 +1,6 @@
 """Series, matchup matrices and knockout brackets from win probabilities, of a system or of your own."""
 
 import math
-import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -57,11 +56,8 @@ def best_of(probability: Numbers, games: int, score: tuple[int, int] = (0, 0)) -
     Raises:
       ValueError: if games is not odd, the score impossible, or a concrete probability outside [0, 1].
     """
-    length = _check_integer("games", games)
-    if not isinstance(score, (tuple, list)) or len(score) != 2:
-        raise ValueError(f"score must be the games that each has won, as (1, 0), got {score}")
-    need, (won, lost) = (length + 1) // 2, (_check_integer("score", x) for x in score)
-    if length < 1 or length % 2 == 0:
+    need, (won, lost) = (int(games) + 1) // 2, map(int, score)
+    if games < 1 or games % 2 == 0:
         raise ValueError(f"games must be an odd number from 1, got {games}")
     if min(won, lost) < 0 or max(won, lost) > need or won + lost == 2 * need:
         raise ValueError(f"no series of first to {need} stands at {won}:{lost}")
@@ -351,10 +347,3 @@ def _check_probability(name: str, probability: Any) -> Array:
 def _first_true_index(mask: Any) -> list[int]:
     """The index of the first True."""
     return [int(i) for i in np.unravel_index(np.argmax(mask), mask.shape)]
-
-
-def _check_integer(name: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise ValueError(f"{name} must be a whole number, got {value}") from None

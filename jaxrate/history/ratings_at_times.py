@@ -374,17 +374,10 @@ def _initial_parameter(system: RatingSystem, quantity: str) -> str:
     return name
 
 
-def _map_player_values_to_ids(
-    names: Any, count: int, quantity: str, values: Mapping[Any, float] | None
-) -> dict[int, float]:
+def _map_player_values_to_ids(names: Any, count: int, quantity: str, values: Mapping[Any, float]) -> dict[int, float]:
     """Values by id, from those by name or id."""
-    if values is not None and not isinstance(values, Mapping):
-        raise ValueError(
-            f"{quantity} must say by player what each begins with, as {{'Ada': 1800}}, got "
-            f"{format_value_for_error(values)}"
-        )
     by_id: dict[int, float] = {}
-    for player, x in (values or {}).items():
+    for player, x in values.items():
         i = find_player_id(names, player, count)
         if i in by_id:
             raise ValueError(f"{quantity} names player {format_value_for_error(player)} twice, by name and by id")
