@@ -504,7 +504,7 @@ def test_the_command_rates_a_folder_and_goes_on(games, tmp_path, jaxrate, monkey
         (["--out", out, "--show", "peaks"], "--show cannot be combined with rating in chunks"),
         (["--out", out, "--column", "rest=9"], "--column rest cannot be combined with rating in chunks"),
         (["--out", games / "0.parquet"], "is a file; name a folder"),
-        (["--out", out, "--chunk", 0], "chunk must be a whole number from 1, got 0"),
+        (["--out", out, "--chunk", 0], "chunk must be a whole number from 1 to 1,000,000,000, got 0"),
     ):
         code, _, errors = jaxrate(*options, *more)
         assert code == 2 and message in errors

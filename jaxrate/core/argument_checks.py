@@ -285,6 +285,11 @@ def is_sized(value: Any) -> bool:
     return is_iterable(value) and hasattr(value, "__len__")
 
 
+def is_list(value: Any) -> bool:
+    """Whether a value is a list, a tuple or an array, and no single value."""
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
 # --- Annotations. ---
 
 

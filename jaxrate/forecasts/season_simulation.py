@@ -33,7 +33,7 @@ from jaxrate.core.argument_checks import (
     check_count,
     describe_annotation,
     enforce_argument_annotations,
-    is_sized,
+    is_list,
     matches_annotation,
 )
 from jaxrate.core.array_types import Array, HostArray
@@ -473,16 +473,12 @@ def _simulate_seasons(
 MAX_ROUNDS = 1000  # how often two players of a group meet
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, (list, tuple, np.ndarray)) and is_sized(value)
-
-
-Names = Annotated[Any, ArgumentRequirement("a list of names", _is_list)]
+Names = Annotated[Any, ArgumentRequirement("a list of names", is_list)]
 Groups = Annotated[
     Any,
     ArgumentRequirement(
         "lists of names by the names of groups",
-        lambda x: isinstance(x, Mapping) and all(_is_list(members) and len(members) for members in x.values()),
+        lambda x: isinstance(x, Mapping) and all(is_list(members) and len(members) for members in x.values()),
     ),
 ]
 PLAN: dict[str, tuple[Any, Any]] = {  # what a plan may say: the type, and what holds without it

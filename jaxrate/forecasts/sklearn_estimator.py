@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxrate.core.argument_checks import is_list
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.dataset_from_table import read
@@ -87,6 +88,8 @@ class RatingClassifier:
             raise ValueError("RatingClassifier requires y to be passed, but the target y is None: give the results")
         previous: History | None = getattr(self, "rated_", None)
         label, columns = np.asarray(y), _columns_by_role(X)
+        if label.ndim != 1:
+            raise ValueError(f"y must be [n] results, got the shape {label.shape}")
         score = np.array([RESULT_SCORES.get(x, x) for x in label.tolist()], object)
         fail_where(
             ~np.isin(score, [0.0, 0.5, 1.0]),
@@ -141,7 +144,7 @@ def _make_not_fitted_error(message: str) -> ValueError:
 
 def _columns_by_role(X: Any) -> dict[str, Any]:
     """The columns of a frame or of rows, by role. ValueError unless there are two to four."""
-    if isinstance(X, (list, tuple, np.ndarray)) and not (len(X) and isinstance(X[0], Mapping)):
+    if isinstance(X, (list, tuple, np.ndarray)) and not (is_list(X) and len(X) and isinstance(X[0], Mapping)):
         rows = np.array(X, object)
         if rows.ndim != 2:
             raise ValueError("X must have rows of two players, and perhaps time and side")

@@ -485,7 +485,9 @@ def smooth(
         whose times decrease, or in which a player meets a category in one of their teams and another in the next,
         columns that the system lacks, hyperparameters out of their range, or more matches than memory holds.
     """
-    found = smooth_events(system, events, params=params, num_players=num_players, tolerance=tolerance, sweeps=sweeps)
+    found = smooth_events(
+        system, events, params=params, num_players=num_players, tolerance=float(tolerance), sweeps=sweeps
+    )
     count = count_players(found.state)
     data = (
         events if isinstance(events, Dataset) else Dataset(events, np.arange(count), np.arange(len(events.flat.player)))

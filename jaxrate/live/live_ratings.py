@@ -36,7 +36,7 @@ from jaxrate.core.argument_checks import (
     check_concrete,
     check_not_traced,
     enforce_argument_annotations,
-    is_sized,
+    is_list,
     is_whole_number,
 )
 from jaxrate.core.array_types import Array, HostArray
@@ -283,10 +283,6 @@ def make_match(names: Sequence[Any], score: Any, time: float, context: Mapping[s
 
 def split_teams(players: Any) -> tuple[list[Any], list[int]]:
     """The names of a contest's players, team by team, and the sizes of the teams; a name outside a list is a team."""
-
-    def is_list(value: Any) -> bool:
-        return isinstance(value, (list, tuple, np.ndarray)) and is_sized(value)
-
     if not is_list(players) or not len(players):
         raise ValueError(
             f"players must be a list of names, or of lists of names, got {format_value_for_error(players)}"

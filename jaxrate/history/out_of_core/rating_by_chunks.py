@@ -14,6 +14,7 @@ from zlib import crc32
 import jax
 import numpy as np
 
+from jaxrate.core.argument_checks import check_count
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem, check_event_kind, set_default_period
 from jaxrate.data.table_files import join_files
@@ -59,6 +60,7 @@ from jaxrate.storage.atomic_folder import flush_to_disk, lock_folder
 from jaxrate.systems.prediction_wrapping import unwrap_predictions, wrapper_names
 
 LOG = logging.getLogger(__name__)
+MAX_CHUNK_ROWS = 10**9
 CHECKPOINT_SECONDS = 60.0  # seconds between checkpoints
 CHECKPOINT_WORK_RATIO = 20.0  # so many times as long as writing one takes, at the least, is worked before the next
 ORDERED_FOLDER = ".ordered"
@@ -100,8 +102,7 @@ def rate_by_chunks(
     """
     start = time.perf_counter()
     system = set_default_period(system, period)
-    if chunks.rows < 1:
-        raise ValueError(f"chunk must be a whole number from 1, got {chunks.rows!r}")
+    check_count("chunk", chunks.rows, 1, MAX_CHUNK_ROWS)
     if system.rules.draw is not None and key is None:
         key = jax.random.key(0)
     folder, reading = Path(out), source
