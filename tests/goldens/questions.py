@@ -5,6 +5,7 @@ here, and the columns stay as they are.
 """
 
 from collections.abc import Callable
+from dataclasses import asdict, is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,7 +92,7 @@ def columns_of(**tables):
     """Columns of tables, tuples of arrays and arrays, by the name of each; what is None is left out."""
     columns = {}
     for name, table in tables.items():
-        table = table._asdict() if hasattr(table, "_asdict") else table
+        table = asdict(table) if is_dataclass(table) else table._asdict() if hasattr(table, "_asdict") else table
         if isinstance(table, dict):
             columns |= columns_of(**{f"{name}.{key}": value for key, value in table.items()})
         elif table is not None:
