@@ -22,7 +22,7 @@ of N was chosen over. So players who share the last place only come after the ot
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -106,7 +106,6 @@ def find_comparable_players(
 
 TieModel = Literal["davidson", "rao_kupper", "half", "none"]
 ErrorSource = Literal["curvature", "sandwich", "bootstrap"]
-TIE_MODELS, ERROR_SOURCES = get_args(TieModel), get_args(ErrorSource)
 MIN_PRIOR, MAX_PRIOR = 1e-6, 1e12  # points
 COLLINEAR_SHARE = 1e-9  # residual share of a covariate that follows from others
 

@@ -323,7 +323,7 @@ def library_option(function: str, name: str, metavar: str = "", **settings: Any)
 
 
 def library_choice(function: str, *constants: str) -> click.Choice[str]:
-    """One of the texts in constants of the module of a function."""
+    """One of the texts in constants of the module of a function: tuples, or types as `Literal["half", "none"]`."""
     statements = [x for x in _parse_module(MODULES[function]) if isinstance(x, ast.Assign)]
-    values = {ast.unparse(x.targets[0]): x.value for x in statements}
+    values = {ast.unparse(x.targets[0]): getattr(x.value, "slice", x.value) for x in statements}
     return click.Choice([*dict.fromkeys(text for name in constants for text in ast.literal_eval(values[name]))])

@@ -314,7 +314,7 @@ def _check_role_argument(name: str, value: Any) -> None:
         (wrong and not is_list, f"{name} must be the name of a column, got {wrong}"),
         (wrong, f"{name} must be names of columns, got {wrong} among them"),
         (len(columns) not in numbers, f"{name} must be {accepts}, of a and of b, got {got}"),
-        (name in EACH_ONCE and len({*columns}) < len(columns), f"{name} names a column twice: {got}"),
+        (name in EACH_ONCE and len({*map(repr, columns)}) < len(columns), f"{name} names a column twice: {got}"),
     )
 
 

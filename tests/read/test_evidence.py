@@ -156,6 +156,7 @@ def test_margins_of_another_sign_are_told(score, margin, rows, recwarn):
     [
         ({"margin": ("home", "away", "rest")}, "margin must be one or two columns, of a and of b"),
         ({"margin": ("home", "home")}, "margin names a column twice: home, home"),
+        ({"margin": ["home", {}]}, "margin must be names of columns, got {} among them"),
         ({"margin": 3}, "no column 3"),
         ({"margin": ["home", 2.5]}, "margin must be names of columns, got 2.5"),
         ({"margin": "rest", "covariates": "rest"}, "'rest' tells the result, so that it cannot be a covariate"),
