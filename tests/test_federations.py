@@ -261,7 +261,7 @@ def test_it_keeps_the_contract(name):
 def test_columns_that_rules_cannot_take_are_named(make, settings, message):
     columns = {"i": [25.0, np.nan], "x": [9.0, 40.0], "y": [-1.0, 30.0]}
     with refused(message):
-        jr.run(make(**settings), jr.matches([[0, 1], [1, 2]], [1, 0], columns=columns))
+        jr.run(make(**settings), jr.matches([[0, 1], [1, 2]], [1, 0.5], columns=columns))
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,18 @@ a window, 15 in the Nations League and 25 in its finals, 25 for a qualifier, 35 
 quarter-finals on, 50 at a World Cup and 60 from its quarter-finals on.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, RATING, Parameter
 from jaxrate.core.pairwise import Terms
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.game_columns import Game
+from jaxrate.systems.federations.game_columns import Game, refuse_rows
 from jaxrate.systems.federations.games import add_changes
 from jaxrate.systems.federations.official_rules import RatingState, official_factory, official_system
 from jaxrate.systems.federations.score_curves import expected_by_logistic
@@ -32,6 +34,15 @@ def change(params: Any, team: RatingState, opponent: RatingState, match: Game) -
     score = jnp.where(match.column("penalties") > 0, after_penalties, match.score)
     points = match.column("importance", params.usual_importance) * (score - expected(params, team, opponent, match))
     return (jnp.where(match.column("knockout") > 0, jnp.maximum(points, 0.0), points),)
+
+
+def check_winners(penalties: str | None, check_columns: Callable[[Any], None], events: Any) -> None:
+    """ValueError unless matches have the columns, and scores say who won by penalties."""
+    check_columns(events)
+    if penalties is not None:
+        matches = events.flat
+        is_open = (np.asarray(matches.context.columns[penalties]) > 0) & (np.asarray(matches.score) == 0.5)
+        refuse_rows(is_open, f"column {penalties!r} says that penalties decided, and a score of 0.5 not for whom")
 
 
 @official_factory
@@ -54,4 +65,5 @@ def fifa(
       penalties: the name of the column that is 1 where penalties decided; the score then says who won them.
     """
     columns = {"importance": importance, "knockout": knockout, "penalties": penalties}
-    return official_system(RatingState, expected, bind(add_changes, change), columns)
+    system = official_system(RatingState, expected, bind(add_changes, change), columns)
+    return system._replace(check_events=bind(check_winners, penalties, system.check_events))

@@ -56,7 +56,7 @@ def performance_ratings(
       prior: the number of further games of each, the opponent's rating in them, and the share of their points.
     """
     results, (prior_games, prior_opponent, prior_share) = games.results(rows, opponents), prior
-    nearly_no_game = 100.0 * float(np.finfo(rows.rating.dtype).eps)  # how much of a draw with oneself is added
+    nearly_no_game = 4.0 * float(np.finfo(rows.rating.dtype).eps)  # how much of a draw with oneself is added
 
     def expected_against(rating: Array, opponent: float | Array) -> Array:
         other = rows._replace(rating=jnp.broadcast_to(opponent, rating.shape))
