@@ -349,7 +349,7 @@ def season(folder):
         first, second = random.choice(4, 2, replace=False)
         goals = random.poisson(np.exp(0.3 + 0.2 * np.array([second - first, first - second])))
         expected = ["", ""] if day % 5 == 0 else np.round(0.7 * goals + 0.4, 2)
-        row = [np.datetime64("2024-01-01") + day, CLUBS[first], CLUBS[second], *goals, *expected]
+        row = [np.datetime64("2024-01-01") + np.timedelta64(day, "D"), CLUBS[first], CLUBS[second], *goals, *expected]
         lines.append(",".join(map(str, row)))
     coming = "date,home,away\n2024-06-01,Ayr,Bo\n2024-06-02,Ely,Cork\n"
     return folder(games__csv="\n".join(lines) + "\n", june__csv=coming)

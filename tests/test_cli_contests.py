@@ -30,7 +30,7 @@ def contests(tmp_path, share):
     for race in range(RACES[0]):
         who = random.permutation(8 + race // 5)[: RACES[1]]
         place = np.argsort(np.argsort(-strength[who] - random.normal(size=RACES[1]))) // 2 * 2
-        day = np.datetime64("2024-01-01") + 2 * race
+        day = np.datetime64("2024-01-01") + np.timedelta64(2 * race, "D")
         rows += [f"race {race},driver {w:02},{p + 1},{p + 2},{day}\n" for w, p in zip(who, place, strict=True)]
     (tmp_path / "races.csv").write_text("race,driver,place,last,date\n" + "".join(rows))
     return tmp_path / "races.csv"

@@ -48,7 +48,7 @@ def football(tmp_path):
     for i in range(90):
         home, away = random.choice(4, 2, replace=False)
         goals = random.poisson((1.8, 1.2))
-        date = np.datetime64("2020-01-01") + 10 * i
+        date = np.datetime64("2020-01-01") + np.timedelta64(10 * i, "D")
         lines.append(f"{date},Club {home},Club {away},{goals[0]},{goals[1]},{2020 + i // 30},{i % 2}")
     path = tmp_path / "football.csv"
     path.write_text("\n".join(["date,home,away,home_goals,away_goals,season,half", *lines]) + "\n")

@@ -111,7 +111,11 @@ def test_trajectories_are_interrupted_by_absence(is_smoothed):
 
 def seasons(first, last, names=("x", "y", "z"), begin=60, matches=40):
     """A match each other day in a season of each year, between these three in turn; x always wins."""
-    days = [np.datetime64(f"{year}-01-01") + begin + 2 * i for year in range(first, last + 1) for i in range(matches)]
+    days = [
+        np.datetime64(f"{year}-01-01") + np.timedelta64(begin + 2 * i, "D")
+        for year in range(first, last + 1)
+        for i in range(matches)
+    ]
     pairs = [(names[0], names[1]), (names[1], names[2]), (names[0], names[2])] * len(days)
     a, b = zip(*pairs[: len(days)], strict=True)
     return {"a": a, "b": b, "score": np.ones(len(days)), "time": np.array(days)}

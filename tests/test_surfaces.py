@@ -23,7 +23,7 @@ def test_pairs_in_order_are_one_count(tmp_path, jaxrate):
     random, rows = np.random.default_rng(2), ["contest,player,rank,date"]
     for i in range(40):
         shown = np.round(random.normal(0.4 * (players := random.permutation(12)[: 3 + i % 6]), 2.0))  # with ties
-        day = np.datetime64("2024-01-01") + i
+        day = np.datetime64("2024-01-01") + np.timedelta64(i, "D")
         rows += [f"{i},p{x},{(shown > y).sum() + 1},{day}" for x, y in zip(players, shown, strict=True)]
     (tmp_path / "races.csv").write_text("\n".join(rows))
     given = tmp_path / "races.csv", "--system", "weng_lin"

@@ -239,7 +239,7 @@ def add_ground(data: Dataset, fade: float = GROUND_FADE, history: Any = None) ->
 
     It is the logarithm of 1 and the number of matches that the player has had on this ground, which fade.
 
-        data = jr.data.add_ground(jr.read("games.csv", venue="stadium"))
+        data = jr.data.add_ground(jr.read("football.csv", venue="stadium"))
         rated = jr.rate(jr.skills(jr.parts.covariate("ground", 10)), data)
 
     Args:
@@ -261,7 +261,7 @@ def add_relative_margin(data: Dataset, memory: float = 400.0, history: Any = Non
     Where scoring changes over decades, equal margins are not worth the same. `jr.compare` and the command line learn
     from this column in place of the points if the data have it.
 
-        data = jr.data.add_relative_margin(jr.read("games.csv", margin=["points_a", "points_b"]))
+        data = jr.data.add_relative_margin(jr.read("football.csv", margin=["points_a", "points_b"]))
         rated = jr.rate(jr.skills(observe=jr.parts.margin("relative_margin", scale=1000)), data)
 
     Args:

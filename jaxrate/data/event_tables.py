@@ -460,7 +460,7 @@ def _to_ranks(name: str, column: Column) -> HostArray:
     is_bad = np.isnan(numbers_or_nan(column)) & ~missing_mask(column)
     if np.count_nonzero(is_bad) > 1:
         values, codes = distinct_cells(column)
-        count = np.bincount(codes[is_bad], minlength=len(values))
+        count = np.bincount(codes[is_bad], minlength=len(values)).tolist()
         is_first = is_bad & np.isin(np.arange(len(codes)), np.unique(codes, return_index=True)[1])
         said = [f"{format_value_for_error(x)} in {format_count(k, 'row')}" for x, k in zip(values, count, strict=True)]
         fail_where(is_first, lambda row: f"column {name!r} is {said[codes[row]]}, not a number")

@@ -10,7 +10,7 @@ from jaxrate.docs.site_build import write_docs
 def main() -> None:
     """Write the documentation of this version, or say what is missing."""
     parser = argparse.ArgumentParser(prog="python -m jaxrate.docs", description="Write the documentation as HTML.")
-    parser.add_argument("folder", type=Path, help="its subfolder VERSION will hold the pages of this version")
+    parser.add_argument("folder", type=Path, help="will hold the pages")
     gc.set_threshold(100_000, 20, 20)  # pages and programs live long; looking through them took a fifth of the time
     try:
         write_docs(parser.parse_args().folder)

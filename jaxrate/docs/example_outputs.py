@@ -54,10 +54,12 @@ def example_variables() -> dict[str, Any]:
     won = random.random(240) < 1.0 / (1.0 + np.exp(-lead))
     score = np.where(random.random(240) < 0.2, 0.5, won * 1.0)
     table = {"a": names[player[:, 0]], "b": names[player[:, 1]], "score": score, "date": days}
-    new = {name: x[:9] for name, x in table.items()} | {"date": days[-9:] + 40}
+    new = {name: x[:9] for name, x in table.items()} | {"date": days[-9:] + np.timedelta64(40, "D")}
     coming = {"home": new["a"], "away": new["b"], "date": new["date"]}
     to_come = {"a": new["a"], "b": new["b"], "date": new["date"]}
-    for name, columns in {"games": table, "july": coming, "to_come": to_come, "so_far": new}.items():
+    football = table | {"stadium": table["a"], "points_a": 2 * score, "points_b": 2 * (1 - score)}
+    files = {"games": table, "fights": table, "football": football, "july": coming, "to_come": to_come, "so_far": new}
+    for name, columns in files.items():
         jr.data.write(columns, f"{name}.csv")
     pathlib.Path("matches").mkdir(exist_ok=True)
     jr.data.write(table, "matches/2024.parquet")

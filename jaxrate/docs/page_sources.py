@@ -4,48 +4,51 @@ import base64
 import json
 import re
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from jaxrate.docs.reference import write_reference
 
-SUBJECTS = {  # numbers of notebooks
-    "First steps": (1, 2, 3),
-    "Questions about a league": (6, 7, 8, 5, 4),
-}
 FINDING_MARK = "**Finding.** "  # begins the paragraph of the first cell that says what comes out
-CARD = """:::{{grid-item-card}} {number}. {title}
-:link: {path.stem}
+NOTEBOOK_CARD = """:::{{grid-item-card}} {title}
+:link: {stem}
 :link-type: doc
-:img-top: {number}.png
+:img-top: {stem}.png
 :img-alt: the first picture of the notebook
 
 {finding}
 :::
 """
+NOTEBOOKS_PAGE = """# Notebooks
+
+Worked examples with their outputs, and what each of them finds.
+
+::::{{grid}} 1 2 2 3
+:gutter: 3
+
+{cards}::::
+
+```{{toctree}}
+:hidden:
+
+{entries}```
+"""
 
 
 def write_notebooks(source: Path, folder: Path) -> None:
-    """Copy the notebooks, with links to guides as these pages have them, and list them by subject."""
+    """Copy the notebooks, with links to guides as these pages have them, and list them with what they find."""
     folder.mkdir()
-    paths = {int(path.stem.partition("_")[0]): path for path in source.glob("*.ipynb")}
-    index = "# Notebooks\n\nWorked examples with their outputs, and what each of them finds.\n\n"
-    entries = {}
-    for subject, numbers in SUBJECTS.items():
-        index += f"## {subject}\n\n::::{{grid}} 1 2 2 3\n:gutter: 3\n\n"
-        for number in numbers:
-            path = paths[number]
-            text = path.read_text(encoding="utf-8").replace("](../jaxrate/guides/", "](../guides/")
-            (folder / path.name).write_text(text, encoding="utf-8")
-            notebook = json.loads(text)
-            (folder / f"{number}.png").write_bytes(first_picture(notebook))
-            title, finding = title_and_finding(notebook)
-            index += CARD.format(number=number, title=title, path=path, finding=finding)
-            entries[number] = f"{number}. {title} <{path.stem}>\n"
-        index += "::::\n\n"
-    index += "```{toctree}\n:hidden:\n\n" + "".join(entry for _, entry in sorted(entries.items())) + "```\n"
-    (folder / "index.md").write_text(index, encoding="utf-8")
+    cards, entries = "", ""
+    for path in sorted(source.glob("*.ipynb")):
+        text = path.read_text(encoding="utf-8").replace("](../jaxrate/guides/", "](../guides/")
+        (folder / path.name).write_text(text, encoding="utf-8")
+        notebook = json.loads(text)
+        (folder / f"{path.stem}.png").write_bytes(first_picture(notebook))
+        title, finding = title_and_finding(notebook)
+        title = f"{path.stem.partition('_')[0]}. {title}"
+        cards += NOTEBOOK_CARD.format(title=title, stem=path.stem, finding=finding)
+        entries += f"{title} <{path.stem}>\n"
+    (folder / "index.md").write_text(NOTEBOOKS_PAGE.format(cards=cards, entries=entries), encoding="utf-8")
 
 
 def title_and_finding(notebook: dict[str, Any]) -> tuple[str, str]:
@@ -89,28 +92,31 @@ def write_sources(folder: Path, examples: bool = True) -> None:
 
     Args:
       folder: the new folder for them.
-      examples: whether there are a gallery and notebooks, which lie beside the package in its source.
+      examples: whether there are a gallery and notebooks.
 
     Raises:
-      ValueError: if the package is installed without its source, and examples are wanted.
+      ValueError: if the package is installed without its source.
     """
     root = PACKAGE.parent
-    if examples and not (root / "notebooks" / "gallery").is_dir():
+    if not (root / "notebooks" / "gallery").is_dir():
         raise ValueError("gallery and notebooks are not here: build the documentation in a clone of the source")
     (folder / "guides").mkdir(parents=True)
     for path in GUIDES.glob("*.md"):
         text = show_gallery(path.read_text(encoding="utf-8"), examples)
         if path.stem == "start":  # the changes stand in the head of all pages
-            tasks = guides_by_task().items()
-            text += "".join(_toctree((x for x in y if x != "changes"), f":caption: {task}") for task, y in tasks)
+            for task, guides in guides_by_task().items():
+                entries = "\n".join(x for x in guides if x != "changes")
+                text += f"\n```{{toctree}}\n:hidden:\n:caption: {task}\n{entries}\n```\n"
         (folder / "guides" / path.name).write_text(text, encoding="utf-8")
-    (folder / "index.md").write_text(_front_page(examples), encoding="utf-8")
+    page = (Path(__file__).parent / "templates" / "front_page.md").read_text(encoding="utf-8")
+    page = page if examples else re.sub(r"^(gallery|notebooks)/index\n", "", page, flags=re.MULTILINE)
+    (folder / "index.md").write_text(page, encoding="utf-8")
+    for picture in (root / "experiments" / "results").glob("nfl*.png"):
+        shutil.copy(picture, folder)
     write_reference(folder / "reference")
     if examples:
         ignore = shutil.ignore_patterns("__pycache__")
         shutil.copytree(root / "notebooks" / "gallery", folder / "scripts", ignore=ignore)
-        for picture in (root / "experiments" / "results").glob("nfl*.png"):
-            shutil.copy(picture, folder)
         write_notebooks(root / "notebooks", folder / "notebooks")
 
 
@@ -125,21 +131,3 @@ def guides_that_call(name: str) -> list[str]:
     call = re.compile(rf"\b(?:jr\.)?{re.escape(name)}\b" if "." in name else rf"\bjr\.{name}\b(?!\.)")
     paths = [path for path in sorted(GUIDES.glob("*.md")) if path.stem not in LISTS_OF_NAMES]
     return [path.stem for path in paths if call.search(path.read_text(encoding="utf-8"))][:MAX_GUIDES]
-
-
-def _toctree(guides: Iterable[str], options: str) -> str:
-    """A hidden list of pages for the side."""
-    return "\n".join(["", "```{toctree}", ":hidden:", options, *guides, "```", ""])
-
-
-def _front_page(examples: bool) -> str:
-    """The front page, with the first example of the first guide."""
-    start = (GUIDES / "start.md").read_text(encoding="utf-8")
-    code, output = re.findall(r"^```(?:python|text)\n.*?^```$", start, re.MULTILINE | re.DOTALL)[:2]
-    page = (Path(__file__).parent / "templates" / "front_page.md").read_text(encoding="utf-8")
-    pages = ["Guides <guides/start>", "Reference <reference/index>", "Changes <guides/changes>"]
-    if examples:
-        pages[1:1] = ["Gallery <gallery/index>", "Notebooks <notebooks/index>"]
-    else:
-        page = re.sub(r"^<!-- examples -->$.*?^<!-- end -->$", "", page, flags=re.MULTILINE | re.DOTALL)
-    return page.replace("<!-- example -->", f"{code}\n\n{output}").replace("<!-- pages -->", _toctree(pages, ""))

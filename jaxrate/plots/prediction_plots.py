@@ -297,7 +297,7 @@ def residuals(
     p, score, _ = prediction_metrics.check_and_select_samples(prediction, matches.score, None, None)
     player = np.asarray(matches.player).T.ravel()
     games, total = np.bincount(player), np.bincount(player, np.concatenate([score - p, p - score]))
-    enough = is_current & (games >= max(min(min_games, games[is_current].max()), 1))
+    enough = is_current & (games >= max(min(min_games, int(games[is_current].max())), 1))
     error = np.sqrt(np.bincount(player, np.tile(p * (1.0 - p), 2)))
     surprise = np.divide(total, error, out=np.zeros_like(total), where=error > 0)
     chosen = np.argsort(-np.where(enough, np.abs(surprise), -1.0), kind="stable")[: min(top, enough.sum())]

@@ -46,7 +46,7 @@ def football_table():
                 home, away = pairs[k]
                 rates = 1.35 * np.exp([attack[home] - defence[away] + 0.15, attack[away] - defence[home] - 0.15])
                 goals = random.poisson(rates)
-                date = np.datetime64(f"{season}-08-01") + 4 * day + number
+                date = np.datetime64(f"{season}-08-01") + np.timedelta64(4 * day + number, "D")
                 names = [f"{league} {x + 1}" for x in (home, away)]
                 shots = np.round(rates * random.uniform(0.8, 1.2, 2), 2)
                 rows.append((date, f"{season}-{season - 1999}", league, *names, *goals, *shots))
@@ -81,7 +81,10 @@ def contests_table():
         players = random.permutation(count)[: random.randint(3, 13)]
         result = np.round((strength[players] + random.normal(0.0, 200.0, len(players))) / 60.0)
         ceiling, noise = (1700.0 if contest % 5 == 0 else np.inf), (2.0 if contest % 7 == 0 else 1.0)
-        weight, date = (0.5 if contest % 6 == 0 else 1.0), np.datetime64("2020-01-03") + 9 * contest
+        weight, date = (
+            (0.5 if contest % 6 == 0 else 1.0),
+            np.datetime64("2020-01-03") + np.timedelta64(9 * contest, "D"),
+        )
         for player, own in zip(players, result, strict=True):
             rank = 1 + (result > own).sum()
             rows.append((f"Cup {contest + 1}", f"Runner {player:02}", rank, date, ceiling, noise, weight))
@@ -106,7 +109,7 @@ def teams_table(twice=True):
             for driver in team:
                 quits, mode = float(random.uniform() < 0.1), ("rain", "dry")[contest % 3 == 0]
                 place = 1 + (result > result[number]).sum()
-                date = np.datetime64("2021-05-01") + 7 * contest
+                date = np.datetime64("2021-05-01") + np.timedelta64(7 * contest, "D")
                 rows.append((contest + 1, f"Driver {driver:02}", number, place, date, quits, mode))
     names = "contest", "player", "team", "rank", "date", "quit", "mode"
     return {name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
@@ -122,7 +125,7 @@ def doubles_table():
         names = [f"Player {x:02}" for x in line_up]
         names[3] = None if match % 11 == 0 else names[3]
         score = 0.5 if abs(lead) < 20.0 else float(lead > 0)
-        rows.append((*names, score, np.datetime64("2022-02-01") + 2 * match))
+        rows.append((*names, score, np.datetime64("2022-02-01") + np.timedelta64(2 * match, "D")))
     names = "a1", "a2", "b1", "b2", "score", "date"
     return {name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
 
