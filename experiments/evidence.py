@@ -35,7 +35,7 @@ from fit_peers import cross_entropy
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.systems.system_construction_by_name import let_side_advantage_change, make_system_for_data
+from jaxrate.systems.system_construction_by_name import make_system_for_data
 
 FIRST_YEAR, LAST_YEAR = np.datetime64("1991-01-01"), np.datetime64("2017-12-31")
 KDD_FIT, KDD_CUT = np.datetime64("2000-01-01"), np.datetime64("2011-08-28")
@@ -328,9 +328,11 @@ def read_with_points(file, points, options, **roles):
     return path and jr.read(path, side="a", margin=points, sort=True, **roles)
 
 
-def read_players(file, options, **roles):
+def read_players(file, options, *, time="t", most=None, **roles):
+    """Matches of individuals in order of time, the first ones at most."""
     path = find(options, file)
-    return path and jr.read(path, time="t", sort=True, **roles)
+    data = path and jr.read(path, time=time, sort=True, **roles)
+    return data and data._replace(events=slice_events(data.matches, 0, most or len(data.rows)), rows=data.rows[:most])
 
 
 DATASETS = {  # whole histories
@@ -354,19 +356,25 @@ DATASETS = {  # whole histories
         read_with_points, "spi_football.parquet", ["points_a", "points_b"], time="t", league_season="season"
     ),
     "tennis": partial(read_players, "atp.parquet", drop="walkover", category="surface"),
-    "go": partial(read_players, "go_tygem.parquet", side="a"),
+    "go": partial(read_players, "go_tygem.parquet", side="a", most=100_000),
+    "starcraft": partial(read_players, "sc2_tlpd_korean.parquet", time="time", category=["race_a", "race_b"]),
     "chess": partial(read_players, "chess_lichess20k.parquet", side="a"),
     "engines": partial(read_players, "chess_tcec.parquet", side="a"),
 }
 
 
-FURTHER = {  # the dataset with each kind of evidence, and changes of the system
-    "rest": (jr.data.add_rest, {}),
-    "layoff": (jr.data.add_layoff, {}),
-    "ground": (jr.data.add_ground, {}),
-    "relative margins": (jr.data.add_relative_margin, {}),
-    "a side that changes": (lambda data: data, {}),
-    "form": (lambda data: data, {"form_deviation": 40.0}),
+def middle_of_past(data, cut):
+    """The time half-way between the first match and the last one that is fitted."""
+    return 0.5 * float(data.matches.time[0] + data.matches.time[cut - 1])
+
+
+FURTHER = {  # the dataset, and changes of the system, with each kind of evidence; `cut` matches are fitted
+    "rest": lambda data, cut: (jr.data.add_rest(data), {}),
+    "layoff": lambda data, cut: (jr.data.add_layoff(data), {}),
+    "ground": lambda data, cut: (jr.data.add_ground(data), {}),
+    "relative margins": lambda data, cut: (jr.data.add_relative_margin(data), {}),
+    "a side that changes": lambda data, cut: (data, {"side_since": middle_of_past(data, cut)}),
+    "form": lambda data, cut: (data, {"form_deviation": 40.0}),
 }
 
 
@@ -390,15 +398,13 @@ def further(load, options):
     n = len(data.matches.score)
     cut = n * 4 // 5
 
-    def fit_with(label, data, changes, is_steady=True):
+    def fit_with(label, data, changes):
         system = make_system_for_data("skills", changes, None, data, 0.8, cut)
-        system = system if is_steady else let_side_advantage_change(system, changes, data, cut)
         return fitted(label, system, History(data.matches, cut), options)
 
     base, rows = fit_with("skills", data, {}), []
     for name in [name for name in FURTHER if has_evidence(data, name)][: 1 if options.quick else None]:
-        add, changes = FURTHER[name]
-        told = fit_with(f"skills with {name}", add(data), changes, name != "a side that changes")
+        told = fit_with(f"skills with {name}", *FURTHER[name](data, cut))
         rows.append({"with": name} | told.row | above(told.loss, base.loss))
     history = [{"matches": n, "fitted": cut, "scored": n - cut}]
     return {"history": history, "systems": [base.row], "with one kind of evidence more": rows}

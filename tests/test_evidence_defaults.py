@@ -8,7 +8,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.cli.terminal_tables import to_text_table
 from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
-from jaxrate.systems.system_construction_by_name import let_side_advantage_change, make_system_for_data
+from jaxrate.systems.system_construction_by_name import add_parts_to_fit, make_system_for_data
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.filterwarnings("ignore:took ")
@@ -158,24 +158,39 @@ def test_fits_of_long_histories_let_the_side_change_where_that_is_clear(fall, ch
         assert settings["side_since"] is None and "side_trend" not in params._fields
 
 
+def test_a_fit_says_that_the_change_of_the_side_is_unclear(jaxrate, tmp_path):
+    jr.data.write(long_league(fall=0.0), tmp_path / "games.csv")
+    options = "--side", "a", "--system", "skills", "--free", "side_advantage", "side_trend"
+    code, text, errors = jaxrate("fit", tmp_path / "games.csv", *options)
+    assert code == 0 and "side_trend is not clear; --param side_since=none leaves it out" in text, errors
+    code, text, errors = jaxrate("fit", tmp_path / "games.csv", *options[:6], "--param", "side_since=none")
+    assert code == 0 and "side_trend" not in text, errors
+
+
+SIDES = {"side": "b"}
+
+
 @pytest.mark.parametrize(
-    ("changes", "num_fitted", "columns"),
+    ("changes", "num_fitted", "columns", "added"),
     [
-        ({}, 480, {"side": "b"}),  # it changes
-        ({"side_since": None}, 480, {"side": "b"}),
-        ({}, 390, {"side": "b"}),
-        ({}, 600, {}),
-        ({}, 0, {"side": "b"}),
+        ({}, 9_999, SIDES, {"side_since"}),
+        ({}, 10_000, SIDES, {"side_since", "form"}),
+        ({}, 10_000, {}, {"form"}),
+        ({"side_since": None, "form_deviation": None}, 10_000, SIDES, set()),
+        ({"outcome": "logistic"}, 10_000, SIDES, {"side_since"}),
+        ({}, 5_000, SIDES, set()),
+        ({}, 0, SIDES, set()),
     ],
 )
-def test_the_side_is_steady_in_short_histories_and_where_users_say_so(changes, num_fitted, columns):
-    data = jr.read(long_league(), time="date", **columns)
+@pytest.mark.filterwarnings("ignore:.*repeat an earlier one exactly")
+def test_what_fits_of_long_histories_add_to_skills(changes, num_fitted, columns, added):
+    data = jr.read(long_league(10_000), time="date", **columns)
     system = make_system_for_data("skills", changes, None, data)
-    is_changing = let_side_advantage_change(system, changes, data, num_fitted) != system
-    assert is_changing == (num_fitted == 480 and not changes)
-    undated = data._replace(clock="numbers")
-    assert let_side_advantage_change(system, {}, undated, 600) == system
-    assert let_side_advantage_change(jr.glicko(side_advantage=50), {}, data, 600) == jr.glicko(side_advantage=50)
+    fitted = add_parts_to_fit(system, changes, data, num_fitted)
+    has = {"side_since": fitted.settings["side_since"] is not None, "form": "form_deviation" in fitted.params._fields}
+    assert {name for name, there in has.items() if there} == added and (fitted != system) == bool(added)
+    assert add_parts_to_fit(system, {}, data._replace(clock="numbers"), 10_000) == system
+    assert add_parts_to_fit(jr.glicko(side_advantage=50), {}, data, 10_000) == jr.glicko(side_advantage=50)
 
 
 def test_points_that_only_say_who_won_are_no_margins(jaxrate, tmp_path):

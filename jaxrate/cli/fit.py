@@ -138,12 +138,16 @@ def _fit_with_progress(report: ProgressReport, task: RatingTask, settings: dict[
 
 def _lines_about(fit_result: jr.fitting.Fit) -> Iterator[str]:
     """How good the fit is, why it ended, and how to use it."""
+    from jaxrate.fitting.hyperparameter_fit import has_unclear_trend
+
     yield fit_result.summary()
     determined = [key for key in fit_result.free if key not in fit_result.open]
     if fit_result.open and determined:
         yield f"fit the others alone: --free {' '.join(determined)}"
     if hint := HINTS.get(fit_result.reason):
         yield hint
+    if has_unclear_trend(fit_result):
+        yield "side_trend is not clear; --param side_since=none leaves it out"
     call = re.sub(r"\d+\.\d+(e[-+]?\d+)?", lambda number: f"{float(number[0]):.6g}", repr(fit_result.system))
     if len(call) <= MAX_CALL_LENGTH:
         yield f"in Python: jr.{call}"

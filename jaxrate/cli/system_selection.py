@@ -162,12 +162,12 @@ def choose_system(
     """The requested system, or the default one; ValueError if it cannot rate these events.
 
     Notes say what it learns from, and what in the data changes nothing; with `fitting` nothing of the side advantage,
-    which is fitted, in long histories as one that changes. The choice uses the first share `data_share` of the data
-    alone.
+    which is fitted, and the system has what `add_parts_to_fit` adds. The choice uses the first share `data_share` of
+    the data alone.
     """
     from jaxrate.systems.system_construction_by_name import (
+        add_parts_to_fit,
         default_system_name,
-        let_side_advantage_change,
         make_system_for_data,
     )
 
@@ -179,7 +179,7 @@ def choose_system(
     name = request.name or (default_system if is_default else default_system_name)(data)
     system = make_system_for_data(name, changes, request.period, data, data_share)
     if fitting:
-        system = let_side_advantage_change(system, changes, data, round(len(data.rows) * data_share))
+        system = add_parts_to_fit(system, changes, data, round(len(data.rows) * data_share))
     elif is_default:
         note_evidence(report, system, data)
     task = check_system(report, system, data, request)

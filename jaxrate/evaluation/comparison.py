@@ -57,9 +57,9 @@ from jaxrate.systems.system_construction_by_name import (
     CONTEST_SYSTEMS,
     DEFAULT_SIDE_SCORE,
     MEAN_MARGIN_POINTS,
+    add_parts_to_fit,
     can_rate_dataset,
     has_sides,
-    let_side_advantage_change,
     make_system_for_data,
     smoothed_mean_side_score,
     uses_side,
@@ -218,9 +218,9 @@ def fit_contender(data: Dataset, num_past: int, limits: FitLimits | None, conten
     if contender.is_given:
         return contender
     _, choice, system, period, *_ = contender
-    system = let_side_advantage_change(system, choice, data, num_past)
-    system, reason = fit_with_time_limit(system, data, num_past, period, tuple(choice), limits)
-    return contender._replace(system=system, is_fitted=not reason, reason=reason)
+    system = add_parts_to_fit(system, choice, data, num_past)
+    fitted, reason = fit_with_time_limit(system, data, num_past, period, tuple(choice), limits)
+    return contender._replace(reason=reason) if reason else contender._replace(system=fitted, is_fitted=True)
 
 
 def time_replay(

@@ -212,7 +212,8 @@ def fit_with_time_limit(
         assert first.held_out is not None
         if not first.held_out.fitted <= first.held_out.start + MIN_HARM:
             return system, "fits to the first four fifths of the past lose to the defaults on its last fifth"
-        system = first.system if "side_since" in fixed else _drop_unclear_trend(first)
+        is_unclear = has_unclear_trend(first) and "side_since" not in fixed
+        system = _drop_trend(first) if is_unclear else first.system
         if is_late():
             return system, ""
         return fit(_hold_params(system, fixed), events, objective=objective, **options).system, ""
@@ -220,11 +221,14 @@ def fit_with_time_limit(
         return system, str(error)
 
 
-def _drop_unclear_trend(fitted: Fit) -> RatingSystem:
-    """The fitted system, without a trend of the side advantage that is less than two standard errors from 0."""
+def has_unclear_trend(fitted: Fit) -> bool:
+    """Whether the side advantage changes with time, by less than two standard errors."""
     trend = getattr(fitted.params, "side_trend", None)
-    if trend is None or abs(trend) >= 2.0 * fitted.standard_error["side_trend"]:
-        return fitted.system
+    return trend is not None and abs(trend) < 2.0 * fitted.standard_error.get("side_trend", 0.0)
+
+
+def _drop_trend(fitted: Fit) -> RatingSystem:
+    """The fitted system, whose side advantage stays as it is."""
     others = {name: value for name, value in fitted.params._asdict().items() if name != "side_trend"}
     return fitted.system.make(**others, side_since=None)
 

@@ -35,6 +35,8 @@ DEFAULT_EXPERIENCE = 20.0  # points per unit of log(1 + matches played)
 DEFAULT_REVERSION = 3000.0  # days
 MEAN_MARGIN_POINTS = 600.0  # points that a mean margin is worth before it is compressed: twice the usual noise
 MIN_YEARS_OF_TREND = 10.0  # that matches span from which the change of the side advantage is fitted
+MIN_MATCHES_OF_FORM = 10_000  # from which form is fitted
+INITIAL_FORM_DEVIATION = 40.0  # points, from which its fit starts
 
 
 def skills_evidence_settings(
@@ -290,21 +292,24 @@ def measure_evidence(data: Dataset, past_events: Matches | Ragged) -> EvidenceMe
     )
 
 
-def let_side_advantage_change(
+def add_parts_to_fit(
     system: RatingSystem, explicit_settings: Mapping[str, Any], data: Dataset, num_fitted: int
 ) -> RatingSystem:
-    """The skills to fit to the first matches, whose side may be worth more or less each year, from the middle on.
+    """The system to fit to the first matches: skills with what only fits of long histories find the size of.
 
-    The system stays as it is where the dates of these matches span few years, where nobody has a side, and where the
-    user's settings say when the side has its worth.
+    Where dates span many years, the side may be worth more or less each year, from their middle on. Where many results
+    and no margins are learnt from, players have a form. What the user's settings name stays as it is.
     """
-    is_user_set = "side_since" in explicit_settings or "side_since" not in system.settings
-    if is_user_set or not num_fitted or data.clock != "dates" or not has_sides(data) or not uses_side(system):
+    if system.name != "skills" or not data.of_matches or data.clock != "dates" or not num_fitted:
         return system
     begin, end = data.matches.time[0], data.matches.time[num_fitted - 1]
-    if end - begin < MIN_YEARS_OF_TREND * YEAR:
-        return system
-    return system.make(**system.params._asdict(), side_since=float(np.rint(0.5 * (begin + end))))
+    parts: dict[str, float] = {}
+    if end - begin >= MIN_YEARS_OF_TREND * YEAR and has_sides(data) and uses_side(system):
+        parts["side_since"] = float(np.rint(0.5 * (begin + end)))
+    if num_fitted >= MIN_MATCHES_OF_FORM and system.settings["outcome"] == "win":
+        parts["form_deviation"] = INITIAL_FORM_DEVIATION
+    parts = {name: value for name, value in parts.items() if name not in explicit_settings}
+    return system.make(**system.params._asdict() | parts) if parts else system
 
 
 def columns_of_margin(name: str, explicit_settings: Mapping[str, Any], data: Dataset) -> tuple[str, ...]:
