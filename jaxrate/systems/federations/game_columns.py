@@ -37,8 +37,8 @@ def check_columns(names: ColumnNames, events: Any) -> None:
     columns = events.flat.context.columns or {}
     for setting, name in ((setting, name) for setting, named in names for name in named):
         if name not in columns:
-            maker = "columns=... of `matches` or `read`"
-            raise ValueError(f"the matches need the column {name!r}, which {setting}= of the system names: {maker}")
+            fault = f"the matches need the column {name!r}, which {setting}= of the system names"
+            raise ValueError(f"{fault}; read it by columns=[{name!r}]")
         values, needs = np.asarray(columns[name]), f"and {setting}= of the system needs one"
         refuse_rows(np.isnan(values), f"column {name!r} has no number, {needs}")
         if setting not in SIGNED_SETTINGS:
