@@ -147,8 +147,7 @@ def alone(options):
     from jaxrate.data.table_files import join_files
     from jaxrate.history.event_columns import make_event_columns, to_table_columns
     from jaxrate.history.out_of_core.chunk_pipeline import _write_predictions_file as write_predictions_file
-    from jaxrate.history.out_of_core.event_chunks import OpenedTable, find_time_order, read_event_chunks
-    from jaxrate.history.out_of_core.event_chunks import PlayerIds
+    from jaxrate.history.out_of_core.event_chunks import OpenedTable, PlayerIds, find_time_order, read_event_chunks
     from jaxrate.history.out_of_core.table_reading import resolve_table_reading
 
     matches, players = (20_000, 2_000) if options.quick else (10_000_000, 500_000)
