@@ -234,6 +234,7 @@ REARRANGEMENTS: dict[str, Callable[..., Any]] = {
 
 
 WARP = 32  # threads; fewer matches would be rated by several threads each
+MAX_CONSTANTS = 64  # numbers, which each thread has in registers of its own
 MATCHES_AT_ONCE = 1024  # matches that are rated at once: the threads that a block may have
 
 
@@ -288,7 +289,7 @@ def _replay_in_kernel(
     rate, count = partial(evaluate_jaxpr_on_scalars, closed), jnp.int32(num_steps) if count is None else count
 
     slots = [_pad_with_empty_slots(x, -width % lanes) for x in jax.tree.leaves(events)]
-    numbers = jnp.stack(jax.tree.leaves(prepared))
+    numbers = jnp.concatenate([x.ravel() for x in jax.tree.leaves(prepared)])
     leaves, structure = jax.tree.flatten(state)
     room = [jax.ShapeDtypeStruct((num_steps, *x.shape, slots[0].shape[-1]), x.dtype) for x in jax.tree.leaves(guess)]
     given = [jnp.reshape(count, 1), numbers, *slots, *leaves]
@@ -321,7 +322,9 @@ def find_kernel_obstacle(rules: ReplayRules, params: Params, state: State, colum
     if any(x.ndim != 1 for x in jax.tree.leaves(state)):
         return "players of a few numbers each, and these have vectors"
     prepared = jax.tree.map(jnp.asarray, prepare_replay(rules, params))
-    if any(x.ndim or not jnp.issubdtype(x.dtype, jnp.floating) for x in jax.tree.leaves(prepared)):
+    constants = jax.tree.leaves(prepared)
+    are_floats = all(jnp.issubdtype(x.dtype, jnp.floating) for x in constants)
+    if not are_floats or sum(x.size for x in constants) > MAX_CONSTANTS:
         return "rules of a few floats, and these have other constants"
     unknown = unsupported_operations(_trace_match(rules, prepared, state, columns)[0])
     return f"arithmetic only, and these rules have {', '.join(sorted(unknown))}" if unknown else ""
