@@ -545,6 +545,13 @@ class FitChoices(NamedTuple):
     samples: int
     seed: int
 
+    def check(self) -> None:
+        """ValueError for a prior or a number of samples out of range."""
+        if self.prior is not None and not MIN_PRIOR <= self.prior <= MAX_PRIOR:
+            bounds = f"from {MIN_PRIOR:g} to {MAX_PRIOR:g}"
+            raise ValueError(f"prior must be a deviation in points, {bounds}, or None, got {self.prior!r}")
+        check_count("samples", self.samples, 2, MAX_SAMPLES)
+
     @property
     def prior_precision(self) -> np.float64:
         """The precision of the prior of a log strength; 0 without one."""
@@ -721,16 +728,13 @@ def fit_strengths(
         if an anchor does not play; if a covariate follows from players and other covariates; if a column is missing; or
         for a score that is no result (names the row).
     """
-    if prior is not None and not MIN_PRIOR <= prior <= MAX_PRIOR:
-        bounds = f"from {MIN_PRIOR:g} to {MAX_PRIOR:g}"
-        raise ValueError(f"prior must be a deviation in points, {bounds}, or None, got {prior!r}")
-    check_count("samples", options.get("samples", NUM_REPLICATES), 2, MAX_SAMPLES)
+    choices = FitChoices(anchors, prior, errors, options.get("samples", NUM_REPLICATES), options.get("seed", 0))
+    choices.check()
     last_place_unranked = options.get("last_place_unranked")
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
     data, cluster = read_votes_if_source(data, names, cluster)
     check_concrete("strengths are estimated", data, "; jr.scan rates what is traced")
     events = data.events if isinstance(data, Dataset) else data
-    choices = FitChoices(anchors, prior, errors, options.get("samples", NUM_REPLICATES), options.get("seed", 0))
     if isinstance(events, Ragged) and isinstance(events.events, Rounds):
         if ties is not None or names or cluster is not None:
             raise ValueError("rounds have no covariates, no clusters other than contests, and one model of ties")

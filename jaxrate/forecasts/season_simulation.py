@@ -592,12 +592,7 @@ def simulate_tournament(
 def _load_and_check_plan(plan: Any, has_goals: bool) -> tuple[list[str], list[Any], _TournamentRules]:
     """The names of groups, those of players, group by group, and the rules; ValueError if it is no plan."""
     given = dict(plan) if isinstance(plan, Mapping) else _load_plan(Path(plan))
-    for name, value in given.items():
-        if name not in PLAN:
-            raise ValueError(f"a plan has no {name!r}; it has {', '.join(PLAN)}")
-        if not matches_annotation(PLAN[name][0], value):
-            expected = describe_annotation(PLAN[name][0])
-            raise ValueError(f"{name} must be {expected}, got {format_value_for_error(value)}")
+    _check_plan_types(given)
     plan = {name: default for name, (_, default) in PLAN.items()} | given
     groups = {str(name): list(members) for name, members in plan["groups"].items()}
     ties = tuple(plan["ties"]) if "ties" in given else GOAL_TIE_BREAKS if has_goals else TIE_BREAKS
@@ -608,6 +603,17 @@ def _load_and_check_plan(plan: Any, has_goals: bool) -> tuple[list[str], list[An
     names, slot_numbers = _number_slots(groups, best[1], list(plan["knockout"]))
     sizes = tuple(map(len, groups.values()))
     return [*groups], names, _TournamentRules(sizes, int(plan["rounds"]), points, ties, best, slot_numbers)
+
+
+def _check_plan_types(plan: Mapping[str, Any]) -> None:
+    """ValueError for what a plan does not have, or of another type."""
+    for name, value in plan.items():
+        if name not in PLAN:
+            raise ValueError(f"a plan has no {name!r}; it has {', '.join(PLAN)}")
+        kind, _ = PLAN[name]
+        if not matches_annotation(kind, value):
+            expected, got = describe_annotation(kind), format_value_for_error(value)
+            raise ValueError(f"{name} must be {expected}, got {got}")
 
 
 def _load_plan(path: Path) -> dict[str, Any]:
@@ -637,7 +643,7 @@ def _number_slots(
     if len(slots) < 2 or len(slots).bit_count() != 1:
         raise ValueError(f"knockout must list two, four, eight, ... places, got {len(slots)}")
     places = [f"{name}{i + 1}" for name, group in groups.items() for i in range(len(group))]
-    places += [f"best{i + 1}" for i in range(num_best)]
+    places += map("best{}".format, range(1, num_best + 1))
     named = [x for x in slots if x != ""]
     names = [*chain(*groups.values()), *(x for x in named if x not in {*places})]
     for name, count in (*Counter(names).items(), *Counter(named).items()):
