@@ -76,9 +76,10 @@ def _to_arrow(values: Any) -> Any:
 
 def _times_of_one_unit(values: Sequence[Any]) -> HostArray:
     """Times of NumPy as an array: in seconds if their units differ, of which NumPy silently takes the finest."""
-    times = [np.datetime64("NaT") if value is None else value for value in values]
-    has_one_unit = len({np.datetime_data(time.dtype) for time in times if not np.isnat(time)}) == 1
-    return np.array(times if has_one_unit else [time.astype("datetime64[s]") for time in times])
+    times = [np.datetime64("NaT", "s") if value is None else value for value in values]
+    types = {time.dtype for time in times if not np.isnat(time)}
+    time_type = types.pop() if len(types) == 1 else np.dtype("datetime64[s]")
+    return np.array([time.astype(time_type) for time in times], time_type)
 
 
 def _have_one_kind(types: set[type]) -> bool:

@@ -25,7 +25,7 @@ def list_seasons(data: SiteData) -> dict[str, float]:
     seasons = dict(rated.seasons or {})
     if not seasons and data.is_dated and len(time):
         first, last = days_to_dates(np.floor(np.array([time.min(), time.max()]))).astype("M8[Y]")
-        years = np.arange(first, last + 1)
+        years = np.arange(first, last + np.timedelta64(1, "Y"))
         seasons = dict(zip(years.astype(str).tolist(), years.astype("M8[D]").astype(float).tolist(), strict=True))
     return dict([*seasons.items()][-MAX_SEASONS:])
 
