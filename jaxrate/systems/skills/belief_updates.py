@@ -32,6 +32,8 @@ from jaxrate.systems.skills.parts import (
 )
 from jaxrate.systems.skills.settings import SIDES, ModelSettings
 
+ROUNDINGS = 8.0  # by which what a message takes from a covariance may be off, in units of the usual tolerance
+
 
 class Message(NamedTuple):
     """What an event says of the linear predictors of a participant, as a Gaussian factor."""
@@ -260,35 +262,39 @@ def _count_matches(model: ModelSettings, constants: Constants, rows: State, coun
     return rows._replace(covariance=covariance, games=None if rows.games is None else rows.games + count)
 
 
-def condition_on_precision(covariance: Array, precision: Array, loadings: Array | None = None) -> Array:
-    """Covariances [..., D, D] after messages of these precisions about X theta; about theta without loadings X.
+def condition_on_precision(covariance: Array, precision: Array) -> Array:
+    """Covariances [..., D, D] after messages of these precisions about all numbers.
 
-    A precision is split into messages about one direction each, told one after the other.
+    A precision is split into D messages about one direction each, told one after the other.
     """
-    size, rest, unit = precision.shape[-1], precision, unit_matrices(precision)
+    size, rest = covariance.shape[-1], precision
     whole, least = jnp.diagonal(precision, axis1=-2, axis2=-1), message_rounding_tolerance(size, precision.dtype)
-    slack = message_rounding_tolerance(covariance.shape[-1], covariance.dtype) * unit_matrices(covariance)
     for i in range(size):
-        pivot, column, direction = rest[..., i, i], rest[..., :, i], unit[..., i, :]
+        pivot, column = rest[..., i, i], rest[..., :, i]
         some = pivot > least * whole[..., i]  # else it is what rounding left
-        if i < size - 1:
-            quotient = differentiable_quotient(column, jnp.where(some, pivot, 1.0)[..., None])
-            direction = jnp.where(some[..., None], quotient, 0.0)
-        pivot = jnp.where(some, pivot, 0.0)
+        quotient = differentiable_quotient(column, jnp.where(some, pivot, 1.0)[..., None])
+        direction, pivot = jnp.where(some[..., None], quotient, 0.0), jnp.where(some, pivot, 0.0)
         rest = rest - pivot[..., None, None] * direction[..., :, None] * direction[..., None, :]
-        if loadings is not None:
-            direction = jnp.sum(direction[..., None] * loadings, axis=-2)
         toward = multiply(covariance, direction)
         gain = pivot / (1.0 + pivot * jnp.maximum(jnp.sum(direction * toward, axis=-1), 0.0))
-        lost = gain[..., None, None] * (toward[..., :, None] * toward[..., None, :])
-        covariance = (1.0 + slack) * covariance - lost
+        covariance = take_from_covariance(
+            covariance, gain[..., None, None] * toward[..., :, None] * toward[..., None, :]
+        )
     return covariance
 
 
 def condition_on_message(covariance: Array, loadings: Array, message: Message) -> tuple[Array, Array]:
-    """Covariances after messages about X theta, and the changes of means; rounding leaves them positive definite."""
-    covariance = condition_on_precision(covariance, message.precision, loadings)
-    return covariance, multiply(covariance, jnp.sum(loadings * message.surprise[..., None], axis=-2))
+    """Covariances after messages about X theta, and the changes of means."""
+    toward = multiply_rows(covariance, loadings)  # U^T
+    precision, surprise = attenuate(message, predictor_covariance(loadings, toward))
+    covariance = take_from_covariance(covariance, sum_outer_products(precision, toward))
+    return covariance, jnp.sum(toward * surprise[..., None], axis=-2)
+
+
+def take_from_covariance(covariance: Array, lost: Array) -> Array:
+    """Covariances less what messages take from them, which rounding leaves positive definite."""
+    slack = message_rounding_tolerance(covariance.shape[-1], covariance.dtype) * unit_matrices(covariance)
+    return (1.0 + slack) * covariance - (1.0 - ROUNDINGS * slack) * lost
 
 
 def multiply(matrix: Array, vector: Array) -> Array:
