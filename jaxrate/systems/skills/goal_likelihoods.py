@@ -254,7 +254,7 @@ class CovarianceRoot(NamedTuple):
     rest: Array
 
     def precision(self, first: Array, cross: Array, second: Array) -> tuple[Array, Array, Array]:
-        """Of gap and level, of numbers with this precision that the root makes gap and level of."""
+        """The precision of gap and level, if this is the precision of the numbers that the root maps to them."""
         d, e, f = 1.0 / self.width, -self.slope / (self.width * self.rest), 1.0 / self.rest
         return d * d * first + 2.0 * d * e * cross + e * e * second, f * (d * cross + e * second), f * f * second
 

@@ -95,7 +95,7 @@ class NormalBelief(NamedTuple):
         return NormalBelief(self.mean + variance * message.surprise, variance)
 
     def performances(self, constants: Constants) -> "NormalBelief":
-        """Of strengths the performances; their noise has half the variance of that of a difference of two."""
+        """The performances that follow from strengths, with half the noise variance of a difference of two."""
         return NormalBelief(self.mean, self.variance + 0.5 * constants.noise)
 
 
