@@ -66,8 +66,8 @@ SUM_WIDTH = 1024  # partial sums side by side
 class AndersonHistory(NamedTuple):
     """Differences between consecutive sweeps among the last ones, for Anderson mixing."""
 
-    images: GaussianSite  # [ANDERSON_DEPTH, ...] of the sites that a sweep produces
-    residuals: Array  # [ANDERSON_DEPTH, ...] of the changes of sites, in deviations
+    images: GaussianSite  # [ANDERSON_DEPTH, size], flat, of the sites that a sweep produces
+    residuals: Array  # [ANDERSON_DEPTH, size] of the changes of sites, in deviations
     products: Array  # [ANDERSON_DEPTH, ANDERSON_DEPTH] inner products of the residuals
     num_kept: Array  # differences kept since the history was last cleared
 
@@ -86,11 +86,12 @@ def anderson_step(
     They are the mixture of the last sweeps that would have changed the sites least. Where a sweep changes more than the
     one before, the history is cleared, and the sweep counts half.
     """
-    new_residual = (image.pull - site.pull) * scale
+    flat_site, flat_image, flat_last = (jax.tree.map(jnp.ravel, x) for x in (site, image, last_image))
+    new_residual = (flat_image.pull - flat_site.pull) * scale.ravel()
     is_worse = (count > 0) & (_inner_product(new_residual, new_residual) > _inner_product(residual, residual))
     num_kept = jnp.where(is_worse | (count < UNMIXED_SWEEPS), 0, history.num_kept + 1)
     slot = jnp.maximum(num_kept - 1, 0) % ANDERSON_DEPTH
-    images = jax.tree.map(lambda old, x, y: old.at[slot].set(x - y), history.images, image, last_image)
+    images = jax.tree.map(lambda old, x, y: old.at[slot].set(x - y), history.images, flat_image, flat_last)
     change = new_residual - residual
     residuals = history.residuals.at[slot].set(change)
     row = jnp.stack([_inner_product(x, change) for x in residuals])
@@ -110,7 +111,8 @@ def anderson_step(
     def mix(old: Array, now: Array, changes: Array) -> Array:
         return old + step * (now - old) - sum(coefficients[i] * changes[i] for i in range(ANDERSON_DEPTH))
 
-    precision, pull = jax.tree.map(mix, site, image, images)
+    mixed = jax.tree.map(mix, flat_site, flat_image, images)
+    precision, pull = jax.tree.map(lambda x, like: x.reshape(like.shape), mixed, image)
     return (
         GaussianSite(make_precision_positive(precision), pull),
         image,
@@ -225,7 +227,7 @@ class SweepLoopState(NamedTuple):
 
     sweep_result: SweepResult
     image: GaussianSite  # [...] the sites that the last sweep produced
-    residual: Array  # [...]
+    residual: Array  # [size]
     history: AndersonHistory
 
 
@@ -258,11 +260,11 @@ def run_sweeps(
 
     dtype = empty.pull.dtype
     no_cavity = Cavity(empty.pull, empty.precision + jnp.inf)
-    images = GaussianSite(*(jnp.zeros((ANDERSON_DEPTH, *x.shape), dtype) for x in empty))
+    images = GaussianSite(*(jnp.zeros((ANDERSON_DEPTH, x.size), dtype) for x in empty))
     progress = SweepLoopState(
         SweepResult(site or empty, no_cavity, jnp.int32(0), jnp.full((), jnp.inf, dtype)),
         empty,
-        empty.pull,
+        empty.pull.ravel(),
         AndersonHistory(images, images.pull, jnp.zeros((ANDERSON_DEPTH, ANDERSON_DEPTH), dtype), jnp.int32(0)),
     )
 
