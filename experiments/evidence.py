@@ -1,6 +1,6 @@
 """What each kind of evidence is worth to skills, on public histories; `benchmarks.py` has the ceilings beside them.
 
-    python experiments/evidence.py              # an hour; writes experiments/results/evidence.json, part by part
+    python experiments/evidence.py              # hours; writes experiments/results/evidence.json, part by part
     python experiments/evidence.py --only nfl   # a minute; the league ships, the rest looks for --data
     python experiments/evidence.py --quick      # seconds, on the first years of the NFL; writes nothing without --out
 
@@ -16,9 +16,10 @@ where there are none; players have sides of their own where there are sides, and
 experience counts. No hyperparameter sees what is scored. The rule is less pure: variants of it were compared once on
 each history, with the losses of the past and of the scored part both in view; the losses of the past support what was
 chosen. The 600 points that a mean margin is worth at the start were picked among 200, 300, 450 and 600 on whole
-histories. Form, which players have beside their skill and lose within weeks, is no part of the rule: one row of tennis
-has it, and was chosen so. "Without" rows are fitted anew without one kind of evidence; the difference is that row's
-loss less the loss with all, with its standard error over matches.
+histories. Form, which players have beside their skill and lose within weeks, and a change of the side, which fits of
+long histories add, are no part of the rule: one row of tennis has form, and was chosen so. "Without" rows are fitted
+anew without one kind of evidence; the difference is that row's loss less the loss with all, with its standard error
+over matches. Parts that begin with "further" do the same with one kind of evidence more, on four fifths of a history.
 
 Sources: Maystre, Kristof and Grossglauser, "Pairwise comparisons with flexible time-dynamics", KDD 2019, tables 2 and
 3 (batch methods refitted at each date); FiveThirtyEight's probabilities as published before each match; riix, elote,
