@@ -413,10 +413,16 @@ def test_a_system_may_learn_from_margins_alone(form):
         claims.a_better_result_gives_a_better_rating(case._replace(system=with_rules(update=against_margin)))
 
 
-def test_columns_that_predict_are_no_evidence():
-    system = jr.skills(parts.covariate("rest"), observe=parts.margin("margin"))
-    assert set(column_names_read_by_rules(system, "levels")) == {"margin", "rest"}
-    assert column_names_read_only_to_update(system, "levels") == ("margin",)
+@pytest.mark.parametrize(
+    ("system", "form", "before", "after"),
+    [
+        (jr.skills(parts.covariate("rest"), observe=parts.margin("gap")), "levels", {"rest"}, ("gap",)),
+        (jr.skills(parts.own_side(), observe=parts.quits("left")), "rounds", {"side"}, ("left",)),
+    ],
+)
+def test_columns_that_predict_are_no_evidence(system, form, before, after):
+    assert set(column_names_read_by_rules(system, form)) == before | {*after}
+    assert column_names_read_only_to_update(system, form) == after
 
 
 def test_weights_are_left_out_where_they_are_refused():

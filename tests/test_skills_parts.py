@@ -7,7 +7,7 @@ import pytest
 import jaxrate as jr
 from jaxrate import parts
 from jaxrate.parts import covariate, expected_goals, goals, logistic, margin, quits, result, skill, statistic
-from jaxrate.systems.skills.settings import PARAMETER_ORDER
+from jaxrate.systems.skills.part_values import PARAMETER_NAMES
 from jaxrate.systems.skills.system import list_further_hyperparameters, skills_by_name
 from tests.conftest import refused
 
@@ -211,7 +211,7 @@ def test_settings_without_their_part_are_refused(values, said):
 
 def test_every_hyperparameter_is_told():
     told = {name: (value, about.meaning) for name, value, about in list_further_hyperparameters()}
-    assert {*PARAMETER_ORDER} == {*jr.skills().params._fields, *told} - {"NAME", "NAME_scale", "NAME_noise"}
+    assert {*PARAMETER_NAMES} == {*jr.skills().params._fields, *told} - {"NAME", "NAME_scale", "NAME_noise"}
     assert told["season_keep"][0] == 0.8 and "; with seasons=... or league_season=..." in told["season_keep"][1]
 
 

@@ -190,6 +190,8 @@ def column_names_read_by_rules(system: RatingSystem, form: str, predicted: bool 
         recorded_columns = defaultdict(lambda: jnp.ones(event.score.shape))
         event = event._replace(context=event.context._replace(columns=recorded_columns))
 
+    _ = recorded_columns[""]  # so that rules see some columns
+
     def rate_first_event() -> Any:
         draw = system.rules.draw
         random_numbers = None if draw is None else draw(jax.random.key(0))
@@ -201,7 +203,7 @@ def column_names_read_by_rules(system: RatingSystem, form: str, predicted: bool 
         return rate_event(rules, prepared, state, event, random_numbers)
 
     jax.eval_shape(rate_first_event)
-    return tuple(recorded_columns)
+    return tuple(filter(None, recorded_columns))
 
 
 def first_device_event(form: str, league: Matches) -> Any:

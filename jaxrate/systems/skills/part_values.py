@@ -28,11 +28,12 @@ from jaxrate.core.hyperparameter_definitions import (
     Parameter,
     add_hyperparameters_to_docstring,
     check_param_value,
+    make_params_class,
 )
+from jaxrate.core.rules import Params
 from jaxrate.core.system import Settings, format_setting
 from jaxrate.events import as_event_time
 from jaxrate.systems.skills.settings import (
-    PARAMETER_ORDER,
     SETTING_DEFAULTS,
     SIDES,
     ModelSettings,
@@ -187,7 +188,7 @@ def column_names(part: str, names: Sequence[str], count: tuple[int, ...]) -> tup
 def check_hyperparameter_names(part: str, names: Sequence[str]) -> None:
     """ValueError unless the names of hyperparameters of a column are plain words that no part and no setting has."""
     for name in names:
-        if not name.isidentifier() or name.startswith("_") or name in {*SETTING_DEFAULTS, *PARAMETER_ORDER}:
+        if not name.isidentifier() or name.startswith("_") or name in {*SETTING_DEFAULTS, *PARAMETER_NAMES}:
             raise ValueError(f"a {part} must be one plain word that is no hyperparameter; rename {name!r}")
 
 
@@ -537,3 +538,15 @@ def quits(
       column: 1 for participants who quit, and 0 for those who stayed; NaN: unknown.
     """
     return {"quit": column_names("quits", (column,), (1,))[0]}
+
+
+PARAMETER_NAMES = (  # of all parts, but for those of columns
+    "period",
+    *dict.fromkeys(x for maker in PART_MAKERS.values() for x in maker.names_in_system.values() if "{" not in x),
+)
+
+
+def complete_params(params: Params) -> Any:
+    """The hyperparameters with None for those of parts that are not there."""
+    values = dict.fromkeys(PARAMETER_NAMES) | params._asdict()
+    return make_params_class(tuple(values))(**values)

@@ -7,7 +7,7 @@ predictors of a participant are what the parts bring together: the strength, and
 Where a model has one number a player it is stored as [N] and not as [N, 1], see `with_vectors`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,7 +20,8 @@ from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.rules import Rating
 from jaxrate.core.system import full_leaf
 from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.systems.skills.settings import SIDE_COLUMN, ModelSettings, complete_params
+from jaxrate.systems.skills.part_values import complete_params
+from jaxrate.systems.skills.settings import SIDE_COLUMN, ModelSettings
 
 STRENGTH, PACE = 0, 1  # linear predictors
 
@@ -30,8 +31,10 @@ class Participants(NamedTuple):
 
     one: Array  # [...] 1
     category: Array | None  # [...] the number of the category that each meets, or [..., C] shares of categories
-    side: Array | None  # [...] 1 on their own side, -1 on that of the other, 0 on neutral ground
-    columns: Mapping[str, Array]  # further columns: of matches [...] without the 2, of contests [P]
+    side: (
+        Array | None
+    )  # [...] 1 on their own side, -1 on that of the other, 0 on neutral ground; None: as a column says
+    columns: Any  # further columns: of matches [...] without the 2, of contests [P]
 
 
 class Part(NamedTuple):
@@ -65,7 +68,7 @@ def bring_category(count: int, participants: Participants) -> Array:
 
 def bring_side(participants: Participants) -> Array:
     """[..., 1] the loading of an own side advantage."""
-    side: Any = participants.side
+    side: Any = participants.columns[SIDE_COLUMN] if participants.side is None else participants.side
     return side[..., None]
 
 
@@ -94,15 +97,14 @@ def count_predictors(model: ModelSettings) -> int:
 def list_participants(event: Matches | Periods | Rounds) -> Participants:
     """What parts see of the participants of an event."""
     if isinstance(event, Rounds):
-        columns = event.columns or {}
-        return Participants(jnp.ones_like(event.weight), event.category, columns.get(SIDE_COLUMN), columns)
+        return Participants(jnp.ones_like(event.weight), event.category, None, event.columns)
     context, axis = event.context, event.score.ndim
     category, side = context.category, context.side
     return Participants(
         jnp.ones((2, *event.score.shape), event.score.dtype),
         None if category is None else jnp.moveaxis(jnp.flip(category, axis), axis, 0),
         None if side is None else jnp.stack([side, -side]),
-        context.columns or {},
+        context.columns,
     )
 
 

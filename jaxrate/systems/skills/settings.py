@@ -1,12 +1,10 @@
-"""Settings of skills and their state, and whether settings and events fit."""
+"""What parts say of the model, and whether the model and events fit."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.core.hyperparameter_definitions import make_params_class
-from jaxrate.core.rules import Params
 from jaxrate.events import Context, Matches, Ragged, Rounds, fail_where
 
 SIDES = "sides"  # as `kinds`: those who are a, and those who are b
@@ -46,37 +44,8 @@ class ModelSettings(NamedTuple):
         """Whether players have a pace beside their skill: by how much more is scored in their matches."""
         return self.outcome in ("points", "goals")
 
-    @property
-    def learns_margin(self) -> bool:
-        """Whether margins are observed as numbers, and not the goals that make them."""
-        return self.outcome in ("margin", "points")
-
 
 SETTING_DEFAULTS = {name: value for name, value in ModelSettings()._asdict().items() if name != "form"}
-
-# Hyperparameters of all parts, in the order in which a system has its own; those of columns follow.
-PARAMETER_ORDER = (
-    *(
-        "growth",
-        "initial_rating",
-        "initial_deviation",
-        "deviation_max",
-        "modifier_growth",
-        "initial_modifier_deviation",
-    ),
-    *("own_side_growth", "initial_own_side_deviation", "match_growth", "reversion", "season_keep", "season_growth"),
-    *("experience", "side_advantage", "noise", "draw_margin", "margin_scale", "compression", "period", "side_trend"),
-    *("second_kind_growth", "second_kind_initial_deviation", "second_kind_match_growth", "second_kind_experience"),
-    *("form_deviation", "form_reversion", "team_noise", "size_advantage", "quit_threshold", "pace_growth"),
-    *("initial_pace_deviation", "point_rate", "total_noise", "goal_rate", "goal_dispersion", "low_score_dependence"),
-    *("expected_goals_noise", "expected_goals_scale"),
-)
-
-
-def complete_params(params: Params) -> Any:
-    """The hyperparameters with None for those of parts that are not there."""
-    values = dict.fromkeys(PARAMETER_ORDER) | params._asdict()
-    return make_params_class(tuple(values))(**values)
 
 
 def statistic_scale_name(statistic: str) -> str:
@@ -124,7 +93,7 @@ def check_column(name: str, values: Any, is_valid: Any, requirement: str) -> Non
 
 def match_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """The columns of margins and statistics that skills of these settings learn from, known after a match only."""
-    margin = settings.get("margin", ()) if settings.get("outcome") in ("margin", "points", "goals") else ()
+    margin = settings.get("margin", ()) if "outcome" in settings else ()
     return (*margin, *settings.get("expected_goals", ()), *settings.get("statistics", ()))
 
 
@@ -149,7 +118,7 @@ def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
     kinds = () if model.kinds == (SIDES,) else model.kinds
     arguments = {
         "covariates": model.covariates,
-        "margin": model.margin if model.learns_margin or model.outcome == "goals" else (),
+        "margin": model.margin,
         "statistics": model.statistics,
         "columns": (*model.expected_goals, *kinds, *filter(None, [model.league_season])),
     }
@@ -180,11 +149,11 @@ def check_column_is_complete(name: str, values: Any) -> None:
 
 def check_contests_fit(model: ModelSettings, ragged: Any, contests: Rounds) -> None:
     """ValueError if contests lack what the model needs, or have other categories."""
-    if model.outcome == "margin" and len(model.margin) > 1:
+    if len(model.margin) > 1:
         raise ValueError("skills of contests takes one column as margin: the points of each participant's team")
-    names = {*model.covariates, *model.statistics, *filter(None, [model.league_season, model.quit])}
-    names |= {SIDE_COLUMN} if model.own_side else set()
-    names |= {*model.margin} if model.outcome == "margin" else set()
+    sides = (SIDE_COLUMN,) if model.own_side else ()
+    names = {*model.covariates, *model.margin, *model.statistics, *sides}
+    names |= {*filter(None, [model.league_season, model.quit])}
     for name in sorted(names):
         values = find_column(contests.columns, name, "participants of contests: columns=... of `rounds` or `read`")
         if name == model.quit:
@@ -192,7 +161,7 @@ def check_contests_fit(model: ModelSettings, ragged: Any, contests: Rounds) -> N
             check_column(name, values, is_valid, "it must be 1 for participants who quit, and 0 for those who stayed")
         elif name not in model.statistics:
             check_column_is_complete(name, values)
-    if model.outcome == "margin":
+    if model.margin:
         check_team_mates_have_same_points(model, ragged, contests)
     check_categories_fit(model, contests.category, 1, "contests")
 

@@ -71,16 +71,16 @@ from jaxrate.core.system import RatingSystem, Settings, check_param_names, forma
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.systems.skills import part_values
-from jaxrate.systems.skills.part_values import DEFAULT_NOISE, PART_MAKERS, ModelPart
-from jaxrate.systems.skills.parts import init, summary
-from jaxrate.systems.skills.rules import make_rules
-from jaxrate.systems.skills.settings import (
-    PARAMETER_ORDER,
-    SETTING_DEFAULTS,
-    ModelSettings,
-    check_events_fit,
+from jaxrate.systems.skills.part_values import (
+    DEFAULT_NOISE,
+    PARAMETER_NAMES,
+    PART_MAKERS,
+    ModelPart,
     complete_params,
 )
+from jaxrate.systems.skills.parts import init, summary
+from jaxrate.systems.skills.rules import make_rules
+from jaxrate.systems.skills.settings import SETTING_DEFAULTS, ModelSettings, check_events_fit
 
 OUTCOMES: dict[str, Callable[..., ModelPart]] = {  # the observations, by what is learnt from
     "win": part_values.result,
@@ -197,7 +197,7 @@ def list_space(parts: Iterable[ModelPart]) -> dict[str, Parameter]:
 
 def check_values_have_parts(values: Mapping[str, Any], space: Mapping[str, Parameter]) -> None:
     """ValueError for a name that is none, or for the value of a hyperparameter whose part is not there."""
-    check_param_names("skills", values, dict.fromkeys((*SETTING_DEFAULTS, *space, *PARAMETER_ORDER)))
+    check_param_names("skills", values, dict.fromkeys((*SETTING_DEFAULTS, *space, *PARAMETER_NAMES)))
     for name, value in values.items():
         if value is not None and name not in {*SETTING_DEFAULTS, *space}:
             owners = [part for part, maker in PART_MAKERS.items() if name in maker.names_in_system.values()]
@@ -272,14 +272,12 @@ def make_system_of_parts(parts: Sequence[ModelPart], period: float) -> RatingSys
     """The system of these parts and the usual ones."""
     parts = add_usual_parts(parts)
     check_parts_go_together(parts)
-    settings, space = combine_settings(parts), {"period": PERIOD} | list_space(parts)
-    order = {name: place for place, name in enumerate(PARAMETER_ORDER)}
-    names = sorted(space, key=lambda name: order.get(name, len(order)))  # stable: those of columns follow
+    settings, space = combine_settings(parts), list_space(parts) | {"period": PERIOD}
     values = fill_values_of_others({"period": period} | {name: x for part in parts for name, x in part.params.items()})
-    make_params = make_params_class(tuple(names))
+    make_params = make_params_class(tuple(space))
     meaning = make_params(**space)
-    params = check_params("skills", make_params(**{name: values[name] for name in names}), meaning)
-    model = ModelSettings(**settings, form="form_deviation" in names)
+    params = check_params("skills", make_params(**values), meaning)
+    model = ModelSettings(**settings, form="form_deviation" in space)
     of_two = settings["outcome"] in ("logistic", "points", "goals") or settings["kinds"]
     return RatingSystem(
         bind(init, model),
@@ -306,11 +304,11 @@ def combine_settings(parts: Iterable[ModelPart]) -> dict[str, Any]:
 
 
 def add_usual_parts(parts: Sequence[ModelPart]) -> list[ModelPart]:
-    """The parts with a skill, a side and a result, where there are none of these; covariates before statistics."""
+    """The parts in the order of the makers, with a skill, a side and a result where there are none of these."""
     names = {part.name for part in parts}
     names |= {"result"} if names & OUTCOME_PARTS.keys() else set()
     usual = [part for part in USUAL_PARTS if part.name not in names]
-    return sorted([*usual, *parts], key=lambda part: part.name == "statistic")
+    return sorted([*usual, *parts], key=lambda part: [*PART_MAKERS].index(part.name))
 
 
 def check_parts_go_together(parts: Sequence[ModelPart]) -> None:
@@ -353,10 +351,10 @@ def format_call(system: RatingSystem) -> str:
     values = system.settings | system.params._asdict()
     parts = [part.with_params(values) for part in list_parts(values)]
     shown = [part for part in parts if part not in USUAL_PARTS]
-    observed = [repr(part) for part in shown if part.name in OBSERVATIONS]
-    arguments = [repr(part) for part in shown if part.name not in OBSERVATIONS]
+    observed = tuple(part for part in shown if part.name in OBSERVATIONS)
+    arguments = [repr(part) for part in shown if part not in observed]
     if observed:
-        arguments.append(f"observe={observed[0] if len(observed) == 1 else '(' + ', '.join(observed) + ')'}")
+        arguments.append(f"observe={observed if len(observed) > 1 else observed[0]!r}")
     if values["period"] != DEFAULT_PERIOD:
         arguments.append(f"period={format_setting(values['period'])}")
     return f"skills({', '.join(arguments)})"
