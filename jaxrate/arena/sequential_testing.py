@@ -157,7 +157,11 @@ def mean_and_deviation(points: HostArray, p: HostArray) -> tuple[float, float]:
 
 
 def likeliest_distribution_with_mean_over_deviation(points: HostArray, frequency: HostArray, ratio: float) -> HostArray:
-    """[k] the likeliest distribution with a ratio of mean less one half to deviation."""
+    """[k] the likeliest distribution over points [k], by how often each was seen, whose (mean - 1/2) / deviation is so.
+
+    Raises:
+      ValueError: if no distribution over the points has this ratio, as far as the iteration finds.
+    """
     p = np.full(len(points), 1.0 / len(points))
     for _ in range(MAX_ROUNDS):
         mean, deviation = mean_and_deviation(points, p)

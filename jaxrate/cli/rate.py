@@ -157,7 +157,7 @@ CHUNK_OPTIONS = (
 
 
 def rate_by_chunks(report: ProgressReport, request: RatingRequest, sizes: dict[str, Any], asked: RateOptions) -> Rating:
-    """Rate by chunks; `sizes` has the arguments of `Chunks` that options give, or None."""
+    """Rate by chunks; `sizes` has the arguments of `Chunks` by name, None where no option gives one."""
     from jaxrate.data.table_files import join_files
     from jaxrate.history.history import describe_event_counts
     from jaxrate.history.out_of_core.chunk_pipeline import Chunks

@@ -286,7 +286,7 @@ def is_sized(value: Any) -> bool:
 
 
 def is_list(value: Any) -> bool:
-    """Whether a value is a list, a tuple or an array, and no single value."""
+    """Whether a value is a list, a tuple or an array of at least one dimension."""
     return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 

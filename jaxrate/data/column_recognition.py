@@ -639,7 +639,7 @@ def numeric_share(column: Column) -> float:
 
 
 def recognise_single_columns(search: RoleSearch, dates: str | None) -> None:
-    """Put the columns of side, neutral ground and time into the arguments, and note those of no own name."""
+    """Put the columns of side, neutral ground and time into the arguments, with notes on those that were guessed."""
     fits: dict[str, Callable[[str], int]] = {  # how well the contents of a column do
         "side": lambda name: 1,
         "neutral": lambda name: _holds_flags(search.columns[name]),
@@ -773,7 +773,7 @@ def _has_both_signs(column: Column) -> bool:
 
 
 def _choose_reading(search: RoleSearch, readings: Mapping[str, ParsedResults], points: tuple[str, ...]) -> ResultChoice:
-    """The column of these that tells the results, or the points."""
+    """The choice between the columns with readable results, and the points of both sides, where these contradict it."""
     name, players = _surest_reading(readings), search.players.names
     lead = _sign_of_lead([points] if points in search.open.goals else [], search.values)
     if codes := winner_code_readings(search.result_column(name)):

@@ -139,7 +139,7 @@ def unused_points_hint(table: TableSource, data: Dataset, roles: ColumnRoles) ->
 
 
 def _are_points_known(table: TableSource, roles: ColumnRoles) -> bool:
-    """Whether the columns of both sides' points are used, or are called as such."""
+    """Whether both sides' points have columns that are used, or that are found by their names."""
     layout = roles.layout
     players = dict(zip(WINNER_LOSER if layout.winner_first else PLAYER_PAIR, layout.first_players, strict=True))
     return bool(layout.points or roles.margin or "margin" in recognise_evidence_columns(table.names, players))

@@ -107,7 +107,7 @@ def _fail_at_seasons(first_row: Mapping[str, int], complaint: Callable[[str], st
 
 
 def offset_row_errors(first: int) -> AbstractContextManager[None]:
-    """Errors about rows count them from this one."""
+    """A context in which errors about a row of a part count it within the whole, whose row `first` is its first."""
     return rewrite_row_errors(lambda row, message: (first + row, message))
 
 

@@ -173,7 +173,7 @@ def player_groups(history: History) -> HostArray:
 
 
 def system_with_extended_seasons(rated: History, season_starts: Iterable[float]) -> RatingSystem:
-    """The system of a rated history, with the seasons that have begun since.
+    """The system of a rated history, whose seasons are those that it has and the given ones, which began since.
 
     Raises:
       ValueError: if one of them begins before the history ends, so that some matches would have been rated otherwise.

@@ -330,7 +330,7 @@ def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_dive
 
 
 def draw_curve(ax: "Axes", curve: charts.Curve, kind: str) -> None:
-    """Draw a curve with its intervals."""
+    """Draw a curve with its intervals; `kind` is the kind of its axes."""
     number = count_lines(ax, kind)
     ends = np.stack([curve.y - curve.low, curve.high - curve.y])
     marker = style.MARKERS[number % len(style.MARKERS)]

@@ -28,7 +28,7 @@ from jaxrate.views.wording import MODELS, PlayerOrTeamNoun, make_noun
 
 
 def confidence_assumption(strengths: Strengths, clusters: Sequence[str] = ()) -> str:
-    """What the model takes for granted about dependence, in a sentence."""
+    """The sentence on what intervals assume: votes are independent, or those of one cluster (voter, prompt) are not."""
     if clusters:
         named = " or ".join(f"the same {x}" for x in clusters)
         return f"The model treats votes of {named} as dependent, and all others as independent."

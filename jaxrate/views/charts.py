@@ -197,7 +197,7 @@ def half_widths(deviation: Any) -> Any:
 
 
 def without_deviations(lines: Iterable[Line]) -> list[Line]:
-    """Lines whose intervals are not drawn."""
+    """The lines without their intervals."""
     return [line._replace(deviation=None) for line in lines]
 
 

@@ -581,7 +581,10 @@ TOP_SIZES = 3, 5, 10, 20, 50  # numbers of first ranks
 def find_first_place(
     names: Sequence[str], strengths: "Strengths", ranks: "RankSets | None", noun: PlayerOrTeamNoun = PLAYERS
 ) -> Finding:
-    """The best player, and whether others may be the best; with ranks jointly with all other orders."""
+    """The finding who is best, and who else may be.
+
+    With rank sets it is as sure as they are: it holds together with all that they say of other players.
+    """
     rated = rated_ids(strengths)
     if not len(rated):
         return Finding("first place", "nobody")
