@@ -147,9 +147,8 @@ def wrap_predictions(
             text = f"this {system.name} is one of jr.forecasts.{PREDICTION_WRAPPERS[known].__name__} already"
             raise ValueError(f"{text}; take {name} of the system before that")
     extra_params, extra_space = collect_params(wrap, values)
-    for field in extra_params._fields:
-        if field in system.params._fields:
-            raise ValueError(f"{name}: {system.name} has a hyperparameter {field} of its own")
+    if shared := {*extra_params._fields} & {*system.params._fields}:
+        raise ValueError(f"{name}: {system.name} has {' and '.join(sorted(shared))} of its own")
     params_class = hyper.make_params_class((*system.params._fields, *extra_params._fields))
     inner, rules = system._replace(params=None), system.rules
     return system._replace(

@@ -309,7 +309,7 @@ def add_parts_to_fit(
     if num_fitted >= MIN_MATCHES_OF_FORM and system.settings["outcome"] == "win":
         parts["form_deviation"] = INITIAL_FORM_DEVIATION
     parts = {name: value for name, value in parts.items() if name not in explicit_settings}
-    return system.make(**system.params._asdict() | parts) if parts else system
+    return system.make(**system.params._asdict() | parts)
 
 
 def columns_of_margin(name: str, explicit_settings: Mapping[str, Any], data: Dataset) -> tuple[str, ...]:
