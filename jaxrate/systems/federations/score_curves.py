@@ -56,17 +56,15 @@ def performance_ratings(
       prior: the number of further games of each, the opponent's rating in them, and the share of their points.
     """
     results, (prior_games, prior_opponent, prior_share) = games.results(rows, opponents), prior
-    nearly_no_game = 4.0 * float(np.finfo(rows.rating.dtype).eps)  # how much of a draw with oneself is added
-
-    def expected_against(rating: Array, opponent: float | Array) -> Array:
-        other = rows._replace(rating=jnp.broadcast_to(opponent, rating.shape))
-        return games.expected(games.params, rows._replace(rating=rating), other, None)
+    least_pull = 64.0 * float(np.finfo(rows.rating.dtype).eps)  # to the old rating; it decides where all else is flat
+    other = rows._replace(rating=jnp.broadcast_to(prior_opponent, rows.rating.shape))
 
     def excess(rating: Array) -> Array:
-        surprise = results.score - games.results(rows._replace(rating=rating), opponents).expected
-        prior_surprise = prior_games * (prior_share - expected_against(rating, prior_opponent))
-        nearest = nearly_no_game * (0.5 - expected_against(rating, rows.rating))
-        return jnp.where(is_asked, surprise + prior_surprise + nearest, guess - rating)
+        players = rows._replace(rating=rating)
+        surprise = results.score - games.results(players, opponents).expected
+        prior_surprise = prior_games * (prior_share - games.expected(games.params, players, other, None))
+        pull = least_pull * jnp.clip(rows.rating - rating, -0.5, 0.5)
+        return jnp.where(is_asked, surprise + prior_surprise + pull, guess - rating)
 
     guess = jnp.where(is_asked, results.opponents / jnp.maximum(results.games, 1.0), rows.rating)
     ends = jnp.full_like(guess, -9000.0), jnp.full_like(guess, 9000.0)
