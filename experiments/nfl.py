@@ -23,7 +23,7 @@ from PIL import Image
 
 import jaxrate as jr
 from jaxrate import parts, plots
-from jaxrate.plots import scoreboard_style as style
+from jaxrate.plots import plot_style as style
 
 DATA = jr.data.datasets.nfl()
 GUIDE: dict = {}

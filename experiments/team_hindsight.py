@@ -154,7 +154,7 @@ def draw_worths(drivers, cars, driver_name, constructor_name, named_drivers):
     """Two panels of seasons: drivers and cars, each above those of the other starters."""
     import matplotlib.pyplot as plt
 
-    from jaxrate.plots import scoreboard_style as style
+    from jaxrate.plots import plot_style as style
 
     figure, panels = plt.subplots(1, 2, figsize=(11.0, 5.6), sharey=True, facecolor=jr.plots.PAPER)
     parts = (

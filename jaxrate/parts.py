@@ -5,7 +5,7 @@
 The guide "Skills" builds models of them.
 """
 
-from jaxrate.systems.skills.part_values import (
+from jaxrate.systems.skills.part_declarations import (
     covariate,
     expected_goals,
     experience,

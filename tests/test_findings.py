@@ -284,7 +284,7 @@ def test_the_best_system_is_ahead_of_all_beyond_chance(gaps, said):
     ],
 )
 def test_surprises_respect_chance(mean, z, count, z_of_all, kind):
-    found = findings.find_surprise("Ada", mean, z, count, z_of_all)
+    found = findings.find_surprising_player("Ada", mean, z, count, z_of_all)
     assert found.certainty == kind and found.amount == ("0.20" if kind in ("more", "less") else "")
     assert np.round(findings.surprise_limit(1), 2) == 1.96 and np.round(findings.surprise_limit(100), 2) == 3.48
 

@@ -16,8 +16,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.history.saved_runs import make_run_metadata, write_run
-from jaxrate.storage import atomic_folder as folders
-from jaxrate.storage.atomic_folder import OPTIONAL_FILES, RUN_FILES
+from jaxrate.storage import run_folder as folders
+from jaxrate.storage.run_folder import OPTIONAL_FILES, RUN_FILES
 from tests.conftest import mark_full
 
 pa = pytest.importorskip("pyarrow")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.storage.atomic_folder import RUN_FILE, RUN_FILES
+from jaxrate.storage.run_folder import RUN_FILE, RUN_FILES
 from tests.fuzz.driver import drawn
 from tests.fuzz.saved import REFERENCE, about_of, fuzz, refused, write_about
 

@@ -22,7 +22,7 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts import Scorelines
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
-from jaxrate.plots.scoreboard_style import fit_names, format_plot_name
+from jaxrate.plots.plot_style import fit_names, format_plot_name
 from tests.conftest import mark_full
 
 ODD = ["$x$ and $y$", "_hidden", "two\nlines", "a very long name of more than thirty letters"]

@@ -38,7 +38,7 @@ def test_careers_go_through_the_ends_of_steps(ax):
     after = career["rating"] + career["change"]
     np.testing.assert_array_equal(line.get_xdata(), [9.0, 38.0, 49.0])
     np.testing.assert_allclose(line.get_ydata(), [after[1], after[3], after[4]])
-    assert to_hex(grey.get_color()) == plots.scoreboard_style.PALE
+    assert to_hex(grey.get_color()) == plots.plot_style.PALE
     assert [text.get_text() for text in ax.texts] == [f"x\n{after[4]:,.0f}"] and ax.get_xlabel() == "time"
 
 

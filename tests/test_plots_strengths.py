@@ -10,13 +10,13 @@ from matplotlib import pyplot
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
-from jaxrate.plots.scoreboard_style import fit_names, format_plot_name
+from jaxrate.plots.plot_style import fit_names, format_plot_name
 from tests.test_plots import games, interval_ends, past, texts
 
 pytest.importorskip("matplotlib")
 from matplotlib.colors import to_rgb
 
-from jaxrate.plots.scoreboard_style import SEQUENTIAL_COLOURS, cell_text_colour
+from jaxrate.plots.plot_style import SEQUENTIAL_COLOURS, cell_text_colour
 from jaxrate.plots.standing_plots import CONTENDERS
 from jaxrate.views.charts import DIVERGING_COLOURS, mix_colours
 from jaxrate.views.findings import find_first_place

@@ -11,7 +11,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.data import simulate
 from jaxrate.events import slice_events
-from jaxrate.storage.atomic_folder import encode_run_json
+from jaxrate.storage.run_folder import encode_run_json
 from tests.conftest import MOSTLY_SINGLE, mark_full
 from tests.test_rounds import SYSTEM as CONTESTS
 

@@ -7,7 +7,7 @@ import pytest
 import jaxrate as jr
 from jaxrate import parts
 from jaxrate.parts import covariate, expected_goals, goals, logistic, margin, quits, result, skill, statistic
-from jaxrate.systems.skills.part_values import PARAMETER_NAMES
+from jaxrate.systems.skills.part_declarations import PARAMETER_NAMES
 from jaxrate.systems.skills.system import list_further_hyperparameters, skills_by_name
 from tests.conftest import refused
 

@@ -25,7 +25,7 @@ from jaxrate.cli.terminal_tables import (
 from jaxrate.core.text_format import display_width, format_decimals, format_range, format_table, format_whole_percent
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.event_columns import from_table_columns
-from jaxrate.storage.atomic_folder import (
+from jaxrate.storage.run_folder import (
     columns_to_npz,
     read_names_and_games,
     read_predictions,

@@ -10,7 +10,7 @@ fit.py                    `jaxrate fit`
 input_options.py          the options that say how to read a file, and the events that are read
 lazy_numpy.py             NumPy, loaded at its first use: help and completion do without
 option_names.py           options of the command line in messages of the library
-options.py                kinds of options: their values, what goes together, and arguments of the library
+option_types.py           kinds of options: their values, what goes together, and arguments of the library
 predict.py                `jaxrate predict`
 rate.py                   `jaxrate rate`: of a file, by chunks or by league, and what it shows
 rating.py                 rating a file by a system: the history, its quality, and times in it

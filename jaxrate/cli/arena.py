@@ -23,7 +23,7 @@ from jaxrate.cli.input_options import (
 )
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.options import (
+from jaxrate.cli.option_types import (
     FILE,
     PAGE_FILE,
     TABLE_FILE,

@@ -24,7 +24,7 @@ from jaxrate.cli.input_options import (
     reading_options,
     title_from_file,
 )
-from jaxrate.cli.options import (
+from jaxrate.cli.option_types import (
     SHARE,
     CommandOption,
     NonEmptyPath,

@@ -16,7 +16,7 @@ from jaxrate.cli.input_options import (
     published_forecasts,
     reading_options,
 )
-from jaxrate.cli.options import FILE, SHARE, option
+from jaxrate.cli.option_types import FILE, SHARE, option
 from jaxrate.cli.shared_options import (
     FittedParams,
     RatingRequest,

@@ -11,7 +11,7 @@ from typing import Any
 import jaxrate as jr
 from jaxrate.cli.commands import Output, command
 from jaxrate.cli.input_options import first_rows_option, is_about_teams, reading_options
-from jaxrate.cli.options import FILE, SHARE, OutputFile, library_choice, library_option, option
+from jaxrate.cli.option_types import FILE, SHARE, OutputFile, library_choice, library_option, option
 from jaxrate.cli.shared_options import plain_option, pop_request, system_options, write_fitted
 from jaxrate.cli.system_selection import RatingTask, choose_system, read_events_with_evidence
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable

@@ -14,7 +14,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.options import CommandOption, named_values_option, option, split_assignments
+from jaxrate.cli.option_types import CommandOption, named_values_option, option, split_assignments
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
 from jaxrate.data.column_role_definitions import COLUMN_ROLES, FORMAT_NAMES, LISTED_ROLES, PLAYER_PAIR

@@ -105,7 +105,7 @@ def _option_words(name: str, option: click.Parameter, value: Any) -> list[str]:
     flag, _, key = option.opts[0].partition(" ")
     if key:
         texts = ["yes"] if value is True else _as_list(value)
-        return [word for text in texts for word in _words_of_value(flag, f"{key}={text}")]
+        return [word for text in texts for word in _quote_option(flag, f"{key}={text}")]
     if value is True:
         return [flag]
     texts = _as_list(value)
@@ -113,10 +113,10 @@ def _option_words(name: str, option: click.Parameter, value: Any) -> list[str]:
         texts = [",".join(texts) + "," * (len(texts) == 1)]
     if getattr(option, "most_words", 1) > 1 or option.nargs == 2:
         return [flag, *map(shlex.quote, texts)]
-    return [word for text in texts for word in _words_of_value(flag, text)]
+    return [word for text in texts for word in _quote_option(flag, text)]
 
 
-def _words_of_value(flag: str, text: str) -> list[str]:
+def _quote_option(flag: str, text: str) -> list[str]:
     """An option and its value, in one word where the value begins as an option does."""
     return [f"{flag}={shlex.quote(text)}"] if text.startswith("-") else [flag, shlex.quote(text)]
 

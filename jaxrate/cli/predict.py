@@ -11,7 +11,7 @@ import jaxrate as jr
 from jaxrate.cli.commands import Output, check_only, command
 from jaxrate.cli.input_options import FIXTURE_OPTIONS, pop_columns, reading_options
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.options import RUN, TABLE_FILE, argument, library_choice, library_option, option
+from jaxrate.cli.option_types import RUN, TABLE_FILE, argument, library_choice, library_option, option
 from jaxrate.cli.rating import parse_library_time
 from jaxrate.cli.shared_options import split_reading_options
 from jaxrate.cli.terminal_tables import (

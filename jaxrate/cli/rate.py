@@ -26,7 +26,7 @@ from jaxrate.cli.input_options import (
 )
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.options import OutputFolder, argument, option
+from jaxrate.cli.option_types import OutputFolder, argument, option
 from jaxrate.cli.rating import (
     RateOptions,
     Rating,

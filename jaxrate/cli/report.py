@@ -13,7 +13,7 @@ from jaxrate.cli.commands import command
 from jaxrate.cli.compare import compare_with_notes
 from jaxrate.cli.input_options import load_match_columns, reading_options, title_from_file
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.options import FILE, PAGE_FILE, SHARE, option
+from jaxrate.cli.option_types import FILE, PAGE_FILE, SHARE, option
 from jaxrate.cli.rating import check_players_exist, describe_file, rate_and_evaluate_task, smooth_task
 from jaxrate.cli.shared_options import (
     LIST_RULES,

@@ -14,7 +14,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.input_options import pop_columns
-from jaxrate.cli.options import CommandOption, named_values_option, option
+from jaxrate.cli.option_types import CommandOption, named_values_option, option
 from jaxrate.cli.terminal_tables import ProgressReport
 from jaxrate.core.text_format import join_names
 from jaxrate.data.column_role_definitions import LAYOUT_ROLES
@@ -300,7 +300,7 @@ def complete_request_from_saved_run(saved: jr.History, request: RatingRequest) -
 
 def lock_output_folder(out: Path) -> None:
     """Make the folder if it does not exist; no other process saves into it until the command ends."""
-    from jaxrate.storage.atomic_folder import lock_folder
+    from jaxrate.storage.run_folder import lock_folder
 
     context = click.get_current_context()
     if not context.meta.get(__name__):

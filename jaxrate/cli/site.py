@@ -11,7 +11,7 @@ import jaxrate as jr
 from jaxrate.cli.commands import command, prefix_errors
 from jaxrate.cli.input_options import load_columns
 from jaxrate.cli.lazy_numpy import np
-from jaxrate.cli.options import RUN, OutputFolder, library_option, option
+from jaxrate.cli.option_types import RUN, OutputFolder, library_option, option
 from jaxrate.cli.shared_options import LIST_RULES, list_option
 from jaxrate.cli.terminal_tables import ProgressReport, print_escaped, warnings_as_notes
 from jaxrate.core.text_format import format_value_for_error

@@ -250,8 +250,8 @@ def is_number_or_numeric_array(value: Any) -> bool:
     return True
 
 
-def is_prng_key_or_random_array(value: Any) -> bool:
-    """Whether a value is a PRNG key, or an array of random numbers."""
+def is_prng_key_or_random_numbers(value: Any) -> bool:
+    """Whether a value is a PRNG key, or random numbers in an array."""
     shape = getattr(value, "shape", None)
     if not hasattr(value, "dtype") or shape is None or isinstance(value, np.generic) or 0 in shape[1:]:
         return False
@@ -403,7 +403,7 @@ FilePath: TypeAlias = Annotated[str | os.PathLike[str], ArgumentRequirement("a p
 # NaN too: the function checks the range
 AnyNumber: TypeAlias = Annotated[float, ArgumentRequirement("a number", is_number)]
 Numbers: TypeAlias = Annotated[Any, ArgumentRequirement("numbers", is_number_or_numeric_array)]
-Key: TypeAlias = Annotated[Any, ArgumentRequirement("a key, as of jax.random.key(0)", is_prng_key_or_random_array)]
+Key: TypeAlias = Annotated[Any, ArgumentRequirement("a key, as of jax.random.key(0)", is_prng_key_or_random_numbers)]
 PlayerState: TypeAlias = Annotated[Any, ArgumentRequirement("a state, as jr.run leaves it", is_tuple_of_arrays)]
 Hyperparameters: TypeAlias = Annotated[
     Any, ArgumentRequirement("hyperparameters, as system.params._replace(...)", lambda value: hasattr(value, "_fields"))

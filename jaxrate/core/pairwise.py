@@ -102,7 +102,7 @@ def predict_match(formulas: PairwiseRules, constants: Constants, rows: State, ma
 
 def update_from_match(formulas: PairwiseRules, constants: Constants, rows: State, match: Matches) -> State:
     """The rows after the match."""
-    return update_until(match.time, formulas, constants, rows, match)
+    return update_from_games(match.time, formulas, constants, rows, match)
 
 
 def predict_period(formulas: PairwiseRules, constants: Constants, rows: State, period: Periods) -> Array:
@@ -122,13 +122,13 @@ def update_from_period(
     else:
         formulas = formulas._replace(apply=formulas.apply_period)
     end = period.time if length is None else period.time + length
-    after = update_until(end, formulas, constants, rows, period)
+    after = update_from_games(end, formulas, constants, rows, period)
     if length is None or not seasons:
         return after
     return apply_seasons(seasons, constants, after, seasons_applied_until(period, rows.time), end)
 
 
-def update_until(end: Array, formulas: PairwiseRules, constants: Constants, rows: State, event: Any) -> State:
+def update_from_games(end: Array, formulas: PairwiseRules, constants: Constants, rows: State, event: Any) -> State:
     """The rows after the games of an event that ends then, which a state with the field `time` says."""
     if formulas.update is not None:
         after: Any = formulas.update(constants, rows, event)

@@ -63,11 +63,11 @@ from jaxrate.data.result_parsing import (
     WINNER_CODES,
     ParsedResults,
     ResultColumn,
-    codes_to_scores,
     is_winner_column,
     parse_results,
     replace_na_values,
     winner_code_readings,
+    winner_codes_to_scores,
 )
 from jaxrate.data.role_resolution import ColumnRoles, TableLayout, check_line_up_roles, resolve_roles
 from jaxrate.data.table_sources import (
@@ -857,7 +857,7 @@ def _choose_winner_codes(
 def _codes_by_points(column: Column, reading: Mapping[int, float], lead: HostArray) -> dict[int, float]:
     """The scores of a column of winners in numbers that agree with the lead in points; {} if none do."""
     possible = [codes for codes in (*WINNER_CODES, SCORE_CODES) if reading.keys() <= codes.keys()]
-    wrong = [np.count_nonzero(_contradictions(codes_to_scores(column, codes), lead)) for codes in possible]
+    wrong = [np.count_nonzero(_contradictions(winner_codes_to_scores(column, codes), lead)) for codes in possible]
     is_clear = lead.any() and min(wrong) <= (1.0 - MIN_AGREEMENT) * np.count_nonzero(lead)
     return possible[int(np.argmin(wrong))] if is_clear else {}
 

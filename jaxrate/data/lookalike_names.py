@@ -129,14 +129,14 @@ def _doubts_about_single_players(texts: Sequence[str], new: Set[Any]) -> Iterato
         names.filter(compute.match_substring_regex(names, pattern)).to_pylist()
         for pattern in (NO_OPPONENT_PATTERN, JOINED_NAMES_PATTERN)
     )
-    for doubtful, note in ((byes, BYES_NOTE), (_names_of_partners(joined, texts), PARTNERS_NOTE)):
+    for doubtful, note in ((byes, BYES_NOTE), (_names_of_several_players(joined, texts), PARTNERS_NOTE)):
         quoted = [format_value_for_error(name) for name in doubtful if name in new]
         if quoted:
             noun = "players are" if len(quoted) > 1 else "a player is"
             yield f"{noun} called {_join_examples(quoted, ', ', ' and ')}, {note}"
 
 
-def _names_of_partners(joined: Sequence[str], texts: Sequence[str]) -> list[str]:
+def _names_of_several_players(joined: Sequence[str], texts: Sequence[str]) -> list[str]:
     """The names with a separator of which a part is a player as well, or all parts are in other such names."""
     parts_of_name = {name: re.split(JOINED_NAMES_PATTERN, name.strip()) for name in joined}
     parts_of_name = {name: parts for name, parts in parts_of_name.items() if all(parts) and len({*parts}) > 1}

@@ -365,7 +365,7 @@ def winner_code_readings(results: ResultColumn) -> list[dict[int, float]]:
     return [codes for codes in readings if len(codes) == min(map(len, readings))]
 
 
-def codes_to_scores(column: Column, codes: Mapping[int, float]) -> HostArray:
+def winner_codes_to_scores(column: Column, codes: Mapping[int, float]) -> HostArray:
     """[n] the scores of the first player that numbers stand for; NaN where there is none."""
     numbers = numbers_or_nan(column)
     return np.select([numbers == code for code in codes], [*codes.values()], np.nan)
@@ -373,7 +373,7 @@ def codes_to_scores(column: Column, codes: Mapping[int, float]) -> HostArray:
 
 def winner_codes_notation(codes: Mapping[int, float]) -> Notation:
     """The notation of a column of winners whose numbers stand for these scores of the first player."""
-    return Notation(f"codes {dict(codes)}", lambda results: codes_to_scores(results.column, codes))
+    return Notation(f"codes {dict(codes)}", lambda results: winner_codes_to_scores(results.column, codes))
 
 
 def result_column_to_scores(results: ResultColumn, notation: Notation | None) -> tuple[Column, Notation, str | None]:

@@ -253,11 +253,11 @@ def _possible_draw_rules(
     # Of columns called Winner/tie and Loser/tie points tell the ties; elsewhere level points may have a winner.
     has_ties = layout.winner_first and all(normalise_column_name(x).endswith("tie") for x in layout.first_players)
     if np.isnan(score).any() or has_ties:
-        yield from _words_for_draws(_load_rows(table, others, rows), score)
-        yield from _level_points(table, layout, rows, score, has_ties)
+        yield from _draw_rules_by_words(_load_rows(table, others, rows), score)
+        yield from _draw_rule_by_equal_points(table, layout, rows, score, has_ties)
 
 
-def _words_for_draws(columns: Mapping[str, Column], score: HostArray) -> Iterator[DrawRule]:
+def _draw_rules_by_words(columns: Mapping[str, Column], score: HostArray) -> Iterator[DrawRule]:
     """Rules by columns whose words for draws nearly all stand in rows without a result, or that are called as results.
 
     A column of results may stand beside a winner, as of a shoot-out.
@@ -269,7 +269,7 @@ def _words_for_draws(columns: Mapping[str, Column], score: HostArray) -> Iterato
             yield DrawRule((name,), lambda columns, score: mentions_draw(columns[0]) & np.isnan(score))
 
 
-def _level_points(
+def _draw_rule_by_equal_points(
     table: TableSource, layout: TableLayout, rows: HostArray, score: HostArray, has_ties: bool
 ) -> Iterator[DrawRule]:
     """The rule by equal points of both sides, if the winners mostly have more of them."""

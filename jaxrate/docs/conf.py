@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import jaxrate
-from jaxrate.docs import page_changes
+from jaxrate.docs import sphinx_transforms
 from jaxrate.docs.page_sources import guides_that_call
 from jaxrate.docs.reference import system_modules_and_states
 
 HERE = Path(__file__).parent
 LOGO = str(HERE / "static" / "bars.svg")
-setup = page_changes.connect_changes
+setup = sphinx_transforms.connect_changes
 
 project = "jaxrate"
 version = release = jaxrate.__version__
@@ -57,7 +57,7 @@ myst_heading_anchors = 4
 
 autosummary_context = {
     "systems": system_modules_and_states(),
-    "guides": {f"jaxrate.{name}": guides_that_call(name) for name in page_changes.PUBLIC},
+    "guides": {f"jaxrate.{name}": guides_that_call(name) for name in sphinx_transforms.PUBLIC},
 }
 autodoc_typehints_format = "short"
 autodoc_class_signature = "mixed"

@@ -62,7 +62,7 @@ from jaxrate.metrics.prediction_metrics import (
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.systems.prediction_wrapping import add_outcomes, has_outcome_wrapper
-from jaxrate.views.findings import Finding, find_against_ceiling, find_evidence, format_gap, relation_to_best
+from jaxrate.views.findings import Finding, find_against_ceiling, find_evidence, format_gap, judge_gap_to_best
 
 SLOPE = "calibration slope"
 TREES = "boosted trees"  # the row of those that see everything
@@ -258,8 +258,8 @@ def _find_trees(
         return []
     names = join_names(["the ratings", *(x.name for x in worth)])
     intro = f"Boosted trees on {names}, trained on {num_past - first_trained_match(num_past):,} earlier matches,"
-    told = {TREES: relation_to_best(gaps[TREES])}
-    if relation_to_best(gaps[TREES_ON_RATINGS]) == "ahead":
+    told = {TREES: judge_gap_to_best(gaps[TREES])}
+    if judge_gap_to_best(gaps[TREES_ON_RATINGS]) == "ahead":
         told[TREES_ON_RATINGS] = "ratings ahead"
     return [Finding("trees", kind, intro, best, format_gap(gaps[name])) for name, kind in told.items()]
 

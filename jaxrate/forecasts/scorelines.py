@@ -10,7 +10,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.hashable_functions_and_arrays import bind, look_up_replacement_function
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.forecasts.upcoming_events import FixtureOptions, read_upcoming_events, time_column
+from jaxrate.forecasts.upcoming_events import FixtureOptions, event_time_column, read_upcoming_events
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.history import History
 from jaxrate.replay.checked_replay import predict
@@ -70,7 +70,7 @@ def predict_scorelines(
     system = make_scoreline_system(system, most_goals)
     table = np.asarray(predict(system, rated.state, data.matches, num_players=len(data.players)), np.float64)
     a, b = data.players[data.matches.player].T
-    return Scorelines(a, b, table, time_column(data, data.matches.time).get("time"))
+    return Scorelines(a, b, table, event_time_column(data, data.matches.time).get("time"))
 
 
 def make_scoreline_system(system: RatingSystem, most_goals: int) -> RatingSystem:
@@ -239,7 +239,7 @@ def predict_points(
     params: Any = inner.params
     middle = _points_from_rating_points(params, mean)
     a, b = data.players[data.matches.player].T
-    table = time_column(data, data.matches.time) | {"a": a, "b": b, "win": scipy.special.ndtr(mean / deviation)}
+    table = event_time_column(data, data.matches.time) | {"a": a, "b": b, "win": scipy.special.ndtr(mean / deviation)}
     table |= {"points_a": 0.5 * (total_mean + middle), "points_b": 0.5 * (total_mean - middle)}
     table |= {"total_deviation": total_deviation}
     if total is not None:

@@ -443,7 +443,7 @@ def predict_fixtures(rated: History, source: Any, **options: Unpack[FixtureOptio
     return forecasts.drop_columns("row") if is_list_of_name_tuples(source) else forecasts
 
 
-def time_column(data: Dataset, time: HostArray) -> dict[str, HostArray]:
+def event_time_column(data: Dataset, time: HostArray) -> dict[str, HostArray]:
     """The column of times, by its name; none without times."""
     if data.clock is None:
         return {}
@@ -456,7 +456,7 @@ def forecast_matches(rated: History, system: RatingSystem, data: Dataset) -> Col
     prediction_columns = match_prediction_columns(predict(system, rated.state, matches, num_players=len(data.players)))
     a, b = data.players[matches.player].T
     side = matches.context.side
-    columns = {"row": data.rows, **time_column(data, matches.time), "a": a, "b": b}
+    columns = {"row": data.rows, **event_time_column(data, matches.time), "a": a, "b": b}
     if side is not None and np.any(side):
         columns["side"] = np.where(np.asarray(side) > 0, a, np.where(np.asarray(side) < 0, b, ""))
     return ColumnTable(columns | _chances_and_odds(prediction_columns))
@@ -484,7 +484,11 @@ def _forecast_contests(rated: History, system: RatingSystem, data: Dataset) -> C
     )
     share, teams = prediction_columns["prediction"], count_teams(rounds)
     labels = np.arange(len(size)) if data.contests is None else np.asarray(data.contests)
-    columns = {"row": data.rows, **time_column(data, np.repeat(flat.time, size)), "contest": np.repeat(labels, size)}
+    columns = {
+        "row": data.rows,
+        **event_time_column(data, np.repeat(flat.time, size)),
+        "contest": np.repeat(labels, size),
+    }
     columns |= {"player": data.players[flat.player]}
     columns["expected_rank"] = 1 + (1 - share.astype(float)) * np.repeat(teams - 1, size)
     if (teams == 2).all():

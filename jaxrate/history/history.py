@@ -26,7 +26,7 @@ from jaxrate.history.event_columns import (
 from jaxrate.history.participations import Participations, group_players, make_participations
 from jaxrate.replay.padded_states_and_columns import extend_state_if_needed
 from jaxrate.smoothing.smoother import Smoothed
-from jaxrate.storage.atomic_folder import to_arrow_if_installed
+from jaxrate.storage.run_folder import to_arrow_if_installed
 from jaxrate.systems.system_construction_by_name import extend_system_seasons
 
 NUM_LISTED_LEADERS = 3  # leaders in the representation

@@ -296,14 +296,14 @@ def leaderboard(
     return leaderboards.build_leaderboard(parse_query_time(rated, as_of), parse_query_time(rated, since), top)
 
 
-def make_history_leaderboards(
-    rated: History, now: float | None, **rules: Unpack[ListRules]
+def make_leaderboard_builder(
+    rated: History, rule_time: float | None, **rules: Unpack[ListRules]
 ) -> "HistoryLeaderboardBuilder":
-    """The lists of everybody, all by one rule: without `min_games`, by that of the list at this time."""
+    """The builder of lists of everybody, all by one rule: without `min_games`, by that of the list at `rule_time`."""
     rated.check_has_events(all_of_them=True)
     leaderboards = HistoryLeaderboardBuilder(rated, **rules)
-    leaderboards.min_games = leaderboards.resolve_min_games(now)
-    leaderboards.groups = leaderboards.rows.groups_at(now)
+    leaderboards.min_games = leaderboards.resolve_min_games(rule_time)
+    leaderboards.groups = leaderboards.rows.groups_at(rule_time)
     return leaderboards
 
 
@@ -583,7 +583,7 @@ def ranks_over_time(rated: History, times: HostArray, **rules: Unpack[ListRules]
     NaN where they are not listed. The lists are those of `leaderboard`, all by one rule: without `min_games`, by that
     of the last list, and in the groups that no chain of events up to then joins.
     """
-    leaderboards = make_history_leaderboards(rated, float(times[-1]), **rules)
+    leaderboards = make_leaderboard_builder(rated, float(times[-1]), **rules)
     leaderboards.check_has_times("a rank through time")
     all_ranks = np.full((len(times), len(leaderboards.is_eligible)), np.nan)
     standings = leaderboards.rows.iterate_counts_at(times, leaderboards.rows.chronology.time)
@@ -604,7 +604,7 @@ def lead_start(rated: History, **rules: Unpack[ListRules]) -> float | None:
 
         np.datetime64(int(lead_start(rated)), "D")  # of a history with dates
     """
-    leaderboards = make_history_leaderboards(rated, None, **rules)
+    leaderboards = make_leaderboard_builder(rated, None, **rules)
     leader = leaderboards.ranked_list_at(None)[1][:1]
     if not len(leader) or not leaderboards.has_all_times:
         return None

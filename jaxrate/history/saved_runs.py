@@ -5,7 +5,7 @@ ratings.parquet       one row per player, best first
 predictions.parquet   one row per match or participation: the prediction, and the ratings before it
 state.npz             the state, exactly
 
-Without pyarrow the tables are ratings.npz and predictions.npz. `storage/atomic_folder.py` replaces all files at once,
+Without pyarrow the tables are ratings.npz and predictions.npz. `storage/run_folder.py` replaces all files at once,
 and checks what they hold.
 """
 
@@ -30,7 +30,7 @@ from jaxrate.history.history import History, MakesHistory
 from jaxrate.history.out_of_core.checkpoints import CHECKPOINT_FILE, StoredFileRun, read_chunked_run
 from jaxrate.history.player_records import rating_table
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
-from jaxrate.storage.atomic_folder import (
+from jaxrate.storage.run_folder import (
     COUNT_KEYS,
     FORMAT_VERSION,
     NPZ_NAMES,

@@ -86,7 +86,7 @@ from jaxrate.replay.scan_programs import (
     scan_matches,
     scan_steps,
 )
-from jaxrate.storage.atomic_folder import restore_state
+from jaxrate.storage.run_folder import restore_state
 from jaxrate.systems.skills.settings import contest_result_columns, match_result_columns
 
 

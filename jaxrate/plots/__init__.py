@@ -17,13 +17,13 @@ matplotlib_printers.py  views drawn by Matplotlib
 altair_printers.py      views as interactive charts
 line_end_labels.py      where the names of lines stand
 plot_inputs.py          checks of arguments, sources and units
-scoreboard_style.py     axes, titles, colours, legends and names of all plots
+plot_style.py           axes, titles, colours, legends and names of all plots
 """
 
 from jaxrate.plots.fit_plots import belief, loss_surface, profile
 from jaxrate.plots.line_plots import careers, ranks, trajectory
+from jaxrate.plots.plot_style import COLOURS, PAPER, make_axes
 from jaxrate.plots.prediction_plots import calibration, comparison, loss_by_difference, residuals, scorelines
-from jaxrate.plots.scoreboard_style import COLOURS, PAPER, make_axes
 from jaxrate.plots.standing_plots import distribution, intervals, leaderboard, matchups, odds, rank_sets, win_matrix
 
 __all__ = [

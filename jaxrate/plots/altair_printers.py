@@ -8,9 +8,9 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import format_whole_percent
-from jaxrate.plots import scoreboard_style as style
+from jaxrate.plots import plot_style as style
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
-from jaxrate.plots.scoreboard_style import COLOURS, GREY, INK, NAMED_COLOURS, PALE, PAPER, RULE
+from jaxrate.plots.plot_style import COLOURS, GREY, INK, NAMED_COLOURS, PALE, PAPER, RULE
 from jaxrate.views import charts
 
 WIDTH, HEIGHT = 640, 360  # pixels

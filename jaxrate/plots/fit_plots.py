@@ -25,7 +25,7 @@ from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import find_player_id
 from jaxrate.history.recorded_runs import rating_history as record
 from jaxrate.plots import plot_inputs as inputs
-from jaxrate.plots import scoreboard_style as style
+from jaxrate.plots import plot_style as style
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views.charts import Z_95, PictureText
 from jaxrate.views.wording import format_amount, rating_unit

@@ -18,7 +18,7 @@ from jaxrate.plots import plot_inputs as inputs
 from jaxrate.plots.line_end_labels import EDGE_SHARE
 from jaxrate.plots.matplotlib_printers import MAX_INTERVALS, show_lines
 from jaxrate.plots.plot_inputs import Backend
-from jaxrate.plots.scoreboard_style import COLOURS, is_isolated, player_labels_by_id
+from jaxrate.plots.plot_style import COLOURS, is_isolated, player_labels_by_id
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views import charts
 from jaxrate.views.charts import YEAR, Line, LineView, PictureText, UnnamedPlayers, format_peak_time, times_span
@@ -237,7 +237,7 @@ def ranks(
     if not len(times):
         raise ValueError(f"none of {', '.join(labels.values())} has played")
     begin, last, is_dated = float(times.min()), float(rows.time.max()), rated.clock == "dates"
-    steps = make_steps(begin, last, step or default_step_length(max(last - begin, 1.0), is_dated), is_dated)
+    steps = make_time_steps(begin, last, step or default_step_length(max(last - begin, 1.0), is_dated), is_dated)
     table = _rank_table(rated, steps.end, labels, rules)
     count = len(table.moments)
     count -= steps.is_cut and count > 1  # a year that goes on counts for nobody
@@ -343,7 +343,7 @@ class TimeSteps(NamedTuple):
         return np.searchsorted(self.end, times)
 
 
-def make_steps(first: float, last: float, length: float, is_dated: bool, least_absence: float = 0.0) -> TimeSteps:
+def make_time_steps(first: float, last: float, length: float, is_dated: bool, least_absence: float = 0.0) -> TimeSteps:
     """Steps of this length from that of the first event to the last one."""
     if not (is_dated and length % YEAR == 0.0):
         end = last - length * np.arange(int((last - first) // length), -1, -1)
@@ -383,7 +383,7 @@ def steps_of_lines(
         length = max(length, MIN_STEP, YEAR * -(-usual // YEAR) if length % YEAR == 0.0 and is_dated else usual)
     absence = ABSENCE_RATIO * _usual_off_season(event_times) if is_dated else UNDATED_ABSENCE_RATIO * usual
     first = min(float(line.x_numbers()[0]) for line in [*lines, *others])
-    return make_steps(first, last, length, is_dated, absence)
+    return make_time_steps(first, last, length, is_dated, absence)
 
 
 def _usual_off_season(event_times: Sequence[HostArray]) -> float:

@@ -13,7 +13,7 @@ from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import DEFAULT_ACTIVE_DAYS
-from jaxrate.plots.scoreboard_style import check_axes, cut_name
+from jaxrate.plots.plot_style import check_axes, cut_name
 from jaxrate.views.wording import rating_unit, spell_day
 
 if TYPE_CHECKING:

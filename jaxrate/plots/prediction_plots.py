@@ -15,10 +15,10 @@ from jaxrate.forecasts.scorelines import Scorelines, check_scorelines, goal_diff
 from jaxrate.history.history import History
 from jaxrate.metrics import prediction_metrics
 from jaxrate.plots import plot_inputs as inputs
-from jaxrate.plots import scoreboard_style as style
+from jaxrate.plots import plot_style as style
 from jaxrate.plots.matplotlib_printers import CELL_SIDE, draw_curve, draw_percent_table, show_calibration, show_rows
 from jaxrate.plots.plot_inputs import Backend
-from jaxrate.plots.scoreboard_style import GREY, INK, format_plot_name, make_axes, player_label
+from jaxrate.plots.plot_style import GREY, INK, format_plot_name, make_axes, player_label
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views import findings
 from jaxrate.views.charts import Z_95, Curve, PictureText, RowView
@@ -156,7 +156,7 @@ def scorelines(
     ax = make_axes(ax, (side + 0.6, side), title, subtitle, source=_describe_forecast(forecast, match), grid="none")
     numbers = [str(number) for number in range(len(shown))]
     draw_percent_table(ax, 100.0 * shown, "probability (%)", numbers, numbers)
-    _frame_draws(ax, len(shown))
+    _frame_draw_cells(ax, len(shown))
     ax.set(xlabel=f"goals of {second}", ylabel=f"goals of {first}")
     return ax
 
@@ -179,7 +179,7 @@ def _goals_to_show(probability: HostArray, largest: int) -> int:
     return max(int(enough[0]) if len(enough) else largest, min(MIN_SHOWN_GOALS, largest))
 
 
-def _frame_draws(ax: "Axes", count: int) -> None:
+def _frame_draw_cells(ax: "Axes", count: int) -> None:
     from matplotlib.patches import Rectangle
 
     side = 1.0 - 2.0 * FRAME_INSET
@@ -307,7 +307,7 @@ def residuals(
     most = int(np.argmax(np.abs(surprise[chosen])))
     largest = float(surprise[chosen][most])
     num_players, z_of_all = int(enough.sum()), _surprise_of_all(matches.player, score - p, p, enough)
-    title = findings.find_surprise(labels[most], float(mean[most]), largest, num_players, z_of_all)
+    title = findings.find_surprising_player(labels[most], float(mean[most]), largest, num_players, z_of_all)
     shown = "all" if len(chosen) == enough.sum() else f"the {len(chosen):,} most surprising of"
     current = f" who played in the last {days:g} {'days' if clock == 'dates' else 'units of time'}" if days else ""
     scope = f"{shown} {num_players:,}{current}"

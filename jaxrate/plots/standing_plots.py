@@ -18,9 +18,9 @@ from jaxrate.history.leaderboards import leaderboard as list_leaders
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.plots import matplotlib_printers as printers
 from jaxrate.plots import plot_inputs as inputs
-from jaxrate.plots import scoreboard_style as style
+from jaxrate.plots import plot_style as style
 from jaxrate.plots.plot_inputs import Backend
-from jaxrate.plots.scoreboard_style import COLOURS, SMALL_FONT, format_plot_name, player_label, player_labels_by_id
+from jaxrate.plots.plot_style import COLOURS, SMALL_FONT, format_plot_name, player_label, player_labels_by_id
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views.charts import MAX_WRITTEN_COLUMNS, RANK_TICKS, MatrixView, PictureText, RowView, half_widths
 from jaxrate.views.findings import (

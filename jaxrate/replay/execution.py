@@ -56,9 +56,9 @@ from jaxrate.replay.scan_programs import (
     make_replay_rules,
     prepare_replay,
     rate_event,
+    replay_matches_of_any_ids_one_by_one,
+    replay_matches_one_by_one,
     replay_steps,
-    replay_stream,
-    replay_stream_of_any_ids,
 )
 
 SIMPLE_OPERATIONS = 250  # of rules that XLA compiles into one native loop: skills has 215, TrueSkill 283 is too much
@@ -174,7 +174,7 @@ def _compile_plan(rules: ReplayRules, inputs: tuple[Any, ...], options: ReplayOp
     if options.engine != "scan":
         replay = _import_kernel_replay(options.engine)
     elif plan.is_stream:
-        replay = replay_stream if options.ids_checked else replay_stream_of_any_ids
+        replay = replay_matches_one_by_one if options.ids_checked else replay_matches_of_any_ids_one_by_one
     return compile_replay(replay, inputs, policy, _plan_traits(rules, params, state, columns, plan, policy))
 
 

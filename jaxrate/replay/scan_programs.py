@@ -162,7 +162,7 @@ class Steps(NamedTuple):
     count: Any = None  # how many steps hold events. None: all
 
 
-def replay_stream(
+def replay_matches_one_by_one(
     rules: ReplayRules,
     size: tuple[int, int],
     params: Params,
@@ -225,9 +225,9 @@ def scan_matches(
     return state, guess
 
 
-def replay_stream_of_any_ids(*arguments: Any) -> tuple[State, Any]:
-    """`replay_stream` of matches whose ids may have no row."""
-    return replay_stream(*arguments, ids_checked=False)
+def replay_matches_of_any_ids_one_by_one(*arguments: Any) -> tuple[State, Any]:
+    """Replay matches one by one, whose ids may have no row: see `replay_matches_one_by_one`."""
+    return replay_matches_one_by_one(*arguments, ids_checked=False)
 
 
 def scan_steps(

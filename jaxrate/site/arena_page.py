@@ -288,11 +288,11 @@ def build_heat_map(strengths: Strengths, players: list[int]) -> HeatMap:
         (round(100.0 * (place - 0.5) / count, 2), place, " ".join(str(strengths.players[players[place - 1]]).split()))
         for place in [1, *range(max(step, 2), count + 1, step)]
     ]
-    data = {"places": places, "percent": b64encode(whole_percentages(percent).tobytes()).decode()}
+    data = {"places": places, "percent": b64encode(encode_percentages_as_bytes(percent).tobytes()).decode()}
     return HeatMap(heat_map_png(percent), ticks, grouped, data)
 
 
-def whole_percentages(percent: HostArray) -> HostArray:
+def encode_percentages_as_bytes(percent: HostArray) -> HostArray:
     """[n, m] percentages as bytes; 101 for NaN."""
     return np.where(np.isnan(percent), NO_VALUE, np.round(percent)).astype(np.uint8)
 
@@ -301,6 +301,6 @@ def heat_map_png(percent: HostArray) -> str:
     """The address, with the data in it, of a PNG with a pixel for each of the percentages [n, m]; NaN is grey."""
     palette = [*(mix_colours(DIVERGING_COLOURS, x / 100) for x in range(101)), mix_colours([NO_VALUE_COLOUR] * 2, 0.0)]
     image = encode_palette_png(
-        whole_percentages(percent), np.round(255.0 * np.array(palette)).astype(np.uint8).tobytes()
+        encode_percentages_as_bytes(percent), np.round(255.0 * np.array(palette)).astype(np.uint8).tobytes()
     )
     return f"data:image/png;base64,{b64encode(image).decode()}"

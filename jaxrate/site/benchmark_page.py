@@ -16,7 +16,7 @@ from jaxrate.site.drawings import interval_bar, make_axis
 from jaxrate.site.html_tables import Column, make_column, mark_as_html, render_table, text_columns
 from jaxrate.site.page_templates import render_page
 from jaxrate.systems.system_titles import system_title
-from jaxrate.views.findings import Finding, count_pairs, find_best_system, relation_to_best
+from jaxrate.views.findings import Finding, count_pairs, find_best_system, judge_gap_to_best
 
 BLEND_TITLE = "All blended"
 
@@ -179,7 +179,7 @@ def find_standing(comparison: Comparison | None, name: str) -> Standing | None:
         return None
     results, pairs = comparison.results, count_pairs(len(comparison.results))
     finding = find_best_system([*map(name_in_print, results)], [*map(_difference, results)])
-    behind = [x for x in results if relation_to_best(_difference(x), pairs) == "behind"]
+    behind = [x for x in results if judge_gap_to_best(_difference(x), pairs) == "behind"]
     equal, shown = [x for x in results if x not in behind], next((x for x in behind if x.name == name), None)
     return Standing(finding, equal, behind, shown, _measure(comparison), next(iter(comparison.counts)))
 
@@ -285,7 +285,7 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
     if (ceiling := next(whole, None)) is None:
         return section
     gap, name = ceiling.log_loss_difference, name_in_print(ceiling)
-    (lead, half), relation = gap_and_half_width(gap), relation_to_best(gap)
+    (lead, half), relation = gap_and_half_width(gap), judge_gap_to_best(gap)
     return section | {
         "ceiling": [name, _format_loss(ceiling), describe_gap(-lead, half)],
         "verdict": str(Finding("verdict", relation, name, best, f"{abs(lead):.4f}")),

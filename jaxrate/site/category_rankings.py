@@ -49,7 +49,7 @@ class CategoryStrengths(NamedTuple):
     min_events: int = 0  # in it, with which a current player is listed
     games: HostArray | None = None  # [num_players] events in it; None if the history does not keep them
     results: Mapping[str, HostArray] = {}  # how many of them ended how
-    is_part: bool = False  # whether it is the overall ranking of some, whose strengths are the same everywhere
+    is_by_column: bool = False  # whether it is the overall ranking of those with one value in a column
 
 
 def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
@@ -81,19 +81,19 @@ def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
     return strengths
 
 
-MAX_PARTS = 60  # values of a column up to which each has a ranking
+MAX_VALUES = 60  # values of a column up to which each has a ranking
 RECENT_EVENTS = 20  # of a player, the last ones, whose commonest value is the player's
 MAX_CODE_LENGTH = 3  # letters or digits of a value that is no name: its column says what it is, as in "division 2"
 MIN_OWN_SHARE = 0.8  # of events with the player's value, from which on a column tells players apart, as leagues do
 
 
-def build_parts(data: SiteData) -> dict[str, list[CategoryStrengths]]:
+def build_rankings_by_column(data: SiteData) -> dict[str, list[CategoryStrengths]]:
     """The overall ranking of the players of each league, country, division or class, by the column that has these."""
-    parts = {name: _build_parts_of_column(data, name, values) for name, values in data.columns.items()}
-    return {name: those for name, those in parts.items() if len(those) > 1 and name != category_noun(data.rated)}
+    rankings = {name: _build_rankings_of_column(data, name, values) for name, values in data.columns.items()}
+    return {name: those for name, those in rankings.items() if len(those) > 1 and name != category_noun(data.rated)}
 
 
-def _build_parts_of_column(data: SiteData, name: str, values: HostArray) -> list[CategoryStrengths]:
+def _build_rankings_of_column(data: SiteData, name: str, values: HostArray) -> list[CategoryStrengths]:
     """The rankings of two or more players with the same text in a column; none of a column of other things."""
     if values.dtype.kind in "biuf":
         return []
@@ -102,7 +102,7 @@ def _build_parts_of_column(data: SiteData, name: str, values: HostArray) -> list
     rows = np.repeat(ends - np.cumsum(counts), counts) + np.arange(counts.sum())
     texts = [format_category(x) for x in data.careers.gather(values)[rows].tolist()]
     names, codes = np.unique(texts, return_inverse=True)
-    if not 1 < len(names) <= MAX_PARTS:
+    if not 1 < len(names) <= MAX_VALUES:
         return []
     count = np.zeros((len(data.listed), len(names)), int)
     np.add.at(count, (np.repeat(np.arange(len(data.listed)), counts), codes), 1)
@@ -111,15 +111,15 @@ def _build_parts_of_column(data: SiteData, name: str, values: HostArray) -> list
     own, groups, deviation = names[count.argmax(axis=1)], data.groups[data.listed], None
     if data.full_leaderboard.deviation is not None:
         deviation = _by_id(data, data.full_leaderboard.deviation)
-    slugs, parts = assign_slugs(names, [f"{name} {x}" for x in names], {}), []
+    slugs, rankings = assign_slugs(names, [f"{name} {x}" for x in names], {}), []
     for value, slug in zip(names.tolist(), slugs, strict=True):
         of_value = own == value
         listed = data.listed[of_value & (groups == groups[of_value][:1])] if of_value.any() else data.listed[:0]
         if len(listed) > 1 and value != UNKNOWN:
             place = f"in {value}" if len(value) > MAX_CODE_LENGTH else f"in {name} {value}"
             about = value, value, place, f"{slug}.html"
-            parts.append(CategoryStrengths(*about, _overall_ratings(data), deviation, listed, is_part=True))
-    return parts
+            rankings.append(CategoryStrengths(*about, _overall_ratings(data), deviation, listed, is_by_column=True))
+    return rankings
 
 
 def shared_category_column(rated: History) -> dict[str, Any]:
@@ -232,7 +232,7 @@ def ranking_links_with_leaders(data: SiteData, strengths: list[CategoryStrengths
         return f"{data.names[int(ids[0])]} {data.format_rating(float(rating))}"
 
     links = [{"path": x.path, "name": x.name, "leader": format_leader(x.listed, x.mean[x.listed[0]])} for x in ranked]
-    if ranked[0].is_part:
+    if ranked[0].is_by_column:
         return links
     everything = f"All {pluralise(category_noun(data.rated))}"
     leader = format_leader(data.listed, data.current.rating[0])
@@ -245,7 +245,7 @@ def category_pages(data: SiteData, strengths: list[CategoryStrengths]) -> Iterat
         if not one.path:
             continue
         title, sentence = _write_finding(data, one)
-        about: dict[str, Any] = {"current": one.path, "place": one.place, "is_part": one.is_part}
+        about: dict[str, Any] = {"current": one.path, "place": one.place, "is_by_column": one.is_by_column}
         about["nouns"] = pluralise(category_noun(data.rated))
         for part in split_ranking(one.path, one.path.removesuffix(".html"), len(one.listed)):
             is_first = part["earlier"] is None
@@ -262,7 +262,7 @@ def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:
     lead = find_lead(names, one.mean[one.listed], None if one.deviation is None else one.deviation[one.listed], unit)
     count, events = len(names), data.event if one.min_events == 1 else data.events
     condition = f" with {one.min_events} {events} or more {one.place}" if one.min_events else ""
-    condition = f" {one.place}" if one.is_part else condition
+    condition = f" {one.place}" if one.is_by_column else condition
     current = "current " if len(data.listed) < len(data.names) else ""
     group = "" if data.current.group is None else f" of group {data.current.group[0]}"
     as_of = stale_clause(data)
@@ -298,7 +298,7 @@ def _render_category_ranking(data: SiteData, one: CategoryStrengths, begin: int,
     limit = data.uncertain_half_width(listed)
     axis, columns = ranked_columns(data, rows, limit, lambda i: f"href=players/{data.slugs[i]}.html")
     signed = partial(data.format_rating, signed=True)
-    if not one.is_part:
+    if not one.is_by_column:
         columns.append(make_column("figure change", "vs overall", (one.mean - overall)[ids].tolist(), signed))
     columns.append(make_column("figure overall", "overall rank", overall_rank[ids], "{:,}".format))
     if one.games is not None:

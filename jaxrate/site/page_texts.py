@@ -503,7 +503,7 @@ def build_page_views(data: SiteData, title: str | None, coming: ColumnTable | No
     board["course"] = [course.get(i, "") for i in data.leaderboard_ids.tolist()]
     tables = build_matchup_tables_by_category(rated, data.leaderboard_ids, site["partners"])
     matchups = sort_categories(rated, tables)
-    site |= {"paired": bool(matchups), "overall_text": "", "lists": [], "parts": {}}
+    site |= {"paired": bool(matchups), "overall_text": "", "lists": [], "rankings_by_column": {}}
     accuracy, category = summarise_accuracy(rated, data.noun), next(iter(matchups), None)
     variables = {
         "accuracy": accuracy,

@@ -27,7 +27,7 @@ from jaxrate.history.leaderboards import (
     PEAK_MIN_EVENTS,
     Leaderboard,
     leaderboard,
-    make_history_leaderboards,
+    make_leaderboard_builder,
     rows_of_peaks,
 )
 from jaxrate.history.participations import Participations
@@ -297,7 +297,7 @@ def build_site_data(
     careers = rated.rows.once_per_event()
     hindsight = None if smoothed is None else align_hindsight(careers, *smoothed_event_ratings(rated, smoothed))
     count = len(rated.players)
-    lists = make_history_leaderboards(rated, None, **leaderboard_options)
+    lists = make_leaderboard_builder(rated, None, **leaderboard_options)
     full_leaderboard = leaderboard(rated, active="all", top=count)
     current = leaderboard(rated, top=count, **leaderboard_options)
     if not current.num_listed:

@@ -98,11 +98,14 @@ def write_site(
     permalinks = page_templates.load_permalinks(folder)
     data = build_site_data(rated, options, names, shown_columns | dict(columns or {}), permalinks)
     views = build_page_views(data, options.get("title"), coming)
-    strengths, parts = category_rankings.build_category_strengths(data), category_rankings.build_parts(data)
+    strengths = category_rankings.build_category_strengths(data)
+    by_column = category_rankings.build_rankings_by_column(data)
     fixtures = build_fixtures(views, coming, explanations, scorelines, season)
     files, site = _data_files(views, fixtures), views.site
     site |= {"address": address, "lists": category_rankings.ranking_links_with_leaders(data, strengths)}
-    site["parts"] = {x: category_rankings.ranking_links_with_leaders(data, those) for x, those in parts.items()}
+    site["rankings_by_column"] = {
+        name: category_rankings.ranking_links_with_leaders(data, rankings) for name, rankings in by_column.items()
+    }
     site["pages"] = _list_navigation(views, fixtures)
     site["overall_text"] = category_rankings.describe_overall_rating(data) if site["lists"] else ""
     site["leaders"] = join_names([data.names[i] for i in data.listed[:PREVIEW_PLAYERS]] or ["nobody"])
@@ -112,7 +115,7 @@ def write_site(
     templates.globals = templates.globals | views.variables | given
     pages = {
         x.path: _render_page(templates, views, x, description)
-        for x in _list_pages(views, [*strengths, *chain(*parts.values())], fixtures)
+        for x in _list_pages(views, [*strengths, *chain(*by_column.values())], fixtures)
     }
     _prepare_folder(folder)
     links = permalinks | dict(zip(map(str, rated.players.tolist()), data.slugs, strict=True))

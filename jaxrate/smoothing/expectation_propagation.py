@@ -156,11 +156,13 @@ def prepare_sweep(model: ModelSettings, params: Any, timelines: Timelines) -> Sw
     return SweepInputs(
         constants,
         make_node_dynamics(model, constants, timelines, event_loadings(model, events)),
-        event_effects(model, constants, games_experience(constants, timelines, timelines.games_before), events),
+        event_effects(
+            model, constants, experience_points_of_games(constants, timelines, timelines.games_before), events
+        ),
     )
 
 
-def games_experience(constants: Constants, timelines: Timelines, games: Array) -> Array | None:
+def experience_points_of_games(constants: Constants, timelines: Timelines, games: Array) -> Array | None:
     """[...] what so many games are worth to participants; None: experience does not count."""
     has_experience = constants.params.experience is not None
     return experience_points(constants, timelines.kind, games) if has_experience else None
@@ -296,7 +298,7 @@ def smoothed_quantities(
     assert of_nodes is not None
     hindsight = NodeHindsight(*(nodes_to_participants(x, timelines) for x in of_nodes))
     cavity = Cavity(*(nodes_to_participants(x, timelines) for x in node_cavity))
-    experience = games_experience(inputs.constants, timelines, timelines.games_after)
+    experience = experience_points_of_games(inputs.constants, timelines, timelines.games_after)
     rating = hindsight.rating + newcomer[0]
     return SmoothedQuantities(
         Rating(rating if experience is None else rating + experience, jnp.sqrt(hindsight.rating_variance)),

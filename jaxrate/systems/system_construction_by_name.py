@@ -23,7 +23,7 @@ from jaxrate.events import Matches, Periods, Ragged, Rounds, count_teams, slice_
 from jaxrate.events.dataset import Dataset
 from jaxrate.systems import ALL_SYSTEMS, DEFAULT_SYSTEMS
 from jaxrate.systems.prediction_wrapping import PREDICTION_WRAPPERS, make_wrapped_system, wrapper_param_names
-from jaxrate.systems.skills.part_values import DEFAULT_NOISE
+from jaxrate.systems.skills.part_declarations import DEFAULT_NOISE
 from jaxrate.systems.skills.settings import YEAR, statistic_noise_name, statistic_scale_name
 
 DEFAULT_SIDE_LEAD = 50.0  # points of Elo

@@ -493,19 +493,19 @@ def find_best_system(names: Sequence[str], gaps: Sequence[Any]) -> Finding:
     if len(names) < 2:
         return Finding("predicted best", "alone", names[0])
     pairs = count_pairs(len(names))
-    level = [name for name, gap in zip(names, gaps, strict=True) if relation_to_best(gap, pairs) != "behind"]
+    level = [name for name, gap in zip(names, gaps, strict=True) if judge_gap_to_best(gap, pairs) != "behind"]
     if len(level) > 1:
         subject = f"All {len(names)} systems" if len(level) == len(names) > 2 else list_names(level)
         return Finding("predicted best", "level", subject)
     return Finding("predicted best", "of two" if len(names) == 2 else "of all", names[0], names[1])
 
 
-def relation_to_best(gap: LogLossDifference | PairOrderDifference | None, count: int = 1) -> str:
+def judge_gap_to_best(gap: LogLossDifference | PairOrderDifference | None, num_comparisons: int = 1) -> str:
     """How a forecaster and the best system compare: "ahead", "behind", or "equal".
 
-    A difference counts that is further from 0 than chance takes 5% of so many differences, by Bonferroni's bound.
+    A difference counts that is further from 0 than chance takes 5% of so many comparisons, by Bonferroni's bound.
     """
-    if gap is None or gap.error is None or abs(gap.difference) <= surprise_limit(count) * gap.error:
+    if gap is None or gap.error is None or abs(gap.difference) <= surprise_limit(num_comparisons) * gap.error:
         return "equal"
     return "behind" if gap.difference > 0 else "ahead"
 
@@ -528,7 +528,7 @@ def find_against_ceiling(name: str, best: str, gap: LogLossDifference | None, wa
     """
     if gap is None or gap.error is None:
         return Finding("ceiling", "few", name)
-    kind, whole = relation_to_best(gap), way - gap.difference
+    kind, whole = judge_gap_to_best(gap), way - gap.difference
     found = Finding("ceiling", kind, name, best, format_gap(gap), since=where)
     if kind == "ahead" and not where and way > 0 and whole >= MIN_SHARE_OF_WAY:
         return found._replace(certainty="way", details={"share": 100.0 * way / whole})
@@ -537,7 +537,7 @@ def find_against_ceiling(name: str, best: str, gap: LogLossDifference | None, wa
 
 def find_evidence(worth: Mapping[str, LogLossDifference], suspect: float) -> list[Finding]:
     """What trees find beside the ratings, by the log loss that they add without it; above `suspect` it is doubted."""
-    is_clear = {x: y.difference >= MIN_WORTH and relation_to_best(y, len(worth)) == "behind" for x, y in worth.items()}
+    is_clear = {x: y.difference >= MIN_WORTH and judge_gap_to_best(y, len(worth)) == "behind" for x, y in worth.items()}
     clear = [f"{x} (without it they lose {format_gap(y)})" for x, y in worth.items() if is_clear[x]]
     unclear = [x for x in worth if not is_clear[x]]
     return [
@@ -557,7 +557,7 @@ def surprise_limit(count: int) -> float:
     return NormalDist().inv_cdf(1.0 - 0.5 * SURPRISE_LEVEL / count)
 
 
-def find_surprise(name: str, mean: float, z: float, count: int, z_of_all: float) -> Finding:
+def find_surprising_player(name: str, mean: float, z: float, count: int, z_of_all: float) -> Finding:
     """The player who scored otherwise than expected, if that is more than chance among so many players.
 
     It is said if the scores of all together, whose surprise is `z_of_all`, are so beyond chance.

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import jaxrate as jr
-from jaxrate.storage.atomic_folder import RUN_FILE, RUN_FILES
+from jaxrate.storage.run_folder import RUN_FILE, RUN_FILES
 from tests.fuzz.driver import by_hand
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "saved"

@@ -158,7 +158,7 @@ def _iterate_game_tags(path: Path, tag_pattern: re.Pattern[bytes]) -> Iterator[t
 def _times_of_games(tags: Mapping[str, DistinctCells]) -> dict[str, HostArray]:
     """[n] the moments of games, in UTC if known; {} if none has a date. RowError where one has none, or a wrong one."""
     utc, local = (_parse(tags[name], _days_of_date, "a date of PGN, 2024.01.31") for name in ("UTCDate", "Date"))
-    clock = np.nan_to_num(_parse(tags["UTCTime"], _seconds_of_clock, "a time of PGN, 18:30:00"))
+    clock = np.nan_to_num(_parse(tags["UTCTime"], _seconds_since_midnight, "a time of PGN, 18:30:00"))
     seconds = np.where(np.isnan(utc), local * 86_400, utc * 86_400 + clock)
     is_undated = np.isnan(seconds)
     if is_undated.all():
@@ -187,7 +187,7 @@ def _days_of_date(text: str) -> float:
     return float((date(year, month, day) - date(1970, 1, 1)).days)
 
 
-def _seconds_of_clock(text: str) -> float:
+def _seconds_since_midnight(text: str) -> float:
     """A time of day in seconds."""
     clock = time.fromisoformat(text)
     return float(clock.hour * 3600 + clock.minute * 60 + clock.second)

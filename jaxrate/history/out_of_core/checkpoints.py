@@ -26,7 +26,7 @@ from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.running_metrics import restore_contest_metric_sums, restore_metric_sums
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.replay.plan import BlockShape, CompiledShapes
-from jaxrate.storage.atomic_folder import (
+from jaxrate.storage.run_folder import (
     RUN_FILE,
     flush_to_disk,
     name_file_in_errors,

@@ -46,7 +46,7 @@ from jaxrate.replay.padded_states_and_columns import init_or_copy_padded_state, 
 from jaxrate.replay.plan import NO_SHAPES, CompiledShapes, Plan
 from jaxrate.replay.scan_programs import make_replay_rules
 from jaxrate.replay.schedule import make_plan, make_plan_of_shapes
-from jaxrate.storage.atomic_folder import to_arrow_if_installed
+from jaxrate.storage.run_folder import to_arrow_if_installed
 
 PREDICTIONS_FOLDER = "predictions"
 

@@ -56,7 +56,7 @@ from jaxrate.history.saved_runs import make_run_metadata
 from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.running_metrics import ContestMetricSums, MetricSums, metrics_from_sums
 from jaxrate.replay.plan import NO_SHAPES
-from jaxrate.storage.atomic_folder import flush_to_disk, lock_folder
+from jaxrate.storage.run_folder import flush_to_disk, lock_folder
 from jaxrate.systems.prediction_wrapping import unwrap_predictions, wrapper_names
 
 LOG = logging.getLogger(__name__)

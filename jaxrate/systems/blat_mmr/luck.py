@@ -84,7 +84,7 @@ def _clipped_logistic(x: Array, y: Array) -> Array:
     return _logistic_400(jnp.clip(x - y, -400.0, 400.0), jnp.zeros_like(y))
 
 
-def _even_win_probability(x: Array, y: Array) -> Array:
+def _coin_flip_probability(x: Array, y: Array) -> Array:
     return jnp.full_like(x - y, 0.5)
 
 
@@ -149,7 +149,7 @@ def heaviside() -> Luck:
 
 def coin() -> Luck:
     """Example 2.4: one half, whoever plays."""
-    return Luck("coin", _even_win_probability)
+    return Luck("coin", _coin_flip_probability)
 
 
 @enforce_argument_annotations

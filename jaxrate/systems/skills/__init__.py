@@ -2,7 +2,7 @@
 
 system.py               the system: its formulas, and how parts, or settings by name, make it
 rules.py                what is expected before an event, part by part, and learnt after it
-part_values.py          parts and observations as users make them, with their hyperparameters
+part_declarations.py    parts and observations as users make them, with their hyperparameters
 settings.py             what parts say of the model, and whether the model and events fit
 parts.py                the parts of what is believed of a player, and the state that they add up to
 belief_updates.py       what time, and messages about linear predictors, make of beliefs

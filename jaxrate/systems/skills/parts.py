@@ -20,7 +20,7 @@ from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.rules import Rating
 from jaxrate.core.system import full_leaf
 from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.systems.skills.part_values import complete_params
+from jaxrate.systems.skills.part_declarations import complete_params
 from jaxrate.systems.skills.settings import SIDE_COLUMN, ModelSettings
 
 STRENGTH, PACE = 0, 1  # linear predictors

@@ -163,7 +163,7 @@ def update(model: ModelSettings, constants: Constants, rows: State, event: Match
     Who is in several teams of a contest has an independent performance in each, as if the others were those of somebody
     like them.
     """
-    before, count = rows_before_games(model, constants, rows, event), match_count(event)
+    before, count = rows_before_games(model, constants, rows, event), game_weights(event)
     predictors = predict_participants(model, constants, before, event, count)
     message = observation_of(model, event).messages(model, constants, predictors, event)
     count = jnp.broadcast_to(1.0 if count is None else count, predictors.mean.shape[:-1])
@@ -179,7 +179,7 @@ def update(model: ModelSettings, constants: Constants, rows: State, event: Match
     return without_vectors(after._replace(time=end))
 
 
-def match_count(event: Matches | Periods | Rounds) -> Array | None:
+def game_weights(event: Matches | Periods | Rounds) -> Array | None:
     """[...] as how many matches each game counts; None: as one. A contest without opponents counts as none."""
     if not isinstance(event, Rounds):
         return event.context.weight

@@ -70,8 +70,8 @@ from jaxrate.core.hyperparameter_definitions import PERIOD, Parameter, check_par
 from jaxrate.core.system import RatingSystem, Settings, check_param_names, format_setting
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
 from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.systems.skills import part_values
-from jaxrate.systems.skills.part_values import (
+from jaxrate.systems.skills import part_declarations
+from jaxrate.systems.skills.part_declarations import (
     DEFAULT_NOISE,
     PARAMETER_NAMES,
     PART_MAKERS,
@@ -83,15 +83,16 @@ from jaxrate.systems.skills.rules import make_rules
 from jaxrate.systems.skills.settings import SETTING_DEFAULTS, ModelSettings, check_events_fit
 
 OUTCOMES: dict[str, Callable[..., ModelPart]] = {  # the observations, by what is learnt from
-    "win": part_values.result,
-    "logistic": part_values.logistic,
-    "margin": part_values.margin,
-    "points": part_values.points,
-    "goals": part_values.goals,
+    "win": part_declarations.result,
+    "logistic": part_declarations.logistic,
+    "margin": part_declarations.margin,
+    "points": part_declarations.points,
+    "goals": part_declarations.goals,
 }
 OUTCOME_PARTS = {make.__name__: outcome for outcome, make in OUTCOMES.items()}
 OBSERVATIONS = {*OUTCOME_PARTS, "statistic", "expected_goals", "quits"}
-USUAL_PARTS = part_values.skill(), part_values.side(), part_values.result()  # of a model without others of their kind
+# of a model without others of their kind
+USUAL_PARTS = part_declarations.skill(), part_declarations.side(), part_declarations.result()
 COLUMN_SETTINGS = "covariates", "margin", "kinds", "statistics", "expected_goals"
 DEFAULT_PERIOD = 7.0
 SEVERAL_SETTINGS = {"covariates", "statistics"}  # to which several parts may add
@@ -239,7 +240,7 @@ def list_parts(values: Mapping[str, Any]) -> list[ModelPart]:
             parts += [maker.make(*arguments) for arguments in arguments_of_calls(maker.setting, settings)]
     if settings["team_performance"] != "sum":
         parts = [part for part in parts if part.name != "team"]
-        parts.append(part_values.team(performance=settings["team_performance"]))
+        parts.append(part_declarations.team(performance=settings["team_performance"]))
     return parts
 
 
