@@ -431,7 +431,7 @@ def run(doc, parts, script):
     add_only(parser, parts, "NAME")
     options = parse(parser, script)
     if options.quick:
-        options.only = ["nfl", "further, nfl"]
+        options.only = [name for name in ("nfl", "further, nfl") if name in parts]
     keep(parts, options)
 
 

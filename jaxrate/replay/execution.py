@@ -61,7 +61,22 @@ from jaxrate.replay.scan_programs import (
     replay_steps,
 )
 
-SIMPLE_OPERATIONS = 250  # of rules that XLA compiles into one native loop: skills has 215, TrueSkill 283 is too much
+SIMPLE_OPERATIONS = 200  # of rules that XLA compiles into one native loop: skills has 197, TrueSkill 225 is too much
+SHAPE_OPERATIONS = {  # which cost nothing there: they move numbers, and compute none
+    "broadcast_in_dim",
+    "concatenate",
+    "convert_element_type",
+    "custom_jvp_call",
+    "expand_dims",
+    "jit",
+    "pjit",
+    "reduce_sum",
+    "reshape",
+    "slice",
+    "squeeze",
+    "stack",
+    "unstack",
+}
 POLICY_VARIABLE = "JAXRATE_COMPILE"  # "quick": the default policy is to compile quickly
 
 
@@ -387,7 +402,8 @@ def min_mean_width_for_levels(
     match = jax.tree.map(lambda x, kind: jax.ShapeDtypeStruct(np.shape(x)[1:], kind), events, kind)
     rules = make_replay_rules(system.rules, params, record)
     operations = event_operations(rules, params, rows, match)
-    return math.inf if len(operations) < SIMPLE_OPERATIONS and not has_loops(operations) else 2.0
+    num_numeric = sum(name not in SHAPE_OPERATIONS for name in operations)
+    return math.inf if num_numeric < SIMPLE_OPERATIONS and not has_loops(operations) else 2.0
 
 
 MAX_FORWARD_PARAMETERS = 16  # up to which forward mode is faster: on tennis, reverse mode takes as long as for 25

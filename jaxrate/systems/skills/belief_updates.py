@@ -24,6 +24,7 @@ from jaxrate.systems.skills.parts import (
     Constants,
     KindConstants,
     State,
+    apply_to_players,
     indicate_numbers,
     model_parts,
     select_by_kind,
@@ -61,9 +62,13 @@ class ScalarMessage(NamedTuple):
 
 def advance(model: ModelSettings, constants: Constants, rows: State, time: Array) -> State:
     """The clock first, then the seasons that begin until `time`."""
-    last, rows = rows.time, with_vectors(rows)
-    rows = age_by_clock(model, constants, rows, elapsed_time(time, last))
-    return without_vectors(apply_clock_seasons(model, constants, rows, last, time))
+
+    def advance_rows(rows: State) -> State:
+        last, rows = rows.time, with_vectors(rows)
+        rows = age_by_clock(model, constants, rows, elapsed_time(time, last))
+        return without_vectors(apply_clock_seasons(model, constants, rows, last, time))
+
+    return apply_to_players(advance_rows, rows)
 
 
 def rows_before_games(model: ModelSettings, constants: Constants, rows: State, event: Any) -> State:
@@ -196,10 +201,15 @@ def revert_means_and_grow_variances(
     if keep is not None:
         mean = newcomer + keep * (mean - newcomer)
         covariance = keep[..., :, None] * keep[..., None, :] * covariance
-    variance, least = jnp.diagonal(covariance, axis1=-2, axis2=-1), float(np.finfo(covariance.dtype).eps) ** 2
+    variance, least = diagonals(covariance), float(np.finfo(covariance.dtype).eps) ** 2
     added = jnp.minimum(added, jnp.maximum(limit - variance, 0.0))
     added = jnp.maximum(added, least * limit - variance)  # where all is forgotten and nothing grows
     return rows._replace(mean=mean, covariance=add_to_diagonal(covariance, added))
+
+
+def diagonals(matrices: Array) -> Array:
+    """[..., D] the numbers on the diagonals of matrices [..., D, D], without a gather, which loops and kernels lack."""
+    return jnp.stack([matrices[..., i, i] for i in range(matrices.shape[-1])], axis=-1)
 
 
 def unit_matrices(like: Array) -> Array:
@@ -240,8 +250,7 @@ def learn_from_messages(
     players = event.pair.T if isinstance(event, Periods) else event.seat if isinstance(event, Rounds) else None
     if players is None:
         rows = _count_matches(model, constants, rows, count)
-        covariance, change = condition_on_message(rows.covariance, loadings, message)
-        return rows._replace(mean=rows.mean + change, covariance=covariance)
+        return apply_to_players(_learn_from_message, rows, loadings, message)
     surprise = jnp.sum(loadings * message.surprise[..., None], axis=-2)
     terms = sum_outer_products(message.precision, loadings), surprise, count
     if isinstance(event, Rounds):  # a contest counts once, whatever the teams
@@ -256,6 +265,12 @@ def learn_from_messages(
     return rows._replace(mean=rows.mean + multiply(covariance, surprise), covariance=covariance)
 
 
+def _learn_from_message(rows: State, loadings: Array, message: Message) -> State:
+    """The rows after a message about their predictors."""
+    covariance, change = condition_on_message(rows.covariance, loadings, message)
+    return rows._replace(mean=rows.mean + change, covariance=covariance)
+
+
 def _count_matches(model: ModelSettings, constants: Constants, rows: State, count: Array) -> State:
     """The rows after so many matches [...], but for what they say."""
     covariance = add_match_growth(model, constants, rows.covariance, rows.kind, count)
@@ -268,7 +283,7 @@ def condition_on_precision(covariance: Array, precision: Array) -> Array:
     A precision is split into D messages about one direction each, told one after the other.
     """
     size, rest = covariance.shape[-1], precision
-    whole, least = jnp.diagonal(precision, axis1=-2, axis2=-1), message_rounding_tolerance(size, precision.dtype)
+    whole, least = diagonals(precision), message_rounding_tolerance(size, precision.dtype)
     for i in range(size):
         pivot, column = rest[..., i, i], rest[..., :, i]
         some = pivot > least * whole[..., i]  # else it is what rounding left

@@ -44,6 +44,7 @@ from jaxrate.systems.skills.belief_updates import (
     Message,
     add_to_diagonal,
     attenuate,
+    diagonals,
     make_precision_positive,
     symmetric_pair,
     unit_matrices,
@@ -107,7 +108,7 @@ def goal_rate_factors(constants: Constants, two: Predictors, loadings: Array, co
     With L the Cholesky root of a team's covariance, its strength is its mean and x^T L z, and its pace likewise.
     """
     belief = make_log_rate_belief(constants, two)
-    ridge = ROOT_RIDGE * jnp.diagonal(covariance, axis1=-2, axis2=-1)
+    ridge = ROOT_RIDGE * diagonals(covariance)
     root = jnp.linalg.cholesky(add_to_diagonal(covariance, ridge))
     root = jnp.where(jnp.isfinite(root), root, 0.0)  # where nothing is uncertain
     weights = HALF_Q * jnp.sum(loadings[..., None] * root[..., None, :, :], axis=-2)  # [2, ..., 2, D]

@@ -12,6 +12,7 @@ from jaxrate.systems.skills.parts import (
     STRENGTH,
     Constants,
     State,
+    apply_to_players,
     experience_points,
     participant_loadings,
 )
@@ -47,14 +48,20 @@ def predict_participants(
     """The predictors of rows with vectors, where an event counts as so many matches for growth; None: as one."""
     if isinstance(event, Periods):
         rows = State(*(None if x is None else x[event.pair.T] for x in rows))
-    loadings = participant_loadings(model, event)
     count = None if count is None else jnp.broadcast_to(count, rows.time.shape)
-    covariance = add_match_growth(model, constants, rows.covariance, rows.kind, count)
+    rows = rows._replace(covariance=add_match_growth(model, constants, rows.covariance, rows.kind, count))
+    mean, covariance = apply_to_players(_predictors_of_rows, rows, participant_loadings(model, event))
     return Predictors(
-        jnp.sum(loadings * rows.mean[..., None, :], axis=-1),
-        predictor_covariance(loadings, multiply_rows(covariance, loadings)),
+        mean,
+        covariance,
         effects_beside_parts(model, constants, experience_points(constants, rows.kind, rows.games), event),
     )
+
+
+def _predictors_of_rows(rows: State, loadings: Array) -> tuple[Array, Array]:
+    """The means [..., k] and covariances [..., k, k] of linear predictors."""
+    mean = jnp.sum(loadings * rows.mean[..., None, :], axis=-1)
+    return mean, predictor_covariance(loadings, multiply_rows(rows.covariance, loadings))
 
 
 def effects_beside_parts(
