@@ -151,7 +151,16 @@ def _result_sections(results: dict[str, Benchmark]) -> Iterator[str | TextTable]
 def _benchmark_file(
     report: ProgressReport, file: str, options: dict[str, Any], *, plain: bool, since: str | None, **settings: Any
 ) -> Benchmark:
-    """The benchmark of one file."""
+    """The benchmark of one file.
+
+    Args:
+      report: where progress and notes are shown.
+      file: a path, or the name of a shipped dataset.
+      options: of reading the file.
+      plain: whether the systems learn from results alone, and not from the evidence beside them.
+      since: the date or time from which on matches are scored, as it was typed. None: the default.
+      **settings: columns by kind, and arguments of `benchmark_systems`.
+    """
     is_shipped = is_shipped_dataset(file)
     options = SHIPPED_COLUMNS | options if is_shipped else options
     columns, stack = {kind: settings.pop(kind) for kind in ROWS}, settings.pop("stack")

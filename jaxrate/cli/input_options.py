@@ -114,7 +114,7 @@ DERIVED_TEXTS = {  # of columns that are computed from the file, by their name a
     ("layoff", "DAYS"): "Add how long each player has been away as a covariate, from this many days on.",
     ("form", "DAYS"): "Add recent form (results against expectation) as a covariate; it fades in this many days.",
     ("ground", "DAYS"): "With --venue: matches on a ground fade in this many days.  [default: 730]",
-    ("relative_margin", "GAMES"): "Learn from margins relative to the mean points of about so many matches before.",
+    ("relative_margin", "GAMES"): "Learn from margins relative to the mean points of about this many matches before.",
 }
 MIXTURES_TEXT = "A category that is a mix of others, in equal parts or as Random=Zerg:0.5,Terran:0.5."
 NO_RESULT_TEXT = "Text or number that means no result, besides P, NA, - and the like; of contests, as DNS."

@@ -493,7 +493,11 @@ def is_own_name(role: str, name: Any) -> bool:
 
 
 def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping[str, Any]) -> None:
-    """ValueError if there are no such columns, or if arguments do not go with them."""
+    """Check that the columns of players exist and are all different, and that line-ups have only arguments for them.
+
+    Raises:
+      ValueError: if a check fails, or if there is a column of scores beside those of the winner and the loser.
+    """
     check_columns_exist_and_unique(table.names, [x for role in players.roles for x in as_column_list(arguments[role])])
     for role in players.roles[:3]:
         if not {*as_column_list(players.columns.get(role))} <= {*table.names}:
@@ -639,7 +643,10 @@ def numeric_share(column: Column) -> float:
 
 
 def recognise_single_columns(search: RoleSearch, dates: str | None) -> None:
-    """Put the columns of side, neutral ground and time into the arguments, with notes on those that were guessed."""
+    """Put the columns of side, neutral ground and time into the arguments, with notes on those that were guessed.
+
+    `dates` is how dates in text are written, as in `read`.
+    """
     fits: dict[str, Callable[[str], int]] = {  # how well the contents of a column do
         "side": lambda name: 1,
         "neutral": lambda name: _holds_flags(search.columns[name]),
@@ -773,7 +780,11 @@ def _has_both_signs(column: Column) -> bool:
 
 
 def _choose_reading(search: RoleSearch, readings: Mapping[str, ParsedResults], points: tuple[str, ...]) -> ResultChoice:
-    """The choice between the columns with readable results, and the points of both sides, where these contradict it."""
+    """The surest column of readable results, or the points of both sides where these contradict it.
+
+    Raises:
+      ValueError: if columns contradict each other, or winner codes can be read in two ways.
+    """
     name, players = _surest_reading(readings), search.players.names
     lead = _sign_of_lead([points] if points in search.open.goals else [], search.values)
     if codes := winner_code_readings(search.result_column(name)):

@@ -141,7 +141,10 @@ def _open_parquet(path: Path, title: str) -> TableSource:
 
 
 def _open_csv(open_stream: Callable[[], Any], title: str, is_tsv: bool) -> TableSource:
-    """The table in text with delimiters."""
+    """The table in text with delimiters: commas, or tabs of a TSV.
+
+    In a header without commas a semicolon, a tab or "|" is found as well.
+    """
     header, delimiter = _read_csv_header_and_delimiter(open_stream, is_tsv)
     names = name_repeated_columns(header)
     renamed = None if names == header else names

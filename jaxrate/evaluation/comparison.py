@@ -570,7 +570,7 @@ def _count_by_noun(data: Dataset) -> dict[str, int]:
 
 
 def _describe_scored(counts: Mapping[str, int], num_scored: int, lengths: tuple[float | None, ...]) -> str:
-    """The scored events in words."""
+    """The scored events in words, with the length of rating periods if there is only one in `lengths`."""
     noun, count = next(iter(counts.items()))
     scored_part = f"all {count:,} {noun}" if num_scored == count else f"the last {num_scored:,} of {count:,} {noun}"
     form = "" if len(lengths) > 1 or lengths[0] is None else f" History in periods of {format_number(lengths[0])}."

@@ -173,10 +173,12 @@ def player_groups(history: History) -> HostArray:
 
 
 def system_with_extended_seasons(rated: History, season_starts: Iterable[float]) -> RatingSystem:
-    """The system of a rated history, whose seasons are those that it has and the given ones, which began since.
+    """The system of a rated history, with those of the season starts that come after its last one.
+
+    Earlier starts are ignored.
 
     Raises:
-      ValueError: if one of them begins before the history ends, so that some matches would have been rated otherwise.
+      ValueError: if a new one is not after the end of the history, so that matches would have been rated otherwise.
     """
     system = extend_system_seasons(rated.system, season_starts)
     if system is rated.system or rated.last is None:

@@ -178,9 +178,9 @@ def update_with_event(
 ) -> tuple[State, Any]:
     """The state after the event, and its prediction.
 
-    The loop is that of a replay, of one iteration. Of the number XLA does not know, as otherwise it would fuse reads of
-    one leaf with writes of another and copy the state: a match of Glicko among a million players took 2.4 ms, and takes
-    0.02.
+    The loop is that of a replay, of one iteration. XLA does not know that it is one, as otherwise it would fuse reads
+    of one leaf with writes of another and copy the state: a match of Glicko among a million players would take 2.4 ms
+    in place of 0.02.
     """
     prepared, event = inputs.unpack(spec)
     number, rate_one = inputs.integers[:1], partial(rate_event, rules, prepared)

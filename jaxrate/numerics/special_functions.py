@@ -174,7 +174,7 @@ def _quotient_slope(primal: tuple[Array, Array], tangent: tuple[Array, Array]) -
 
 
 def log_normal_within(lead: Array, width: Array) -> Array:
-    """The logarithm of the probability that a variable N(lead, 1) is nearer to 0 than `width`, in either tail."""
+    """The log probability that a variable N(lead, 1) is nearer to 0 than `width`, accurate in both tails."""
     behind = -jnp.abs(lead)
     high, low = log_ndtr(behind + width), log_ndtr(behind - width)
     least = -float(np.finfo(high.dtype).eps)  # of an interval that rounding leaves nothing of

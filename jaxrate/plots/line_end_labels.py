@@ -102,7 +102,10 @@ def _dense_points(x: HostArray, y: HostArray) -> HostArray:
 
 
 def _candidate_places(label: LineLabel) -> tuple[HostArray, HostArray]:
-    """[n] the number of the peak or the end, and [n, 2] the lower left corner of the label there; the best first."""
+    """The places where a label may stand, the best first.
+
+    [n] which of the label's `points` each place is at, its peak or the last, and [n, 2] the lower left corners.
+    """
     numbers, corners = [], []
     last, (width, height) = len(label.points) - 1, label.extent.tolist()
     rises = [(sign, offset) for offset in OFFSETS for sign in (1.0, -1.0)]

@@ -337,7 +337,10 @@ def _to_device_floats(x: HostArray) -> Array:
 
 
 def max_lanes(belief_size: int) -> int:
-    """The most lanes: on a CPU, those whose covariances fit into its fastest memory; elsewhere many more."""
+    """The most lanes: each has timelines of players end to end, and all are passed through side by side.
+
+    On a CPU they are those whose covariances fit into its fastest memory; elsewhere many more.
+    """
     if jax.default_backend() != "cpu":
         return 1 << 14
     return (

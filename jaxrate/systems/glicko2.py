@@ -109,7 +109,8 @@ def new_volatility(constants: Constants, rows: State, information: Array, surpri
 
     With w = 1/v, u = 1 + w phi^2, y = e^x and z = u + w y the function is h(x) - (x - a) / tau^2,
     h(x) = y ((Delta / (v z))^2 - w / z) / 2: no division by a w that may underflow. h lies between -1/2 and
-    (Delta/v)^2 / (8 u w), which brackets the root; one whose y^2 would overflow is not looked for.
+    (Delta/v)^2 / (8 u w), which brackets the root. The bracket is cut where y^2 would overflow, and the result is
+    clipped to `volatility_min` and `volatility_max`.
     """
     params, stiffness = constants.params, constants.stiffness
     w = information

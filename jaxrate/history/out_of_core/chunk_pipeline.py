@@ -243,7 +243,10 @@ def _write_chunk(run: ChunkedRun, progress: RunProgress, chunk: ScheduledChunk, 
 
 
 def _prediction_columns(run: ChunkedRun, chunk: ScheduledChunk, result: RecordedRun, inferred: Any) -> dict[str, Any]:
-    """The columns of the predictions of a chunk, as `rate` has them."""
+    """The columns of the predictions of a chunk, as `rate` has them.
+
+    With `brief` they are the row and the prediction alone, the latter with the probabilities of results if it has them.
+    """
     data, reading = chunk.data, run.opened.reading
     if run.chunks.brief:
         return {"row": data.rows} | event_prediction_columns(result.prediction, data)
