@@ -85,6 +85,7 @@ TEAMS = {
     "draws": jr.skills(
         parts.skill(60.0, 140.0, deviation_max=400.0, match_growth=7.0),
         parts.experience(15.0),
+        parts.kinds("kind", growth=30.0, initial_deviation=210.0, match_growth=3.0, experience=-6.0),
         parts.team(90.0),
         observe=RESULT,
     ),
@@ -109,11 +110,12 @@ def team_history(n, teams=(2, 2, 3, 5)):
 
 
 QUITS = "kills_scale", "kills_noise", "quit_threshold"
+OF_KIND = "second_kind_growth", "second_kind_initial_deviation", "second_kind_match_growth", "second_kind_experience"
 CONTESTS = [
     ("reports", QUITS),
     ("quits", QUITS),
     ("quits", ("draw_margin", "experience")),
-    ("draws", ("team_noise", "draw_margin", "experience", "match_growth")),
+    ("draws", ("team_noise", "draw_margin", "experience", "match_growth", *OF_KIND)),
     ("margin", ("team_noise", "margin_scale", "compression", "size_advantage")),
 ]
 

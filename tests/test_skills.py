@@ -7,6 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.data.seasons_and_margins import estimate_measurement_noise
 from jaxrate.events import slice_events
 from jaxrate.systems.skills.belief_updates import Message, condition_on_message
@@ -536,6 +537,34 @@ def test_two_kinds_alike_are_one():
     one = jr.run(skills_by_name(**KINDS_PARTS), events)
     two = jr.run(skills_by_name(kinds="sides", **KINDS_PARTS), events)
     np.testing.assert_allclose(two.prediction, one.prediction, rtol=2e-5)
+
+
+def test_the_kind_of_the_first_match_or_contest_stays():
+    """One column of matches tells the kind of both players, and that of contests the kind of each."""
+    pairs, kind = np.array([[0, 1], [2, 3], [0, 2], [1, 3]]), np.array([0.0, 1.0, 1.0, 0.0])
+    system = jr.skills(parts.skill(growth=0.0), parts.kinds("kind", growth=9.0, initial_deviation=300.0))
+    time, contest = np.arange(4.0), np.repeat(np.arange(4), 2)
+    matches = jr.run(system, jr.matches(pairs, [1, 1, 1, 1], time, columns={"kind": kind}))
+    for of_each in (kind[contest], np.append([0.0, 0.0, 1.0, 1.0], 1.0 - kind[contest][4:])):
+        rounds = jr.rounds(contest, pairs.ravel(), [1, 2] * 4, time=time[contest], columns={"kind": of_each})
+        contests = jr.run(system, rounds)
+        np.testing.assert_array_equal(contests.state.kind, [0, 0, 1, 1])
+        np.testing.assert_allclose(contests.prediction[::2], matches.prediction, rtol=1e-6)
+        np.testing.assert_allclose(contests.state.covariance, matches.state.covariance, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("part", "names"),
+    [(parts.kinds("k", "l", growth=0.0), ("k", "l")), (parts.league_seasons("s", keep=0.5), ("s",))],
+)
+def test_pairs_and_line_ups_need_no_columns(part, names):
+    """Players are of the kind that they were, in the season that they played last."""
+    system, player = jr.skills(part), np.array([[0, 1], [2, 3], [0, 2]])
+    columns = dict.fromkeys(names, np.ones(3))
+    state = jr.run(system, jr.matches(player, [1, 1, 0], columns=columns)).state
+    wanted = jr.predict(system, state, jr.matches([[0, 3]], [0.5], columns=dict.fromkeys(names, np.ones(1))))
+    found = jr.forecasts.predict_pairs(system, state, np.arange(4)).probability(0, 3)
+    np.testing.assert_allclose(found, wanted[0], atol=3e-4)
 
 
 def test_a_season_of_one_league_changes_nothing_in_another():

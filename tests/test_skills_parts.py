@@ -168,7 +168,7 @@ def test_settings_of_saved_runs_stand_for_parts(old, system):
         (lambda: parts.seasons(()), "seasons has no season; leave the part out"),
         (lambda: margin("a", "a"), "margin names a column twice: a, a"),
         (lambda: margin("a", "b", "c"), "margin takes 1 or 2 names of columns, got 3"),
-        (lambda: parts.kinds("x"), "kinds takes 2 names of columns, got 1"),
+        (lambda: parts.kinds("x", "y", "z"), "kinds takes 1 or 2 names of columns, got 3"),
         (lambda: parts.team(performance="max"), "team: performance must be 'sum' or 'mean', got 'max'"),
     ],
 )

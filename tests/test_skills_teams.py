@@ -25,21 +25,23 @@ PARTS = {"growth": 12.0, "initial_rating": 1480.0, "initial_deviation": 140.0, "
 MODIFIERS = {"modifier_growth": 4.0, "initial_modifier_deviation": 55.0}
 OWN_SIDE = {"own_side_growth": 2.0, "initial_own_side_deviation": 33.0}
 MORE = {"experience": 15.0, "match_growth": 7.0, "season_keep": 0.7, "season_growth": 25.0, "reversion": 300.0}
+KINDS = {"second_kind_growth": 3.0, "second_kind_initial_deviation": 210.0}
 FORM = {"form_deviation": 60.0, "form_reversion": 9.0}
 STATISTICS = {"kills_scale": 90.0, "kills_noise": 310.0, "laps_scale": 20.0, "laps_noise": 400.0}
 CASES = {  # settings and hyperparameters
     "win": ({"categories": 3}, PARTS | MODIFIERS | {"team_noise": 90.0}),
     "draws": (
-        {"seasons": SEASONS, "covariates": ("car",)},
-        PARTS | MORE | FORM | {"draw_margin": 60.0, "car": 9.0},
+        {"seasons": SEASONS, "covariates": ("car",), "kinds": "kind"},
+        PARTS | MORE | FORM | KINDS
+        | {"second_kind_match_growth": 2.0, "second_kind_experience": -6.0, "draw_margin": 60.0, "car": 9.0},
     ),
     "mean": (
         {"team_performance": "mean", "statistics": ("kills", "laps")},
         PARTS | STATISTICS | {"draw_margin": 40.0, "size_advantage": 120.0, "match_growth": 7.0},
     ),
     "quits": (
-        {"categories": 3, "own_side": True, "statistics": ("kills",), "quit": "quit"},
-        PARTS | MODIFIERS | OWN_SIDE | {"kills_scale": 90.0, "kills_noise": 310.0, "quit_threshold": 1300.0},
+        {"categories": 3, "own_side": True, "statistics": ("kills",), "quit": "quit", "kinds": "kind"},
+        PARTS | KINDS | MODIFIERS | OWN_SIDE | {"kills_scale": 90.0, "kills_noise": 310.0, "quit_threshold": 1300.0},
     ),
     "margin": (
         {"outcome": "margin", "categories": 3, "margin": "points"},
@@ -71,7 +73,7 @@ def history(mixed=False, seed=0, n=CONTESTS, teams=(1, 2, 2, 2, 3, 4, 8), larges
         "quit": random.choice([0.0, 1.0, np.nan], count, p=[0.8, 0.1, 0.1]),
         "kills": np.where(random.random(count) < 0.2, np.nan, random.normal(0, 2, count)),
         "laps": np.where(random.random(count) < 0.2, np.nan, random.normal(0, 9, count)),
-        "side": team % 3 - 1.0,
+        "side": team % 3 - 1.0, "kind": player % 2,
     }  # fmt: skip
     contest = contest.astype(int)
     return build_rounds(
@@ -229,6 +231,10 @@ def test_fields_of_participants_are_cut_and_checked():
             jr.rounds(*plain, **wrong)
 
 
+def rounds_of_seats():
+    return jr.rounds([0] * 4, [0, 1, 0, 2], [1, 1, 2, 2], team=[0, 0, 1, 1], columns={"lead": [0, 0, 1, 0]})
+
+
 def test_contests_without_what_the_model_needs_are_refused():
     rounds, plain = history(), jr.rounds([0, 0, 0], [0, 1, 2], [1, 2, 2], team=[0, 1, 1], columns={"points": [3, 1, 2]})
     for settings, events, message in (
@@ -245,6 +251,19 @@ def test_contests_without_what_the_model_needs_are_refused():
         ({"quit": "points"}, plain, "row 0 (counting from 0): column 'points' is 3; it must be 1 for participants"),
         ({"outcome": "logistic"}, plain, "skills rates Matches or Periods, not Rounds"),
         ({"own_side": True}, plain, "skills needs the column 'side' of the participants of contests"),
+        ({"kinds": "kind"}, plain, "skills needs the column 'kind' of the participants of contests"),
+        (
+            {"kinds": "sides"},
+            plain,
+            "skills of contests takes one column as kinds: that of each participant; got kinds",
+        ),
+        ({"kinds": ("kind", "side")}, rounds, "as kinds: that of each participant; got kinds('kind', 'side')"),
+        ({"kinds": "points"}, plain, "row 0 (counting from 0): column 'points' is 3; it must be 1 for players of the"),
+        (
+            {"kinds": "lead"},
+            rounds_of_seats(),
+            "row 2 (counting from 0): player 0 is of another kind, as column",
+        ),
     ):
         with refused(message):
             jr.run(skills_by_name(**settings), events)

@@ -21,6 +21,7 @@ from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
 from jaxrate.systems.skills.settings import (
     contest_prior_columns,
     contest_result_columns,
+    match_prior_columns,
     match_result_columns,
 )
 
@@ -57,7 +58,8 @@ def predict_pairs(
 
         jr.forecasts.predict_pairs(rated, time="2026-01-01")
 
-    Nobody has the side, and covariates are 0. With `category="clay"` they play in that category.
+    Nobody has the side, and covariates are 0. Players are of the kind that they were, newcomers of the first one, and
+    no new season of a league has begun. With `category="clay"` they play in that category.
 
     No formula of the system is needed: P - 1/2 is a skew-symmetric matrix, and since it changes smoothly with what the
     system knows of the two, nearly one of low rank. Cross approximation: the pair that is furthest off names a player,
@@ -133,9 +135,9 @@ def fill_result_columns(system: RatingSystem, events: Any) -> Any:
 
 
 def neutral_match_arguments(system: RatingSystem, n: int) -> dict[str, Any]:
-    """Further arguments of `matches` for n neutral matches: no side, and covariates and margins of 0."""
+    """Further arguments of `matches` for n neutral matches: no side, and 0 in covariates, margins and other columns."""
     zero = np.zeros(n)
-    names = *system.settings.get("covariates", ()), *match_result_columns(system.settings)
+    names = *match_prior_columns(system.settings), *match_result_columns(system.settings)
     side = {"side": zero} if system.settings.get("own_side") else {}
     return side | ({"columns": dict.fromkeys(names, zero)} if names else {})
 

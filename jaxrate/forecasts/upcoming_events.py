@@ -214,7 +214,10 @@ def _add_derived_columns(rated: History, data: Dataset) -> Dataset:
 
 
 def _fill_neutral_side_and_covariates(system: RatingSystem, data: Dataset) -> Dataset:
-    """Upcoming events with what the system needs and lists of names do not tell: no side, covariates of 0."""
+    """Upcoming events with what lists of names do not tell: no side, covariates of 0, no new season of a league.
+
+    Newcomers are of the first kind of players.
+    """
     if not data.of_matches:
         flat: Any = data.rounds.events
         zeros = dict.fromkeys(contest_prior_columns(system.settings), np.zeros(len(flat.player)))

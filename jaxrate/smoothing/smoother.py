@@ -26,7 +26,6 @@ from jaxrate.events import (
     Rounds,
     as_event_time,
     check_contest_time_order,
-    fail_where,
     is_date,
     slice_events,
 )
@@ -59,7 +58,7 @@ from jaxrate.smoothing.timelines import (
 )
 from jaxrate.systems.skills.parts import count_predictors
 from jaxrate.systems.skills.rules import find_smoothing_model
-from jaxrate.systems.skills.settings import SIDE_COLUMN, ModelSettings
+from jaxrate.systems.skills.settings import SIDE_COLUMN, ModelSettings, check_alike_in_all_teams
 
 
 class Smoothed(NamedTuple):
@@ -194,14 +193,10 @@ def check_smoothable_events(model: ModelSettings, events: Matches | Ragged) -> M
         return check_matches(events)
     check_contest_time_order(events)
     flat: Any = events.events
-    if flat.seat is None:
-        return events
-    first = np.repeat(events.player_start[:-1], np.diff(events.player_start)) + flat.seat
-    sides = (flat.columns or {}).get(SIDE_COLUMN) if model.own_side else None
-    for values, what in ((flat.category, "meets another category"), (sides, "has another side")):
-        if values is not None:
-            differs = (np.asarray(values) != np.asarray(values)[first]).reshape(len(first), -1).any(axis=1)
-            fail_where(differs, lambda row: f"player {flat.player[row]} {what} in another of their teams")  # noqa: B023
+    if flat.category is not None:
+        check_alike_in_all_teams(events, flat.category, "meets another category")
+    if model.own_side:
+        check_alike_in_all_teams(events, flat.columns[SIDE_COLUMN], "has another side")
     return events
 
 

@@ -58,7 +58,7 @@ class ContestGroup(NamedTuple):
 
 def list_participations(events: Matches | Ragged, model: ModelSettings) -> Participations:
     """The participations of checked events, with the seasons and kinds that the model has."""
-    season = None if model.league_season is None else gather_columns(events, (model.league_season,) * 2)
+    season = None if model.league_season is None else gather_columns(events, (model.league_season,))
     kind: Any = None
     if model.kinds == (SIDES,):
         matches: Any = events.flat
@@ -98,10 +98,11 @@ def list_participations(events: Matches | Ragged, model: ModelSettings) -> Parti
 
 
 def gather_columns(events: Matches | Ragged, names: tuple[str, ...]) -> HostArray:
-    """[R] the values of participations: of matches in columns of first and of second players, of contests in one."""
+    """[R] the values of participations, from a column of all, or in matches from one of each side."""
     flat: Any = events.flat
     columns: Any = flat.context.columns if isinstance(events, Matches) else flat.columns
-    return np.concatenate([np.asarray(columns[name]) for name in (names if isinstance(events, Matches) else names[:1])])
+    names = (names[0], names[-1]) if isinstance(events, Matches) else names
+    return np.concatenate([np.asarray(columns[name]) for name in names])
 
 
 def group_contests(ragged: Ragged) -> list[ContestGroup]:
@@ -280,9 +281,9 @@ def build_timelines_with_query_nodes(
         season_after = _to_device_floats(to_participants(last_season, float)[0])
     kind = kind_at_node = None
     if participations.kind is not None:
-        of_player, known = np.zeros(num_players), order[order < count]
-        known = known[participations.is_learnt_from[known]][::-1]
-        of_player[participations.player[known]] = participations.kind[known]  # that of the first event stays
+        of_player, known = np.zeros(num_players), order[order < count][::-1]
+        for rows in (known, known[participations.is_learnt_from[known]]):
+            of_player[participations.player[rows]] = participations.kind[rows]  # that of the first event stays
         kind = _to_device_floats(to_participants(of_player[sorted_player], float)[0])
         kind_at_node = _to_device_floats(arrange_in_lanes(of_player[sorted_player], 0.0))
     timelines = Timelines(

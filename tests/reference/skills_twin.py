@@ -60,7 +60,7 @@ class Skills:
         self.kinds = [self.kind(parts, p.initial_deviation, p.growth, p.match_growth, p.experience)]
         if "second_kind_growth" in params:
             own = "initial_deviation", "growth", "match_growth", "experience"
-            self.kinds.append(self.kind(parts, *(params[f"second_kind_{x}"] for x in own)))
+            self.kinds.append(self.kind(parts, *(params.get(f"second_kind_{x}", getattr(p, x)) for x in own)))
         self.players, self.now = {}, 0.0
 
     def kind(self, parts, deviation, growth, match_growth, experience):

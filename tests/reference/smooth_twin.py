@@ -401,7 +401,10 @@ class Contests(TeamSkills):
         self.twin, self.newcomer = twin, np.zeros(1)
 
     def seats(self, contest):
-        return [(one.player, self.twin.pick(one.category, one.columns.get("side", 0.0))[None], 0) for one in contest]
+        return [
+            (one.player, self.twin.pick(one.category, one.columns.get("side", 0.0))[None], self.kind_of(one))
+            for one in contest
+        ]
 
     def weight(self, contest):
         return float(len({one.team for one in contest}) > 1)
@@ -445,7 +448,8 @@ class Contests(TeamSkills):
         several = [k for k in names if sum(one.team == k for one in contest) > 1 and self.team_noise]
         width = 2 * count + len(several)
         noise = [self.beta**2] * count + [self.team_noise**2] * len(several)
-        constants = np.array([self.kinds[0].experience * math.log(1.0 + n) for n in games])
+        worth = [self.kinds[self.kind_of(one)].experience for one in contest]
+        constants = np.array(worth) * np.log1p(games)
         constants += [sum(worth * one.columns[name] for name, worth in self.covariates.items()) for one in contest]
         teams, team_constants = np.zeros((len(names), width)), np.zeros(len(names))
         for k, name in enumerate(names):

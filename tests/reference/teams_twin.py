@@ -50,10 +50,13 @@ class TeamSkills(Skills):
         self.beta = self.p.noise / math.sqrt(2.0)
 
     def age(self, contest, time):
-        for row in [self.player(name) for name in {one.player for one in contest}]:
+        for row in [self.player(*x) for x in {(one.player, self.kind_of(one)) for one in contest}]:
             if row.time is not None:
                 self.pass_time(row, row.time, time)
                 self.pass_seasons(row, row.time, time)
+
+    def kind_of(self, one):
+        return int(one.columns["kind"]) if len(self.kinds) > 1 else 0
 
     def describe(self, contest):
         """The prior of z, each team's row a and constant, and each participant's row x of theta and constant."""

@@ -85,13 +85,15 @@ def rows_before_games(model: ModelSettings, constants: Constants, rows: State, e
 
 
 def assign_newcomer_kinds(model: ModelSettings, constants: Constants, rows: State, event: Any) -> State:
-    """The rows, newcomers with the deviations of their kind. Whoever has played stays of the kind that they were."""
-    one = jnp.ones_like(event.score)
-    by_side = model.kinds == (SIDES,)
-    first, second = (0.0 * one, one) if by_side else (event.context.columns[name] for name in model.kinds)
+    """The rows, newcomers with the deviations of the kind that the event tells. Whoever has played keeps theirs."""
+    if model.kinds == (SIDES,):
+        one = jnp.ones_like(event.score)
+        now = max_game_value_per_player(event, 0.0 * one, one, 0.0)
+    else:
+        now = column_value_per_player(event, model.kinds, 0.0)
     new = jnp.isinf(rows.time)
     old: Any = rows.kind
-    kind = jnp.where(new, max_game_value_per_player(event, first, second, 0.0), old)
+    kind = jnp.where(new, now, old)
     variance = select_by_kind(constants, kind).variance
     covariance = jnp.where(new[..., None, None], variance[..., None] * unit_matrices(rows.covariance), rows.covariance)
     return rows._replace(kind=kind, covariance=covariance)
@@ -101,13 +103,17 @@ def apply_league_seasons(model: ModelSettings, constants: Constants, rows: State
     """The rows after the seasons since the one in which they played last, by the numbers that matches have."""
     last: Any = rows.season
     column: Any = model.league_season
-    if isinstance(event, Rounds):
-        now = (event.columns or {})[column]
-    else:
-        number = event.context.columns[column]
-        now = max_game_value_per_player(event, number, number, -jnp.inf)
+    now = column_value_per_player(event, (column,), -jnp.inf)
     rows = apply_seasons(model, constants, rows, jnp.maximum(now - last, 0.0))
     return rows._replace(season=jnp.where(jnp.isinf(last), now, jnp.maximum(now, last)))
+
+
+def column_value_per_player(event: Any, names: tuple[str, ...], padding_value: float) -> Array:
+    """[A] the highest number of each player's games, from a column of both sides, or one of each; of contests [P]."""
+    if isinstance(event, Rounds):
+        return (event.columns or {})[names[0]]
+    first, second = event.context.columns[names[0]], event.context.columns[names[-1]]
+    return max_game_value_per_player(event, first, second, padding_value)
 
 
 def max_game_value_per_player(

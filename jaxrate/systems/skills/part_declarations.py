@@ -288,14 +288,15 @@ def kinds(
 ) -> dict[str, Any]:
     """Players of two kinds, such as learners and exercises, with a growth and a first deviation for each.
 
-    The kind of a player's first match stays.
+    The kind of a player's first match or contest stays.
 
     Args:
       of: "sides" if all who are a are of the first kind and all who are b of the second, which is so without it; or
-        the columns of a's and of b's kind, 0 or 1.
+        the columns of a's and of b's kind, 0 or 1. Contests have one column, of the kind of each participant; in
+        matches one column says of which kind both players are.
     """
     of = of or (SIDES,)
-    return {"kinds": of if of == (SIDES,) else column_names("kinds", of, (2,))}
+    return {"kinds": of if of == (SIDES,) else column_names("kinds", of, (1, 2))}
 
 
 # --- What changes with the season, and what a match has beside its players ---

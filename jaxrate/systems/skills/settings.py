@@ -21,7 +21,7 @@ class ModelSettings(NamedTuple):
     own_side: bool = False
     seasons: tuple[float, ...] = ()  # when each begins
     margin: tuple[str, ...] = ()  # the name of its column, or of the points of both sides
-    kinds: tuple[str, ...] = ()  # of players: SIDES, or the columns that say whose is the second; (): one kind
+    kinds: tuple[str, ...] = ()  # of players: SIDES, or one column of their kind, or that of each side; (): one kind
     league_season: str | None = None  # the column of the number of the season of a match
     side_since: float | None = None  # when the side advantage has its value; None: at all times
     statistics: tuple[str, ...] = ()  # the names of columns
@@ -102,10 +102,17 @@ def contest_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
     return (*match_result_columns(settings), *filter(None, [settings.get("quit")]))
 
 
+def match_prior_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """The columns that are known before an event: covariates, the kinds of players, and the season of a league."""
+    kinds = settings.get("kinds", ())
+    season = filter(None, [settings.get("league_season")])
+    return tuple(dict.fromkeys((*settings.get("covariates", ()), *(() if kinds == (SIDES,) else kinds), *season)))
+
+
 def contest_prior_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """The columns of participants that are known before a contest: covariates and, with own sides, theirs."""
+    """The columns of participants that are known before a contest: those of matches and, with own sides, theirs."""
     side = (SIDE_COLUMN,) if settings.get("own_side") else ()
-    return tuple(dict.fromkeys((*settings.get("covariates", ()), *side)))
+    return tuple(dict.fromkeys((*match_prior_columns(settings), *side)))
 
 
 def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
@@ -151,8 +158,11 @@ def check_contests_fit(model: ModelSettings, ragged: Any, contests: Rounds) -> N
     """ValueError if contests lack what the model needs, or have other categories."""
     if len(model.margin) > 1:
         raise ValueError("skills of contests takes one column as margin: the points of each participant's team")
+    if model.kinds == (SIDES,) or len(model.kinds) > 1:
+        given = ", ".join(map(repr, model.kinds))
+        raise ValueError(f"skills of contests takes one column as kinds: that of each participant; got kinds({given})")
     sides = (SIDE_COLUMN,) if model.own_side else ()
-    names = {*model.covariates, *model.margin, *model.statistics, *sides}
+    names = {*model.covariates, *model.margin, *model.statistics, *model.kinds, *sides}
     names |= {*filter(None, [model.league_season, model.quit])}
     for name in sorted(names):
         values = find_column(contests.columns, name, "participants of contests: columns=... of `rounds` or `read`")
@@ -161,6 +171,10 @@ def check_contests_fit(model: ModelSettings, ragged: Any, contests: Rounds) -> N
             check_column(name, values, is_valid, "it must be 1 for participants who quit, and 0 for those who stayed")
         elif name not in model.statistics:
             check_column_is_complete(name, values)
+    for name in model.kinds:
+        values = (contests.columns or {})[name]
+        check_column_of_kinds(name, values)
+        check_alike_in_all_teams(ragged, values, f"is of another kind, as column {name!r} says,")
     if model.margin:
         check_team_mates_have_same_points(model, ragged, contests)
     check_categories_fit(model, contests.category, 1, "contests")
@@ -202,9 +216,7 @@ def check_player_kinds(model: ModelSettings, events: Any) -> None:
     flat: Any = events.flat
     if model.kinds != (SIDES,):
         for name in model.kinds:
-            values = np.asarray(flat.context.columns[name])
-            rule = "it must be 1 for players of the second kind, 0 for those of the first"
-            check_column(name, values, np.isin(values, (0, 1)), rule)
+            check_column_of_kinds(name, flat.context.columns[name])
         return
     pair = np.asarray(flat.player)
     if isinstance(events, Ragged):
@@ -212,3 +224,20 @@ def check_player_kinds(model: ModelSettings, events: Any) -> None:
         pair = pair[flat.pair + np.repeat(events.player_start[:-1], np.diff(begins))[:, None]]
     both = np.isin(pair[:, 1], pair[:, 0])
     fail_where(both, lambda row: f"player {pair[row, 1]} is of both kinds: kinds='sides' takes all who are a for one")
+
+
+def check_column_of_kinds(name: str, values: Any) -> None:
+    """ValueError where a column of the kinds of players has another number than 0 and 1."""
+    rule = "it must be 1 for players of the second kind, 0 for those of the first"
+    check_column(name, np.asarray(values), np.isin(values, (0, 1)), rule)
+
+
+def check_alike_in_all_teams(ragged: Any, values: Any, difference: str) -> None:
+    """ValueError that tells the difference where values [R, ...] of a player in several teams of a contest differ."""
+    flat = ragged.events
+    if flat.seat is None:
+        return
+    values = np.asarray(values)
+    first_seat = np.repeat(ragged.player_start[:-1], np.diff(ragged.player_start)) + flat.seat
+    differs = (values != values[first_seat]).reshape(len(first_seat), -1).any(axis=1)
+    fail_where(differs, lambda row: f"player {flat.player[row]} {difference} in another of their teams")

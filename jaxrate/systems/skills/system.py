@@ -17,10 +17,11 @@ Ornstein-Uhlenbeck process about a newcomer's mean: after t the share k = exp(-t
     P <- k^2 P + growth^2 tau / 2 (1 - k^2)      (Uhlenbeck and Ornstein 1930), tau in periods
 
 With `kinds` players are of two kinds, as learners and exercises, and those of the second have a growth, a first
-deviation, a growth by a match and an experience of their own. With `league_season` matches say by number in which
-season they are, and a season begins for a player with their first match in it, so that leagues have their own. With
-`side_since` t_0 the common side advantage at t is side_advantage + side_trend (t - t_0) / 365.25: a system whose rules
-see two players only has nowhere to learn what all share, and a line can be fitted.
+deviation, a growth by a match and an experience of their own; the first event of a player tells the kind. With
+`league_season` matches say by number in which season they are, and a season begins for a player with their first match
+in it, so that leagues have their own. With `side_since` t_0 the common side advantage at t is side_advantage +
+side_trend (t - t_0) / 365.25: a system whose rules see two players only has nowhere to learn what all share, and a line
+can be fitted.
 
 With `form_deviation` s players have a form beside their skill, which counts in every match: an Ornstein-Uhlenbeck
 process about 0 of time constant `form_reversion`, of variance s^2 while nothing is known of it.
@@ -175,7 +176,8 @@ def skills_by_name(*, period: float = DEFAULT_PERIOD, **values: Any) -> RatingSy
       own_side: whether players have a side advantage of their own, beside the common one.
       seasons: the time at which each begins, increasing; numbers, or dates.
       margin: the name of the column of the margin, or of two with the points of each side.
-      kinds: of players, if there are two: "sides", or the columns of a's and of b's kind, 0 or 1.
+      kinds: of players, if there are two: "sides", or the columns of a's and of b's kind, 0 or 1; of contests, and of
+        matches of players of one kind, one column.
       league_season: the column of the number of the season of each match, in place of `seasons`.
       side_since: the time when the side is worth `side_advantage`, which changes by `side_trend`.
       statistics: the names of columns of what was counted beside the result, with NAME_scale and NAME_noise.
@@ -279,7 +281,7 @@ def make_system_of_parts(parts: Sequence[ModelPart], period: float) -> RatingSys
     meaning = make_params(**space)
     params = check_params("skills", make_params(**values), meaning)
     model = ModelSettings(**settings, form="form_deviation" in space)
-    of_two = settings["outcome"] in ("logistic", "points", "goals") or settings["kinds"]
+    of_two = settings["outcome"] in ("logistic", "points", "goals")
     return RatingSystem(
         bind(init, model),
         make_rules(model, complete_params(params)),
