@@ -454,7 +454,7 @@ def test_corrections_and_errors():
     teams, known = GAMES[0][0], {"kills": 0.0, "party": 0.0, "left": 0.0}
     for given, message in (
         ({"category": "trio", "columns": known}, "no category 'trio'; there are duo, solo"),
-        ({"columns": known}, "skills with categories needs those of the contests"),
+        ({"columns": known}, "parts.modifier needs the category of the contests"),
         (
             {"category": "duo", "columns": {"party": 0.0, "left": 0.0}},
             "skills needs the column 'kills' of the particip",

@@ -238,8 +238,8 @@ def rounds_of_seats():
 def test_contests_without_what_the_model_needs_are_refused():
     rounds, plain = history(), jr.rounds([0, 0, 0], [0, 1, 2], [1, 2, 2], team=[0, 1, 1], columns={"points": [3, 1, 2]})
     for settings, events, message in (
-        ({"categories": 2}, plain, "skills with categories needs those of the contests: category=... of `rounds`"),
-        ({"categories": 2}, rounds, "category 2, counting from 0, but skills has 2 of them"),
+        ({"categories": 2}, plain, "parts.modifier needs the category of the contests: category=... of `rounds`"),
+        ({"categories": 2}, rounds, "category 2, counting from 0, but parts.modifier has 2 of them"),
         ({"statistics": "hits"}, plain, "skills needs the column 'hits' of the participants of contests: columns="),
         ({"covariates": "kills"}, rounds, "column 'kills' has no number, which only statistics may lack"),
         (

@@ -727,6 +727,8 @@ def recognise_result(table: TableSource, search: RoleSearch) -> ResultChoice:
         if choice != ResultChoice():
             return choice
     if own is None and not search.upcoming:
+        named = [x for role, x in search.arguments.items() if role not in ("side", "margin", "drop", "statistics")]
+        check_columns_exist_and_unique(table.names, [*chain(*map(as_column_list, filter(None, named)))])
         raise missing_column_error(table, "score", search.arguments)
     return ResultChoice(own)
 

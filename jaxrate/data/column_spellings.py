@@ -97,7 +97,7 @@ OWN_POINTS = tuple(  # of a row of one side
     for noun in nouns
     for first, second in words
 )
-COUNT_NOUNS = "sets", "gameswon", "frames", "legs", "maps", "wins"  # whose difference says little
+COUNT_NOUNS = "sets", "gameswon", "frames", "legs", "maps", "rounds", "wins"  # whose difference says little
 COUNT_PATTERNS = _words("""
     {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} player{{}}{0} {{}}{0}won {0}won{{}} {0}wins{{}} team{{}}{0}won
     player{{}}{0}won
@@ -151,7 +151,7 @@ SPELLINGS = {  # of the roles that one column has
         resultat resultado risultato esito winner matchwinner winnername winningteam winnerid winnerteam mapwinner
         uitslag placar punteggio wdl wl winloss whitescore victor whowon winnerindex winneridx winningside
         winningplayer sieger ganador vainqueur vincitore preference preferred humanpreference preferredmodel
-        chosenmodel chosenmodelname bettermodel pick picked selected selection
+        chosenmodel chosenmodelname bettermodel selected selection
         winnermodel modelwinner g1winner vote votetype verdict judgment
         judgement choice chosen label
     """),  # the last are of votes

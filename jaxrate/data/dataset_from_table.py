@@ -197,7 +197,7 @@ def read(
                 mirrors = dataset.rows[find_later_mirrors(dataset.matches)]
                 dataset = build_dataset(used.keep(~np.isin(used.rows, mirrors)), earlier, sort or upcoming)
         dataset = _add_fixtures(dataset, converted, split.coming & (not upcoming))
-    warn_of_each(_doubts_about_dataset(dataset, resolved.table, earlier))
+    warn_of_each(_doubts_about_dataset(dataset, resolved.table, earlier, upcoming))
     if not upcoming:
         warn_of_each([unused_points_hint(resolved.table, dataset, converted.roles)], ColumnsRecognisedWarning)
     return dataset._replace(
@@ -286,13 +286,15 @@ def warn_about_columns(resolved: ResolvedTable, used: TableRows, dates: str | No
     warn_of_each(hints, ColumnsRecognisedWarning)
 
 
-def _doubts_about_dataset(data: Dataset, table: TableSource, earlier: NamesOfEarlierData) -> Iterator[str]:
+def _doubts_about_dataset(
+    data: Dataset, table: TableSource, earlier: NamesOfEarlierData, upcoming: bool
+) -> Iterator[str]:
     """The doubts about the events and the names of a table."""
     if not data.of_matches:
         yield from doubts_about_single_participants(data.rounds, data.contests)
     if not table.noted:
         return
-    if data.of_matches:
+    if data.of_matches and not upcoming:  # those to come have no scores
         yield from doubts_about_margins(data)
         yield from doubts_about_mirrored_matches(data.matches)
         yield from doubts_about_repeated_matches(data.matches, data.rows, table)

@@ -406,7 +406,8 @@ READINGS = {  # the table, the scores, and a word of the note
                      [1, 0.5, 0, 1], "player1Wins and player2Wins for the points"),
     **{f"{x} and {y}": ({"a": X, "b": Y, x: [3, 1, 0, 2], y: [1, 1, 2, 0]}, [1, 0.5, 0, 1], f"{x} and {y} for the points")
        for x, y in (("points_a", "points_b"), ("a_points", "b_points"), ("PtsA", "PtsB"), ("goal_a", "goal_b"),
-                    ("team_a_runs", "team_b_runs"), ("score_team_a", "score_team_b"), ("sets_won_a", "sets_won_b"))},
+                    ("team_a_runs", "team_b_runs"), ("score_team_a", "score_team_b"), ("sets_won_a", "sets_won_b"),
+                    ("rounds_a", "rounds_b"))},
 }  # fmt: skip
 SIGNED = {"a": ["x", "y", "z", "x"], "b": ["y", "x", "x", "z"], "score": [1, -1, 0, 1]}
 VOTES = {  # of four pairs of ash and birch: won, lost, and two that are ties
@@ -501,6 +502,7 @@ REFUSED = {  # the table, options, and what is said
                          r"3\): column 'result' is 'void', no result as the others are; if it"),
     "one text": ("a,b,score\nx,y,1\n", {"na_values": "void"}, "na_values must be a list of texts, got 'void'"),
     "ranks tell no winner": ("home,away,rank\nx,y,3\ny,x,4\n", {}, "no column 'score'"),
+    "a misspelt column": ({"a": X, "b": Y, "map": X}, {"category": "mapp"}, "no column 'mapp'; did you mean 'map'"),
     "strange points": (COMING_DAYS, {"a": "Heim", "b": "Gast"},
                        "no column 'score'; [^?]* score='...'; [^?]*margin=.'ToreH', 'ToreG'"),  # and no "did you mean"
 }  # fmt: skip
@@ -510,6 +512,11 @@ REFUSED = {  # the table, options, and what is said
 def test_what_cannot_be_told_is_refused(games, table, options, message):
     with pytest.raises(ValueError, match=message):
         read(games(table) if isinstance(table, str) else table, **options)
+
+
+def test_matches_to_come_are_no_mirrors(games):
+    table = games("team1,team2,date\nx,y,2027-01-01\ny,x,2027-01-01\n")
+    assert "stand there twice" not in read_noting(table, upcoming=True)[1]
 
 
 def test_strange_rows_are_skipped_on_demand(games):

@@ -130,15 +130,16 @@ def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
         "columns": (*model.expected_goals, *kinds, *filter(None, [model.league_season])),
     }
     for name, argument in {name: argument for argument, names in arguments.items() for name in names}.items():
-        where = f"columns=... of `matches`, or {argument}={name!r}"
-        values = find_column(context.columns, name, f"matches; it is {where}")
+        named = [*arguments[argument]] if len(arguments[argument]) > 1 else name
+        where = f"{argument}={named!r} of `read`, or columns=... of `matches`"
+        values = find_column(context.columns, name, f"matches: {where}")
         if name not in (*model.statistics, *model.expected_goals):
             check_column_is_complete(name, values)
     if model.outcome == "goals":
         check_goals(model, flat)
     check_player_kinds(model, events)
     if model.own_side and context.side is None:
-        raise ValueError("skills with own_side needs the sides of the matches, side=... of `matches`; say side='home'")
+        raise ValueError("parts.own_side needs the sides of the matches: side=... of `matches` or `read`, as side='a'")
     check_categories_fit(model, context.category, 2, "matches")
 
 
@@ -201,8 +202,9 @@ def check_categories_fit(model: ModelSettings, category: Any, axes: int, events:
         return
     if category is None:
         maker = "rounds" if events == "contests" else "matches"
-        raise ValueError(f"skills with categories needs those of the {events}: category=... of `{maker}` or `read`")
-    have = f"skills has {model.categories} of them; make it with categories=..."
+        of = f"category=... of `{maker}` or `read`, or of `predict_fixtures`"
+        raise ValueError(f"parts.modifier needs the category of the {events}: {of}")
+    have = f"parts.modifier has {model.categories} of them; give it data.categories, or how many they are"
     if category.ndim > axes:
         if category.shape[-1] != model.categories:
             raise ValueError(f"the {events} have shares of {category.shape[-1]} categories, but {have}")

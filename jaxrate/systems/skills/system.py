@@ -144,7 +144,8 @@ def skills(
         raise ValueError(f"skills takes parts, and no {name}; {describe_owner(name)}")
     for part in (*parts, *observed):
         if not isinstance(part, ModelPart):
-            raise ValueError(f"skills takes parts such as jr.parts.experience(20), got {part!r}")
+            got = f"{part.__name__} itself; call it" if callable(part) else repr(part)
+            raise ValueError(f"skills takes parts such as jr.parts.experience(20), got {got}")
     for part in parts:
         if part.name in OBSERVATIONS:
             raise ValueError(f"skills: {part.name} is observed: give it as observe=jr.parts.{part.name}(...)")
