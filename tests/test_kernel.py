@@ -18,7 +18,7 @@ from scipy import special
 import jaxrate as jr
 from jaxrate.fitting import history_loss_derivatives
 from jaxrate.fitting.history_loss_derivatives import KERNEL_SETTINGS
-from jaxrate.replay import checked_replay, schedule, step_assignment
+from jaxrate.replay import checked_replay, execution, schedule, step_assignment
 from jaxrate.replay.kernel import levels_kernel
 from jaxrate.testing.cases import PLAYERS, SystemFormPrecision, assert_close_leaves, split_seasons
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
@@ -39,8 +39,9 @@ def interpreted(monkeypatch):
 
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     monkeypatch.setattr(levels_kernel, "replay_levels_in_kernel", interpret)
-    choose = partial(levels_kernel.replay_levels_in_kernel_if_faster)  # another one, so that no program is reused
-    monkeypatch.setattr(levels_kernel, "replay_levels_in_kernel_if_faster", choose)
+    programs = [(levels_kernel, "replay_levels_in_kernel_if_faster"), (execution, "replay_steps")]
+    for module, name in [*programs, (execution, "replay_matches_one_by_one")]:  # others, so that none is reused
+        monkeypatch.setattr(module, name, partial(getattr(module, name)))
     return widths
 
 
