@@ -53,6 +53,7 @@ from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.systems import ALL_SYSTEMS, SYSTEMS, systems_with_feature
 from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
+from jaxrate.systems.skills.settings import match_prior_columns
 from jaxrate.systems.system_construction_by_name import (
     CONTEST_SYSTEMS,
     DEFAULT_SIDE_SCORE,
@@ -255,7 +256,7 @@ def unused_data_features(system: RatingSystem, data: Dataset) -> tuple[str, ...]
         "seasons": (data.seasons, bool(settings.get("seasons"))),
     }
     unused = [kind for kind, (there, counts) in kinds.items() if there and not counts]
-    return *unused, *(name for name in data.covariates if name not in settings.get("covariates", ()))
+    return *unused, *(name for name in data.covariates if name not in match_prior_columns(settings))
 
 
 NOTES = {  # by the fact: of the systems that share a detail

@@ -138,7 +138,7 @@ def neutral_match_arguments(system: RatingSystem, n: int) -> dict[str, Any]:
     """Further arguments of `matches` for n neutral matches: no side, and 0 in covariates, margins and other columns."""
     zero = np.zeros(n)
     names = *match_prior_columns(system.settings), *match_result_columns(system.settings)
-    side = {"side": zero} if system.settings.get("own_side") else {}
+    side = {"side": zero} if system.settings.get("own_side") or system.settings.get("own_parts") else {}
     return side | ({"columns": dict.fromkeys(names, zero)} if names else {})
 
 

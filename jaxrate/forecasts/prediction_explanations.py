@@ -67,10 +67,10 @@ def explain_fixtures(rated: History, source: Any, **options: Unpack[FixtureOptio
         print(jr.forecasts.explain_fixtures(rated, [("Ada", "Bo")], side="a")[0])
 
     The parts of `jr.skills` are a player's skill, what is added where they meet this category (modifier) and on this
-    side, current form, experience, each covariate, and the side advantage; in contests all times the share that they
-    play, and what numbers are worth in teams of several sizes. Elo, Glicko, Glicko-2, TrueSkill and Weng-Lin have a
-    rating and the side advantage. The points of two sides differ by the difference from which the system predicts.
-    A calibrated prediction, or one of `add_outcomes`, is made from it.
+    side, current form, experience, each part of your own (own_NAME) and covariate, and the side advantage; in contests
+    all times the share that they play, and what numbers are worth in teams of several sizes. Elo, Glicko, Glicko-2,
+    TrueSkill and Weng-Lin have a rating and the side advantage. The points of two sides differ by the difference from
+    which the system predicts. A calibrated prediction, or one of `add_outcomes`, is made from it.
 
     Args:
       rated: a history from `rate` or `load`.
@@ -191,8 +191,9 @@ def split_by_event(rated: History, data: Dataset, parts: PredictionParts, expect
 
 
 def points_by_part(parts: PredictionParts) -> dict[str, HostArray]:
-    """The points [rows] of each part by its name, those of covariates last."""
-    points = {x: np.asarray(parts.own[x], np.float64).ravel() for x in PART_ORDER if x in parts.own}
+    """The points [rows] of each part by its name, those of a user's own and of covariates last."""
+    names = [x for x in dict.fromkeys((*PART_ORDER, *parts.own)) if x in parts.own]
+    points = {x: np.asarray(parts.own[x], np.float64).ravel() for x in names}
     for name, x in parts.covariates.items():
         points[f"{name} (covariate)" if name in points else name] = np.asarray(x, np.float64).ravel()
     return points

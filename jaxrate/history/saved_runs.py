@@ -51,12 +51,13 @@ from jaxrate.storage.run_folder import (
 from jaxrate.systems import ALL_SYSTEMS
 from jaxrate.systems.prediction_wrapping import PREDICTION_WRAPPERS, make_wrapped_system, wrapper_names
 from jaxrate.systems.rounds.hazard_tables import Density
+from jaxrate.systems.skills.settings import OwnPart
 
 
 def make_run_metadata(rated: History) -> dict[str, Any]:
     """The contents of run.json for a rated history; ValueError if JSON cannot hold them."""
     system = rated.system
-    settings = {name: x.name if isinstance(x, Density) else x for name, x in system.settings.items()}
+    settings = {name: _name_functions(x) for name, x in system.settings.items()}
     for name, value in settings.items():
         if not _is_json_value(value):
             raise ValueError(f"{system.name} was made with {name} of its own, which a saved run cannot hold")
@@ -88,6 +89,13 @@ def _is_packaged_system(system: RatingSystem, params: dict[str, float | None]) -
     return False
 
 
+def _name_functions(value: Any) -> Any:
+    """A setting with the names of densities and of parts of a user's own, which have functions."""
+    if isinstance(value, Density | OwnPart):
+        return value.name
+    return tuple(map(_name_functions, value)) if isinstance(value, tuple) else value
+
+
 def _is_json_value(value: Any) -> bool:
     """Whether JSON can hold it."""
     return all(map(_is_json_value, value)) if isinstance(value, tuple) else isinstance(value, str | int | float | None)
@@ -113,7 +121,8 @@ def save(folder: FilePath, rated: History | MakesHistory) -> None:
 
     The file has the system's name, its hyperparameters, and those of its settings that are words, numbers, None or
     tuples of them. A density of your own is saved by its name only: `load` then needs `make=lambda **settings:
-    jr.elo_mmr(**settings | {"density": density})`.
+    jr.elo_mmr(**settings | {"density": density})`. So is a part of your own, of a system that you make again: give
+    `make=lambda own_parts, **saved: system.make(**saved)`.
 
     Raises:
       ValueError: if the system was made with something else, such as your own function, or has its own rules under the

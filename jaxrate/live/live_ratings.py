@@ -87,7 +87,7 @@ from jaxrate.replay.scan_programs import (
     scan_steps,
 )
 from jaxrate.storage.run_folder import restore_state
-from jaxrate.systems.skills.settings import contest_result_columns, match_result_columns
+from jaxrate.systems.skills.settings import contest_result_columns, match_prior_columns, match_result_columns
 
 
 class EventForm(NamedTuple):
@@ -367,7 +367,7 @@ MATCH_FORMS: dict[tuple[str, ...], Any] = {  # forms of matches by the names of 
 
 def required_match_columns(system: RatingSystem) -> tuple[str, ...]:
     """The columns that a system needs of a match, by its settings."""
-    return *match_result_columns(system.settings), *system.settings.get("covariates", ())
+    return *match_result_columns(system.settings), *match_prior_columns(system.settings)
 
 
 def takes_plain_matches(system: RatingSystem) -> bool:

@@ -200,7 +200,7 @@ def _describe_learned_columns(rated: History) -> str:
         "who has White" if rated.options.get("colours") else "who is at home": is_sided,
         "the breaks between seasons": rated.seasons or settings.get("seasons"),
         of_each: rated.categories is not None,
-        "other columns of the file": settings.get("covariates"),
+        "other columns of the file": settings.get("covariates") or settings.get("own_parts"),
     }
     found = ["results", *(name for name, is_known in evidence.items() if is_known)]
     return join_names(found) if len(found) > 1 else "results alone"

@@ -70,7 +70,7 @@ class Smoothed(NamedTuple):
     """
 
     rating: Rating  # leaves [n, 2] of matches, [n] of participants of contests
-    components: Rating | None  # leaves [..., D] of common skill, modifiers, own side, pace, form; None: D = 1
+    components: Rating | None  # leaves [..., D] of the numbers of all parts, as in the state; None: D = 1
     prediction: Array  # [n] of player 0 of a match the expected score, or as `run`, given all events but this one
     evidence: float  # log likelihood of all results; no joint one of contests with statistics or quits
     state: State  # leaves [num_players, ...] after the last event of each, to filter on from
@@ -195,8 +195,9 @@ def check_smoothable_events(model: ModelSettings, events: Matches | Ragged) -> M
     flat: Any = events.events
     if flat.category is not None:
         check_alike_in_all_teams(events, flat.category, "meets another category")
-    if model.own_side:
-        check_alike_in_all_teams(events, flat.columns[SIDE_COLUMN], "has another side")
+    names = [SIDE_COLUMN] * model.own_side + [name for part in model.own_parts for name in part.columns]
+    for name in names:
+        check_alike_in_all_teams(events, flat.columns[name], f"has another {name}")
     return events
 
 

@@ -37,6 +37,7 @@ from jaxrate.systems.skills.settings import (
     SETTING_DEFAULTS,
     SIDES,
     ModelSettings,
+    OwnPart,
     statistic_noise_name,
     statistic_scale_name,
 )
@@ -83,7 +84,7 @@ class PartMaker(NamedTuple):
     setting: str | None  # of the model, that stands for the part where parts are made by names
     signature: Signature
     space: Mapping[str, Parameter]  # of its arguments that are hyperparameters
-    names_in_system: Mapping[str, str]  # of these hyperparameters; {column} stands for the name of the column
+    names_in_system: Mapping[str, str]  # of these hyperparameters; {column} stands for the argument of this name
 
 
 PART_MAKERS: dict[str, PartMaker] = {}  # by the name of the part
@@ -114,7 +115,7 @@ class ModelPart(NamedTuple):
     def names_in_system(self) -> dict[str, str]:
         """The names that its hyperparameters have in the system, by those of the arguments."""
         names = PART_MAKERS[self.name].names_in_system.items()
-        return {argument: name.format(column=self.arguments.get("column")) for argument, name in names}
+        return {argument: name.format(**self.arguments) for argument, name in names}
 
     @property
     def params(self) -> dict[str, Any]:
@@ -249,6 +250,46 @@ def own_side(
     one.
     """
     return {"own_side": True}
+
+
+@skills_part("own_parts", growth="{name}_growth", deviation="initial_{name}_deviation")
+def own(
+    name: str,
+    loadings: Any,
+    columns: str | Sequence[str] = (),
+    size: int = 1,
+    *,
+    growth: Annotated[float, Parameter(NOT_NEGATIVE, GROWTH_UNIT, "growth of the deviation of this part")] = 3.0,
+    deviation: Annotated[float, Parameter(POSITIVE, "points", "deviation of a newcomer, of this part")] = 30.0,
+) -> dict[str, Any]:
+    """A part of your own: numbers of each player that count by what an event is like, and change with time.
+
+        def bring_night(participants):
+            return participants.columns["night"][..., None]
+
+        night_owls = jr.parts.own("night", bring_night, columns="night")
+
+    A player performs better by the sum of their numbers times the loadings. In the system the hyperparameters are
+    NAME_growth and initial_NAME_deviation, and explanations of predictions call the part own_NAME.
+
+    Args:
+      name: one plain word.
+      loadings: a function of JAX of the participants of events that returns [..., size]. Of two players of matches,
+        [2, n], and of participants of contests, [P], it sees `participants.one`, which is 1; the `category` that each
+        meets; the `side`, 1 on their own and -1 on the other, which contests have as a column; and `columns`, which are
+        [n] of matches.
+      columns: the names of the columns that it sees, which must be known before the event.
+      size: how many numbers of each player the part is.
+    """
+    if not callable(loadings):
+        raise ValueError(f"own: loadings must be a function of participants, got {loadings!r}")
+    check_hyperparameter_names("part of your own", (name, f"{name}_growth", f"initial_{name}_deviation"))
+    if name in PART_MAKERS:
+        raise ValueError(f"own: {name!r} is a part of jaxrate; give yours another name")
+    check_count("own: size", size, 1, 100)
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    names = column_names("own", names, (len(names),))
+    return {"columns": names, "own_parts": (OwnPart(name, loadings, names, size),)}
 
 
 @skills_part(deviation="form_deviation", reversion="form_reversion")

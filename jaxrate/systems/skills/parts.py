@@ -9,6 +9,7 @@ Where a model has one number a player it is stored as [N] and not as [N, 1], see
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -20,9 +21,9 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.rules import Rating
 from jaxrate.core.system import full_leaf
-from jaxrate.events import Matches, Periods, Rounds
+from jaxrate.events import Matches, Periods, Ragged, Rounds, fail_where
 from jaxrate.systems.skills.part_declarations import complete_params
-from jaxrate.systems.skills.settings import SIDE_COLUMN, ModelSettings
+from jaxrate.systems.skills.settings import SIDE_COLUMN, ModelSettings, OwnPart
 
 STRENGTH, PACE = 0, 1  # linear predictors
 
@@ -73,6 +74,13 @@ def bring_side(participants: Participants) -> Array:
     return side[..., None]
 
 
+def bring_own(part: OwnPart, participants: Participants) -> Array:
+    """[..., size] the loadings of a part of a user's own, which sees no columns but those that it names."""
+    columns = {name: participants.columns[name] for name in part.columns}
+    values = jnp.asarray(part.loadings(participants._replace(columns=columns)), participants.one.dtype)
+    return jnp.broadcast_to(values, (*participants.one.shape, part.size))
+
+
 SKILL = Part(
     "skill", 1, bring_all, "initial_deviation", "growth", limit="deviation_max", mean="initial_rating",
     grows_with_events=True, is_rated=True,
@@ -86,8 +94,15 @@ def model_parts(model: ModelSettings) -> tuple[Part, ...]:
     """The parts of a model, in the order in which their numbers stand."""
     category = bind(bring_category, model.categories)
     modifier = Part("modifier", model.modifiers, category, "initial_modifier_deviation", "modifier_growth")
-    optional = (modifier, model.modifiers), (OWN_SIDE, model.own_side), (PACE_PART, model.pace), (FORM, model.form)
-    return (SKILL, *(part for part, has in optional if has))
+    own = (
+        Part(f"own_{x.name}", x.size, bind(bring_own, x), f"initial_{x.name}_deviation", f"{x.name}_growth")
+        for x in model.own_parts
+    )
+    before, after = (
+        ((modifier, model.modifiers), (OWN_SIDE, model.own_side)),
+        ((PACE_PART, model.pace), (FORM, model.form)),
+    )
+    return (SKILL, *(part for part, has in before if has), *own, *(part for part, has in after if has))
 
 
 def count_predictors(model: ModelSettings) -> int:
@@ -109,6 +124,36 @@ def list_participants(event: Matches | Periods | Rounds) -> Participants:
     )
 
 
+SEEN_FIELDS = {"score", "context", "weight", "category", "columns"}  # of events, by `list_participants`
+CHECKED_AT_ONCE = 4096  # events, so that histories of all lengths share a program
+
+
+def check_own_loadings(model: ModelSettings, events: Matches | Ragged) -> None:
+    """ValueError that names the part of a user's own whose loadings of these events fail, or are no finite numbers."""
+    flat: Any = events.flat
+    seen = type(flat)(**{name: x if name in SEEN_FIELDS else None for name, x in flat._asdict().items()})
+    count = len(flat.weight if isinstance(flat, Rounds) else flat.score)
+    for part, start in product(model.own_parts, range(0, count, CHECKED_AT_ONCE)):
+        rows = np.minimum(np.arange(start, start + CHECKED_AT_ONCE), count - 1)
+        try:
+            with jax.ensure_compile_time_eval():  # also where a caller traces
+                is_finite = are_loadings_finite(part, jax.tree.map(lambda x: np.asarray(x)[rows], seen))  # noqa: B023
+        except Exception as error:  # any of a function that a user wrote
+            raise ValueError(
+                f"the loadings of parts.own({part.name!r}, ...) fail: {type(error).__name__}: {error}; they are a "
+                f"function of participants that returns [..., {part.size}], and see the columns {part.columns}"
+            ) from error
+        bad = np.append(np.zeros(start, bool), ~np.asarray(is_finite))[:count]
+        fail_where(bad, lambda row: f"a loading of parts.own({part.name!r}, ...) is no finite number")  # noqa: B023
+
+
+@partial(jax.jit, static_argnums=0)
+def are_loadings_finite(part: OwnPart, event: Matches | Periods | Rounds) -> Array:
+    """[n] whether the loadings of a part of a user's own are numbers, for matches or for participants of contests."""
+    is_finite = jnp.isfinite(bring_own(part, list_participants(event))).all(axis=-1)
+    return is_finite if isinstance(event, Rounds) else is_finite.all(axis=0)
+
+
 def participant_loadings(model: ModelSettings, event: Matches | Periods | Rounds) -> Array:
     """x [..., k, D] of participants: what of their numbers counts in each of k linear predictors."""
     parts, participants = model_parts(model), list_participants(event)
@@ -123,7 +168,7 @@ def participant_loadings(model: ModelSettings, event: Matches | Periods | Rounds
 
 
 class State(NamedTuple):
-    mean: Array  # [num_players, D] common skill, modifiers, own side, pace, form, in points; [num_players] if D = 1
+    mean: Array  # [num_players, D] the numbers of all parts, see `model_parts`, in points; [num_players] if D = 1
     covariance: Array  # [num_players, D, D] as of `time`; [num_players] if D = 1
     games: Array | None  # [num_players] matches played, by weight. None: experience does not count
     time: Array  # [num_players] end of the last event; inf before the first

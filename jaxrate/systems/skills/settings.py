@@ -1,15 +1,29 @@
 """What parts say of the model, and whether the model and events fit."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.core.hashable_functions_and_arrays import display_name
 from jaxrate.events import Context, Matches, Ragged, Rounds, fail_where
 
 SIDES = "sides"  # as `kinds`: those who are a, and those who are b
 SIDE_COLUMN = "side"  # of participants of contests, whose side advantages are their own: 1 at home, -1 away
 YEAR = 365.25  # units of time in which the side advantage changes by its trend
+
+
+class OwnPart(NamedTuple):
+    """A part of a user's own, see `jr.parts.own`."""
+
+    name: str
+    loadings: Callable[[Any], Any]  # of `Participants`, [..., size]
+    columns: tuple[str, ...]  # that the loadings see
+    size: int  # how many numbers of a player it is
+
+    def __repr__(self) -> str:
+        """The same in every process, where the function has another address."""
+        return f"OwnPart({self.name!r}, {display_name(self.loadings)}, {self.columns}, {self.size})"
 
 
 class ModelSettings(NamedTuple):
@@ -19,6 +33,7 @@ class ModelSettings(NamedTuple):
     categories: int = 1  # 1: there are no modifiers
     covariates: tuple[str, ...] = ()  # the names of columns
     own_side: bool = False
+    own_parts: tuple[OwnPart, ...] = ()
     seasons: tuple[float, ...] = ()  # when each begins
     margin: tuple[str, ...] = ()  # the name of its column, or of the points of both sides
     kinds: tuple[str, ...] = ()  # of players: SIDES, or one column of their kind, or that of each side; (): one kind
@@ -37,7 +52,8 @@ class ModelSettings(NamedTuple):
     @property
     def size(self) -> int:
         """D: of the vector that is believed of a player."""
-        return 1 + self.modifiers + self.own_side + self.pace + self.form
+        own = sum(part.size for part in self.own_parts)
+        return 1 + self.modifiers + self.own_side + own + self.pace + self.form
 
     @property
     def pace(self) -> bool:
@@ -103,10 +119,11 @@ def contest_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def match_prior_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """The columns that are known before an event: covariates, the kinds of players, and the season of a league."""
-    kinds = settings.get("kinds", ())
+    """The columns that are known before an event: covariates, those that parts read, kinds, and the league's season."""
+    own = (name for part in settings.get("own_parts", ()) for name in part.columns)
+    kinds = (name for name in settings.get("kinds", ()) if name != SIDES)
     season = filter(None, [settings.get("league_season")])
-    return tuple(dict.fromkeys((*settings.get("covariates", ()), *(() if kinds == (SIDES,) else kinds), *season)))
+    return tuple(dict.fromkeys((*settings.get("covariates", ()), *own, *kinds, *season)))
 
 
 def contest_prior_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -123,11 +140,12 @@ def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
         return
     context: Context = flat.context
     kinds = () if model.kinds == (SIDES,) else model.kinds
+    own = (name for part in model.own_parts for name in part.columns)
     arguments = {
         "covariates": model.covariates,
         "margin": model.margin,
         "statistics": model.statistics,
-        "columns": (*model.expected_goals, *kinds, *filter(None, [model.league_season])),
+        "columns": (*own, *model.expected_goals, *kinds, *filter(None, [model.league_season])),
     }
     for name, argument in {name: argument for argument, names in arguments.items() for name in names}.items():
         named = [*arguments[argument]] if len(arguments[argument]) > 1 else name
@@ -162,9 +180,7 @@ def check_contests_fit(model: ModelSettings, ragged: Any, contests: Rounds) -> N
     if model.kinds == (SIDES,) or len(model.kinds) > 1:
         given = ", ".join(map(repr, model.kinds))
         raise ValueError(f"skills of contests takes one column as kinds: that of each participant; got kinds({given})")
-    sides = (SIDE_COLUMN,) if model.own_side else ()
-    names = {*model.covariates, *model.margin, *model.statistics, *model.kinds, *sides}
-    names |= {*filter(None, [model.league_season, model.quit])}
+    names = {*contest_prior_columns(model._asdict()), *model.margin, *model.statistics, *filter(None, [model.quit])}
     for name in sorted(names):
         values = find_column(contests.columns, name, "participants of contests: columns=... of `rounds` or `read`")
         if name == model.quit:

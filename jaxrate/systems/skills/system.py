@@ -70,7 +70,7 @@ from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import PERIOD, Parameter, check_params, make_params_class
 from jaxrate.core.system import RatingSystem, Settings, check_param_names, format_setting
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
-from jaxrate.events import Matches, Periods, Rounds
+from jaxrate.events import Matches, Periods, Ragged, Rounds
 from jaxrate.systems.skills import part_declarations
 from jaxrate.systems.skills.part_declarations import (
     DEFAULT_NOISE,
@@ -79,9 +79,9 @@ from jaxrate.systems.skills.part_declarations import (
     ModelPart,
     complete_params,
 )
-from jaxrate.systems.skills.parts import init, summary
+from jaxrate.systems.skills.parts import check_own_loadings, init, summary
 from jaxrate.systems.skills.rules import make_rules
-from jaxrate.systems.skills.settings import SETTING_DEFAULTS, ModelSettings, check_events_fit
+from jaxrate.systems.skills.settings import SETTING_DEFAULTS, ModelSettings, OwnPart, check_events_fit
 
 OUTCOMES: dict[str, Callable[..., ModelPart]] = {  # the observations, by what is learnt from
     "win": part_declarations.result,
@@ -96,7 +96,7 @@ OBSERVATIONS = {*OUTCOME_PARTS, "statistic", "expected_goals", "quits"}
 USUAL_PARTS = part_declarations.skill(), part_declarations.side(), part_declarations.result()
 COLUMN_SETTINGS = "covariates", "margin", "kinds", "statistics", "expected_goals"
 DEFAULT_PERIOD = 7.0
-SEVERAL_SETTINGS = {"covariates", "statistics"}  # to which several parts may add
+SEVERAL_SETTINGS = {"covariates", "own_parts", "statistics"}  # to which several parts may add
 CONTRADICTIONS = [  # a part, those of which it needs one, or has none, and why
     ("expected_goals", {"goals"}, True, "as it is beside the goals of both sides"),
     ("statistic", {"logistic"}, False, "which has Glicko's scale and nothing of its own beside the result"),
@@ -175,6 +175,7 @@ def skills_by_name(*, period: float = DEFAULT_PERIOD, **values: Any) -> RatingSy
       categories: how many there are, such as surfaces, for a modifier of each.
       covariates: the names of columns of what speaks for the first player (komi, rest, ...), each a hyperparameter.
       own_side: whether players have a side advantage of their own, beside the common one.
+      own_parts: parts of your own, from the settings of a system of `jr.parts.own`, in Python.
       seasons: the time at which each begins, increasing; numbers, or dates.
       margin: the name of the column of the margin, or of two with the points of each side.
       kinds: of players, if there are two: "sides", or the columns of a's and of b's kind, 0 or 1; of contests, and of
@@ -212,6 +213,8 @@ def list_further_hyperparameters() -> list[tuple[str, Any, Parameter]]:
     """The hyperparameters of parts that bare skills lack: name, usual value, and meaning with what brings the part."""
     settings: dict[tuple[str, Any, Parameter], list[str]] = {}
     for part, maker in PART_MAKERS.items():
+        if part == "own":  # it needs a function, which only Python gives
+            continue
         for argument, name in maker.names_in_system.items():
             key = name.format(column="NAME"), maker.signature.parameters[argument].default, maker.space[argument]
             settings.setdefault(key, []).append(describe_setting(part))
@@ -253,6 +256,11 @@ def complete_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     settings |= {name: (settings[name],) for name in COLUMN_SETTINGS if isinstance(settings[name], str)}
     outcome = settings["outcome"]
     check_argument("skills", "own_side", bool, settings["own_side"])
+    if not all(isinstance(part, OwnPart) for part in settings["own_parts"]):
+        raise ValueError(
+            f"skills: own_parts={settings['own_parts']!r} are names, and parts of your own need their functions: make "
+            "the system again, and load runs by jr.load(folder, make=lambda own_parts, **saved: system.make(**saved))"
+        )
     if outcome not in OUTCOMES:
         raise ValueError(f"skills: outcome must be {join_names(map(repr, OUTCOMES), 'or')}, got {outcome!r}")
     if outcome in ("points", "goals") and len(settings["margin"]) != 2:
@@ -266,7 +274,7 @@ def arguments_of_calls(setting: str, settings: Mapping[str, Any]) -> list[tuple[
     """The arguments of each call of the maker of the parts that a setting stands for."""
     value = settings[setting]
     if setting in SEVERAL_SETTINGS:
-        return [(column,) for column in value]
+        return [*value] if setting == "own_parts" else [(column,) for column in value]
     if np.size(value) == 0 or (np.ndim(value) == 0 and value == SETTING_DEFAULTS[setting]):
         return []
     return [tuple(value)] if setting in COLUMN_SETTINGS else [() if value is True else (value,)]
@@ -288,7 +296,7 @@ def make_system_of_parts(parts: Sequence[ModelPart], period: float) -> RatingSys
         make_rules(model, complete_params(params)),
         (Matches, Periods) if of_two else (Matches, Periods, Rounds),
         bind(summary, model),
-        bind(check_events_fit, model),
+        bind(check_events, model),
         ("categories", "teams", "seats", "noise"),
         name="skills",
         params=params,
@@ -297,6 +305,12 @@ def make_system_of_parts(parts: Sequence[ModelPart], period: float) -> RatingSys
         settings=Settings(settings),
         format_call=format_call,
     )
+
+
+def check_events(model: ModelSettings, events: Matches | Ragged) -> None:
+    """ValueError for events that lack what the model or a part of a user's own needs."""
+    check_events_fit(model, events)
+    check_own_loadings(model, events)
 
 
 def combine_settings(parts: Iterable[ModelPart]) -> dict[str, Any]:
