@@ -611,7 +611,11 @@ def test_slopes_reach_what_a_kind_has_of_its_own(double):
         ({"statistics": "xg"}, {}, "skills needs the column 'xg' of the matches"),
         ({"outcome": "margin"}, {}, "skills needs the column 'margin' of the matches"),
         ({"covariates": "rest"}, {"columns": {"rest": [1, np.nan]}}, "column 'rest' has no number, which only"),
-        ({"categories": 2}, {"category": [[0, 1], [2, 0]]}, "category 2, counting from 0, but parts.modifier has 2 of them"),
+        (
+            {"categories": 2},
+            {"category": [[0, 1], [2, 0]]},
+            "category 2, counting from 0, but parts.modifier has 2 of them",
+        ),
         ({"categories": 2}, {}, "parts.modifier needs the category of the matches: category=... of `matches`"),
         ({"own_side": True}, {}, "parts.own_side needs the sides of the matches"),
         ({"kinds": "sides"}, {"player": [[0, 1], [1, 2]]}, "player 1 is of both kinds"),
