@@ -4,10 +4,8 @@ Glicko's update, g and E are those of `glicko.py`, with `side_advantage` for whi
 
     1., 2. from the beliefs before; first of the opponents before, and again of the opponents after the first
     3. z = sum g (s - E) / sqrt(sum g^2 E (1 - E)), of the opponents after the second; where z > k,
-       RD <- (1 + b1 (z - k)) RD + b2
-    4., 5. as 1. and 2., from the boosted deviations
-    6. RD^2 grows by exp(5.83733 - 1.75374e-4 RD - 7.080124e-5 RD x + .001733792 x + 2.6706e-4 x^2) in a period,
-       with x = r / 1000
+       RD <- (1 + b1 (z - k)) RD + b2, from which 4. and 5. go on as 1. and 2.
+    6. RD^2 grows by exp(5.83733 - 1.75374e-4 RD - 7.080124e-5 RD x + .001733792 x + 2.6706e-4 x^2), x = r / 1000
 
 A deviation is at most `deviation_max`. The paper's printed example of a boosted player fits no reading of these steps.
 """
@@ -15,7 +13,6 @@ A deviation is at most `deviation_max`. The paper's printed example of a boosted
 from typing import Annotated, Any
 
 import jax.numpy as jnp
-from jax import lax
 
 from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.array_types import Array
@@ -56,11 +53,9 @@ def learn_twice(constants: Constants, rows: State, event: Any) -> State:
 def update(constants: Constants, rows: State, event: Any) -> State:
     params = constants.params
     information, surprise = total_terms(constants, rows, learn_twice(constants, rows, event), event)
-    played = information > 0
-    excess = surprise * lax.rsqrt(jnp.where(played, information, 1.0)) - params.boost_from
-    boost = jnp.where(played & (excess > 0), params.boost_factor * excess, 0.0)
-    deviation = (1.0 + boost) * jnp.sqrt(rows.variance) + jnp.where(boost > 0, params.boost, 0.0)
-    boosted = jnp.where(boost > 0, jnp.minimum(deviation, params.deviation_max) ** 2, rows.variance)
+    excess = surprise / jnp.sqrt(jnp.where(information > 0, information, 1.0)) - params.boost_from
+    deviation = (1.0 + params.boost_factor * excess) * jnp.sqrt(rows.variance) + params.boost
+    boosted = jnp.where(excess > 0, jnp.minimum(deviation, params.deviation_max) ** 2, rows.variance)
     return learn_twice(constants, rows._replace(variance=boosted), event)
 
 
@@ -80,7 +75,6 @@ def glicko_boost(
 
         jr.rate(jr.glicko_boost(), data, period=30)
 
-    Raises:
-      ValueError: for an unknown name, or a value out of range.
+    ValueError for an unknown name, or a value out of range.
     """
     return RatingSystem(init, PairwiseRules(predict, None, None, age, prepare, update=update), (Periods,))
