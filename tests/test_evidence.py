@@ -29,6 +29,11 @@ SYSTEMS = {
     "margin": jr.skills(
         *TIME, parts.form(50.0, 9.0), observe=parts.margin("home", "away", scale=9.0, compression=8.0, noise=280.0)
     ),
+    "goals": jr.skills(
+        *TIME,
+        parts.side(22.0),
+        observe=parts.goals("home", "away", rate=9.0, dispersion=20.0, low_score_dependence=0.0),
+    ),
 }
 
 
@@ -62,19 +67,30 @@ def slopes_beside_differences(monkeypatch, system, events, names, digits):
 
 @pytest.mark.parametrize(
     ("case", "bounded"),
-    mark_full([("draws", False), ("draws", True), ("margin", False)], ("draws", False), ("draws", True)),
+    mark_full(
+        [("draws", False), ("draws", True), ("margin", False), ("goals", False)],
+        *(("draws", False), ("draws", True), ("goals", False)),
+    ),
 )
 def test_slopes_are_those_of_differences(double, monkeypatch, case, bounded):
-    """Though the sites are held fixed; nearly where variances reach their bound, which is told by the sites."""
+    """Though the sites are held fixed; nearly where variances reach their bound, which is told by the sites.
+
+    Sites of goals have moments by a rule of nodes.
+    """
     events, system = history(), SYSTEMS[case]
     params = system.params._replace(deviation_max=160.0) if bounded else system.params
-    if case == "margin":
+    if case != "draws":
         events = decided(events)
     names = ("growth", "match_growth", "initial_deviation", "season_keep", "season_growth")
-    of_margins = "margin_scale", "compression", "form_deviation", "form_reversion"
-    names += ("draw_margin", "experience", "side_advantage") if case == "draws" else of_margins
+    names += {
+        "draws": ("draw_margin", "experience", "side_advantage"),
+        "margin": ("margin_scale", "compression", "form_deviation", "form_reversion"),
+        "goals": ("goal_rate", "goal_dispersion", "low_score_dependence", "initial_pace_deviation", "side_advantage"),
+    }[case]
     system = system._replace(params=params)
-    value = slopes_beside_differences(monkeypatch, system, events, names, 0.02 if bounded else 1e-5)
+    value = slopes_beside_differences(
+        monkeypatch, system, events, names, 0.02 if bounded else 1e-3 if case == "goals" else 1e-5
+    )
     assert value == pytest.approx(-smooth_events(system, events, tolerance=1e-11).evidence, rel=1e-12)
 
 

@@ -6,7 +6,6 @@ import pytest
 import jaxrate as jr
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.skills.system import skills_by_name
-from tests.conftest import refused
 from tests.test_goals import league, system_of
 from tests.test_smooth import PAIRS_CASES, SCORED
 
@@ -44,8 +43,3 @@ def test_hindsight_forecasts_goals(double):
     events = league()
     forecast = jr.forecasts.forecast_by_smoothing(system_of("expected"), events, start=60.0, refit=30.0)
     assert np.isfinite(forecast.prediction).all() and len(forecast.prediction) == len(events.score)
-
-
-def test_the_evidence_of_goals_is_no_fit():
-    with refused('goals are fitted one step ahead; take objective=ahead(loss="margin")'):
-        jr.fit(system_of("plain"), league(), free=["growth"], objective=jr.fitting.evidence())
