@@ -252,18 +252,10 @@ def test_contests_without_what_the_model_needs_are_refused():
         ({"outcome": "logistic"}, plain, "skills rates Matches or Periods, not Rounds"),
         ({"own_side": True}, plain, "skills needs the column 'side' of the participants of contests"),
         ({"kinds": "kind"}, plain, "skills needs the column 'kind' of the participants of contests"),
-        (
-            {"kinds": "sides"},
-            plain,
-            "skills of contests takes one column as kinds: that of each participant; got kinds",
-        ),
-        ({"kinds": ("kind", "side")}, rounds, "as kinds: that of each participant; got kinds('kind', 'side')"),
+        ({"kinds": "sides"}, plain, "parts.kinds('sides') is of matches; of contests give one column, as parts.k"),
+        ({"kinds": ("kind", "side")}, rounds, "parts.kinds('kind', 'side') is of matches"),
         ({"kinds": "points"}, plain, "row 0 (counting from 0): column 'points' is 3; it must be 1 for players of the"),
-        (
-            {"kinds": "lead"},
-            rounds_of_seats(),
-            "row 2 (counting from 0): player 0 is of another kind, as column",
-        ),
+        ({"kinds": "lead"}, rounds_of_seats(), "row 2 (counting from 0): player 0 is of another kind, as column"),
     ):
         with refused(message):
             jr.run(skills_by_name(**settings), events)

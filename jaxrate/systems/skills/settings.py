@@ -179,7 +179,7 @@ def check_contests_fit(model: ModelSettings, ragged: Any, contests: Rounds) -> N
         raise ValueError("skills of contests takes one column as margin: the points of each participant's team")
     if model.kinds == (SIDES,) or len(model.kinds) > 1:
         given = ", ".join(map(repr, model.kinds))
-        raise ValueError(f"skills of contests takes one column as kinds: that of each participant; got kinds({given})")
+        raise ValueError(f"parts.kinds({given}) is of matches; of contests give one column, as parts.kinds('kind')")
     names = {*contest_prior_columns(model._asdict()), *model.margin, *model.statistics, *filter(None, [model.quit])}
     for name in sorted(names):
         values = find_column(contests.columns, name, "participants of contests: columns=... of `rounds` or `read`")
