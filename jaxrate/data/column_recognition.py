@@ -727,10 +727,15 @@ def recognise_result(table: TableSource, search: RoleSearch) -> ResultChoice:
         if choice != ResultChoice():
             return choice
     if own is None and not search.upcoming:
-        named = [x for role, x in search.arguments.items() if role not in ("side", "margin", "drop", "statistics")]
-        check_columns_exist_and_unique(table.names, [*chain(*map(as_column_list, filter(None, named)))])
-        raise missing_column_error(table, "score", search.arguments)
+        raise _missing_result_error(table, search.arguments)
     return ResultChoice(own)
+
+
+def _missing_result_error(table: TableSource, arguments: Mapping[str, Any]) -> ValueError:
+    """The error that nothing tells the results; raises one of its own for a misspelt column, which may be the cause."""
+    named = [x for role, x in arguments.items() if role not in ("side", "margin", "drop", "statistics")]
+    check_columns_exist_and_unique(table.names, [*chain(*map(as_column_list, filter(None, named)))])
+    return missing_column_error(table, "score", arguments)
 
 
 def _choose_named_points(search: RoleSearch, margin: tuple[str, ...]) -> ResultChoice:
