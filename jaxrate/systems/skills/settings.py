@@ -138,7 +138,17 @@ def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
     if isinstance(flat, Rounds):
         check_contests_fit(model, events, flat)
         return
-    context: Context = flat.context
+    check_match_columns(model, flat.context)
+    if model.outcome == "goals":
+        check_goals(model, flat)
+    check_player_kinds(model, events)
+    if model.own_side and flat.context.side is None:
+        raise ValueError("parts.own_side needs the sides of the matches: side=... of `matches` or `read`, as side='a'")
+    check_categories_fit(model, flat.context.category, 2, "matches")
+
+
+def check_match_columns(model: ModelSettings, context: Context) -> None:
+    """ValueError if matches lack a column that the model needs, or a number of one that is no statistic."""
     kinds = () if model.kinds == (SIDES,) else model.kinds
     own = (name for part in model.own_parts for name in part.columns)
     arguments = {
@@ -153,12 +163,6 @@ def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
         values = find_column(context.columns, name, f"matches: {where}")
         if name not in (*model.statistics, *model.expected_goals):
             check_column_is_complete(name, values)
-    if model.outcome == "goals":
-        check_goals(model, flat)
-    check_player_kinds(model, events)
-    if model.own_side and context.side is None:
-        raise ValueError("parts.own_side needs the sides of the matches: side=... of `matches` or `read`, as side='a'")
-    check_categories_fit(model, context.category, 2, "matches")
 
 
 def find_column(columns: Mapping[str, Any] | None, name: str, place: str) -> Any:
