@@ -149,13 +149,12 @@ def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
 
 def check_match_columns(model: ModelSettings, context: Context) -> None:
     """ValueError if matches lack a column that the model needs, or a number of one that is no statistic."""
-    kinds = () if model.kinds == (SIDES,) else model.kinds
-    own = (name for part in model.own_parts for name in part.columns)
+    further = match_prior_columns(model._replace(covariates=())._asdict())
     arguments = {
         "covariates": model.covariates,
         "margin": model.margin,
         "statistics": model.statistics,
-        "columns": (*own, *model.expected_goals, *kinds, *filter(None, [model.league_season])),
+        "columns": (*model.expected_goals, *further),
     }
     for name, argument in {name: argument for argument, names in arguments.items() for name in names}.items():
         named = [*arguments[argument]] if len(arguments[argument]) > 1 else name
