@@ -94,15 +94,18 @@ def model_parts(model: ModelSettings) -> tuple[Part, ...]:
     """The parts of a model, in the order in which their numbers stand."""
     category = bind(bring_category, model.categories)
     modifier = Part("modifier", model.modifiers, category, "initial_modifier_deviation", "modifier_growth")
-    own = (
+    own = [
         Part(f"own_{x.name}", x.size, bind(bring_own, x), f"initial_{x.name}_deviation", f"{x.name}_growth")
         for x in model.own_parts
+    ]
+    optional = (
+        (modifier, model.modifiers),
+        (OWN_SIDE, model.own_side),
+        *((part, True) for part in own),
+        (PACE_PART, model.pace),
+        (FORM, model.form),
     )
-    before, after = (
-        ((modifier, model.modifiers), (OWN_SIDE, model.own_side)),
-        ((PACE_PART, model.pace), (FORM, model.form)),
-    )
-    return (SKILL, *(part for part, has in before if has), *own, *(part for part, has in after if has))
+    return (SKILL, *(part for part, has in optional if has))
 
 
 def count_predictors(model: ModelSettings) -> int:
