@@ -141,7 +141,8 @@ def right_values(history=None):
         "plots.comparison.compared_systems": jr.compare(data, [jr.elo()]), "plots.odds.simulation": tournament,
         "plots.rank_sets.ranks": jr.arena.rank_sets(strengths), "urns.replay_history.system": urnings,
         "history.category_ratings.category": 0, "urns.simulate_world.system": urnings,
-        "urns.confidence_band.state": urns,
+        "urns.confidence_band.state": urns, "parts.own.name": "night",
+        "parts.own.loadings": lambda participants: participants.one[..., None],
         "fitting.likelihood_interval.fit": fitted, "plots.loss_surface.fit": fitted,
         **{f"forecasts.{name}_probabilities.probability": scorelines.probability
            for name in ("total_goals", "goal_difference")},

@@ -165,6 +165,8 @@ def as_event_time(name: str, value: Any) -> float:
     """
     check_not_traced(name, value, "give a number or a date; jr.scan and jr.ratings take traced times")
     try:
+        if np.ndim(value) > 0:
+            raise TypeError("an array")
         moment = _days_since_1970(value) if is_date(value) else float(value)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be a number or a date, as 2026-05-31 in text, got {value!r}") from None
