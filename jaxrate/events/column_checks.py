@@ -165,7 +165,7 @@ def as_event_time(name: str, value: Any) -> float:
     """
     check_not_traced(name, value, "give a number or a date; jr.scan and jr.ratings take traced times")
     try:
-        if np.ndim(value) > 0:
+        if getattr(value, "ndim", 0) > 0:
             raise TypeError("an array")
         moment = _days_since_1970(value) if is_date(value) else float(value)
     except (TypeError, ValueError, OverflowError):
