@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from jax import lax
 from jax.experimental import pallas as pl
-from jax.experimental.pallas import mosaic_gpu
+from jax.experimental.pallas import mosaic_gpu, triton
 from scipy import special
 
 import jaxrate as jr
@@ -310,7 +310,9 @@ def simulate_on_threads(missing, threads):
                         mosaic_gpu.barrier_arrive(barrier)
                         mosaic_gpu.barrier_wait(barrier)
 
-                levels_kernel.triton = SimpleNamespace(load=load, store=store, debug_barrier=pass_barrier)
+                levels_kernel.triton = SimpleNamespace(
+                    load=load, store=store, debug_barrier=pass_barrier, CompilerParams=triton.CompilerParams
+                )
                 thread = jax.lax.axis_index("thread")
                 events = [ThreadView(x, thread) for x in before[2 : 2 + columns]]
                 state, guesses = after[:leaves], [ThreadView(x, thread) for x in after[leaves:]]

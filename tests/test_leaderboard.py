@@ -489,6 +489,7 @@ def test_two_players_against_each_other(rated):
     other = jr.history.head_to_head(rated, two, one)
     assert (other.won, other.lost) == (found.lost, found.won) and str(other).startswith(f"{two} against {one}: ")
     assert str(jr.history.head_to_head(rated, one, "player 40")) == f"{one} and player 40 have not met"
+    assert found.summary in found._repr_html_() and found._repr_html_().count("<tr>") == 1 + min(len(score), 20)
     with refused("head to head takes two different players"):
         jr.history.head_to_head(rated, one, one)
 

@@ -14,10 +14,9 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
 from jaxrate.data.column_conversion import to_column, to_ids, to_numbers
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning, time_columns
-from jaxrate.data.column_role_definitions import RESULT_ROLES, as_column_list
+from jaxrate.data.column_role_definitions import RESULT_ROLES, as_column_list, is_pgn_file
 from jaxrate.data.dataset_from_table import is_readable_source, read
 from jaxrate.data.date_parsing import parse_times
-from jaxrate.data.formats.pgn_games import SUFFIX as PGN_SUFFIX
 from jaxrate.data.formats.pgn_games import pgn
 from jaxrate.data.table_files import open_table_source
 from jaxrate.data.table_sources import (
@@ -383,7 +382,7 @@ def read_votes_if_source(
     """
     if not is_readable_source(data):
         return data, cluster
-    if isinstance(data, (str, os.PathLike)) and PGN_SUFFIX.search(os.fspath(data)):
+    if isinstance(data, (str, os.PathLike)) and is_pgn_file(data):
         return pgn(data, sort=in_order, times=in_order), cluster
     table = open_table_source(data)
     columns = {"covariates": [name for name in covariates if name != "side" or name in table.names]}

@@ -13,7 +13,6 @@ import click
 import jaxrate as jr
 from jaxrate.cli.commands import Output, command
 from jaxrate.cli.input_options import (
-    is_pgn_file,
     open_file_table,
     pop_columns,
     read_events,
@@ -35,7 +34,7 @@ from jaxrate.cli.option_types import (
 )
 from jaxrate.cli.site import parse_noun
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, first_rows_caption
-from jaxrate.data.column_role_definitions import PLAYER_PAIR, RESULT_ROLES
+from jaxrate.data.column_role_definitions import PLAYER_PAIR, RESULT_ROLES, is_pgn_file
 
 if TYPE_CHECKING:
     from jaxrate.arena.rank_inference import RankSets

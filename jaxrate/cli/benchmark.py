@@ -15,7 +15,6 @@ from jaxrate.cli.commands import Output, command, is_on_command_line, prefix_err
 from jaxrate.cli.input_options import (
     SHIPPED_COLUMNS,
     is_parquet_folder_or_pattern,
-    is_pgn_file,
     is_shipped_dataset,
     load_match_columns,
     open_file_table,
@@ -39,6 +38,7 @@ from jaxrate.cli.rating import parse_library_time
 from jaxrate.cli.shared_options import RatingRequest, plain_option, system_option
 from jaxrate.cli.system_selection import read_events_with_evidence
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
+from jaxrate.data.column_role_definitions import is_pgn_file
 
 if TYPE_CHECKING:
     from jaxrate.evaluation.benchmark import Benchmark

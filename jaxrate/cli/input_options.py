@@ -17,7 +17,7 @@ from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.option_types import CommandOption, named_values_option, option, split_assignments
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
-from jaxrate.data.column_role_definitions import COLUMN_ROLES, FORMAT_NAMES, LISTED_ROLES, PLAYER_PAIR
+from jaxrate.data.column_role_definitions import COLUMN_ROLES, FORMAT_NAMES, LISTED_ROLES, PLAYER_PAIR, is_pgn_file
 
 
 def _one_or_two_columns(context: Any, parameter: Any, texts: tuple[str, ...]) -> Any:
@@ -288,11 +288,6 @@ def _load_numbers(file: str, names: list[str], option: str) -> dict[str, Any]:
             column = arrow.compute.utf8_rtrim(column, characters=" %") if is_text(column) else column
             numbers[name] = to_numbers(name, column, np.nan)
     return numbers
-
-
-def is_pgn_file(file: str) -> bool:
-    """Whether the name of a file is that of games in PGN, compressed or not."""
-    return re.search(r"\.pgn(\.\w+)?$", file.lower()) is not None
 
 
 def is_parquet_folder_or_pattern(file: str) -> bool:

@@ -276,13 +276,15 @@ def summary_line(rated: jr.History) -> str:
 
 def leaderboard_table(board: Leaderboard, rated: jr.History) -> TextTable:
     """The board to print; its caption names options where Python names arguments."""
+    from jaxrate.views.charts import half_widths
+
     caption = name_options(board.scope, click.get_current_context().command)
     caption = caption.replace("a lower min_games", "a lower --list min_games")
     lines = caption, first_rows_caption(len(board.rank), board.num_listed, "players")
     table = name_teams(to_text_table(board, "\n".join(filter(None, lines))), rated)
-    if board.deviation is None:
+    half = half_widths(board.deviation)
+    if half is None:
         return table
-    half = 1.96 * board.deviation
     return table._replace(spans=[*zip(board.rating - half, board.rating, board.rating + half, strict=True)])
 
 

@@ -9,12 +9,13 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli.commands import prefix_errors_with_file
-from jaxrate.cli.input_options import is_parquet_folder_or_pattern, is_pgn_file, open_file_table, read_events
+from jaxrate.cli.input_options import is_parquet_folder_or_pattern, open_file_table, read_events
 from jaxrate.cli.lazy_numpy import np
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.shared_options import FittedParams, RatingRequest, note_open_hyperparameters
 from jaxrate.cli.terminal_tables import ProgressReport
 from jaxrate.core.text_format import join_names, to_one_line
+from jaxrate.data.column_role_definitions import is_pgn_file
 
 if TYPE_CHECKING:
     from jaxrate.data.table_sources import TableSource

@@ -4,6 +4,7 @@ A role is a keyword argument of `jr.read` and `jr.rate`. The formats and the com
 same names.
 """
 
+import os
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import wraps
@@ -245,6 +246,11 @@ FORMAT_NAMES = "tennis", "football", "pgn", "contests", "ergast", "movielens", "
 CONTEST_ROLES = tuple(name for name, role in COLUMN_ROLES.items() if role.history == "contests")
 RESULT_ROLES = "score", "winner", "loser", "contest", "participant", "rank"  # that tell the result
 LAYOUT_ROLES = *PLAYER_PAIR, *RESULT_ROLES, "last_rank"  # that tell the players and the result
+
+
+def is_pgn_file(file: str | os.PathLike[str]) -> bool:
+    """Whether the name of a file is that of games in PGN, compressed or not."""
+    return re.search(r"\.pgn(\.\w+)?$", os.fspath(file).lower()) is not None
 
 
 def select_role_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:

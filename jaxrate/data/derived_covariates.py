@@ -33,11 +33,10 @@ from jaxrate.data.column_conversion import (
     to_column,
     to_ids,
     to_numbers,
-    to_values,
     value_text,
 )
 from jaxrate.data.date_parsing import parse_times
-from jaxrate.data.faulty_rows import is_blank_mask, warn_caller
+from jaxrate.data.faulty_rows import warn_caller
 from jaxrate.data.table_sources import Column
 from jaxrate.events.dataset import Dataset
 
@@ -357,9 +356,9 @@ def _is_age(text: str) -> bool:
 
 def names_of_grounds(column: Column) -> HostArray:
     """[n] the names as text, None where there is none."""
-    is_missing = missing_mask(column) | is_blank_mask(column)
-    names = [None if x else value_text(name) for x, name in zip(is_missing, to_values(column), strict=True)]
-    return np.array(names, object)
+    cells = distinct_cells(column)
+    names = [value_text(x) if str(x).strip() else None for x in cells.values]
+    return np.array([*names, None], object)[cells.codes]
 
 
 def parse_season_start_years(name: str, columns: dict[str, Column]) -> HostArray:

@@ -190,12 +190,12 @@ def mask_of_texts(column: Column, texts: Iterable[str]) -> HostArray:
 
 def replace_na_values(column: Column, na_values: Sequence[str] = ()) -> Column:
     """The column of results, null where a text or number says that there is none."""
-    is_missing = mask_of_texts(column, (*NA_VALUES, *na_values))
-    if is_text(column):
-        is_missing |= distinct_cells(column).map(
-            lambda cell: UNFINISHED_SETS.fullmatch(cell_text(cell)) is not None, False
-        )
-    return null_where(column, is_missing)
+    texts = (*NA_VALUES, *na_values)
+    if not is_text(column):
+        return null_where(column, mask_of_texts(column, texts))
+    words = {*map(cell_text, texts)}
+    cells = distinct_texts(column)
+    return null_where(column, cells.map(lambda x: x in words or UNFINISHED_SETS.fullmatch(x) is not None, False))
 
 
 def _cell_notation(label: str, read: Callable[[str], float | None], **options: Any) -> Notation:

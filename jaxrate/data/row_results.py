@@ -252,8 +252,10 @@ def _possible_draw_rules(
     layout = roles.layout
     # Of columns called Winner/tie and Loser/tie points tell the ties; elsewhere level points may have a winner.
     has_ties = layout.winner_first and all(normalise_column_name(x).endswith("tie") for x in layout.first_players)
-    if np.isnan(score).any() or has_ties:
+    has_gaps = np.isnan(score).any()
+    if has_gaps:
         yield from _draw_rules_by_words(_load_rows(table, others, rows), score)
+    if has_gaps or has_ties:
         yield from _draw_rule_by_equal_points(table, layout, rows, score, has_ties)
 
 

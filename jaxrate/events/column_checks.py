@@ -6,7 +6,7 @@ Times are numbers on the clock of the events as they are, and dates as days sinc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -213,23 +213,21 @@ SCORE_ADVICE = (
 )
 MIN_WEIGHT, MAX_WEIGHT = 1e-12, 1e12  # beyond, sums and squares of weights and noises leave the range of float32
 MAX_ABS_COLUMN = 1e30  # of further columns, likewise
-WEIGHT_ADVICE = f"is not from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
-COMPLAINTS: dict[str, tuple[Callable[[Any], Any], str]] = {  # by the name of a column, which numbers are wrong, and why
-    "score": (lambda x: (x < 0) | (x > 1), SCORE_ADVICE),
-    "side": (lambda x: np.abs(x) > 1, "is outside [-1, 1]"),
-    "weight": (lambda x: x <= 0, "is not above 0; remove the row"),
-    "noise": (lambda x: x <= 0, "is not above 0"),
+Complaint: TypeAlias = tuple[Callable[[Any], Any], str]  # which numbers are wrong, and why
+EXTREME: Complaint = (lambda x: (x < MIN_WEIGHT) | (x > MAX_WEIGHT), f"is not from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}")
+COMPLAINTS: dict[str, list[Complaint]] = {  # by the name of a column
+    "score": [(lambda x: (x < 0) | (x > 1), SCORE_ADVICE)],
+    "side": [(lambda x: np.abs(x) > 1, "is outside [-1, 1]")],
+    "weight": [(lambda x: x <= 0, "is not above 0; remove the row"), EXTREME],
+    "noise": [(lambda x: x <= 0, "is not above 0"), EXTREME],
 }
 
 
 def check_number_column(name: str, values: Any, n: int) -> np.ndarray[Any, Any]:
     """[n] scores, sides, weights or noises, in the range of these."""
     numbers = to_checked_numbers(name, values, (n,))
-    is_wrong, complaint = COMPLAINTS[name]
-    fail_where(is_wrong(numbers), lambda row: f"{name} {numbers[row]} {complaint}")
-    if name in ("weight", "noise"):
-        is_extreme = (numbers < MIN_WEIGHT) | (numbers > MAX_WEIGHT)
-        fail_where(is_extreme, lambda row: f"{name} {numbers[row]} {WEIGHT_ADVICE}")
+    for is_wrong, complaint in COMPLAINTS[name]:
+        fail_where(is_wrong(numbers), lambda row: f"{name} {numbers[row]} {complaint}")  # noqa: B023
     return numbers
 
 

@@ -204,12 +204,13 @@ def _check_after_history(rated: History, data: Dataset) -> None:
 
 def _add_derived_columns(rated: History, data: Dataset) -> Dataset:
     """Upcoming matches with rest, form ... from the rated history, where it has them and they have not."""
+    context = data.matches.context
+    columns: Any = context.columns or {}
     spans = rated.options.get("columns", {}) | rated.options.get("derived", {})
-    spans = {name: spans[name] for name in DERIVED_COLUMNS if spans.get(name) is not None}
+    spans = {name: x for name in DERIVED_COLUMNS if name not in columns and (x := spans.get(name)) is not None}
     if not spans:
         return data
-    context = data.matches.context
-    columns: Any = derive_columns(data._replace(upcoming=True), spans, [rated]) | (context.columns or {})
+    columns = derive_columns(data._replace(upcoming=True), spans, [rated]) | columns
     return data._replace(events=data.matches._replace(context=context._replace(columns=columns)))
 
 

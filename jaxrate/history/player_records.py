@@ -158,6 +158,7 @@ class HeadToHead(PrintedResult):
     lost: int
     expected: float  # score of the player, of so many matches
     matches: ColumnTable  # time, the player's score, its expectation, both ratings before
+    max_printed_rows = PRINTED_MATCHES
 
     def columns(self) -> ColumnTable:
         """The matches, the last first."""
@@ -173,11 +174,18 @@ class HeadToHead(PrintedResult):
         record = f"{self.won:,} won, {drawn}{self.lost:,} lost; expected {self.expected:.1f} of {n:,}"
         return f"{self.player} against {self.opponent}: {record}"
 
+    def summary_lines(self) -> list[str]:
+        """How it stands between the two."""
+        return [self.summary]
+
+    def closing_lines(self) -> list[str]:
+        """How many matches are not shown."""
+        num_hidden = len(self.matches["score"]) - PRINTED_MATCHES
+        return [f"and {num_hidden:,} before"] if num_hidden > 0 else []
+
     def __repr__(self) -> str:
-        n = len(self.matches["score"])
-        shown = f"\n\n{self.matches.to_text(PRINTED_MATCHES)}" if n else ""
-        rest = f"\nand {n - PRINTED_MATCHES:,} before" if n > PRINTED_MATCHES else ""
-        return f"{self.summary}{shown}{rest}"
+        shown = f"\n\n{self.matches.to_text(PRINTED_MATCHES)}" if len(self.matches["score"]) else ""
+        return "\n".join([f"{self.summary}{shown}", *self.closing_lines()])
 
 
 @enforce_argument_annotations

@@ -36,7 +36,6 @@ from jaxrate.replay.plan import NO_SHAPES, Block, BlockShape, CompiledShapes, Pl
 from jaxrate.replay.step_assignment import (
     SAMPLE_MATCHES,
     SlotAssignment,
-    assign_slots,
     assign_slots_if_wide_enough,
     build_slot_assignment,
     earliest_steps_of_unlimited_width,
@@ -143,7 +142,10 @@ def plan_narrow_and_wide_parts(matches: Matches, max_width: int) -> Plan | None:
     None where all are narrow, or all wide, as samples tell.
     """
     player, n = np.asarray(matches.player), len(matches.score)
-    bounds = np.linspace(0, n, min(max(n // PART_MATCHES, 1), MAX_PARTS) + 1).astype(int)
+    num_parts = min(n // PART_MATCHES, MAX_PARTS)
+    if num_parts < 2:
+        return None
+    bounds = np.linspace(0, n, num_parts + 1).astype(int)
     middles = [(low + high - SAMPLE_MATCHES) // 2 for low, high in pairwise(bounds)]
     is_wide = [mean_step_width(player[max(x, 0) : x + SAMPLE_MATCHES]) > NARROW_WIDTH for x in middles]
     bounds = bounds[[0, *(np.flatnonzero(np.diff(is_wide)) + 1), len(is_wide)]]
@@ -151,7 +153,8 @@ def plan_narrow_and_wide_parts(matches: Matches, max_width: int) -> Plan | None:
         return None
     room, blocks, steps = padded_size(n), [], []
     for low, high in pairwise(bounds):
-        slots = assign_slots(player[low:high], max_width)
+        slots = assign_slots_if_wide_enough(player[low:high], max_width, 0.0)
+        assert slots is not None  # as no step is too narrow
         is_match = slots.number < high - low
         number = np.where(is_match, slots.number + low, slots.number - slots.size + room)
         blocks.append(Block(number.astype(np.int32)))

@@ -216,11 +216,6 @@ def assign_slots_if_wide_enough(player: HostArray, max_width: int, min_mean_widt
     return build_slot_assignment(player, _step_width_for_mean(mean, max_width)) if mean >= min_mean_width else None
 
 
-def assign_slots(player: HostArray, max_width: int) -> SlotAssignment:
-    """The slots of matches [n, 2] in the width that suits them."""
-    return build_slot_assignment(player, _step_width_for_mean(mean_step_width(player), max_width))
-
-
 @jax.ensure_compile_time_eval()
 def mean_step_width(player: HostArray) -> float:
     """Matches per step of an unlimited schedule."""

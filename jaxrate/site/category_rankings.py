@@ -89,8 +89,9 @@ MIN_OWN_SHARE = 0.8  # of events with the player's value, from which on a column
 
 def build_rankings_by_column(data: SiteData) -> dict[str, list[CategoryStrengths]]:
     """The overall ranking of the players of each league, country, division or class, by the column that has these."""
-    rankings = {name: _build_rankings_of_column(data, name, values) for name, values in data.columns.items()}
-    return {name: those for name, those in rankings.items() if len(those) > 1 and name != category_noun(data.rated)}
+    columns = {name: values for name, values in data.columns.items() if name != category_noun(data.rated)}
+    rankings = {name: _build_rankings_of_column(data, name, values) for name, values in columns.items()}
+    return {name: those for name, those in rankings.items() if len(those) > 1}
 
 
 def _build_rankings_of_column(data: SiteData, name: str, values: HostArray) -> list[CategoryStrengths]:
@@ -111,14 +112,15 @@ def _build_rankings_of_column(data: SiteData, name: str, values: HostArray) -> l
     own, groups, deviation = names[count.argmax(axis=1)], data.groups[data.listed], None
     if data.full_leaderboard.deviation is not None:
         deviation = _by_id(data, data.full_leaderboard.deviation)
-    slugs, rankings = assign_slugs(names, [f"{name} {x}" for x in names], {}), []
+    slugs, mean = assign_slugs(names, [f"{name} {x}" for x in names], {}), _overall_ratings(data)
+    rankings = []
     for value, slug in zip(names.tolist(), slugs, strict=True):
         of_value = own == value
         listed = data.listed[of_value & (groups == groups[of_value][:1])] if of_value.any() else data.listed[:0]
         if len(listed) > 1 and value != UNKNOWN:
             place = f"in {value}" if len(value) > MAX_CODE_LENGTH else f"in {name} {value}"
             about = value, value, place, f"{slug}.html"
-            rankings.append(CategoryStrengths(*about, _overall_ratings(data), deviation, listed, is_by_column=True))
+            rankings.append(CategoryStrengths(*about, mean, deviation, listed, is_by_column=True))
     return rankings
 
 

@@ -84,7 +84,7 @@ def page_template_context(data: SiteData, title: str | None) -> dict[str, Any]:
         "dated": data.is_dated,
         "timed": rated.clock is not None,
         "draws": data.has_draws,
-        "ways": [*result_masks(data, slice(None))],
+        "ways": [*result_masks(data, slice(0))],
         "draw_chances": describe_draw_chances(rated),
         "hindsight": data.hindsight is not None,
         "peak": data.peak_definition() if data.has_peaks else "",

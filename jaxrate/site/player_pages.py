@@ -76,10 +76,7 @@ def write_player_pages(
     rivals = find_acquaintances(site_data, columns, line_ups.opponents)
     partners = find_acquaintances(site_data, columns, line_ups.mates)
     upsets, seasons = find_upset_wins(site_data, columns), build_player_seasons(site_data)
-    forms = [
-        name if form is None else str(form._replace(subject=name))
-        for name, form in zip((f"<bdi>{x}</bdi>" for x in names), find_forms(site_data), strict=True)
-    ]
+    forms = find_forms(site_data, [f"<bdi>{x}</bdi>" for x in names])
     encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
     _remove_files(folder / "players", ".html")
     _remove_files(folder / "data" / CAREERS_FOLDER, ".js")

@@ -1,5 +1,6 @@
 """The seasons of every player: rows with results, rating and rank, a strip of ranks, and how they stand now."""
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.leaderboards import ranks_over_time
 from jaxrate.site.html_tables import Column, make_column, table_head
 from jaxrate.site.site_data import SiteData
-from jaxrate.views.findings import Finding, find_form
+from jaxrate.views.findings import find_form
 from jaxrate.views.wording import rating_unit
 
 MAX_SEASONS = 60  # of the history, of which players have rows: the last ones
@@ -107,17 +108,15 @@ def _draw_marks(data: SiteData, begin: HostArray, owner: HostArray, number: Host
     return marks
 
 
-def find_forms(data: SiteData) -> list[Finding | None]:
-    """How the rating of each player stands in their career, by id; None of those without a peak."""
+def find_forms(data: SiteData, names: Sequence[str]) -> list[str]:
+    """How the rating of each player stands in their career, by id, with these names; the name of one without a peak."""
     careers, listed, start = data.careers, {*data.listed.tolist()}, data.careers.start.tolist()
     leads = careers.after.mean if data.level is None else careers.after.mean - data.level
     noun, unit = "rating" if data.level is None else "lead over the median", rating_unit(data.rated.system)
-    now, found = float(careers.time.max()) if data.rated.clock is not None else 0.0, list[Finding | None]()
-    for i, peak in enumerate(data.peak.tolist()):
+    now, forms = float(careers.time.max()) if data.rated.clock is not None else 0.0, [*names]
+    for i in np.flatnonzero(data.peak >= 0).tolist():
         begin, end = start[i : i + 2]
         days = careers.time[begin:end] if data.is_dated else None
-        told = None
-        if peak >= 0:
-            told = find_form(data.names[i], leads[begin:end], days, peak - begin, now if i in listed else None)
-        found.append(told and told._replace(noun=noun, unit=unit))
-    return found
+        form = find_form(names[i], leads[begin:end], days, int(data.peak[i]) - begin, now if i in listed else None)
+        forms[i] = str(form._replace(noun=noun, unit=unit))
+    return forms

@@ -25,6 +25,7 @@ from jaxrate.systems import ALL_SYSTEMS, DEFAULT_SYSTEMS
 from jaxrate.systems.prediction_wrapping import PREDICTION_WRAPPERS, make_wrapped_system, wrapper_param_names
 from jaxrate.systems.skills.part_declarations import DEFAULT_NOISE
 from jaxrate.systems.skills.settings import YEAR, statistic_noise_name, statistic_scale_name
+from jaxrate.systems.skills.system import OUTCOME_PARTS
 
 DEFAULT_SIDE_LEAD = 50.0  # points of Elo
 DEFAULT_SIDE_SCORE = 1.0 / (1.0 + 10.0 ** (-DEFAULT_SIDE_LEAD / 400.0))
@@ -261,7 +262,7 @@ def skills_for_data(
     Raises:
       ValueError: if the data lack the goals or points of both sides that are to be observed.
     """
-    outcome = "win" if observe == "result" else observe
+    outcome = OUTCOME_PARTS[observe]
     return make_system_for_data("skills", {} if outcome == "margin" else {"outcome": outcome}, None, data)
 
 

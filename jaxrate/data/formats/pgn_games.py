@@ -29,7 +29,6 @@ from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
 
 CHUNK = 1 << 24  # bytes at a time
-SUFFIX = re.compile(r"\.pgn(\.\w+)?$", re.IGNORECASE)  # of the name of a file, compressed or not
 TAG = rb'\n\[(%s)[ \t]+"([^"\\\n]*(?:\\.[^"\\\n]*)*)"[ \t]*\]'
 ANY_TAG = re.compile(TAG % rb"\w+")
 TIME_TAGS = "UTCDate", "UTCTime", "Date"

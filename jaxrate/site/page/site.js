@@ -58,13 +58,15 @@ async function player() {
 // How often one was better than the other, in matches or in contests that both took part in.
 
 function headToHead(career, other, slug) {
-  const [won, drawn, lost] = [1, 0.5, 0].map((score) => {
+  let scores;
+  if (career.score) {
     const at = career.others.findIndex(([x]) => x === slug);
-    if (career.score) return career.opponent.filter((x, i) => [x].flat().includes(at) && career.score[i] === score).length;
+    scores = career.score.filter((_, i) => [career.opponent[i]].flat().includes(at));
+  } else {
     const places = new Map(other.contest.map((x, i) => [`${x} ${other.time?.[i]}`, other.place[i]]));
-    const ahead = career.contest.map((x, i) => Math.sign(places.get(`${x} ${career.time?.[i]}`) - career.place[i]));
-    return ahead.filter((x) => (x + 1) / 2 === score).length;
-  });
+    scores = career.contest.map((x, i) => (Math.sign(places.get(`${x} ${career.time?.[i]}`) - career.place[i]) + 1) / 2);
+  }
+  const [won, drawn, lost] = [1, 0.5, 0].map((score) => scores.filter((x) => x === score).length);
   const count = won + drawn + lost;
   if (!count) return `no ${events} ${career.score ? "against each other" : "of both"} yet`;
   const ways = career.score ? ["won", "drawn", "lost"] : ["ahead", "level", "behind"];

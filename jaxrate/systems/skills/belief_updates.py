@@ -147,17 +147,16 @@ def time_transition(
     Shares are [..., 1] where all parts fall back alike.
     """
     parts, params = model_parts(model), constants.params
-    passed = [
-        mean_reversion.lead_retention_and_growth_time(getattr(params, name), duration)
+    passed = {
+        name: mean_reversion.lead_retention_and_growth_time(getattr(params, name), duration)
         for name in dict.fromkeys(part.reversion for part in parts)
-    ]
+    }
     growth = jnp.broadcast_to(jnp.asarray(own.growth, duration.dtype), (*duration.shape, model.size))
     if len(passed) == 1:
-        ((keep, span),) = passed
+        ((keep, span),) = passed.values()
         return None if keep is None else keep[..., None], span[..., None] * growth
     all_kept = jnp.ones_like(duration)
-    by_name = dict(zip(dict.fromkeys(part.reversion for part in parts), passed, strict=True))
-    each = [by_name[part.reversion] for part in parts for _ in range(part.size)]
+    each = [passed[part.reversion] for part in parts for _ in range(part.size)]
     keep = jnp.stack([all_kept if x is None else x for x, _ in each], axis=-1)
     return keep, jnp.stack([span for _, span in each], axis=-1) * growth
 
