@@ -1,5 +1,7 @@
 """What tests of pages do with their text, and in a browser."""
 
+import base64
+import gzip
 import importlib
 import json
 import re
@@ -8,9 +10,10 @@ import pytest
 
 
 def inside(page, name):
-    """The JSON in a page, by the id of its element."""
+    """The JSON in a page, by the id of its element; that of reports is compressed."""
     (text,) = re.findall(rf'<script type="application/json" id="{name}">(.*?)</script>', page, re.DOTALL)
-    return json.loads(text)
+    values = json.loads(text)
+    return json.loads(gzip.decompress(base64.b64decode(values))) if isinstance(values, str) else values
 
 
 def text_of(path):

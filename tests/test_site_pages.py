@@ -13,7 +13,7 @@ import jaxrate as jr
 from jaxrate import parts
 from jaxrate.data import simulate
 from jaxrate.views.wording import category_phrase
-from tests.browser import open_page, text_of, texts, wait_for
+from tests.browser import inside, open_page, text_of, texts, wait_for
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
@@ -217,10 +217,7 @@ def test_a_report_opens_on_the_leader_and_has_everybody_who_plays(tmp_path):
     rated = jr.rate(jr.elo(k=30), jr.read(table))
     assert jr.history.rating_table(rated)["player"][0] == "Wolverines"
     page = jr.site.report_html(rated, top=3, noun=("team", "teams"))
-    data, leader = (
-        json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1]),
-        jr.leaderboard(rated, top=1).player[0],
-    )
+    data, leader = inside(page, "data"), jr.leaderboard(rated, top=1).player[0]
     assert f'<h3 id="name" tabindex="-1"><bdi>{leader}</bdi>' in page
     events = re.search(r'<table id="events".*?<tbody>(.*?)</tbody>', page, re.DOTALL)[1]
     assert events.count("<tr") == 10 < len(jr.career(rated, leader)["rating"])

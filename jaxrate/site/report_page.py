@@ -4,8 +4,10 @@ The page needs no network, and its policy forbids access to it. The site shares 
 folder `page`.
 """
 
+from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from functools import partial
+from gzip import compress
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -26,7 +28,7 @@ from jaxrate.site.player_pages import (
     summarise_players,
     write_chart_notes,
 )
-from jaxrate.site.site_data import PageOptions, SiteData, build_site_data, encode_matchups
+from jaxrate.site.site_data import PageOptions, SiteData, build_site_data, encode_matchups, script_safe_json
 from jaxrate.site.table_rows import RANKING_ROWS, build_event_table_cells, render_ranking
 from jaxrate.views.accuracy import FIELD_WORDS
 from jaxrate.views.wording import spell_dates
@@ -34,6 +36,7 @@ from jaxrate.views.wording import spell_dates
 LONG_EVENTS, LONG_POINTS = 50, 45  # latest events in the section of a top player, and how many more points of the line
 SHORT_EVENTS, SHORT_POINTS = 10, 8  # the same of other current players
 SHORT_SECTIONS = 250  # of other current players, at most
+TABLE_COLUMNS = {"chance", "draw", "expected", "change", "ground"}  # of careers, which only tables show, and no chart
 SHOWN_EVENTS = 10  # in the first section, before scripts show more
 
 
@@ -103,16 +106,23 @@ def report_html(
         end=shown,
         total=len(listed),
         views=[],
-        options=[(x, data.names[data.leaderboard_ids[x]]) for x in sections.by_place],
+        num_sections=len(sections.by_place),
         top_player=sections.first,
         quality=quality or {},
         metric_notes=contest_metrics_notes({"pair inversion"} if accuracy.words == FIELD_WORDS else ()),
         long_events=LONG_EVENTS,
         shared=views.shared,
-        data=views.shared
-        | {"board": {x: y for x, y in views.board.items() if x != "slug"}, "pairs": encode_matchups(views.matchups)}
-        | {"sections": sections.by_place, "notes": sections.notes},
+        data=pack_json(
+            views.shared
+            | {"board": {x: y for x, y in views.board.items() if x != "slug"}, "pairs": encode_matchups(views.matchups)}
+            | {"sections": sections.by_place, "shown": [*sections.by_place], "notes": sections.notes}
+        ),
     )
+
+
+def pack_json(values: Any) -> str:
+    """JSON as compressed text, of which a page has megabytes less; its script unpacks it."""
+    return b64encode(compress(script_safe_json(values).encode(), 9, mtime=0)).decode()
 
 
 class PlayerSections(NamedTuple):
@@ -137,11 +147,9 @@ def _build_sections(views: PageViews, long_ids: list[int], short_ids: list[int])
         rows, is_drawn = _choose_rows(data, i, pauses, num_events, num_points)
         section = player_career(data, i, columns, rows, place)
         begin, end = data.careers.start[i : i + 2].tolist()
-        section |= {
-            "played": end - begin,
-            "listed": min(num_events, end - begin),
-            "number": (rows - begin + 1).tolist(),
-        }
+        listed = min(num_events, end - begin)
+        section |= {key: section[key][-listed:] for key in TABLE_COLUMNS & section.keys()}
+        section |= {"played": end - begin, "listed": listed, "number": (rows - begin + 1).tolist()}
         section |= {"drawn": np.flatnonzero(is_drawn).tolist()} if not is_drawn.all() else {}
         sections[place[i]] = section | {"summary": summaries[i], "note": shown_notes.index(notes[i])}
     first = None

@@ -1,5 +1,7 @@
 """Every command that prints JSON, and the pages that commands write, as facts: columns of numbers, names and cells."""
 
+import base64
+import gzip
 import json
 import re
 import sys
@@ -149,7 +151,9 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         if self.is_json:
-            self.data.append(json.loads(data))
+            values = json.loads(data)
+            is_packed = isinstance(values, str)  # as that of reports
+            self.data.append(json.loads(gzip.decompress(base64.b64decode(values))) if is_packed else values)
         elif self.text is not None:
             self.text += f" {data}"
 

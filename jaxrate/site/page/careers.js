@@ -57,7 +57,8 @@ const describeComparison = (lines, firstEvents, events) =>
 
 function eventColumns(career, about, linked) {
   const { dated, digits, event, halves } = about;
-  const of = (key) => (row) => career[key][row.i];
+  const at = (key, { i }) => career[key].at(i - career.rating.length); // some columns only have the last events
+  const of = (key) => (row) => at(key, row);
   const rating = (x) => grouped(x, digits);
   const players = (name, key) => ({ name, text: true, searched: true, value: (row) => joinNames(playersOf(career, key, row.i)), show: (_, row) => linkAll(playersOf(career, key, row.i), linked) });
   const mates = career.mates ? [players("with", "mates")] : [];
@@ -65,7 +66,7 @@ function eventColumns(career, about, linked) {
   if (career.time) columns.push({ name: dated ? "date" : "time", text: dated, kind: "words", value: (row) => (dated ? day(career.time[row.i]) : career.time[row.i]), show: (x) => (dated ? timeElement(x) : shownTime(x, false)) });
   if (career.score) {
     columns.push(...mates, players(career.mates ? "opponents" : "opponent", "opponent"));
-    if (career.ground) columns.push({ name: about.sides.head, kind: "h", text: true, value: (row) => about.sides.names[career.ground[row.i]] });
+    if (career.ground) columns.push({ name: about.sides.head, kind: "h", text: true, value: (row) => about.sides.names[at("ground", row)] });
     columns.push({ name: "result", text: true, value: (row) => resultOf(career, row.i), mark: (_, row) => resultMarks[career.score[row.i]] });
     columns.push({ name: halves ? "expected" : "chance", title: halves ? "the expected score before the match; a draw counts as half" : "to win, before the match", value: of("chance"), show: percent });
     if (career.draw) columns.push({ name: "draw", title: "the chance of a draw before the match", value: of("draw"), show: percent });
