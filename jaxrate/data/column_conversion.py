@@ -146,8 +146,10 @@ def is_list(column: Column) -> bool:
 
 def null_where(column: Column, mask: HostArray) -> Column:
     """The column with no value in the rows of a mask."""
-    arrow = import_pyarrow()
-    return arrow.compute.if_else(mask, arrow.scalar(None, column.type), column) if mask.any() else column
+    if not mask.any():
+        return column
+    # `if_else` of Arrow before 24 reads other memory where text is a part of a longer column
+    return column.take(import_pyarrow().array(np.arange(len(column)), mask=mask))
 
 
 def missing_mask(column: Column) -> HostArray:
