@@ -79,6 +79,22 @@ def test_single_matches_are_not_quite_the_authors():
     close(inside[~draw], outside[~draw])
 
 
+def cut_off(x, y):
+    """Bradley-Terry whose R = F - H ends at the half width of the grid, as in the author's FFT."""
+    return jnp.where(jnp.abs(x - y) > 7.0 + 1e-9, jnp.heaviside(x - y, 0.5), jax.nn.sigmoid(x - y))
+
+
+def test_single_matches_with_r_cut_off_and_29_taps_are_the_authors():
+    kernel = np.where(np.abs(GRID[:, None] - GRID) < 14.5 * 0.014, twin.kernel_matrix(GRID, twin.DUELYST), 0.0)
+    luck = jr.extend.luck.Luck("cut off", cut_off)
+    belief, (mean, variance), _ = singles(jr.blat_mmr(luck, kernel=Kernel(kernel), draws="outside", algorithm="naive"))
+    np.testing.assert_allclose(
+        np.take_along_axis(belief, CELLS, 1), SINGLE[:, KINDS.index("author_fft")], rtol=1e-10, atol=1e-15
+    )
+    close(mean, STATISTICS[:, 6])
+    close(np.sqrt(variance), STATISTICS[:, 7])
+
+
 def test_a_kernel_adds_its_whole_variance_unlike_29_taps():
     whole, trimmed = REFERENCE["kernel_variance"]
     point = np.where(np.arange(1001) == 500, 1.0, 0.0)

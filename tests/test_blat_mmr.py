@@ -50,6 +50,38 @@ NAMES = {  # luck functions by name: the twin's, rating points per unit, algorit
 }
 
 
+VALUES = {  # luck of a difference: values by hand
+    "bradley_terry": [(0.0, 0.5), (math.log(3.0), 0.75), (-math.log(3.0), 0.25), (-110.0, math.exp(-110.0))],
+    "bradley_terry_400": [(0.0, 0.5), (400.0, 10 / 11), (-800.0, 1 / 101)],
+    "thurstone_mosteller(2)": [
+        (0.0, 0.5),
+        (2.0, 0.5 * math.erfc(-math.sqrt(0.5))),
+        (-18.0, 0.5 * math.erfc(9 * math.sqrt(0.5))),
+    ],
+    "heaviside": [(1e-300, 1.0), (0.0, 0.5), (-1e-300, 0.0)],
+    "coin": [(5.0, 0.5), (-5.0, 0.5)],
+    "trueskill(1)": [(1.5, 1.0), (1.0, 0.5), (0.0, 0.5), (-1.0, 0.5), (-1.5, 0.0)],
+    "fide": [
+        (400.0, 10 / 11),
+        (401.0, 10 / 11),
+        (399.5, 1 / (1 + 10 ** (-399.5 / 400))),
+        (200.0, 1 / (1 + 10**-0.5)),
+        (-400.5, 1 / 11),
+        (-399.5, 1 / (1 + 10 ** (399.5 / 400))),
+        (-5000.0, 1 / 11),
+    ],
+    "laplace(0.5)": [(1.0, 1.0 - 0.5 * math.exp(-2.0)), (-1.0, 0.5 * math.exp(-2.0))],
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_luck_function_has_the_values_worked_out_by_hand(name):
+    difference, value = np.array(VALUES[name]).T
+    chance = jr.extend.luck.parse(name).chance
+    np.testing.assert_allclose(chance(difference, np.zeros_like(difference)), value, rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(chance(np.zeros_like(difference), difference), 1.0 - value, rtol=1e-12, atol=1e-15)
+
+
 @pytest.mark.parametrize(
     ("name", "algorithm"),
     mark_full(

@@ -104,6 +104,46 @@ def test_the_authors_program_agrees_after_every_contest(setting, x64):
             np.testing.assert_allclose(x, y, **({"rtol": 1e-10} if x64 else {"atol": 0.02}))
 
 
+@pytest.mark.parametrize("name", GOLDEN)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_twin_agrees_with_the_authors_program(setting, name):
+    run, contests = GOLDEN[name]["runs"][setting], twin.contests(GOLDEN[name])
+    factory, settings = twin.translate(run)
+    trace, events = getattr(twin, factory)(contests, 7, **settings), run["events"]
+    who = [ord(name) - ord("a") for name in events["player"]]
+    at = [(k, contests[k].players.index(i)) for k, i in zip(events["contest"], who, strict=True)]
+    for got, wanted in ((trace.ratings, "mu"), (trace.deviations, "sig"), (trace.performance, "perf")):
+        np.testing.assert_allclose([got[k][i] for k, i in at], events[wanted], rtol=1e-13, atol=1e-12)
+    assert sum(len(x) for x in trace.performance if np.isfinite(x).all()) == len(at)
+
+
+def test_codeforces_between_newcomers(double):
+    """The winner of two equals has an expected rank of 1.5: they perform where R = sqrt 1.5, 1/2 + 2/(1 + e^u)."""
+    expected = [1500.0 + 300.0 / LOGISTIC * math.log(2.0 / (math.sqrt(1.5 * x) - 0.5) - 1.0) for x in (1.0, 2.0)]
+    rating = jr.run(jr.codeforces(beta=300.0, weight=0.5), jr.rounds([0, 0], [0, 1], [0, 1])).state.rating
+    np.testing.assert_allclose(rating, [(1500.0 + 0.5 * p) / 1.5 for p in expected], rtol=1e-12)
+
+
+QUARTILE = 0.6744897501960817  # a place of 1/2 among 2 is the lower one
+
+
+@pytest.mark.parametrize(("rating", "factor"), [(1999.0, 1.0), (2000.0, 0.9), (2499.0, 0.9), (2500.0, 0.8)])
+def test_topcoder_slows_strong_players_down(rating, factor, double):
+    contest, step = jr.rounds([0, 0], [0, 1], [0, 1], weight=[0.125] * 2), 0.125 * 0.6 / 0.4 * factor
+    after = jr.run(jr.topcoder(initial_rating=rating), contest).state.rating
+    np.testing.assert_allclose(after[0], rating + step / (1.0 + step) * 350.0 * QUARTILE, rtol=1e-12)
+
+
+def test_topcoder_caps_a_change_but_not_the_volatility(double):
+    change = 350.0 * QUARTILE * 1.5 / 2.5  # q = 0.6, so the step is 1.5
+    plain, strict = (
+        rated(jr.topcoder(initial_deviation=x), jr.rounds([0, 0], [0, 1], [0, 1]), 2) for x in (350.0, 3500.0)
+    )
+    np.testing.assert_allclose(plain.mean[0], 1500.0 + change, rtol=1e-12)
+    np.testing.assert_allclose(strict.mean, [1500.0 + 900.0, 1500.0 - 900.0], rtol=1e-12)  # 150 + 1500/2
+    np.testing.assert_allclose(strict.deviation, math.sqrt((10 * change) ** 2 / 1.5 + 3500**2 / 2.5), rtol=1e-12)
+
+
 # Performances
 
 

@@ -54,12 +54,6 @@ def reference(folder):
     notes = json.loads((folder / "blat_single.json").read_text())["cases"]
     where = np.array([[cells(golden[f"{case}/{player}_prior"]) for player in "AB"] for case in CASES])
     arrays["single_cells"] = where
-    arrays["single_prior"] = np.array(
-        [
-            [golden[f"{case}/{player}_prior"][where[i, j]] for j, player in enumerate("AB")]
-            for i, case in enumerate(CASES)
-        ]
-    )
     arrays["single_ref"] = np.array(
         [
             [
@@ -79,26 +73,14 @@ def reference(folder):
     golden = np.load(folder / "blat_league20.npz")
     arrays["league_matches"] = np.stack([golden["a"], golden["b"], golden["score"].astype(np.int32)], 1)
     arrays["league_cells"] = np.array([cells(p) for p in golden["final_ref_inside_draw"]])
-    for name in ("final_ref_inside_draw", "final_ref_marginal_draw", "final_author_fft"):
-        arrays[f"league_{name}"] = np.take_along_axis(golden[name], arrays["league_cells"].astype(int), 1)
+    final = np.take_along_axis(golden["final_ref_inside_draw"], arrays["league_cells"].astype(int), 1)
+    arrays["league_final_ref_inside_draw"] = final
     arrays["league_history"] = golden["ref_hist_ev_evInside_muA_varA_muB_varB"]
-    arrays["league_author_history"] = np.column_stack(
-        [golden["author_evidence"], golden["author_hist_muA_sdA_muB_sdB"]]
-    )
     arrays["league_moments"] = np.stack([golden["final_ref_mean"], golden["final_ref_var"]], 1)
 
     golden = np.load(folder / "blat_fig31.npz")
-    notes = json.loads((folder / "blat_fig31.json").read_text())
     arrays["figure_beta"], arrays["figure_sigma"], arrays["figure_m"] = golden["betas"], golden["sigmas"], golden["m"]
     arrays["figure_change"] = golden["diff"]
-    arrays["figure_maximum"] = np.array(
-        [
-            [notes["max_over_integer_m_0_4000"][f"beta={beta:g},sigma={sigma}"] for sigma in golden["sigmas"]]
-            for beta in golden["betas"]
-        ]
-    )
-    arrays["figure_40_digits"] = np.array([[float(v) for v in row[:4]] for row in notes["mpmath40_checks"]])
-    arrays["figure_limit"] = np.array([notes["limit_beta1_m_to_minus_inf"][str(s)] for s in golden["sigmas"]])
 
     golden = np.load(folder / "blat_laplace.npz")
     for i in range(4):
@@ -135,10 +117,10 @@ def reference(folder):
     for name in ("exact_A", "exact_B", "unnormalised_A"):
         arrays[f"example_4_1_{name}"] = floats(paper["example_4_1"][name].values())
     arrays["example_4_1_evidence"] = floats([paper["example_4_1"]["evidence"]])
-    for name in ("correct", "author_naive_kernel", "author_fft_kernel"):
+    for name in ("correct", "author_naive_kernel"):
         arrays[f"example_4_2_{name}"] = np.array(paper["example_4_2"][name])
     mixtures = notes["example_2_15_nonDirac"]
-    for name in ("muA", "muB", "L"):
+    for name in ("muA", "muB"):
         arrays[f"example_2_15_{name}"] = np.array([floats(row) for row in mixtures[name]])
     for name in ("S", "alpha", "beta", "posterior_A_win", "posterior_B_loses", "draw_eq1_posterior_A"):
         arrays[f"example_2_15_{name}"] = floats(mixtures[name])

@@ -114,11 +114,6 @@ def moments(x, p):
     return mean, (p * (x - mean) ** 2).sum()
 
 
-def display(x):
-    """(3): the scale of FIDE and Glicko."""
-    return 400.0 / math.log(10.0) * x + 1500.0
-
-
 # Match processing
 
 
@@ -172,38 +167,6 @@ def match_between_mixtures(alpha, players_a, beta, players_b, luck, theta=1.0, d
         posterior(alpha, likelihood(wins, loses, beta, theta, draws)),
         posterior(beta, likelihood(loses.T, wins.T, alpha, 1.0 - theta, draws)),
     )
-
-
-def shared_account(chance, x1, x2, y, results):
-    """Example 2.14: A is Alice (strength x1) with chance p, else Abi (x2); B has strength y.
-
-    `chance` [n] are the possible p, all as likely; `results` are A's scores in order. Returns the posterior [n] of p.
-    """
-    accounts = [(np.array([x1, x2]), np.array([p, 1.0 - p])) for p in chance]
-    opponent = [(np.array([y]), np.ones(1))]
-    belief = np.full(len(chance), 1.0 / len(chance))
-    for theta in results:
-        _, (belief, _), _ = match_between_mixtures(belief, accounts, np.ones(1), opponent, heaviside, theta)
-    return belief
-
-
-def heaviside_sums(q):
-    """Algorithm 4.3: L_H at every point of the grid that q lives on."""
-    sums, total = [], 0.0
-    for mass in q:
-        sums.append(total + 0.5 * mass)
-        total += mass
-    return np.array(sums)
-
-
-def laplace_q(x, p, y, b):
-    """What Algorithm 4.5 computes, from its definition: Q(y_i) = sum_k p_k f(y_i - x_k | b)."""
-    return laplace_pdf(y[:, None] - x[None, :], b) @ p
-
-
-def laplace_t(x, p, y, b):
-    """What Algorithm 4.6 computes, from its definition: T(y_i) = sum_k p_k F(y_i - x_k | b)."""
-    return laplace_cdf(y[:, None] - x[None, :], b) @ p
 
 
 # Kernel processing
@@ -317,18 +280,3 @@ def league(
             mean, variance = zip(moments(*beliefs[a]), moments(*beliefs[b]), strict=True)
             rows.append(Row(prediction, (evidence_a, evidence_b), mean, variance))
     return beliefs, rows
-
-
-# Figure 3.1
-
-
-def mean_change(m, sigma, beta, y=2000.0):
-    """(4), mended: the change of A's mean m by a win over strength y, A normal, on the 400-point scale.
-
-    m' - m = beta int L0 (x - m) phi dx / ((1 - beta)/2 + beta int L0 phi dx), L0 Bradley-Terry; the trapezium rule
-    over 12 sigma each way, which converges exponentially here.
-    """
-    x = m + sigma * np.linspace(-12.0, 12.0, 1201)
-    phi = normal(x, m, sigma)
-    lucky = beta * bradley_terry_400(x, y) * phi
-    return (lucky * (x - m)).sum() / ((1.0 - beta) / 2.0 + lucky.sum())
