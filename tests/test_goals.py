@@ -27,8 +27,8 @@ from jaxrate.systems.skills.goal_likelihoods import (
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import DEFAULT_SIDE_SCORE, make_system_for_data
 from tests.conftest import mark_full, quick, refused
-from tests.reference.skills_twin import Q, Skills, game
-from tests.reference.smooth_twin import Filter, Goals
+from tests.reference.goals_twin import Goals
+from tests.reference.skills_twin import Q, game
 
 TEAMS, MATCHES, SEASONS = 8, 30, (31.0, 62.5, 63.0)
 PARTS = {
@@ -95,7 +95,7 @@ def twin_of(case):
     settings, params = CASES[case]
     known = {name: x for name, x in settings.items() if name in ("own_side", "seasons")}
     weights = (-6.0 if "covariates" in settings else 0.0,)
-    return Filter(Goals(Skills("goals", initial_rating=1500.0, **known, **params, weights=weights)))
+    return Goals("goals", initial_rating=1500.0, **known, **params, weights=weights)
 
 
 @pytest.mark.parametrize(("case", "weight"), mark_full([*product(CASES, (False, True))], ("all parts", True)))
@@ -106,15 +106,15 @@ def test_matches_are_those_of_the_twin(case, weight, double):
     run = jr.run(system, events, record=lambda rated: (rated.prediction, margin_loss(rated)))
     prediction, lost = jax.tree.map(np.asarray, run.prediction)
     for i, one in enumerate(games_of(events, "expected_goals" in CASES[case][0])):
-        twin.twin.age(events.time[i], [one])
+        twin.age(events.time[i], [one])
         known = twin.known(events.time[i], one, 1.0)
         found = prediction.win[i, 0], prediction.draw[i, 0], prediction.win[i, 1]
-        np.testing.assert_allclose(found, twin.of.chances(*known), atol=1e-6)
+        np.testing.assert_allclose(found, twin.chances(*known), atol=1e-6)
         expected, one.expected = one.expected, [np.nan, np.nan]  # which lose nothing
-        np.testing.assert_allclose(-lost[i], twin.of.learn(*known)[2], atol=1e-6)
+        np.testing.assert_allclose(-lost[i], twin.learn(*known)[2], atol=1e-6)
         one.expected = expected
-        twin.learn(events.time[i], one)
-    for name, row in twin.twin.players.items():
+        twin.play(events.time[i], [one])
+    for name, row in twin.players.items():
         np.testing.assert_allclose(run.state.mean[name], row.m, atol=3e-4)
         np.testing.assert_allclose(run.state.covariance[name], row.P, rtol=1e-5, atol=3e-3)
 

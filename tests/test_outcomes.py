@@ -23,8 +23,8 @@ from jaxrate.systems.system_construction_by_name import make_system_for_data
 from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick, refused
 from tests.reference import outcomes_twin as twin
+from tests.reference.goals_twin import Points
 from tests.reference.skills_twin import Skills, game
-from tests.reference.smooth_twin import Filter, Points
 from tests.test_goals import games_of
 
 OF_ROUNDS = jr.elo_mmr()._replace(events=(jr.Rounds,))
@@ -114,12 +114,9 @@ def test_the_margin_loss_is_that_of_the_twin(x64, compression):
     for i, (a, b) in enumerate(events.player.tolist()):
         points = events.context.columns["home"][i] - events.context.columns["away"][i]
         one = game(a, b, events.score[i], events.context.side[i], margin=points)
-        for name in (a, b):
-            if slow.player(name).time is not None:
-                slow.pass_time(slow.player(name), slow.player(name).time, events.time[i])
-                slow.player(name).time = events.time[i]
-        (first, second), ahead = slow.strengths(one, 1.0)
-        wanted.append(twin.margin_loss(points, ahead, 300.0**2 + first[2] + second[2], 90.0, compression))
+        slow.age(events.time[i], [one])
+        ahead, variance = slow.lead(*slow.known(events.time[i], one, 1.0))
+        wanted.append(twin.margin_loss(points, ahead, 300.0**2 + variance, 90.0, compression))
         slow.play(events.time[i], [one])
     np.testing.assert_allclose(got, wanted, rtol=1e-8 if x64 else 1e-4)
 
@@ -445,8 +442,7 @@ def system_of(outcome="points", **changes):
 @pytest.mark.parametrize("weight", mark_full([False, True], True))
 def test_matches_are_those_of_the_twin(weight, double):
     events, system = points_league(weight), system_of()
-    skills = Skills("points", own_side=True, seasons=SEASONS, weights=(-6.0,), initial_rating=1500.0, **PARTS)
-    twin = Filter(Points(skills))
+    twin = Points("points", own_side=True, seasons=SEASONS, weights=(-6.0,), initial_rating=1500.0, **PARTS)
     predict_points, lost_points = make_point_system(system).rules.predict, LOSSES["margin"].record(system)
 
     def record(rated):
@@ -456,13 +452,13 @@ def test_matches_are_those_of_the_twin(weight, double):
     run = jr.run(system, events, record=record)
     prediction, told, lost = jax.tree.map(np.asarray, run.prediction)
     for i, one in enumerate(games_of(events, False, *POINTS)):
-        skills.age(events.time[i], [one])
+        twin.age(events.time[i], [one])
         known = twin.known(events.time[i], one, 1.0)
-        np.testing.assert_allclose(prediction[i], twin.of.predict(*known)[0], atol=1e-12)
-        np.testing.assert_allclose([told.total[i], told.total_deviation[i]], twin.of.total(*known), rtol=1e-12)
-        np.testing.assert_allclose(-lost[i], twin.of.learn(*known)[2], rtol=1e-12)
-        twin.learn(events.time[i], one)
-    for name, row in skills.players.items():
+        np.testing.assert_allclose(prediction[i], twin.predict(*known)[0], atol=1e-12)
+        np.testing.assert_allclose([told.total[i], told.total_deviation[i]], twin.total(*known), rtol=1e-12)
+        np.testing.assert_allclose(-lost[i], twin.learn(*known)[2], rtol=1e-12)
+        twin.play(events.time[i], [one])
+    for name, row in twin.players.items():
         np.testing.assert_allclose(run.state.mean[name], row.m, rtol=1e-11, atol=1e-9)
         np.testing.assert_allclose(run.state.covariance[name], row.P, rtol=1e-11, atol=1e-8)
 

@@ -101,7 +101,7 @@ def by_twin(case, rounds):
             )
             for i in range(low, high)
         ]  # fmt: skip
-        guess += twin.contest(flat.time[number], contest)
+        guess += twin.play(flat.time[number], [contest])
     return twin, np.array(guess)
 
 

@@ -17,8 +17,9 @@ from jaxrate.smoothing.smoother import resolve_smoothing_model, smooth_events
 from jaxrate.smoothing.timelines import build_timelines
 from jaxrate.systems.skills.system import skills_by_name
 from tests.conftest import MOSTLY_DOUBLE, mark_full
+from tests.reference.goals_twin import Goals, Points
 from tests.reference.skills_twin import Skills, game
-from tests.reference.smooth_twin import Goals, Points, Results, Smoother, dense
+from tests.reference.smooth_twin import Smoother, dense
 from tests.test_goals import games_of as goal_games
 from tests.test_goals import league as goal_league
 from tests.test_skills import (
@@ -41,15 +42,15 @@ PEERS = json.loads((Path(__file__).parent / "reference" / "smooth_peers.json").r
 
 
 def matches_of(case):
-    """The system of a case, its events, the twin's observation and its games; all forms, with all that time does."""
+    """The system of a case, its events, the twin and its games; all forms, with all that time does."""
     if case in KINDS_CASES:
         events = answers(n=N)
-        return kinds_system_of(case), events, Results(kinds_twin_of(case)), kinds_games_of(case, events)
+        return kinds_system_of(case), events, kinds_twin_of(case), kinds_games_of(case, events)
     if case in PAIRS_CASES:
         return pairs_of(case)
     events = league(mixed=case == "win", n=N)
     twin, games = games_of(case, events)
-    return system_of(case), events, Results(twin), games
+    return system_of(case), events, twin, games
 
 
 TEAMS = 5
@@ -59,7 +60,7 @@ PAIRS = {
 }  # fmt: skip
 SCORED = {"margin": ("goals_a", "goals_b")}
 EXPECTED = {"expected_goals_noise": 0.4, "expected_goals_scale": 0.9}
-PAIRS_CASES = {  # settings, hyperparameters, and the class of the observation
+PAIRS_CASES = {  # settings, hyperparameters, and the class of the twin
     "goals": (
         {"outcome": "goals", "own_side": True},
         PAIRS | {"goal_rate": 1.3, "initial_own_side_deviation": 33.0},
@@ -82,16 +83,16 @@ PAIRS_CASES = {  # settings, hyperparameters, and the class of the observation
 
 def pairs_of(case):
     """As of `matches_of`, of strengths and paces, of matches with a weight."""
-    settings, params, observation = PAIRS_CASES[case]
+    settings, params, kind = PAIRS_CASES[case]
     events = goal_league(True, n=10)
     player = np.asarray(events.player) % TEAMS
     player[:, 1] = np.where(player[:, 0] == player[:, 1], (player[:, 1] + 1) % TEAMS, player[:, 1])
     events = events._replace(player=player)
     own = {name: x for name, x in params.items() if name != "rest"}
-    twin = Skills(settings["outcome"], own_side="own_side" in settings, initial_rating=1500.0, own_side_growth=3.0,
+    twin = kind(settings["outcome"], own_side="own_side" in settings, initial_rating=1500.0, own_side_growth=3.0,
                   weights=(params.get("rest", 0.0),), **own)  # fmt: skip
     games = goal_games(events, "expected_goals" in settings)
-    return skills_by_name(**SCORED, **settings, **params), events, observation(twin), games
+    return skills_by_name(**SCORED, **settings, **params), events, twin, games
 
 
 BY_DEFAULT = "draws", "margin and statistics", "columns", "expected goals", "points"  # form is beside teams
@@ -102,10 +103,10 @@ ALL_CASES = *CASES, "form", "sides", "columns", "drift", *PAIRS_CASES
 @pytest.mark.parametrize("case", mark_full(ALL_CASES, *BY_DEFAULT))
 def test_against_the_twin(x64, case):
     """Integrals of goals have five nodes to an axis in one, and a fine grid in the other."""
-    system, events, observation, games = matches_of(case)
+    system, events, of, games = matches_of(case)
     found = smooth_events(system, events, tolerance=1e-11 if x64 else 3e-6)
-    twin, digits = Smoother(observation, [*zip(events.time.tolist(), games, strict=True)]), 1e-9 if x64 else 1e-4
-    digits = 1e-5 if isinstance(observation, Goals) and not isinstance(observation, Points) else digits
+    twin, digits = Smoother(of, [*zip(events.time.tolist(), games, strict=True)]), 1e-9 if x64 else 1e-4
+    digits = 1e-5 if isinstance(of, Goals) and not isinstance(of, Points) else digits
     twin.converge(tolerance=1e-12 if digits < 1e-6 else 1e-8)
     mean, variance = twin.parts()
     np.testing.assert_allclose(found.prediction, twin.predictions(), atol=digits)
@@ -113,7 +114,7 @@ def test_against_the_twin(x64, case):
     if found.components is None:
         games = np.array(twin.games_before) + np.repeat(events.context.weight, 2)
         kinds = [kind for _, game in twin.events for kind in game.kinds]
-        mean += (np.array([observation.twin.kinds[kind].experience for kind in kinds]) * np.log1p(games))[:, None]
+        mean += (np.array([of.kinds[kind].experience for kind in kinds]) * np.log1p(games))[:, None]
     parts = found.components or jr.extend.Rating(*(np.asarray(x)[..., None] for x in found.rating))
     np.testing.assert_allclose(np.reshape(parts.mean, mean.shape), mean, atol=1000 * digits)
     np.testing.assert_allclose(np.reshape(parts.deviation, mean.shape), np.sqrt(variance), atol=300 * digits)
@@ -131,7 +132,7 @@ def margins(pairs):
               "growth": 10.0, "match_growth": 5.0, "margin_scale": 20.0}  # fmt: skip
     games = [game(a, b, float(y > 0), margin=abs(y)) for (a, b), y in zip(pairs, points, strict=True)]
     events = jr.matches(np.array(pairs), points > 0, time, columns={"margin": points})
-    twin = Smoother(Results(Skills("margin", **params)), [*zip(time, games, strict=True)])
+    twin = Smoother(Skills("margin", **params), [*zip(time, games, strict=True)])
     return twin, skills_by_name(outcome="margin", **params), events
 
 

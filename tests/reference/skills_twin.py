@@ -39,7 +39,21 @@ def density(z):
     return math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
 
 
+def log_normal(x, mean, variance):
+    return -0.5 * (math.log(2.0 * math.pi * variance) + (x - mean) ** 2 / variance)
+
+
+def condition(mean, covariance, M, h):
+    """A normal law times exp(h z - z M z / 2), and the logarithm of the integral."""
+    unit = np.eye(len(mean))
+    after, V = covariance @ np.linalg.inv(unit + M @ covariance), h - M @ mean
+    log = h @ mean - 0.5 * mean @ M @ mean + 0.5 * V @ after @ V - 0.5 * np.linalg.slogdet(unit + M @ covariance)[1]
+    return mean + after @ V, after, log
+
+
 class Skills:
+    """Players, and what results and margins of two say of them, after statistics."""
+
     def __init__(self, outcome, categories=1, own_side=False, seasons=(), period=7.0, duration=0.0, **params):
         self.outcome, self.categories, self.own_side, self.seasons = outcome, categories, own_side, seasons
         self.p = SimpleNamespace(**(OFF | params))
@@ -61,7 +75,7 @@ class Skills:
         if "second_kind_growth" in params:
             own = "initial_deviation", "growth", "match_growth", "experience"
             self.kinds.append(self.kind(parts, *(params.get(f"second_kind_{x}", getattr(p, x)) for x in own)))
-        self.players, self.now = {}, 0.0
+        self.players = {}
 
     def kind(self, parts, deviation, growth, match_growth, experience):
         initial = np.array([x**2 for x, _ in [(deviation, growth), *parts[1:]]])
@@ -116,21 +130,6 @@ class Skills:
             x += list(met) if np.ndim(met) else [float(c == met) for c in range(self.categories)]
         x += [side] * self.own_side + [0.0] * (self.pace is not None)
         return np.array(x + [1.0] * (self.p.form_deviation is not None))
-
-    def strengths(self, g, extra):
-        """What each brings, mean and variance with `extra` matches' growth, and the difference expected."""
-        sides = []
-        for name, met, side in ((g.a, g.category[1], g.side), (g.b, g.category[0], -g.side)):
-            one, x = self.player(name), self.pick(met, side)
-            sides.append((x, x @ one.m, x @ one.P @ x + extra * one.kind.match_growth**2))
-            sides[-1] += (one.kind.experience * math.log(1.0 + one.games),)
-        (_, ma, _, ea), (_, mb, _, eb) = sides
-        side = self.p.side_advantage + self.p.side_trend * (self.now - self.p.side_since) / 365.25
-        return sides, ma - mb + side * g.side + np.dot(self.p.weights, g.z) + ea - eb
-
-    def predict(self, g):
-        (a, b), d = self.strengths(g, 1.0)
-        return self.chance(d, a[2] + b[2])
 
     def chance(self, d, variance):
         """The expected score of who is expected to be ahead by d, of this variance."""
@@ -188,41 +187,126 @@ class Skills:
 
     def age(self, time, games):
         """The names of those who play, who are as these games find them."""
-        names = sorted({x for g in games for x in (g.a, g.b)})
-        end, self.now = time + self.duration, time
-        kinds = {name: kind for g in reversed(games) for name, kind in zip((g.a, g.b), g.kinds, strict=True)}
-        for name in names:
+        end = time + self.duration
+        kinds = {name: kind for g in reversed(games) for name, _, kind in self.seats(g)}
+        for name in kinds:
             one = self.player(name, kinds[name])
             if one.time is not None:
                 self.pass_time(one, one.time, time)
                 self.pass_seasons(one, one.time, time)
-                self.pass_time(one, max(one.time, time), end)
-            numbers = [g.season for g in games if name in (g.a, g.b) and g.season is not None]
+                one.time = max(one.time, time)
+                self.pass_time(one, one.time, end)
+            numbers = [g.season for g in games if getattr(g, "season", None) is not None and name in (g.a, g.b)]
             if numbers:
                 last = max(numbers) if one.season is None else one.season
                 for _ in range(int(max(numbers) - last)):
                     self.begin_season(one)
                 one.season = max(*numbers, last)
-        return names
+        return kinds
+
+    def known(self, time, g, count):
+        """What `learn` and `predict` are told of an event that counts as so many matches for growth."""
+        rows, mean, covariance = [], [], []
+        for name, X, kind in self.seats(g):
+            rows.append(self.player(name, kind))
+            grown = rows[-1].P + np.diag(np.eye(len(X.T))[0]) * count * rows[-1].kind.match_growth ** 2
+            mean.append(X @ rows[-1].m)
+            covariance.append(X @ grown @ X.T)
+        return time, g, [row.games for row in rows], np.array(mean), np.array(covariance)
 
     def play(self, time, games):
         """The predictions of the games of one event, which all count together."""
         names, end = self.age(time, games), time + self.duration
-        predictions = [self.predict(g) for g in games]
-        told = []
+        predictions = [x for g in games for x in self.predict(*self.known(time, g, 1.0))]
+        told, counts = {name: [] for name in names}, dict.fromkeys(names, 0.0)
         for g in games:
-            (a, b), d = self.strengths(g, g.weight)
-            told.append((g.a, g.weight, a[0], *self.message(g, a[2], b[2], d, g.score)))
-            told.append((g.b, g.weight, b[0], *self.message(g, b[2], a[2], -d, 1.0 - g.score, -1.0)))
+            if (weight := self.weight(g)) > 0:
+                M, h, _ = self.learn(*self.known(time, g, weight))
+                for (name, X, _), precision, pull in zip(self.seats(g), M, h, strict=True):
+                    told[name].append((weight * X.T @ precision @ X, weight * X.T @ pull))
+                for name in {name for name, *_ in self.seats(g)}:
+                    counts[name] += weight
         for name in names:
-            one, own = self.player(name), [x[1:] for x in told if x[0] == name]
-            count = sum(w for w, *_ in own)
+            one, count = self.player(name), counts[name]
             one.P[0, 0] += count * one.kind.match_growth**2
-            precision = np.linalg.inv(one.P) + sum(w * i * np.outer(x, x) for w, x, i, _ in own)
-            one.P = np.linalg.inv(precision)
-            one.m = one.m + one.P @ sum(w * v * x for w, x, _, v in own)
+            if told[name]:
+                one.m, one.P, _ = condition(one.m, one.P, *map(sum, zip(*told[name], strict=True)))
             one.games, last = one.games + count, one.time
             if self.duration:
                 self.pass_seasons(one, time if last is None else max(last, time), end)
-            one.time = end
+            one.time = None if last is None and not count else end
         return predictions
+
+    def seats(self, g):
+        met = (g.a, g.category[1], g.side), (g.b, g.category[0], -g.side)
+        return [(name, self.loadings(*other), kind) for (name, *other), kind in zip(met, g.kinds, strict=True)]
+
+    def loadings(self, category, side):
+        return self.pick(category, side)[None]
+
+    def weight(self, g):
+        return g.weight
+
+    def offset(self, time, g, games):
+        """What speaks for a beside the parts of players."""
+        p = self.p
+        side = p.side_advantage + p.side_trend * (time - p.side_since) / 365.25
+        a, b = (self.kinds[kind].experience * math.log(1.0 + n) for kind, n in zip(g.kinds, games, strict=True))
+        return side * g.side + np.dot(p.weights, g.z) + a - b
+
+    def lead(self, time, g, games, mean, covariance):
+        """Mean and variance of the lead of a."""
+        return mean[0, 0] - mean[1, 0] + self.offset(time, g, games), covariance[:, 0, 0].sum()
+
+    def learn(self, time, g, games, mean, covariance):
+        (d, variance), s, M, h = self.lead(time, g, games, mean, covariance), covariance[:, 0, 0], [], []
+        for side, sign, score in ((0, 1.0, g.score), (1, -1.0, 1.0 - g.score)):
+            precision, V = self.message(g, s[side], s[1 - side], sign * d, score, sign)
+            M.append([[precision]])
+            h.append([V + precision * mean[side, 0]])
+        return M, h, self.log_chance(g, d, variance)
+
+    def predict(self, *known):
+        return [self.chance(*self.lead(*known))]
+
+    def linear(self, time, g, games):
+        """Of margins."""
+        y = np.sign(g.score - 0.5) * self.points(abs(g.margin)) - self.offset(time, g, games)
+        return np.array([[1.0, -1.0]]), [y], np.array([[self.p.noise**2]])
+
+    def points(self, margin):
+        p, k = self.p, self.p.compression
+        return p.margin_scale * (margin if k is None else k * math.log(1.0 + margin / k))
+
+    def log_chance(self, g, d, variance):
+        """Of the result; of a margin, its density in its own units, or of a draw that it is less than one half.
+
+        Statistics, each in its own units, come first.
+        """
+        p, before = self.p, 0.0
+        for z, (scale, noise) in zip(g.statistics, p.statistics, strict=True):
+            if not math.isnan(z):
+                square = variance + noise**2
+                before += math.log(scale * density((scale * z - d) / math.sqrt(square)) / math.sqrt(square))
+                d, variance = d + variance * (scale * z - d) / square, variance * noise**2 / square
+        return before + self.log_chance_of_result(g, d, variance)
+
+    def log_chance_of_result(self, g, d, variance):
+        p = self.p
+        if self.outcome == "logistic":
+            e = 1.0 / (1.0 + math.exp(-Q * d / math.sqrt(1.0 + 3.0 * Q**2 * variance / math.pi**2)))
+            return g.score * math.log(e) + (1.0 - g.score) * math.log(1.0 - e)
+        spread, k = math.sqrt(p.noise**2 + variance), p.compression
+        if self.outcome != "win":
+            if g.score == 0.5:
+                half = self.points(0.5)
+                return math.log(ndtr((half - d) / spread) - ndtr((-half - d) / spread))
+            slope = p.margin_scale * (1.0 if k is None else 1.0 / (1.0 + abs(g.margin) / k))
+            z = (np.sign(g.score - 0.5) * self.points(abs(g.margin)) - d) / spread
+            return math.log(slope * density(z) / spread)
+        margin = p.draw_margin
+        if margin is None:
+            return g.score * log_ndtr(d / spread) + (1.0 - g.score) * log_ndtr(-d / spread)
+        if g.score == 0.5:
+            return math.log(ndtr((margin - d) / spread) - ndtr((-margin - d) / spread))
+        return log_ndtr(((1.0 if g.score > 0.5 else -1.0) * d - margin) / spread)

@@ -1,8 +1,8 @@
 """Skills of teams by plain loops: one dense Gaussian of all members of a contest, written from the text of the model.
 
-A contest is a list of participants. The vector z of a contest holds theta of every participant, the noise of each
-performance, and what each team of several adds to its members; a player in several teams has a theta for each, as if
-they were several alike. A team performs t = a' z, and all that a contest says is said of differences of these.
+A contest is a list of participants. The vector z of a contest holds the strength of every participant, the noise of
+each performance, and what each team of several adds to its members; a player in several teams has a strength in each,
+as if they were several alike. A team performs t = a' z, and all that a contest says is said of differences of these.
 """
 
 import itertools
@@ -10,9 +10,9 @@ import math
 from types import SimpleNamespace
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
-from tests.reference.skills_twin import Skills
+from tests.reference.skills_twin import Skills, condition, log_normal
 from tests.reference.trueskill_twin import moments
 
 OFF = {
@@ -49,52 +49,8 @@ class TeamSkills(Skills):
         self.__dict__ |= own
         self.beta = self.p.noise / math.sqrt(2.0)
 
-    def age(self, contest, time):
-        for row in [self.player(*x) for x in {(one.player, self.kind_of(one)) for one in contest}]:
-            if row.time is not None:
-                self.pass_time(row, row.time, time)
-                self.pass_seasons(row, row.time, time)
-
     def kind_of(self, one):
         return int(one.columns["kind"]) if len(self.kinds) > 1 else 0
-
-    def describe(self, contest):
-        """The prior of z, each team's row a and constant, and each participant's row x of theta and constant."""
-        names = sorted({one.team for one in contest})
-        size = len(self.newcomer)
-        several = [k for k in names if sum(one.team == k for one in contest) > 1 and self.team_noise]
-        count = len(contest)
-        width = count * (size + 1) + len(several)
-        mean, cov = np.zeros(width), np.zeros((width, width))
-        rows, constants = np.zeros((count, width)), np.zeros(count)
-        for i, one in enumerate(contest):
-            row, place = self.player(one.player), slice(i * size, (i + 1) * size)
-            mean[place], cov[place, place] = row.m, row.P
-            cov[i * size, i * size] += row.kind.match_growth**2
-            cov[count * size + i, count * size + i] = self.beta**2
-            rows[i, place] = self.pick(one.category, one.columns.get("side", 0.0))
-            constants[i] = row.kind.experience * math.log(1.0 + row.games)
-            constants[i] += sum(worth * one.columns[name] for name, worth in self.covariates.items())
-        for j in range(len(several)):
-            cov[width - len(several) + j, width - len(several) + j] = self.team_noise**2
-        teams = np.zeros((len(names), width))
-        team_constants = np.zeros(len(names))
-        for k, name in enumerate(names):
-            members = [i for i, one in enumerate(contest) if one.team == name]
-            whole = sum(contest[i].weight for i in members)
-            for i in members:
-                w = contest[i].weight / (whole if self.team_performance == "mean" else 1.0)
-                teams[k] += w * rows[i]
-                teams[k, count * size + i] = w
-                origin = self.p.initial_rating if self.size_advantage is not None else 0.0
-                team_constants[k] += w * (constants[i] - origin)
-            if self.size_advantage is not None:
-                team_constants[k] += self.size_advantage * math.log(whole)
-            if name in several:
-                teams[k, width - len(several) + several.index(name)] = 1.0
-        return SimpleNamespace(
-            names=names, mean=mean, cov=cov, rows=rows, constants=constants, teams=teams, team_constants=team_constants
-        )
 
     def margin_between(self, contest, one, other):
         if self.p.draw_margin is None:
@@ -104,9 +60,8 @@ class TeamSkills(Skills):
             sizes = [1.0 / x for x in sizes]
         return self.p.draw_margin * math.sqrt(sum(sizes) / 2.0)
 
-    def shares(self, contest, z=None):
-        """[P] the share of the other teams that one's own should beat, by `describe` if not given."""
-        z = self.describe(contest) if z is None else z
+    def shares(self, contest, z):
+        """[P] the share of the other teams that one's own should beat."""
         lead, shares = z.teams @ z.mean + z.team_constants, {}
         for k, name in enumerate(z.names):
             total = 0.0
@@ -119,55 +74,50 @@ class TeamSkills(Skills):
             shares[name] = total / (len(z.names) - 1) if len(z.names) > 1 else 0.5
         return [shares[one.team] for one in contest]
 
-    def own_message(self, z, row, observations):
-        """Precision and precision times mean of what dense observations (a, value, variance) say of row' z."""
-        mean, cov = z.mean, z.cov
-        for a, value, variance in observations:
-            gain = cov @ a / (a @ cov @ a + variance)
-            mean = mean + gain * (value - a @ mean)
-            cov = cov - np.outer(gain, a @ cov)
-        return self.quotient(row @ mean, row @ cov @ row, row @ z.mean, row @ z.cov @ row)
-
     @staticmethod
     def quotient(mean, variance, prior_mean, prior_variance):
         return 1.0 / variance - 1.0 / prior_variance, mean / variance - prior_mean / prior_variance
 
     @staticmethod
     def times(z, rows, messages):
-        """z after messages (precision, precision times mean) about rows' z, by precision matrices."""
-        rows, (one, two) = np.reshape(rows, (-1, len(z.mean))), np.reshape(messages, (-1, 2)).T
-        precision = np.linalg.inv(z.cov)
-        total = precision @ z.mean + two @ rows
-        z.cov = np.linalg.inv(precision + (one * rows.T) @ rows)
-        z.mean = z.cov @ total
+        """z after messages (precision, precision times mean) about rows' z."""
+        rows, (one, two) = np.array(rows), np.transpose(messages)
+        z.mean, z.cov, _ = condition(z.mean, z.cov, (one * rows.T) @ rows, two @ rows)
 
     def learn_statistics(self, z, contest):
-        messages = []
+        """Of each participant's own, as if those of the others were not known; the log likelihood."""
+        messages, log = [], 0.0
         for i, one in enumerate(contest):
             others = [j for j, other in enumerate(contest) if other.team != one.team]
-            a = z.rows[i] - z.rows[others].mean(axis=0)
+            a, row, mean, cov = z.rows[i] - z.rows[others].mean(axis=0), z.rows[i], z.mean, z.cov
             constant = z.constants[i] - z.constants[others].mean()
-            seen = [
-                (a, scale * one.columns[name] - constant, noise**2)
-                for name, (scale, noise) in dict(self.p.statistics).items()
-                if not math.isnan(one.columns[name])
-            ]
-            messages.append(self.own_message(z, z.rows[i], seen))
+            for name, (scale, noise) in dict(self.p.statistics).items():
+                value, m, square = scale * one.columns[name] - constant, a @ mean, a @ cov @ a + noise**2
+                if not math.isnan(value):
+                    log += math.log(scale) + log_normal(value, m, square)
+                    gain = cov @ a / square
+                    mean, cov = mean + gain * (value - m), cov - np.outer(gain, a @ cov)
+            messages.append(self.quotient(row @ mean, row @ cov @ row, row @ z.mean, row @ z.cov @ row))
         self.times(z, z.rows, messages)
+        return log
 
     def learn_quits(self, z, contest):
-        messages, rows = [], []
+        messages, rows, log = [], [], 0.0
         for i, one in enumerate(contest):
+            if math.isnan(one.columns["quit"]):
+                continue
             row = z.rows[i].copy()
-            row[len(contest) * len(self.newcomer) + i] = 1.0  # and the noise of the performance
+            row[len(contest) + i] = 1.0  # and the noise of the performance
             m, s = row @ z.mean, row @ z.cov @ row
             sign = -1.0 if one.columns["quit"] == 1.0 else 1.0
             lead = sign * (m + z.constants[i] - self.quit_threshold)
             first, second = slopes(lead, math.sqrt(s), 0.0, False)
-            message = self.quotient(m + sign * s * first, s + s * s * second, m, s)
-            messages.append((0.0, 0.0) if math.isnan(one.columns["quit"]) else message)
+            messages.append(self.quotient(m + sign * s * first, s + s * s * second, m, s))
             rows.append(row)
-        self.times(z, rows, messages)
+            log += log_ndtr(lead / math.sqrt(s))
+        if rows:
+            self.times(z, rows, messages)
+        return log
 
     def learn_ties(self, z, contest, order, rank):
         """The row of z, the constant and a team of each level of a standing, from the best on; the log chance of ties.
@@ -201,74 +151,158 @@ class TeamSkills(Skills):
         width = len(z.mean)
         return [(np.pad(row, (0, width - len(row))), *x) for row, *x in levels], log
 
-    def learn_order(self, z, contest, order, rank):
-        """Expectation propagation: all sites of differences are renewed at once, as often as the library does."""
-        levels, _ = self.learn_ties(z, contest, order, rank)
-        pairs = [(one, two) for (*_, one), (*_, two) in itertools.pairwise(levels)]
-        rows = [one - two for (one, *_), (two, *_) in itertools.pairwise(levels)]
-        constants = [one - two for (_, one, _), (_, two, _) in itertools.pairwise(levels)]
-        prior = SimpleNamespace(mean=z.mean, cov=z.cov)
-        sites = [(0.0, 0.0)] * len(pairs)
-        for _ in range(1 if len(order) == 2 else 8 + (len(order) - 1).bit_length()):
-            renewed = []
-            for k, (one, two) in enumerate(pairs):
-                joint = SimpleNamespace(mean=prior.mean, cov=prior.cov)
-                others = [j for j in range(len(pairs)) if j != k]
-                self.times(joint, [rows[j] for j in others], [sites[j] for j in others])
-                m, s = rows[k] @ joint.mean, rows[k] @ joint.cov @ rows[k]
-                margin = self.margin_between(contest, z.names[one], z.names[two])
-                first, second = link_slopes(m + constants[k], math.sqrt(s), margin, rank[one] == rank[two])
-                renewed.append(self.quotient(m + s * first, s + s * s * second, m, s))
-            sites = renewed
-        self.times(z, rows, sites)
-
     def points_of(self, z, contest, rank):
         """By team; the mean of those who tie."""
         points = {one.team: one.columns["points"] for one in contest}
         own = dict(zip(z.names, rank, strict=True))
         return {x: np.mean([points[y] for y in z.names if own[x] == own[y]]) for x in z.names}
 
-    def learn_points(self, z, contest, order, rank):
-        """Differences of neighbours are what they are: a dense Kalman update of all at once, without further noise."""
-        points = self.points_of(z, contest, rank)
-        k = self.p.compression
-        rows, values = [], []
-        for one, two in itertools.pairwise(order):
-            y = abs(points[z.names[one]] - points[z.names[two]]) * (rank[one] != rank[two])
-            y = self.margin_scale * (y if k is None else k * math.log(1.0 + y / k))
-            rows.append(z.teams[one] - z.teams[two])
-            values.append(y - z.team_constants[one] + z.team_constants[two])
-        a = np.array(rows)
-        gain = z.cov @ a.T @ np.linalg.inv(a @ z.cov @ a.T)
-        z.mean, z.cov = z.mean + gain @ (np.array(values) - a @ z.mean), z.cov - gain @ a @ z.cov
+    def seats(self, contest):
+        return [
+            (one.player, self.pick(one.category, one.columns.get("side", 0.0))[None], self.kind_of(one))
+            for one in contest
+        ]
 
-    def contest(self, time, contest):
-        """[P] the shares expected of a contest, which is then learnt from."""
-        self.age(contest, time)
-        guess = self.shares(contest)
-        z = self.describe(contest)
-        for row in (self.player(one.player) for one in contest):
-            row.time = row.time if row.time is None and len(z.names) == 1 else time
-        if len(z.names) == 1:
-            return guess
-        before, size = (z.mean, z.cov), len(self.newcomer)
-        if self.p.statistics:
-            self.learn_statistics(z, contest)
-        if self.quit_threshold is not None:
-            self.learn_quits(z, contest)
+    def weight(self, contest):
+        return float(len({one.team for one in contest}) > 1)
+
+    def learn(self, _, contest, games, mean, covariance):
+        variance = covariance[:, 0, 0]
+        z = self.describe(contest, mean[:, 0], variance, games)
+        log, M, h = self.tell(z, contest), [], []
+        for i in range(len(contest)):
+            precision, pull = self.quotient(z.mean[i], z.cov[i, i], mean[i, 0], variance[i])
+            M.append([[precision]])
+            h.append([pull])
+        return M, h, log
+
+    def predict(self, _, contest, games, mean, covariance):
+        """[P] the shares of the other teams that one's own should beat."""
+        return self.shares(contest, self.describe(contest, mean[:, 0], covariance[:, 0, 0], games))
+
+    def linear(self, _, contest, games):
+        """Of points without ties: the differences of neighbours."""
+        count = len(contest)
+        z = self.describe(contest, np.zeros(count), np.zeros(count), games)
+        order, _ = self.order(z, contest)
+        points = {one.team: one.columns["points"] for one in contest}
+        a = np.array([z.teams[one] - z.teams[two] for one, two in itertools.pairwise(order)])
+        y = [
+            self.in_points(abs(points[z.names[one]] - points[z.names[two]]))
+            - z.team_constants[one]
+            + z.team_constants[two]
+            for one, two in itertools.pairwise(order)
+        ]
+        return a[:, :count], y, a @ z.cov @ a.T
+
+    def in_points(self, margin):
+        k = self.p.compression
+        return self.margin_scale * (margin if k is None else k * math.log(1.0 + margin / k))
+
+    def describe(self, contest, mean, variance, games):
+        """The prior of z, each team's row a and constant, and each participant's row and constant."""
+        names, count = sorted({one.team for one in contest}), len(contest)
+        several = [k for k in names if sum(one.team == k for one in contest) > 1 and self.team_noise]
+        width = 2 * count + len(several)
+        noise = [self.beta**2] * count + [self.team_noise**2] * len(several)
+        worth = [self.kinds[self.kind_of(one)].experience for one in contest]
+        constants = np.array(worth) * np.log1p(games)
+        constants += [sum(worth * one.columns[name] for name, worth in self.covariates.items()) for one in contest]
+        teams, team_constants = np.zeros((len(names), width)), np.zeros(len(names))
+        for k, name in enumerate(names):
+            members = [i for i, one in enumerate(contest) if one.team == name]
+            whole = sum(contest[i].weight for i in members)
+            for i in members:
+                w = contest[i].weight / (whole if self.team_performance == "mean" else 1.0)
+                teams[k, i] = teams[k, count + i] = w
+                origin = self.p.initial_rating if self.size_advantage is not None else 0.0
+                team_constants[k] += w * (constants[i] - origin)
+            if self.size_advantage is not None:
+                team_constants[k] += self.size_advantage * math.log(whole)
+            if name in several:
+                teams[k, width - len(several) + several.index(name)] = 1.0
+        return SimpleNamespace(
+            names=names, mean=np.append(mean, np.zeros(width - count)), cov=np.diag(np.append(variance, noise)),
+            rows=np.eye(count, width), constants=constants, teams=teams, team_constants=team_constants,
+        )  # fmt: skip
+
+    def order(self, z, contest):
         rank = [next(one.rank for one in contest if one.team == name) for name in z.names]
-        order = sorted(range(len(rank)), key=lambda k: rank[k])
-        learn = self.learn_points if self.outcome == "margin" else self.learn_order
-        learn(z, contest, order, rank)
-        for name in {one.player for one in contest}:
-            seats = [slice(i * size, (i + 1) * size) for i, one in enumerate(contest) if one.player == name]
-            prior = np.linalg.inv(before[1][seats[0], seats[0]])
-            own = [np.linalg.inv(z.cov[s, s]) for s in seats]
-            precision = prior + sum(x - prior for x in own)
-            total = prior @ before[0][seats[0]]
-            total = total + sum(x @ z.mean[s] - total for x, s in zip(own, seats, strict=True))
-            row = self.player(name)
-            row.P = np.linalg.inv(precision)
-            row.m = row.P @ total
-            row.games += 1.0
-        return guess
+        return sorted(range(len(rank)), key=lambda k: rank[k]), rank
+
+    def tell(self, z, contest):
+        """Statistics, quits and the result, in this order, at z; the log likelihood of all."""
+        log = 0.0
+        if self.p.statistics:
+            log += self.learn_statistics(z, contest)
+        if self.quit_threshold is not None:
+            log += self.learn_quits(z, contest)
+        of_result = self.learn_margins if self.outcome == "margin" else self.learn_standing
+        return log + of_result(z, contest, *self.order(z, contest))
+
+    def link_chance(self, lead, deviation, margin, tied):
+        """The log probability of a link of the standing; without a margin half that of a win and half of a loss."""
+        if not tied:
+            return log_ndtr((lead - (margin or 0.0)) / deviation)
+        if margin is None:
+            return 0.5 * (log_ndtr(lead / deviation) + log_ndtr(-lead / deviation))
+        high, low = (log_ndtr((x - abs(lead)) / deviation) for x in (margin, -margin))
+        return high + math.log1p(-math.exp(low - high))
+
+    def learn_standing(self, z, contest, order, rank):
+        """Sites of the differences of neighbours; the likelihood has their probabilities in place of their sites."""
+        levels, log = self.learn_ties(z, contest, order, rank)
+        pairs = [(one, two) for (*_, one), (*_, two) in itertools.pairwise(levels)]
+        if not pairs:
+            return log
+        rows = [one - two for (one, *_), (two, *_) in itertools.pairwise(levels)]
+        constants = [one - two for (_, one, _), (_, two, _) in itertools.pairwise(levels)]
+        prior, sites = (z.mean, z.cov), np.zeros((len(pairs), 2))
+
+        def told(kept):
+            """z after the sites of some links."""
+            a = np.array(rows)[kept]
+            return condition(*prior, (a.T * sites[kept, 0]) @ a, a.T @ sites[kept, 1])
+
+        def without(k):
+            mean, covariance, _ = told([j for j in range(len(pairs)) if j != k])
+            return rows[k] @ mean, rows[k] @ covariance @ rows[k]
+
+        def chance(k, of, m, s):
+            one, two = pairs[k]
+            margin = self.margin_between(contest, z.names[one], z.names[two])
+            return of(m + constants[k], math.sqrt(s), margin, rank[one] == rank[two])
+
+        for _ in range(1 if len(order) == 2 else 8 + (len(order) - 1).bit_length()):
+            renewed = []
+            for k in range(len(pairs)):
+                m, s = without(k)
+                first, second = chance(k, link_slopes, m, s)
+                renewed.append(self.quotient(m + s * first, s + s * s * second, m, s))
+            sites = np.array(renewed)
+        for k, (M, h) in enumerate(sites):
+            m, s = without(k)
+            site = condition(np.array([m]), np.array([[s]]), np.array([[M]]), np.array([h]))
+            log += chance(k, self.link_chance, m, s) - site[2]
+        z.mean, z.cov, integral = told(list(range(len(pairs))))
+        return log + integral
+
+    def learn_margins(self, z, contest, order, rank):
+        """Neighbour by neighbour, each given those before; of a tie the likelihood is that of less than half a unit."""
+        points = self.points_of(z, contest, rank)
+        k, log = self.p.compression, 0.0
+        for one, two in itertools.pairwise(order):
+            tied = rank[one] == rank[two]
+            size = 0.0 if tied else abs(points[z.names[one]] - points[z.names[two]])
+            a = z.teams[one] - z.teams[two]
+            m, s = a @ z.mean + z.team_constants[one] - z.team_constants[two], a @ z.cov @ a
+            if tied:
+                log += math.log(
+                    ndtr((self.in_points(0.5) - m) / math.sqrt(s)) - ndtr((-self.in_points(0.5) - m) / math.sqrt(s))
+                )
+            else:
+                slope = self.margin_scale / (1.0 + (0.0 if k is None else size / k))
+                log += math.log(slope) + log_normal(self.in_points(size), m, s)
+            gain = z.cov @ a / s
+            z.mean, z.cov = z.mean + gain * (self.in_points(size) - m), z.cov - np.outer(gain, a @ z.cov)
+        return log
