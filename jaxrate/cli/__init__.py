@@ -8,7 +8,7 @@ compilation_cache.py      compiled programs in the user's cache folder
 dry_run.py                `jaxrate rate --dry-run`
 fit.py                    `jaxrate fit`
 input_options.py          the options that say how to read a file, and the events that are read
-lazy_numpy.py             NumPy, loaded at its first use: help and completion do without
+lazy_imports.py           what commands use of the library, imported at its first use
 option_names.py           options of the command line in messages of the library
 option_types.py           kinds of options: their values, what goes together, and arguments of the library
 predict.py                `jaxrate predict`

@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 import jaxrate as jr
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, command
 from jaxrate.cli.input_options import (
     open_file_table,
@@ -20,7 +21,7 @@ from jaxrate.cli.input_options import (
     reading_options,
     title_from_file,
 )
-from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.option_types import (
     FILE,
@@ -36,29 +37,20 @@ from jaxrate.cli.site import parse_noun
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, first_rows_caption
 from jaxrate.data.column_role_definitions import PLAYER_PAIR, RESULT_ROLES, is_pgn_file
 
-if TYPE_CHECKING:
-    from jaxrate.arena.rank_inference import RankSets
-    from jaxrate.arena.strength_drift import StrengthDrift
-    from jaxrate.arena.strength_fit import Strengths
-    from jaxrate.arena.votes import CountColumns
-    from jaxrate.data.table_sources import TableSource
-    from jaxrate.history.column_table import ColumnTable
-    from jaxrate.views.wording import PlayerOrTeamNoun
-
 
 class VoteData(NamedTuple):
     """The votes, counts or contests of a file."""
 
     data: Any  # a `Dataset` or counts
     covariates: tuple[str, ...]  # of matches: those of the file, and the side if there is one
-    source: TableSource  # the file
+    source: lazy.TableSource  # the file
     rows: Any  # [n] the row of each vote, or count, in the file
     clusters: Sequence[Any] = ()  # [n] numbers of them, for each way of clustering
     left_out: str = ""  # which counts of ties are not used
 
 
 def read_votes(
-    report: ProgressReport, file: str, columns: dict[str, Any], clusters: tuple[str, ...], named: CountColumns,
+    report: ProgressReport, file: str, columns: dict[str, Any], clusters: tuple[str, ...], named: lazy.CountColumns,
     *, has_times: bool,
 ) -> VoteData:  # fmt: skip
     """The votes, counts or contests of a file.
@@ -71,43 +63,39 @@ def read_votes(
       named: the columns of counts that options name.
       has_times: whether times matter.
     """
-    from jaxrate.arena.votes import cluster_codes, read_vote_table
-
     if "format" in columns or is_pgn_file(file):
         if clusters or any(named):
             raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
         return _read_votes_of_format(report, file, columns, has_times)
 
-    def read(source: TableSource, arguments: dict[str, Any]) -> jr.data.Dataset:
+    def read(source: lazy.TableSource, arguments: dict[str, Any]) -> jr.data.Dataset:
         """The events of the file by these arguments."""
         return read_events(report, file, arguments, source=source)
 
     table = open_file_table(file)
     with _add_file_rows_to_errors(table, ()):
-        votes, data, counts = read_vote_table(table._replace(noted=False), columns, read, named, in_order=has_times)
+        votes, data, counts = lazy.read_vote_table(
+            table._replace(noted=False), columns, read, named, in_order=has_times
+        )
     left_out = "" if counts is None else _note_uncounted_ties(report, table, counts, data.rows)
     with _add_file_rows_to_errors(table._replace(title=""), ()):
-        codes = cluster_codes(table, clusters, data.rows)
+        codes = lazy.cluster_codes(table, clusters, data.rows)
     return VoteData(votes, _covariate_names(data), table, data.rows, codes, left_out)
 
 
 def _read_votes_of_format(report: ProgressReport, file: str, columns: dict[str, Any], has_times: bool) -> VoteData:
     """The games of a public format, in order of time where it has one and that matters."""
-    from jaxrate.data.table_sources import TableSource
-
     title = f"{Path(file).name}: "
-    source = TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
+    source = lazy.TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
     reader = jr.data.formats.FORMATS.get(columns.get("format", "pgn"))
     names = () if reader is None else reader_argument_names(reader)
     data = read_events(report, file, columns | {x: has_times for x in ("sort", "times") if x in names})
     return VoteData(data, _covariate_names(data), source, data.rows)
 
 
-def _note_uncounted_ties(report: ProgressReport, source: TableSource, counts: CountColumns, rows: Any) -> str:
+def _note_uncounted_ties(report: ProgressReport, source: lazy.TableSource, counts: lazy.CountColumns, rows: Any) -> str:
     """Which ties are not counted, in words; a note says so, too."""
-    from jaxrate.arena.votes import uncounted_ties
-
-    further = {name: count for name, count in uncounted_ties(source, counts, rows).items() if count > 0}
+    further = {name: count for name, count in lazy.uncounted_ties(source, counts, rows).items() if count > 0}
     if not further:
         return ""
     kinds = {name: "votes for neither" if "bad" in name.lower() else f"further ties, {name}," for name in further}
@@ -125,11 +113,9 @@ def _covariate_names(data: jr.data.Dataset) -> tuple[str, ...]:
 
 
 @contextmanager
-def _add_file_rows_to_errors(source: TableSource, rows: Any) -> Iterator[None]:
+def _add_file_rows_to_errors(source: lazy.TableSource, rows: Any) -> Iterator[None]:
     """A ValueError names the file, and the bad rows of it."""
-    from jaxrate.data.table_sources import add_location_to_data_errors
-
-    with add_location_to_data_errors(source.title, lambda row: source.where(int(rows[row]))):
+    with lazy.add_location_to_data_errors(source.title, lambda row: source.where(int(rows[row]))):
         yield
 
 
@@ -218,13 +204,10 @@ def arena(
 
     Exit code 1: the search did not converge.
     """
-    from jaxrate.arena.votes import CountColumns, describe_vote_dates
-    from jaxrate.views.wording import MODELS, make_noun
-
     options, clusters = pop_columns(settings), settings.pop("clusters")
     if len(clusters) > 2:
         raise ValueError(f"--cluster takes one column or two, got {len(clusters)}")
-    named = CountColumns(*(settings.pop(name) for name in ("wins", "losses", "tied")))
+    named = lazy.CountColumns(*(settings.pop(name) for name in ("wins", "losses", "tied")))
     votes = read_votes(report, file, options, clusters, named, has_times=moved)
     fitted = _fit_votes(report, votes, settings, moved)
     if out is not None:
@@ -235,20 +218,20 @@ def arena(
             text = jr.site.arena_page_html(
                 fitted.strengths, ranks=fitted.ranks, drift=fitted.drift, title=title or title_from_file(file),
                 source=source or "", left_out=votes.left_out, noun=noun, clusters=clusters,
-                dates=describe_vote_dates(votes.source, options.get("dates")),
+                dates=lazy.describe_vote_dates(votes.source, options.get("dates")),
             )  # fmt: skip
             page.write_text(text, encoding="utf-8")
         report.note(f"saved the page to {page}")
-    sections = _arena_sections(fitted, top, make_noun(noun, MODELS), with_model=report.verbose)
+    sections = _arena_sections(fitted, top, lazy.make_noun(noun, lazy.MODELS), with_model=report.verbose)
     return Output(sections, _json_result(file, fitted), 0 if fitted.strengths.converged else 1)
 
 
 class FittedVotes(NamedTuple):
     """Strengths, the ranks that they may have, and whether they changed."""
 
-    strengths: Strengths
-    ranks: RankSets | None
-    drift: StrengthDrift | None
+    strengths: lazy.Strengths
+    ranks: lazy.RankSets | None
+    drift: lazy.StrengthDrift | None
     notes: list[str]  # in the words of the command line
 
 
@@ -272,7 +255,7 @@ def _fit_votes(report: ProgressReport, votes: VoteData, settings: dict[str, Any]
 
 
 def _arena_sections(
-    fitted: FittedVotes, top: int, words: PlayerOrTeamNoun, *, with_model: bool
+    fitted: FittedVotes, top: int, words: lazy.PlayerOrTeamNoun, *, with_model: bool
 ) -> list[str | TextTable]:
     """Who is the best, the table, the model, and who moved."""
     strengths, ranks, drift = fitted[:3]
@@ -288,32 +271,26 @@ def _arena_sections(
     return [*sections, "\n".join(drift.summary_lines()), table._replace(caption=caption)]
 
 
-def _rank_sets(report: ProgressReport, strengths: Strengths) -> RankSets | None:
+def _rank_sets(report: ProgressReport, strengths: lazy.Strengths) -> lazy.RankSets | None:
     """The ranks that hold for all players together; None if there are too many players."""
-    from jaxrate.arena.rank_inference import MAX_RANKED
-
     if not strengths.converged:
         return None
-    if strengths.covariance is None or len(strengths.players) > MAX_RANKED:
-        report.note(f"no rank ranges: they are limited to {MAX_RANKED:,} players")
+    if strengths.covariance is None or len(strengths.players) > lazy.MAX_RANKED:
+        report.note(f"no rank ranges: they are limited to {lazy.MAX_RANKED:,} players")
         return None
     with report.stage("computing ranks"):
         return jr.arena.rank_sets(strengths)
 
 
-def _answer(strengths: Strengths, ranks: RankSets | None, noun: PlayerOrTeamNoun) -> str:
+def _answer(strengths: lazy.Strengths, ranks: lazy.RankSets | None, noun: lazy.PlayerOrTeamNoun) -> str:
     """The line above the table: who is the best, whether that is certain, and what was counted."""
-    from jaxrate.views.findings import find_first_place
-
     names = [" ".join(str(x).split()) for x in strengths.players]
     counts = f"{strengths.votes:,.15g} votes, {noun.quantify(len(names))}"
-    return f"{find_first_place(names, strengths, ranks, noun)} ({counts})"
+    return f"{lazy.find_first_place(names, strengths, ranks, noun)} ({counts})"
 
 
-def _fit_details(strengths: Strengths, *, with_model: bool) -> Iterator[str]:
+def _fit_details(strengths: lazy.Strengths, *, with_model: bool) -> Iterator[str]:
     """The lines below the table: ties and coefficients, and the model and its likelihood if these are asked for."""
-    from jaxrate.arena.strength_fit import format_value_and_error
-
     if not strengths.converged:
         yield "no intervals: the search did not converge"
     if strengths.tie is not None:
@@ -322,10 +299,12 @@ def _fit_details(strengths: Strengths, *, with_model: bool) -> Iterator[str]:
         yield from strengths.summary_lines()
     for name, value in strengths.coefficient.items():
         error = strengths.coefficient_error[name]
-        yield f"{name}: {'+' * (value >= 0)}{format_value_and_error(value, error, 2)} points for each unit"
+        yield f"{name}: {'+' * (value >= 0)}{lazy.format_value_and_error(value, error, 2)} points for each unit"
 
 
-def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int, noun: PlayerOrTeamNoun) -> TextTable:
+def _strength_table(
+    strengths: lazy.Strengths, ranks: lazy.RankSets | None, top: int, noun: lazy.PlayerOrTeamNoun
+) -> TextTable:
     """The table of players, the best first, with the ranks that they may have."""
     headings, rows = strengths.heads_and_cells(top)
     words = {"player": noun.one, "games": "votes"}
@@ -336,15 +315,13 @@ def _strength_table(strengths: Strengths, ranks: RankSets | None, top: int, noun
     return TextTable([words.get(x, x) for x in headings], rows, (noun.one,), caption, (noun.one,))
 
 
-def _strength_columns(fitted: FittedVotes) -> ColumnTable:
+def _strength_columns(fitted: FittedVotes) -> lazy.ColumnTable:
     """The table as columns, the best first."""
-    from jaxrate.history.column_table import ColumnTable
-
     strengths, ranks = fitted.strengths, fitted.ranks
     columns = {"votes" if name == "games" else name: x for name, x in strengths.columns().items()}
     if ranks is not None:
         columns |= {"least_rank": ranks.least[strengths.order], "greatest_rank": ranks.greatest[strengths.order]}
-    return ColumnTable(columns)
+    return lazy.ColumnTable(columns)
 
 
 def _json_result(file: str, fitted: FittedVotes) -> dict[str, Any]:

@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import jaxrate as jr
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, command, is_on_command_line, prefix_errors_with_file
 from jaxrate.cli.input_options import (
     SHIPPED_COLUMNS,
@@ -39,9 +40,6 @@ from jaxrate.cli.shared_options import RatingRequest, plain_option, system_optio
 from jaxrate.cli.system_selection import read_events_with_evidence
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 from jaxrate.data.column_role_definitions import is_pgn_file
-
-if TYPE_CHECKING:
-    from jaxrate.evaluation.benchmark import Benchmark
 
 SHIPPED_SINCE = "1990-03-01"  # of the league that ships: the seasons that are scored
 PAGE_FILE, JSON_FILE = "index.html", "benchmark.json"
@@ -137,20 +135,18 @@ def benchmark(
     return Output(list(_result_sections(results)), record)
 
 
-def _result_sections(results: dict[str, Benchmark]) -> Iterator[str | TextTable]:
+def _result_sections(results: dict[str, lazy.Benchmark]) -> Iterator[str | TextTable]:
     """The table and the findings of each file, below its title if there are several."""
-    from jaxrate.evaluation.benchmark import LEFT_ALIGNED
-
     for title, result in results.items():
         yield title if len(results) > 1 else ""
-        yield TextTable(result.head, result.cells, LEFT_ALIGNED)
+        yield TextTable(result.head, result.cells, lazy.LEFT_ALIGNED)
         yield "\n".join(result.findings)
         yield "\n".join([result.scored_on, *result.notes])
 
 
 def _benchmark_file(
     report: ProgressReport, file: str, options: dict[str, Any], *, plain: bool, since: str | None, **settings: Any
-) -> Benchmark:
+) -> lazy.Benchmark:
     """The benchmark of one file.
 
     Args:
@@ -186,13 +182,11 @@ def _add_recognised_rows(
     report: ProgressReport, file: str, options: dict[str, Any], named: dict[str, Any]
 ) -> dict[str, Any]:
     """The columns of rows, and of forecasts and odds that are recognised where none are named, and notes of these."""
-    from jaxrate.data.evidence_column_recognition import recognise_forecast_columns
-
     names: list[str] = []
     if not (is_pgn_file(file) or is_parquet_folder_or_pattern(file) or {"a", "b", "winner", "loser"} & options.keys()):
         with suppress(ValueError, OSError):  # reading the file says what is wrong
             names = open_file_table(file).names
-    recognised = zip(("forecast", "odds"), recognise_forecast_columns(names), strict=True)
+    recognised = zip(("forecast", "odds"), lazy.recognise_forecast_columns(names), strict=True)
     added = {kind: rows for kind, rows in recognised if rows and not named[kind]}
     for kind, rows in added.items():
         texts = "; ".join(f"{label} ({', '.join(columns)})" for label, columns in rows.items())

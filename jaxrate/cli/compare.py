@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jaxrate as jr
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, command, prefix_errors_with_file
 from jaxrate.cli.input_options import (
     first_rows_option,
@@ -41,10 +42,6 @@ from jaxrate.cli.system_selection import (
 )
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 from jaxrate.core.text_format import contest_metrics_notes, did_you_mean_suffix, format_number, metric_heading
-
-if TYPE_CHECKING:
-    from jaxrate.evaluation.comparison import Comparison
-    from jaxrate.metrics.prediction_metrics import LogLossDifference
 
 DEFAULT_PERIOD = 7.0  # days
 
@@ -118,10 +115,8 @@ def _parse_contenders(
     Raises:
       ValueError: for a system that there is not, or that has two files, or a file but is not named where some are.
     """
-    from jaxrate.systems.system_construction_by_name import make_system
-
     for name in names:
-        make_system(name, {})  # raises errors before the file is read
+        lazy.make_system(name, {})  # raises errors before the file is read
     values, files = parse_params(params)
     fits: dict[str, FittedParams] = {}
     for fit in map(load_fitted, files):
@@ -169,12 +164,9 @@ def _merge_hyperparameter_changes(
     data: jr.data.Dataset, names: Iterable[str], values: dict[str, Any], fits: dict[str, FittedParams]
 ) -> dict[str, dict[str, Any]]:
     """The hyperparameters to change of each system for these data, by its name."""
-    from jaxrate.systems.prediction_wrapping import addable_param_names
-    from jaxrate.systems.system_construction_by_name import make_system_for_data
-
-    systems = {name: make_system_for_data(name, {}, None, data) for name in names}
+    systems = {name: lazy.make_system_for_data(name, {}, None, data) for name in names}
     parameter_names = {
-        name: {*system.params._fields, *system.settings, *addable_param_names(system)}
+        name: {*system.params._fields, *system.settings, *lazy.addable_param_names(system)}
         for name, system in systems.items()
     }
     changes: dict[str, dict[str, Any]] = {name: {} for name in systems}
@@ -184,7 +176,7 @@ def _merge_hyperparameter_changes(
         for name in _systems_with_parameter(field, parameter_names):
             changes[name][field.rpartition(".")[2]] = values[field]
     for name, its_changes in changes.items():
-        make_system_for_data(name, its_changes, None, data)  # raises errors before rating
+        lazy.make_system_for_data(name, its_changes, None, data)  # raises errors before rating
     return changes
 
 
@@ -209,12 +201,10 @@ def compare_with_notes(
     *,
     is_named: bool,
     **settings: Any,
-) -> Comparison:
+) -> lazy.Comparison:
     """`jr.compare` by systems with these changes and of published forecasts, and notes about what is left out."""
-    from jaxrate.evaluation.comparison import select_candidates
-
     with prefix_errors_with_file(file):
-        fitting, left_out = select_candidates(data, changes, is_named=is_named)
+        fitting, left_out = lazy.select_candidates(data, changes, is_named=is_named)
     for reason in dict.fromkeys(left_out.values()):
         names = ", ".join(name for name in left_out if left_out[name] == reason)
         report.note(f"left out, since {reason}: {names}")
@@ -224,7 +214,7 @@ def compare_with_notes(
         return jr.compare(data, forecasters, **settings, watch=watch, executor=workers if is_fitted else None)
 
 
-def _comparison_sections(comparison: Comparison, nouns: str, last: float) -> list[str | TextTable]:
+def _comparison_sections(comparison: lazy.Comparison, nouns: str, last: float) -> list[str | TextTable]:
     """What was compared, the table, and notes."""
     counts = ", ".join(f"{count:,} {what}" for what, count in comparison.counts.items())
     scored = "" if last == 1 else f", the last {comparison.scored:,} scored"
@@ -235,7 +225,7 @@ def _comparison_sections(comparison: Comparison, nouns: str, last: float) -> lis
     ]
 
 
-def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:
+def _json_result(comparison: lazy.Comparison, file: str) -> dict[str, Any]:
     """The result for JSON."""
     unit = f"{[*comparison.counts][-1]}/s"
     results = [
@@ -261,7 +251,7 @@ def _json_result(comparison: Comparison, file: str) -> dict[str, Any]:
     return values | ({"published": others} if others else {})
 
 
-def _json_difference(difference: LogLossDifference | None) -> dict[str, float | None]:
+def _json_difference(difference: lazy.LogLossDifference | None) -> dict[str, float | None]:
     """A log loss less that of the best system, and its standard error, where it is known; nothing of contests."""
     if difference is None:
         return {}

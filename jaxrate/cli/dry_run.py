@@ -6,9 +6,10 @@ import time
 from typing import Any, NamedTuple
 
 import jaxrate as jr
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, check_only, prefix_errors_with_file
 from jaxrate.cli.input_options import OWN_NAMES, is_about_teams, is_parquet_folder_or_pattern, read_events
-from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.lazy_imports import jax, np
 from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.cli.system_selection import check_period
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
@@ -43,23 +44,18 @@ def describe_run(report: ProgressReport, request: RatingRequest) -> Output:
     The rate is measured on a sample from the middle of the file; of a folder, which is rated by chunks, the first is
     read. Without a system in the request, all are described.
     """
-    import jax
-
-    from jaxrate.history.dataset_rating import check_contests_in_time_order
-    from jaxrate.systems.system_construction_by_name import make_system, make_system_for_data
-
     check_only(ALLOWED_OPTIONS, "--dry-run, which rates nothing")
     if request.changes and request.name is None:
         raise ValueError("--param with --dry-run sets hyperparameters of one system; name it with --system")
     names = [*jr.extend.SYSTEMS] if request.name is None else [request.name]
     for name in names:
-        make_system(name, request.changes)  # raises errors before the file is read
+        lazy.make_system(name, request.changes)  # raises errors before the file is read
     device = jax.devices()[0]
     run = _read_run(report, request, device_memory_bytes(device))
-    systems = [make_system_for_data(name, request.changes, request.period, run.data) for name in names]
+    systems = [lazy.make_system_for_data(name, request.changes, request.period, run.data) for name in names]
     with prefix_errors_with_file(request.file):
         for system in systems:
-            check_contests_in_time_order(system, run.data)
+            lazy.check_contests_in_time_order(system, run.data)
     with report.stage("scheduling"):
         schedule, steps = _describe_schedule(run.events)
     rows = _describe_systems(report, systems, run)
@@ -81,12 +77,10 @@ def _describe_counts(run: DryRun, unit: str, nouns: str, span: dict[str, str]) -
 
 def _read_run(report: ProgressReport, request: RatingRequest, memory: float | None) -> DryRun:
     """The events of a file, or the first of a folder."""
-    from jaxrate.data.table_files import join_files
-
     in_chunks = "format" not in request.columns and is_parquet_folder_or_pattern(request.file)
     data = read_events(report, request.file, request.columns, first=CHUNK_MATCHES if in_chunks else None)
     check_period(data, request.period)
-    count = join_files(request.file).count_rows() if in_chunks else len(data.rows)
+    count = lazy.join_files(request.file).count_rows() if in_chunks else len(data.rows)
     held = min(count, CHUNKS_HELD * CHUNK_MATCHES) if in_chunks else count
     events = data.events if request.period is None else jr.periods(data.matches, request.period)
     return DryRun(data, events, count, held, memory, request.name is not None)
@@ -105,13 +99,11 @@ def _describe_schedule(events: Any) -> tuple[dict[str, Any], str]:
 
 def _time_span(run: DryRun) -> dict[str, str]:
     """The first and last time, if there are times."""
-    from jaxrate.history.event_columns import days_to_dates
-
     if run.data.clock is None:
         return {}
     times = run.data.events.flat.time
     span = np.array([times.min(), times.max()])
-    ends = map(str, days_to_dates(np.floor(span))) if run.data.clock == "dates" else map(format_number, span)
+    ends = map(str, lazy.days_to_dates(np.floor(span))) if run.data.clock == "dates" else map(format_number, span)
     return dict(zip(("first", "last"), ends, strict=True))
 
 
@@ -127,13 +119,9 @@ def _describe_systems(
 
 def _describe_system(report: ProgressReport, system: jr.extend.RatingSystem, run: DryRun) -> dict[str, Any]:
     """Whether a system rates the events, the memory that it takes, and how fast it is if that is there."""
-    import jax
-
-    from jaxrate.replay.padded_states_and_columns import state_shapes
-
     if reason := _unsupported_reason(system, run):
         return {"system": system.name, "fits": False, "why": reason}
-    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state_shapes(system, len(run.data.players))))
+    state = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(lazy.state_shapes(system, len(run.data.players))))
     memory, per_second = state + BYTES_PER_EVENT * run.rows_held + BASE_BYTES, None
     if run.memory is None or memory <= 0.9 * run.memory:
         with report.stage(f"measuring {system.name}"):
@@ -143,13 +131,11 @@ def _describe_system(report: ProgressReport, system: jr.extend.RatingSystem, run
 
 def _unsupported_reason(system: jr.extend.RatingSystem, run: DryRun) -> str:
     """Why a system does not rate these events; "" if it does."""
-    from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
-
     kind, of_single_matches = type(run.events.flat), isinstance(run.events.flat, jr.Matches)
     reasons = {
         "only with --period": of_single_matches and system.events == (jr.Periods,),
         f"does not rate {kind.__name__.lower()}": kind not in system.events,
-        "only with --system": of_single_matches and system.name in CONTEST_SYSTEMS and not run.is_named,
+        "only with --system": of_single_matches and system.name in lazy.CONTEST_SYSTEMS and not run.is_named,
         "only with --category": system.settings.get("categories", 1) > 1 and run.data.categories is None,
     }
     return next((text for text, holds in reasons.items() if holds), "")
@@ -157,13 +143,10 @@ def _unsupported_reason(system: jr.extend.RatingSystem, run: DryRun) -> str:
 
 def _measure_rows_per_second(system: jr.extend.RatingSystem, run: DryRun) -> float:
     """Matches or participations that this machine rates in a second, by a sample from the middle of all."""
-    from jaxrate.events import slice_events
-    from jaxrate.fitting.hyperparameter_fit import make_fixed_key
-
     share, num_rows = run.events.start / run.events.start[-1], len(run.data.rows)
     half = min(1.0, SAMPLE_ROWS / num_rows) / 2.0
     low, high = int(np.searchsorted(share, 0.5 - half, "right")) - 1, int(np.searchsorted(share, 0.5 + half))
-    sample, seconds, key = slice_events(run.events, low, high), [], make_fixed_key(system)
+    sample, seconds, key = lazy.slice_events(run.events, low, high), [], lazy.make_fixed_key(system)
     for _ in range(3):  # the first compiles
         begin = time.perf_counter()
         np.asarray(jr.run(system, sample, num_players=len(run.data.players), key=key).prediction)

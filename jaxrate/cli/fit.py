@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxrate as jr
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, command
 from jaxrate.cli.input_options import first_rows_option, is_about_teams, reading_options
 from jaxrate.cli.option_types import FILE, SHARE, OutputFile, library_choice, library_option, option
@@ -25,9 +26,7 @@ HINTS = {  # by the reason why a search ended without the best result
 
 
 def complete_losses(context: Any, parameter: Any, incomplete: str) -> list[str]:
-    from jaxrate.fitting.losses import LOSSES
-
-    return [name for name in LOSSES if name.startswith(incomplete)]
+    return [name for name in lazy.LOSSES if name.startswith(incomplete)]
 
 
 @command(
@@ -70,11 +69,8 @@ def fit(
 
     Exit code 1: the search did not converge. The result is printed and saved all the same.
     """
-    from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-    from jaxrate.fitting.losses import resolve_loss
-
     request = pop_request(settings)
-    resolve_loss(settings["loss"])
+    lazy.resolve_loss(settings["loss"])
     data, request = read_events_with_evidence(report, request, first)
     fitting = not settings["free"] or "side_advantage" in settings["free"]
     task = choose_system(report, request, data, fitting=fitting, data_share=settings["data_share"])
@@ -83,7 +79,7 @@ def fit(
     if save is not None:
         write_fitted(save, result, task.system, task.period, Path(request.file).name)
         report.note(f"saved the hyperparameters to {save}")
-    are_teams = is_about_teams(request.file, request.columns) and not dataset_has_teams(task.data)
+    are_teams = is_about_teams(request.file, request.columns) and not lazy.dataset_has_teams(task.data)
     is_done = result.converged or result.reason == "flat"  # the best result, whatever the open hyperparameters are
     sections: list[str | TextTable] = [
         f"{task.system.name}: {count_events_and_players(task, are_teams)}",
@@ -111,21 +107,17 @@ def count_events_and_players(task: RatingTask, are_teams: bool) -> str:
 
 def _add_predictions(system: jr.extend.RatingSystem, *, calibrated: bool, outlook: bool) -> jr.extend.RatingSystem:
     """The system whose predictions are `calibrated`, or of all outcomes, if they are not yet."""
-    from jaxrate.systems.prediction_wrapping import has_outcome_wrapper, wrapper_names
-
-    if calibrated and "calibrated" not in wrapper_names(system):
+    if calibrated and "calibrated" not in lazy.wrapper_names(system):
         system = jr.forecasts.calibrate(system)
-    return jr.forecasts.add_outcomes(system) if outlook and not has_outcome_wrapper(system) else system
+    return jr.forecasts.add_outcomes(system) if outlook and not lazy.has_outcome_wrapper(system) else system
 
 
 def _fit_with_progress(report: ProgressReport, task: RatingTask, settings: dict[str, Any]) -> jr.fitting.Fit:
     """`jr.fit` of a task, which shows its steps."""
-    from jaxrate.fitting.hyperparameter_fit import make_fixed_key
-
     loss, steps = settings["loss"].replace("_", " "), settings["steps"]
     events = task.data.events if task.period is None else jr.periods(task.data.matches, task.period)
     chosen = {name: settings[name] for name in ("loss", "warm_up", "data_share", "errors")}
-    objective = jr.fitting.ahead(**chosen, key=make_fixed_key(task.system))
+    objective = jr.fitting.ahead(**chosen, key=lazy.make_fixed_key(task.system))
     with report.stage(f"fitting {task.system.name}") as update_progress:
 
         def watch(step: int, value: float) -> None:
@@ -138,15 +130,13 @@ def _fit_with_progress(report: ProgressReport, task: RatingTask, settings: dict[
 
 def _lines_about(fit_result: jr.fitting.Fit) -> Iterator[str]:
     """How good the fit is, why it ended, and how to use it."""
-    from jaxrate.fitting.hyperparameter_fit import has_unclear_trend
-
     yield fit_result.summary()
     determined = [key for key in fit_result.free if key not in fit_result.open]
     if fit_result.open and determined:
         yield f"fit the others alone: --free {' '.join(determined)}"
     if hint := HINTS.get(fit_result.reason):
         yield hint
-    if has_unclear_trend(fit_result):
+    if lazy.has_unclear_trend(fit_result):
         yield "side_trend is not clear; --param side_since=none leaves it out"
     call = re.sub(r"\d+\.\d+(e[-+]?\d+)?", lambda number: f"{float(number[0]):.6g}", repr(fit_result.system))
     if len(call) <= MAX_CALL_LENGTH:

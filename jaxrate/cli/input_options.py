@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli import lazy_imports as lazy
+from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_types import CommandOption, named_values_option, option, split_assignments
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
@@ -219,9 +220,7 @@ def _lower_case_column_names(file: str, options: dict[str, Any]) -> set[str]:
     """The names of the columns of a single table, in lower case; none of what else a file may be."""
     if "format" in options or is_shipped_dataset(file) or is_pgn_file(file) or is_parquet_folder_or_pattern(file):
         return set()
-    from jaxrate.data.table_files import open_table_source
-
-    return {name.lower() for name in open_table_source(file).names}
+    return {name.lower() for name in lazy.open_table_source(file).names}
 
 
 @cache
@@ -232,21 +231,17 @@ def _load_shipped_columns() -> dict[str, Any]:
 
 def open_file_table(file: str) -> Any:
     """The table of a file, or of the league that ships."""
-    from jaxrate.data.table_files import open_table_source
-
-    return open_table_source(_load_shipped_columns() if is_shipped_dataset(file) else file)
+    return lazy.open_table_source(_load_shipped_columns() if is_shipped_dataset(file) else file)
 
 
 def load_columns(source: Any, names: Iterable[str], option: str = "", *, as_texts: bool = False) -> dict[str, Any]:
     """Columns of a table by their names; ValueError, which begins with the option, as "--by: ", if it lacks one."""
-    from jaxrate.data.table_sources import add_location_to_data_errors
-
     wanted = list(dict.fromkeys(names))
     for name in wanted:
         if name not in source.names:
             hint = did_you_mean_suffix(name, source.names)
             raise ValueError(f"{option}{source.title}no column {name!r}{hint}")
-    with add_location_to_data_errors(source.title, source.where):
+    with lazy.add_location_to_data_errors(source.title, source.where):
         loaded = source.load(wanted, wanted if as_texts else ()) if wanted else {}
         return {name: loaded[name] for name in wanted}
 
@@ -277,16 +272,13 @@ def load_match_columns(
 
 def _load_numbers(file: str, names: list[str], option: str) -> dict[str, Any]:
     """Columns of a file as numbers, NaN where there is none."""
-    from jaxrate.data.column_conversion import is_text, to_column, to_numbers
-    from jaxrate.data.table_sources import add_location_to_data_errors, import_pyarrow
-
-    arrow, source, numbers = import_pyarrow(), open_file_table(file), {}
+    arrow, source, numbers = lazy.import_pyarrow(), open_file_table(file), {}
     loaded = load_columns(source, names, option)
-    with add_location_to_data_errors(source.title, source.where):
+    with lazy.add_location_to_data_errors(source.title, source.where):
         for name, x in loaded.items():
-            column: Any = to_column(name, x)
-            column = arrow.compute.utf8_rtrim(column, characters=" %") if is_text(column) else column
-            numbers[name] = to_numbers(name, column, np.nan)
+            column: Any = lazy.to_column(name, x)
+            column = arrow.compute.utf8_rtrim(column, characters=" %") if lazy.is_text(column) else column
+            numbers[name] = lazy.to_numbers(name, column, np.nan)
     return numbers
 
 
@@ -300,11 +292,11 @@ def is_parquet_folder_or_pattern(file: str) -> bool:
 
 def reader_argument_names(reader: Callable[..., jr.data.Dataset]) -> tuple[str, ...]:
     """The options that a format takes: its own, and further ones where it passes these on."""
-    from jaxrate.data.formats.csv_collections import COLUMN_OPTIONS
-    from jaxrate.data.saved_options import DATASET_OPTIONS
-
     parameters = signature(unwrap(reader)).parameters
-    return (*parameters, *((*COLUMN_OPTIONS, *DATASET_OPTIONS, "skip_incomplete") if "options" in parameters else ()))
+    return (
+        *parameters,
+        *((*lazy.COLUMN_OPTIONS, *lazy.DATASET_OPTIONS, "skip_incomplete") if "options" in parameters else ()),
+    )
 
 
 def read_events(
@@ -320,35 +312,29 @@ def read_events(
 
     They follow the `history`, whose names keep their ids.
     """
-    from jaxrate.data.saved_options import read_by_options
-
     if "format" not in options and (first is not None or is_parquet_folder_or_pattern(file)):
         source = _open_parquet(report, file, first)
     file_format = options.get("format", "pgn" if is_pgn_file(file) else None)
     arguments = {name: x for name, x in options.items() if name != "format"}
     with report.stage(f"reading {Path(file).name}"), warnings_as_notes(report):
         if file_format is not None:
-            return read_by_options(file, arguments, history, _find_format(file_format, arguments))
-        return read_by_options(_find_table(file) if source is None else source, arguments, history)
+            return lazy.read_by_options(file, arguments, history, _find_format(file_format, arguments))
+        return lazy.read_by_options(_find_table(file) if source is None else source, arguments, history)
 
 
 def _open_parquet(report: ProgressReport, file: str, first: int | None) -> Any:
     """The table of Parquet files, or its first rows."""
-    from jaxrate.data.table_files import first_rows, join_files
-
-    table = join_files(file)
+    table = lazy.join_files(file)
     if first is not None and first < (count := table.count_rows()):
         report.note(f"read the first {first:,} of {count:,} rows")
-    return first_rows(table, first)
+    return lazy.first_rows(table, first)
 
 
 def _find_table(file: str) -> Any:
     """A file, or the columns of the league that ships; ValueError for a folder of no tables."""
-    from jaxrate.data.table_files import list_table_files
-
     if is_shipped_dataset(file):
         return _load_shipped_columns()
-    if Path(file).is_dir() and not list_table_files(Path(file)):
+    if Path(file).is_dir() and not lazy.list_table_files(Path(file)):
         raise ValueError(f"{file} is a folder; say what it holds with --format ({', '.join(jr.data.formats.FORMATS)})")
     return file
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.core.text_format import did_you_mean_suffix
 
 
@@ -112,9 +113,7 @@ class OutputFile(OutputFolder):
 
 def check_pages_can_be_made() -> None:
     """ImportError without jinja2."""
-    from jaxrate.site.page_templates import make_template_environment
-
-    make_template_environment()
+    lazy.make_template_environment()
 
 
 KINDS: dict[str, Callable[..., click.ParamType[Any]]] = {  # of values, by how help calls them

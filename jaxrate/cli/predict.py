@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jaxrate as jr
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, check_only, command
 from jaxrate.cli.input_options import FIXTURE_OPTIONS, pop_columns, reading_options
-from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.lazy_imports import jax, np
 from jaxrate.cli.option_types import RUN, TABLE_FILE, argument, library_choice, library_option, option
 from jaxrate.cli.rating import parse_library_time
 from jaxrate.cli.shared_options import split_reading_options
@@ -31,9 +32,6 @@ from jaxrate.core.text_format import (
     rating_decimals,
 )
 
-if TYPE_CHECKING:
-    from jaxrate.history.column_table import ColumnTable
-
 MAX_ROWS_SHOWN = 30  # rows that are printed
 MAX_EXPLANATIONS_SHOWN = 10
 HIDDEN_COLUMNS = "row", "quality", "prediction", "expected", "odds_win", "odds_draw", "odds_loss"
@@ -45,36 +43,32 @@ SCALE_NOTE = "Ratings are those of the leaderboard at the time; other points add
 TEAM_NOTE = "Points are above a newcomer's rating; the numbers of larger teams are worth points, too."
 
 
-def prediction_table(predictions: ColumnTable, rated: jr.History) -> TextTable:
+def prediction_table(predictions: lazy.ColumnTable, rated: jr.History) -> TextTable:
     """The first predictions, and how many more there are."""
     return _first_rows(arrange_prediction_columns(predictions, rated), "--out writes them all")
 
 
-def _first_rows(columns: ColumnTable, how_to_get_all: str) -> TextTable:
+def _first_rows(columns: lazy.ColumnTable, how_to_get_all: str) -> TextTable:
     total = len(next(iter(columns.values())))
     rest = f"... and {total - MAX_ROWS_SHOWN:,} more; {how_to_get_all}" if total > MAX_ROWS_SHOWN else ""
     table = to_text_table(columns, rest, MAX_ROWS_SHOWN)
     return table._replace(left_aligned=(*table.left_aligned, "home", "away", "date"))
 
 
-def scorelines_output(forecast: jr.forecasts.Scorelines, predictions: ColumnTable, rated: jr.History) -> Output:
+def scorelines_output(forecast: jr.forecasts.Scorelines, predictions: lazy.ColumnTable, rated: jr.History) -> Output:
     """Goals of matches, whose sides stand in `predictions`; the JSON has the chances of all scorelines."""
-    from jaxrate.history.column_table import ColumnTable
-
     summary = jr.forecasts.summarise_scorelines(forecast)
     rows = zip(summary.to_records(), forecast.probability, strict=True)
     sides = {"side": predictions["side"]} if "side" in predictions else {}
-    columns = dict(arrange_prediction_columns(ColumnTable(summary | sides), rated))
+    columns = dict(arrange_prediction_columns(lazy.ColumnTable(summary | sides), rated))
     columns |= {name: np.array([f"{x:.2f}" for x in summary[name].tolist()]) for name in ("goals_a", "goals_b")}
     names = {"over": "over 2.5"} | ({"goals_a": "home goals", "goals_b": "away goals"} if "home" in columns else {})
-    shown = ColumnTable({names.get(name, name): x for name, x in columns.items()})
+    shown = lazy.ColumnTable({names.get(name, name): x for name, x in columns.items()})
     return Output([_first_rows(shown, "--json prints them all")], [row | {"scorelines": x} for row, x in rows])
 
 
-def arrange_prediction_columns(predictions: ColumnTable, rated: jr.History) -> ColumnTable:
+def arrange_prediction_columns(predictions: lazy.ColumnTable, rated: jr.History) -> lazy.ColumnTable:
     """The columns to print: chances of matches in percent, and their odds in one column; of teams, home and away."""
-    from jaxrate.history.column_table import ColumnTable
-
     columns: dict[str, Any] = dict(predictions)
     if "connected" in columns:
         columns["connected"] = np.where(columns["connected"], "yes", "no")
@@ -84,14 +78,12 @@ def arrange_prediction_columns(predictions: ColumnTable, rated: jr.History) -> C
         columns = _name_home_and_away(columns)
     columns = columns_in_percent(columns) | _odds_texts(columns)
     words = {"share": "opponents beaten"} | ({"time": "date"} if rated.clock == "dates" else {})
-    return ColumnTable({words.get(name, name): x for name, x in columns.items() if name not in HIDDEN_COLUMNS})
+    return lazy.ColumnTable({words.get(name, name): x for name, x in columns.items() if name not in HIDDEN_COLUMNS})
 
 
 def _odds_texts(columns: dict[str, Any]) -> dict[str, Any]:
     """The odds of all results in one column, if there are odds."""
-    from jaxrate.history.column_table import ODDS_COLUMNS
-
-    odds = [[f"{x:.2f}" for x in columns[name].tolist()] for name in ODDS_COLUMNS if name in columns]
+    odds = [[f"{x:.2f}" for x in columns[name].tolist()] for name in lazy.ODDS_COLUMNS if name in columns]
     padded = [[x.rjust(max(map(len, texts))) for x in texts] for texts in odds]
     return {ODDS_HEADINGS[len(odds) > 2]: np.array([*map("  ".join, zip(*padded, strict=True))])} if odds else {}
 
@@ -142,11 +134,9 @@ def explanation_tables(one: jr.forecasts.Explanation, rated: jr.History) -> list
 
     Where sides have other numbers of players, points are above a newcomer's rating.
     """
-    from jaxrate.systems.prediction_wrapping import unwrap_predictions
-
     parts, sides, unsigned = dict(one.parts), dict(one.sides), tuple[str, ...]()
     if "numbers" not in parts:
-        newcomer = float(unwrap_predictions(rated.system).params.initial_rating)
+        newcomer = float(lazy.unwrap_predictions(rated.system).params.initial_rating)
         parts, unsigned = _parts_on_leaderboard_scale(parts, newcomer), RATING_COLUMNS
         sides["points"] = np.array([parts["points"][parts["side"] == side].sum() for side in sides["side"]])
     digits = rating_decimals([*parts["points"].tolist()])
@@ -277,7 +267,7 @@ def predict(
     return output
 
 
-def _write_table(report: ProgressReport, out: Path | None, columns: ColumnTable, table: TextTable) -> Output:
+def _write_table(report: ProgressReport, out: Path | None, columns: lazy.ColumnTable, table: TextTable) -> Output:
     """The output of a table, which is also written to a file if there is to be one."""
     if out is not None:
         jr.data.write(columns, out)
@@ -287,10 +277,8 @@ def _write_table(report: ProgressReport, out: Path | None, columns: ColumnTable,
 
 def _simulate(
     report: ProgressReport, rated: jr.History, file: str, season: dict[str, Any], settings: dict[str, Any]
-) -> tuple[ColumnTable, str]:
+) -> tuple[lazy.ColumnTable, str]:
     """How a season or a tournament may end, and how often it was simulated, in words."""
-    import jax
-
     is_tournament = Path(file).suffix.lower() == ".toml"
     samples, key, kind = season.pop("samples"), jax.random.key(season.pop("seed")), "seasons"
     with report.stage(f"simulating {samples:,} times"), warnings_as_notes(report):
@@ -303,7 +291,7 @@ def _simulate(
     return forecast.columns(), f"{samples:,} {kind}"
 
 
-def _forecast_table(columns: ColumnTable, caption: str, rated: jr.History) -> TextTable:
+def _forecast_table(columns: lazy.ColumnTable, caption: str, rated: jr.History) -> TextTable:
     """The table of how it may end, with chances in percent."""
     shown = columns_in_percent(columns)
     if "champion" in shown:
@@ -312,10 +300,8 @@ def _forecast_table(columns: ColumnTable, caption: str, rated: jr.History) -> Te
     return name_teams(to_text_table(shown, caption), rated)
 
 
-def _note_how_fixtures_are_predicted(report: ProgressReport, predictions: ColumnTable, rated: jr.History) -> None:
+def _note_how_fixtures_are_predicted(report: ProgressReport, predictions: lazy.ColumnTable, rated: jr.History) -> None:
     """Say who is new, and what changes the chances."""
-    from jaxrate.history.recorded_runs import slope_of_history
-
     player_sets = [set(predictions[name].tolist()) for name in ("a", "b", "player") if name in predictions]
     new = sorted(set().union(*player_sets) - set(rated.players.tolist()), key=str)
     if new:
@@ -323,5 +309,5 @@ def _note_how_fixtures_are_predicted(report: ProgressReport, predictions: Column
         report.note(f"{len(new)} of these players have not played yet: {names}")
     if getattr(rated.system.params, "side_advantage", 0.0) and "side" not in predictions:
         report.note("side_advantage has no effect, as nobody has the side; name its column with --side")
-    if slope := slope_of_history(rated):
+    if slope := lazy.slope_of_history(rated):
         report.note(f"chances are calibrated by the slope of the run, {slope.learn().slope:.2f}")

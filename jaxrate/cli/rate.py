@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 import jaxrate as jr
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, check_only, command, prefix_errors_with_file
 from jaxrate.cli.dry_run import describe_run
 from jaxrate.cli.input_options import (
@@ -24,7 +25,7 @@ from jaxrate.cli.input_options import (
     reading_options,
     title_from_file,
 )
-from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.option_types import OutputFolder, argument, option
 from jaxrate.cli.rating import (
@@ -75,9 +76,6 @@ from jaxrate.cli.terminal_tables import (
 from jaxrate.core.text_format import format_count, format_decimals, format_unquoted_name, rating_decimals
 from jaxrate.data.column_role_definitions import COLUMN_ROLES
 
-if TYPE_CHECKING:
-    from jaxrate.history.leaderboards import Leaderboard
-
 MAX_FOLDER_LENGTH = 100  # bytes of the name of a folder
 RESERVED_NAMES = re.compile(r"con|prn|aux|nul|(com|lpt)\d", re.IGNORECASE)  # names that Windows keeps for devices
 
@@ -122,9 +120,7 @@ def _save_leagues(out: Path, by: str, leagues: dict[Any, jr.History]) -> None:
 
 def _league_column(file: str, by: str) -> Any:
     """[N] the values of a column of the file."""
-    from jaxrate.data.table_files import join_files
-
-    source: Any = join_files(file) if is_parquet_folder_or_pattern(file) else open_file_table(file)
+    source: Any = lazy.join_files(file) if is_parquet_folder_or_pattern(file) else open_file_table(file)
     values = load_columns(source, [by], "--by: ", as_texts=True)[by]
     return values.to_pylist() if hasattr(values, "to_pylist") else values
 
@@ -158,26 +154,21 @@ CHUNK_OPTIONS = (
 
 def rate_by_chunks(report: ProgressReport, request: RatingRequest, sizes: dict[str, Any], asked: RateOptions) -> Rating:
     """Rate by chunks; `sizes` has the arguments of `Chunks` by name, None where no option gives one."""
-    from jaxrate.data.table_files import join_files
-    from jaxrate.history.history import describe_event_counts
-    from jaxrate.history.out_of_core.chunk_pipeline import Chunks
-    from jaxrate.history.out_of_core.rating_by_chunks import rate_by_chunks
-
     check_only(ALLOWED_OPTIONS, "rating in chunks")
     if unknown := [name for name in request.columns if name not in (*COLUMN_ROLES, "sort")]:
         raise ValueError(f"--column {unknown[0]} cannot be combined with rating in chunks")
     out = _check_folder(report, asked.out)
-    files = join_files(request.file)
+    files = lazy.join_files(request.file)
     reading, task, columns = _choose_reading_and_system(report, request, asked, files)
     n, noun = files.count_rows(), "participations" if reading.roles.layout.contest else "matches"
     calibrate = False if asked.no_calibrate else task.calibrate
     with report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress:
-        chunks = Chunks(progress=progress, **{name: x for name, x in sizes.items() if x is not None})
-        rated = rate_by_chunks(task.system, reading, out, chunks, columns, task.period, calibrate=calibrate)
+        chunks = lazy.Chunks(progress=progress, **{name: x for name, x in sizes.items() if x is not None})
+        rated = lazy.rate_by_chunks(task.system, reading, out, chunks, columns, task.period, calibrate=calibrate)
     for work, seconds in rated.seconds.items() if report.verbose else ():
         print_message("note", f"{work}: {seconds:.2f} s")
     report.note(f"saved the run to {out}")
-    count = describe_event_counts(rated.num_rows, rated.contests)
+    count = lazy.describe_event_counts(rated.num_rows, rated.contests)
     lines = [f"{count} in {rated.seconds['all']:.2f} s, reading, writing and compilation included"]
     lines += [*metric_lines(rated.quality), *calibration_lines(rated.system, rated.options)]
     return Rating(rated, text="\n".join(lines), metrics=rated.quality)
@@ -198,19 +189,15 @@ def _choose_reading_and_system(
     report: ProgressReport, request: RatingRequest, asked: RateOptions, files: Any
 ) -> tuple[Any, Any, dict[str, Any]]:
     """How the files are read, the task of rating a sample of them, and their columns."""
-    from jaxrate.data.table_files import first_rows
-    from jaxrate.history.out_of_core.checkpoints import read_checkpoint
-    from jaxrate.history.out_of_core.table_reading import resolve_table_reading
-
     columns = {name: x for name, x in request.columns.items() if name != "sort"}
-    checkpoint = None if asked.out is None else read_checkpoint(asked.out)
+    checkpoint = None if asked.out is None else lazy.read_checkpoint(asked.out)
     sampled = SAMPLE_ROWS if checkpoint is None else min(SAMPLE_ROWS, checkpoint[0]["at_first"])  # as at the beginning
-    source = first_rows(files, sampled)._replace(noted=False)
+    source = lazy.first_rows(files, sampled)._replace(noted=False)
     if request.learns_from_all_evidence:
         evidence = recognise_evidence_columns_of_file(request.file, columns, source)
         columns = {role: x for role, x in evidence.items() if role != "category"} | columns
     with warnings.catch_warnings(action="ignore"):  # which are those of the sample below
-        reading = resolve_table_reading(files, columns)
+        reading = lazy.resolve_table_reading(files, columns)
     with warnings_as_notes(report):
         sample = jr.read(source, sort=reading.roles.time is not None, **columns)
     sample = sample._replace(seasons=reading.seasons, categories=reading.categories)
@@ -266,23 +253,19 @@ def json_summary(rated: jr.History) -> dict[str, Any]:
 
 def summary_line(rated: jr.History) -> str:
     """The system and the counts of a rated history, as text."""
-    from jaxrate.history.history import describe_event_counts
-
-    count = describe_event_counts(rated.num_rows, rated.contests)
+    count = lazy.describe_event_counts(rated.num_rows, rated.contests)
     periods = "" if rated.period is None else f" in periods of {rated.period:g}"
     noun = "team" if rated.options.get("teams") else "player"
     return f"{rated.system.name}: {count} of {format_count(len(rated.players), noun)}{periods}"
 
 
-def leaderboard_table(board: Leaderboard, rated: jr.History) -> TextTable:
+def leaderboard_table(board: lazy.Leaderboard, rated: jr.History) -> TextTable:
     """The board to print; its caption names options where Python names arguments."""
-    from jaxrate.views.charts import half_widths
-
     caption = name_options(board.scope, click.get_current_context().command)
     caption = caption.replace("a lower min_games", "a lower --list min_games")
     lines = caption, first_rows_caption(len(board.rank), board.num_listed, "players")
     table = name_teams(to_text_table(board, "\n".join(filter(None, lines))), rated)
-    half = half_widths(board.deviation)
+    half = lazy.half_widths(board.deviation)
     if half is None:
         return table
     return table._replace(spans=[*zip(board.rating - half, board.rating, board.rating + half, strict=True)])
@@ -290,11 +273,9 @@ def leaderboard_table(board: Leaderboard, rated: jr.History) -> TextTable:
 
 def _answer_leaderboard(rating: Rating, asked: RateOptions) -> Answer:
     """The leaderboard; it is not printed beside a player."""
-    from jaxrate.events import period_end
-
     rated, rules, until = rating.history, dict(asked.rules), rating.span.until
     if until is not None and rated.period is not None and rated.last is not None and until >= rated.last:
-        until = max(until, float(period_end(rated.last, rated.period)))  # the last period is rated to its end
+        until = max(until, float(lazy.period_end(rated.last, rated.period)))  # the last period is rated to its end
     category = _find_category(rated, rules.pop("category", None))
     rules |= {"since": rating.span.since, "as_of": until, "category": category}
     board = jr.leaderboard(rated, top=asked.top or SHOWN_PLAYERS, **rules)
@@ -306,27 +287,22 @@ def _answer_leaderboard(rating: Rating, asked: RateOptions) -> Answer:
 
 def _answer_peaks(name: str, rated: jr.History, title: str, top: int, **rules: Any) -> Answer:
     """The highest ratings of all time, at the time or in hindsight."""
-    from jaxrate.history.column_table import as_column_table
-
     peaks = jr.history.peak_ratings(rated, top=top, **rules)
-    return Answer(name, as_column_table(peaks).to_records(), [title, name_teams(to_text_table(peaks), rated)])
+    return Answer(name, lazy.as_column_table(peaks).to_records(), [title, name_teams(to_text_table(peaks), rated)])
 
 
 def _answer_career(rating: Rating, asked: RateOptions) -> Answer:
     """The career of a player up to a time, with hindsight if there is any."""
-    from jaxrate.history.column_table import ColumnTable
-    from jaxrate.history.event_columns import times_to_event_clock
-
     rated, player = rating.history, asked.players[0]
     career = jr.career(rated, player) | career_sides(rated, player)
     if rating.hindsight is not None:
         in_hindsight = jr.career(rating.hindsight, player)
         career |= {"hindsight": in_hindsight["rating"], "its_deviation": in_hindsight["deviation"]}
     if rating.span.until is not None:
-        is_shown = times_to_event_clock(career["time"]) <= rating.span.until
+        is_shown = lazy.times_to_event_clock(career["time"]) <= rating.span.until
         career = {name: x[is_shown] for name, x in career.items()}
     sections = career_sections(rated, player, career, asked.top or SHOWN_EVENTS)
-    return Answer("career", ColumnTable(career).to_records(), sections)
+    return Answer("career", lazy.ColumnTable(career).to_records(), sections)
 
 
 def _find_category(rated: jr.History, text: str | None) -> Any:
@@ -335,7 +311,7 @@ def _find_category(rated: jr.History, text: str | None) -> Any:
     return next((name for name in categories if str(name) == text), text)
 
 
-def _strengths_by_category(rated: jr.History, board: Leaderboard) -> list[TextTable]:
+def _strengths_by_category(rated: jr.History, board: lazy.Leaderboard) -> list[TextTable]:
     """The strengths of the leaders in or against each category, if the table of ratings has modifiers.
 
     Categories of which nothing is known repeat the rating, and are left out where others are known.
@@ -361,11 +337,9 @@ def _cells_of_strengths(rating: Any, modifiers: dict[str, Any]) -> dict[str, lis
 
 def career_sides(rated: jr.History, name: str) -> dict[str, Any]:
     """The column `side` of a career of matches: at home or away, or the colours; empty if the history has no sides."""
-    from jaxrate.history.history import find_player_id
-
     if "side" not in rated.events:
         return {}
-    rows = rated.rows.of_player(find_player_id(rated.players, name))
+    rows = rated.rows.of_player(lazy.find_player_id(rated.players, name))
     words = ("black", "", "white") if rated.options.get("colours") else ("away", "", "home")
     return {"side": np.array(words)[rows.column("side").astype(int) + 1]}
 
@@ -415,14 +389,12 @@ def to_match_table(matches: Any, rated: jr.History, caption: str = "", top: int 
 
 def head_to_head_sections(meetings: Any, rated: jr.History) -> list[Section]:
     """How it stands between two players, and their latest matches."""
-    from jaxrate.history.player_records import PRINTED_MATCHES
-
     total = len(meetings.matches["score"])
     if not total:
         return [meetings.summary]
-    earlier = f"and {total - PRINTED_MATCHES:,} before\n" if total > PRINTED_MATCHES else ""
+    earlier = f"and {total - lazy.PRINTED_MATCHES:,} before\n" if total > lazy.PRINTED_MATCHES else ""
     caption = f"{earlier}The latest match comes first. Ratings are those before the match."
-    return [meetings.summary, to_match_table(meetings.matches, rated, caption, PRINTED_MATCHES)]
+    return [meetings.summary, to_match_table(meetings.matches, rated, caption, lazy.PRINTED_MATCHES)]
 
 
 OF_ONE_HISTORY = (  # options that a rating league by league does not take
@@ -516,10 +488,8 @@ def _check_options(request: RatingRequest, asked: RateOptions) -> None:
 
 def _show_run(report: ProgressReport, asked: RateOptions, request: RatingRequest, saved: Any) -> Rating:
     """A run as it was saved; it cannot be saved anew up to an earlier time."""
-    from jaxrate.history.ratings_at_times import date_format_of_history_file
-
     columns = complete_request_from_saved_run(saved, request).columns
-    span = parse_span(asked, saved.clock, date_format_of_history_file(saved))
+    span = parse_span(asked, saved.clock, lazy.date_format_of_history_file(saved))
     if span.until is not None and saved.last is not None and span.until < saved.last and asked.out is not None:
         raise ValueError(f"--out: the run in {asked.state} ends after --as-of; rate its file again")
     note_time_outside_history(report, saved, span.until)
@@ -558,13 +528,11 @@ def _choose_task(
     report: ProgressReport, asked: RateOptions, request: RatingRequest, data: jr.data.Dataset
 ) -> tuple[RatingTask, bool]:
     """What to rate by which system, and whether the chances of draws are to be fitted afterwards."""
-    from jaxrate.systems.prediction_wrapping import find_own_draw_predict_rule, has_outcome_wrapper
-
     task = choose_system(report, request, data)
     task = task._replace(calibrate=False) if asked.no_calibrate else task
-    if not asked.outlook or has_outcome_wrapper(task.system):
+    if not asked.outlook or lazy.has_outcome_wrapper(task.system):
         return task, False
-    if find_own_draw_predict_rule(task.system) is not None:
+    if lazy.find_own_draw_predict_rule(task.system) is not None:
         return task._replace(system=jr.forecasts.add_outcomes(task.system)), False
     if not data.of_matches:
         raise ValueError(f"--outlook: {task.system.name} predicts no draws of contests")
@@ -573,10 +541,8 @@ def _choose_task(
 
 def _fit_draws(report: ProgressReport, history: jr.History) -> jr.History:
     """The history with chances of draws, fitted to the matches before each."""
-    from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
-
     report.note("chances of draws are fitted to the matches before each; --param draw_odds=VALUE sets the odds")
-    return add_fitted_outcomes(history)
+    return lazy.add_fitted_outcomes(history)
 
 
 def _save(report: ProgressReport, out: Path, rating: Rating, *, csv: bool) -> None:
@@ -584,8 +550,6 @@ def _save(report: ProgressReport, out: Path, rating: Rating, *, csv: bool) -> No
 
     Ratings in hindsight are a table of their own; those of an earlier run are removed.
     """
-    from jaxrate.history.saved_runs import describe_longer_run, make_run_metadata, write_run
-
     rated, tables = rating.history, dict[str, Any]()
     if rating.hindsight is not None:
         hidden = {"participants", "teams", "team", *(["time"] if rated.clock is None else [])}
@@ -597,8 +561,8 @@ def _save(report: ProgressReport, out: Path, rating: Rating, *, csv: bool) -> No
         other_files |= {f"{name}.csv": columns for name, columns in tables.items()}
     with report.stage(f"writing {out}"):
         lock_output_folder(out)
-        longer_run = describe_longer_run(out, rated)
-        write_run(out, rated, make_run_metadata(rated), other_files, csv)
+        longer_run = lazy.describe_longer_run(out, rated)
+        lazy.write_run(out, rated, lazy.make_run_metadata(rated), other_files, csv)
     if longer_run:
         report.warn(f"replaced {longer_run} in {out}; to go on with a run, name it with --state {quote(str(out))}")
     report.note(f"saved the run to {out}")

@@ -8,19 +8,17 @@ from contextlib import suppress
 from math import isfinite
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jaxrate as jr
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import prefix_errors_with_file
 from jaxrate.cli.input_options import is_about_colours, is_about_teams, is_shipped_dataset
-from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.shared_options import RatingRequest
 from jaxrate.cli.system_selection import RatingTask, note_worse_than_constant
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import contest_metrics_notes, format_count, metric_heading
-
-if TYPE_CHECKING:
-    from jaxrate.extend import RatingSystem
 
 
 class RateOptions(NamedTuple):
@@ -59,8 +57,6 @@ def rate_and_evaluate_task(
     report: ProgressReport, task: RatingTask, request: RatingRequest, saved: jr.History | None = None
 ) -> Rating:
     """Rate, carrying on from a saved run if there is one, and score the predictions."""
-    from jaxrate.evaluation.scored_predictions import describe_constant_forecast, evaluate_predictions
-
     system, data, period, calibrate = task
     kind, count = ("match" if data.of_matches else "contest"), len(data.events.start) - 1
     counts = format_count(count, kind if saved is None else f"new {kind}")
@@ -69,12 +65,12 @@ def rate_and_evaluate_task(
         history = jr.rate(system, data, period=period, onto=saved, calibrate=calibrate)
         seconds = time.perf_counter() - start
     counts += "" if data.of_matches else f", {format_count(len(data.rows), 'participation')}"
-    metrics = evaluate_predictions(history, data)
+    metrics = lazy.evaluate_predictions(history, data)
     note_worse_than_constant(report, data, system.name, request.changes, metrics)
     lines = [
         f"{counts} in {seconds:.2f} s, compilation included",
         *metric_lines(metrics),
-        *describe_constant_forecast(data, loss=metrics.get("log loss")),
+        *lazy.describe_constant_forecast(data, loss=metrics.get("log loss")),
         *calibration_lines(history.system, history.options),
     ]
     return Rating(history, text="\n".join(lines).replace("FILE", quote(request.file)), metrics=metrics)
@@ -82,38 +78,29 @@ def rate_and_evaluate_task(
 
 def metric_lines(metrics: Mapping[str, float | None]) -> list[str]:
     """A line for each metric, and one that explains those of contests."""
-    from jaxrate.evaluation.scored_predictions import format_metric
-
-    texts = {metric_heading(name): format_metric(name, value) for name, value in metrics.items()}
+    texts = {metric_heading(name): lazy.format_metric(name, value) for name, value in metrics.items()}
     width, digits = max(map(len, texts)) + 1, max(map(len, texts.values()))
     return [*(f"{name:<{width}}{text:>{digits}}" for name, text in texts.items()), *contest_metrics_notes(metrics)]
 
 
-def calibration_lines(system: RatingSystem, options: Mapping[str, Any]) -> list[str]:
+def calibration_lines(system: jr.extend.RatingSystem, options: Mapping[str, Any]) -> list[str]:
     """Whether and how the predictions of a history with these options are calibrated."""
-    from jaxrate.history.recorded_runs import OPTION, describe_calibration
-
-    text = describe_calibration(system, options)
-    return [text + " (--no-calibrate turns this off.)" * (OPTION in options)] if text else []
+    text = lazy.describe_calibration(system, options)
+    return [text + " (--no-calibrate turns this off.)" * (lazy.OPTION in options)] if text else []
 
 
 def check_players_exist(data: jr.data.Dataset, names: Iterable[str]) -> None:
     """ValueError if one of these names is of no player."""
-    from jaxrate.history.history import find_player_id
-
     for name in names:
-        find_player_id(data.players, name)
+        lazy.find_player_id(data.players, name)
 
 
 def describe_file(request: RatingRequest, data: jr.data.Dataset, before: Mapping[str, Any]) -> dict[str, Any]:
     """Whether a file is about teams, sides and colours, or goes on with such a run, and where it is from."""
-    from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-    from jaxrate.systems.system_construction_by_name import has_sides
-
     file, columns = request.file, request.columns
-    are_teams = is_about_teams(file, columns) and not dataset_has_teams(data)  # whose members are rated
+    are_teams = is_about_teams(file, columns) and not lazy.dataset_has_teams(data)  # whose members are rated
     facts: dict[str, Any] = {
-        "sided": has_sides(data),
+        "sided": lazy.has_sides(data),
         "teams": are_teams or bool(before.get("teams")),
         "colours": is_about_colours(file, columns) or bool(before.get("colours")),
     }
@@ -143,13 +130,11 @@ def parse_span(asked: RateOptions, clock: str | None, dates: str | None) -> Time
 
 def parse_library_time(option: str, text: str | None, clock: str | None) -> Any:
     """A time as functions of the library take it: a date as text where the history has dates, else a number."""
-    from jaxrate.history.ratings_at_times import parse_written_date
-
     if text is None:
         return None
     with suppress(ValueError):
         if clock == "dates":
-            parse_written_date(text, None)
+            lazy.parse_written_date(text, None)
             return text
         if isfinite(number := float(text)):
             return number
@@ -159,31 +144,24 @@ def parse_library_time(option: str, text: str | None, clock: str | None) -> Any:
 
 def _end_of_date(text: str, date_format: str | None) -> float:
     """The last moment of a day, or a moment of it if the text has one."""
-    from jaxrate.history.ratings_at_times import parse_written_date
-
-    days = parse_written_date(text, date_format)
+    days = lazy.parse_written_date(text, date_format)
     return float(np.nextafter(days + 1, 0)) if ":" not in text and days == np.floor(days) else days
 
 
 def note_time_outside_history(report: ProgressReport, rated: jr.History, until: float | None) -> None:
     """A note if --as-of is before the history, or so long after it that nobody plays any more."""
-    from jaxrate.history.history import format_time
-    from jaxrate.history.leaderboards import DEFAULT_ACTIVE_DAYS
-
     if until is None or rated.last is None or not len(rated.events["row"]):
         return
     first, last = float(rated.events["time"].min()), rated.last
-    if until < first or (rated.clock == "dates" and until > last + DEFAULT_ACTIVE_DAYS + 1):
-        ends = f"{format_time(first, rated.clock)} to {format_time(last, rated.clock)}"
+    if until < first or (rated.clock == "dates" and until > last + lazy.DEFAULT_ACTIVE_DAYS + 1):
+        ends = f"{lazy.format_time(first, rated.clock)} to {lazy.format_time(last, rated.clock)}"
         report.note(f"--as-of is outside the history, which runs from {ends}")
 
 
 def events_up_to(data: jr.data.Dataset, until: float, num_known_players: int) -> jr.data.Dataset:
     """The events up to a time, and their players; the first `num_known_players` stay in any case."""
-    from jaxrate.history.dataset_rating import select_events
-
     is_later = np.asarray(data.events.flat.time) > until
     keep = ~np.logical_or.accumulate(is_later)
     if not keep.any():
         raise ValueError(f"no {data.events.nouns} up to --as-of")
-    return select_events(data, keep, num_known_players)
+    return lazy.select_events(data, keep, num_known_players)

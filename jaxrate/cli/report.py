@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import jaxrate as jr
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import command
 from jaxrate.cli.compare import compare_with_notes
 from jaxrate.cli.input_options import load_match_columns, reading_options, title_from_file
-from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_types import FILE, PAGE_FILE, SHARE, option
 from jaxrate.cli.rating import check_players_exist, describe_file, rate_and_evaluate_task, smooth_task
 from jaxrate.cli.shared_options import (
@@ -35,9 +36,6 @@ from jaxrate.cli.system_selection import (
 )
 from jaxrate.cli.terminal_tables import ProgressReport, print_escaped
 from jaxrate.core.text_format import metric_heading, to_one_line
-
-if TYPE_CHECKING:
-    from jaxrate.evaluation.comparison import Comparison
 
 
 @command(
@@ -79,20 +77,13 @@ def report(
     It has a leaderboard to search and sort, careers and matches of the best players, win chances of any two, the
     accuracy of the predictions, and a comparison of systems.
     """
-    from jaxrate.evaluation.scored_predictions import format_metric
-    from jaxrate.site.benchmark_page import advise_best_system
-    from jaxrate.site.site_data import unique_display_names
-    from jaxrate.systems.system_construction_by_name import make_system
-    from jaxrate.views.accuracy import LOSING_ADVICE, summarise_accuracy
-    from jaxrate.views.wording import choose_player_or_team_noun
-
     request = pop_request(settings)
     for other in others:
-        make_system(other, {})
+        lazy.make_system(other, {})
     data, request = read_events_with_evidence(report, request)
     settings["points"] = _load_points(report, request, data)
     if names is not None:
-        shown = unique_display_names(data.players, load_display_names(names, data.players))
+        shown = lazy.unique_display_names(data.players, load_display_names(names, data.players))
         data = data._replace(players=np.array(shown, object))
     check_players_exist(data, players)
     task = choose_system(report, request, data)
@@ -104,17 +95,17 @@ def report(
     facts["columns"] = {role: x for role, x in request.columns.items() if role == "category"}
     rated = rating.history._replace(options=rating.history.options | facts)
     with report.stage("writing the page"):
-        quality = {metric_heading(name): format_metric(name, value) for name, value in rating.metrics.items()}
+        quality = {metric_heading(name): lazy.format_metric(name, value) for name, value in rating.metrics.items()}
         title = title or title_from_file(request.file)
         page = jr.site.report_html(
             rated, title=title, players=players, smoothed=smoothed, quality=quality, **settings, **rules
         )
     out.write_text(page, encoding="utf-8")
-    losing = [advice for advice in summarise_accuracy(rated).advice if advice is LOSING_ADVICE]
-    better = advise_best_system(settings["comparison"], rated.system.name, is_fitted=request.fitted is not None)
+    losing = [advice for advice in lazy.summarise_accuracy(rated).advice if advice is lazy.LOSING_ADVICE]
+    better = lazy.advise_best_system(settings["comparison"], rated.system.name, is_fitted=request.fitted is not None)
     for advice in (*losing, *better):
         report.note(advice.replace("FILE", quote(request.file)))
-    _, plural = choose_player_or_team_noun(rated, settings["noun"])
+    _, plural = lazy.choose_player_or_team_noun(rated, settings["noun"])
     print_escaped(f"{out}: {len(rated.players):,} {plural}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
 
 
@@ -135,12 +126,9 @@ def _load_points(report: ProgressReport, request: RatingRequest, data: jr.data.D
 
 def _compare_with_baselines(
     report: ProgressReport, task: RatingTask, request: RatingRequest, others: tuple[str, ...], last: float
-) -> Comparison:
+) -> lazy.Comparison:
     """The comparison of the system with others, or with usual ones."""
-    from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-    from jaxrate.evaluation.comparison import BASELINES, TEAM_BASELINES
-
-    baselines = TEAM_BASELINES if dataset_has_teams(task.data) else BASELINES
+    baselines = lazy.TEAM_BASELINES if lazy.dataset_has_teams(task.data) else lazy.BASELINES
     changes: dict[str, dict[str, Any]] = {name: {} for name in others or baselines}
     changes[task.system.name] = request.changes
     comparison = compare_with_notes(

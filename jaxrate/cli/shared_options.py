@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, get_type_hints
 import click
 
 import jaxrate as jr
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.input_options import pop_columns
 from jaxrate.cli.option_types import CommandOption, named_values_option, option
 from jaxrate.cli.terminal_tables import ProgressReport
@@ -84,8 +85,6 @@ def write_fitted(path: Path, fit_result: Any, system: jr.extend.RatingSystem, pe
 
 def load_fitted(path: Path) -> FittedParams:
     """The contents of a file; ValueError, which names it, if it is no such file or its system cannot be made."""
-    from jaxrate.systems.system_construction_by_name import make_system
-
     contents = _load_toml(path)
     sections = contents.get("params", {}), contents.get("settings", {})
     if not isinstance(contents.get("system"), str) or not all(isinstance(part, dict) for part in sections):
@@ -95,7 +94,7 @@ def load_fitted(path: Path) -> FittedParams:
     if not isinstance(left_open, list):
         raise ValueError(f"{path}: left_open must be a list of names, got {left_open!r}")
     try:
-        make_system(contents["system"], values)
+        lazy.make_system(contents["system"], values)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     return FittedParams(
@@ -204,12 +203,10 @@ class RatingRequest(NamedTuple):
 
 def pop_request(values: dict[str, Any]) -> RatingRequest:
     """The request of a command with `system_options` and `reading_options`, taken out of its values."""
-    from jaxrate.systems.system_construction_by_name import make_system
-
     columns = pop_columns(values)
     file, name, params, period, plain = map(values.pop, ("file", "name", "params", "period", "plain"))
     if name is not None:
-        make_system(name, {})  # raises errors before the file is read
+        lazy.make_system(name, {})  # raises errors before the file is read
     changes, files = parse_params(params)
     if len(files) > 1:
         raise ValueError(f"--param names the files {' and '.join(map(str, files))}; name one")
@@ -277,9 +274,7 @@ LAYOUT_OPTIONS = {"format", *LAYOUT_ROLES}  # of which new ones replace all thos
 
 def split_reading_options(rated: jr.History, options: dict[str, Any]) -> tuple[jr.History, dict[str, Any]]:
     """The run with the options that no function of it takes, as if saved with it; and the others."""
-    from jaxrate.forecasts.upcoming_events import FixtureOptions
-
-    saved = {name: x for name, x in options.items() if name not in get_type_hints(FixtureOptions)}
+    saved = {name: x for name, x in options.items() if name not in get_type_hints(lazy.FixtureOptions)}
     columns = rated.options.get("columns", {}) | saved
     others = {name: x for name, x in options.items() if name not in saved}
     return rated._replace(options=rated.options | {"columns": columns}), others
@@ -287,12 +282,10 @@ def split_reading_options(rated: jr.History, options: dict[str, Any]) -> tuple[j
 
 def complete_request_from_saved_run(saved: jr.History, request: RatingRequest) -> RatingRequest:
     """The request, completed by the period and the columns of this run."""
-    from jaxrate.history.ratings_at_times import date_format_of_history_file
-
     has_new_layout = bool(request.columns.keys() & LAYOUT_OPTIONS)
     replaced = {*LAYOUT_OPTIONS, "team"} if has_new_layout else set()
     columns = {key: x for key, x in saved.options.get("columns", {}).items() if key not in replaced}
-    dates = date_format_of_history_file(saved)
+    dates = lazy.date_format_of_history_file(saved)
     if dates is not None and "format" not in columns | request.columns:
         columns["dates"] = dates
     return request._replace(period=saved.period, columns=columns | request.columns)
@@ -300,10 +293,8 @@ def complete_request_from_saved_run(saved: jr.History, request: RatingRequest) -
 
 def lock_output_folder(out: Path) -> None:
     """Make the folder if it does not exist; no other process saves into it until the command ends."""
-    from jaxrate.storage.run_folder import lock_folder
-
     context = click.get_current_context()
     if not context.meta.get(__name__):
         out.mkdir(parents=True, exist_ok=True)
-        context.with_resource(lock_folder(out))
+        context.with_resource(lazy.lock_folder(out))
         context.meta[__name__] = True

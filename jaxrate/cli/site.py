@@ -8,9 +8,10 @@ from shlex import quote
 from typing import Any
 
 import jaxrate as jr
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import command, prefix_errors
 from jaxrate.cli.input_options import load_columns
-from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_types import RUN, OutputFolder, library_option, option
 from jaxrate.cli.shared_options import LIST_RULES, list_option
 from jaxrate.cli.terminal_tables import ProgressReport, print_escaped, warnings_as_notes
@@ -77,14 +78,9 @@ def site(
     It has leaderboards of current and all-time players, a page for every player, win chances of any two, and the
     accuracy of the predictions. index.html also opens from the folder. Runs saved with --show hindsight show it, too.
     """
-    from jaxrate.site.page_templates import check_address
-    from jaxrate.site.site_writer import check_site_folder
-    from jaxrate.views.accuracy import summarise_accuracy
-    from jaxrate.views.wording import choose_player_or_team_noun
-
     with prefix_errors("--out "):
-        check_site_folder(out)
-    check_address(address)
+        lazy.check_site_folder(out)
+    lazy.check_address(address)
     rated = jr.load(run)
     settings |= {"names": {} if names is None else load_display_names(names, rated.players), "address": address}
     settings |= _load_file_columns(file, show, points or (), rated)
@@ -97,9 +93,9 @@ def site(
     with report.stage(f"writing {len(rated.players):,} pages"):
         smoothed = _load_smoothed_columns(run, rated.contests is None)
         jr.site.write_site(rated, out, smoothed=smoothed, **settings, **rules)
-    for advice in summarise_accuracy(rated).advice:
+    for advice in lazy.summarise_accuracy(rated).advice:
         report.note(advice.replace("FILE", quote(str(file or "FILE"))).replace("RUN", quote(str(run))))
-    _, plural = choose_player_or_team_noun(rated, settings["noun"])
+    _, plural = lazy.choose_player_or_team_noun(rated, settings["noun"])
     print_escaped(
         f"{out}: {len(rated.players):,} {plural}\nOpen {out / 'index.html'} in a browser, or copy the folder to a host."
     )
@@ -121,14 +117,11 @@ def _load_file_columns(
 
 def _forecast_fixtures(rated: jr.History, coming: Path) -> dict[str, Any]:
     """Forecasts of matches to come, and what the system knows about them: parts and scorelines."""
-    from jaxrate.forecasts.prediction_explanations import is_explained
-    from jaxrate.forecasts.scorelines import predicts_goals
-
     forecasts: dict[str, Any] = {"coming": jr.forecasts.predict_fixtures(rated, coming)}
     with warnings.catch_warnings(action="ignore"):  # which were notes when the file was read for the forecasts
-        if is_explained(rated.system):
+        if lazy.is_explained(rated.system):
             forecasts["explanations"] = jr.forecasts.explain_fixtures(rated, coming)
-        if predicts_goals(rated.system):
+        if lazy.predicts_goals(rated.system):
             forecasts["scorelines"] = jr.forecasts.predict_scorelines(rated, coming)
     return forecasts
 
@@ -147,9 +140,7 @@ def _load_columns(
     file: Path, names: list[str], option: str = "", *, as_texts: bool = False
 ) -> list[np.ndarray[Any, Any]]:
     """Columns of a file, those of a CSV as they are written if `as_texts`; ValueError if it lacks one."""
-    from jaxrate.data.table_files import open_table_file
-
-    loaded = load_columns(open_table_file(file), names, option, as_texts=as_texts)
+    loaded = load_columns(lazy.open_table_file(file), names, option, as_texts=as_texts)
     return [loaded[name].to_numpy() for name in names]
 
 
@@ -176,7 +167,6 @@ def load_shown_columns_by_prediction_row(file: Path, names: list[str], rated: jr
 
 def _check_file_matches_rated_history(file: Path, rated: jr.History) -> None:
     """ValueError if none of some rows of the file names the players that were rated in it."""
-    from jaxrate.data.table_files import open_table_file
 
     def fold(value: Any) -> str:
         """A value as text without letter case and repeated blanks, as formats join names from several columns."""
@@ -185,7 +175,7 @@ def _check_file_matches_rated_history(file: Path, rated: jr.History) -> None:
     sampled = np.unique(np.linspace(0, len(rated.events["row"]) - 1, SAMPLE_ROWS).astype(int))
     rows = rated.events["row"][sampled].tolist()
     names_of_rows = rated.players[rated.events["player"][sampled]].tolist()
-    columns = _load_columns(file, list(open_table_file(file).names), as_texts=True)
+    columns = _load_columns(file, list(lazy.open_table_file(file).names), as_texts=True)
     for row, names in zip(rows, names_of_rows, strict=True):
         texts = {fold(x[row]) for x in columns}
         if all(any(text == name or (len(text) > 2 and text in name) for text in texts) for name in map(fold, names)):

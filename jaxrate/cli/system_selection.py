@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 import jaxrate as jr
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import prefix_errors_with_file
 from jaxrate.cli.input_options import is_parquet_folder_or_pattern, open_file_table, read_events
-from jaxrate.cli.lazy_numpy import np
+from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.shared_options import FittedParams, RatingRequest, note_open_hyperparameters
 from jaxrate.cli.terminal_tables import ProgressReport
 from jaxrate.core.text_format import join_names, to_one_line
 from jaxrate.data.column_role_definitions import is_pgn_file
-
-if TYPE_CHECKING:
-    from jaxrate.data.table_sources import TableSource
-    from jaxrate.extend import RatingSystem
 
 SKILLS = "skills"  # the system that learns from margins and surfaces
 POINT_OUTCOMES = "points", "goals"  # values of its setting `outcome` for which it needs the points of both sides
@@ -74,34 +71,28 @@ def fitted_evidence(recognised: Mapping[str, Any], fitted: FittedParams) -> dict
 
 def has_informative_margins(data: jr.data.Dataset) -> bool:
     """Whether margins are more than results: some are above 1."""
-    from jaxrate.data.seasons_and_margins import first_player_lead
-
     columns: Any = data.matches.context.columns
-    lead = first_player_lead([np.asarray(columns[name], float) for name in data.margin])
+    lead = lazy.first_player_lead([np.asarray(columns[name], float) for name in data.margin])
     return bool(np.any(np.abs(lead) > 1.0))
 
 
 def recognise_evidence_columns_of_file(
-    file: str, columns: dict[str, Any], table: TableSource | None = None
+    file: str, columns: dict[str, Any], table: lazy.TableSource | None = None
 ) -> dict[str, Any]:
     """The arguments of `read` for columns that improve predictions, by the names of columns.
 
     `table` is that of the file if it is open already.
     """
-    from jaxrate.data.column_recognition import points_in_scorelines
-    from jaxrate.data.column_role_definitions import select_role_arguments
-    from jaxrate.data.evidence_column_recognition import FORMAT_EVIDENCE, recognise_evidence_columns
-
     if "format" in columns:
-        evidence = FORMAT_EVIDENCE.get(columns["format"], {})
+        evidence = lazy.FORMAT_EVIDENCE.get(columns["format"], {})
         return {role: x for role, x in evidence.items() if role not in columns}
     if table is None and (is_parquet_folder_or_pattern(file) or is_pgn_file(file)):
         return {}
     try:
         table = table or open_file_table(file)
-        evidence = recognise_evidence_columns(table.names, columns)
+        evidence = lazy.recognise_evidence_columns(table.names, columns)
         if "margin" not in {*columns, *evidence}:
-            points = points_in_scorelines(table, select_role_arguments(columns))
+            points = lazy.points_in_scorelines(table, lazy.select_role_arguments(columns))
             evidence |= {"margin": points} if points else {}
         return evidence | _recognise_score_beside_margin(table, columns, evidence)
     except (ValueError, OSError):  # reading the file says what is wrong
@@ -109,16 +100,13 @@ def recognise_evidence_columns_of_file(
 
 
 def _recognise_score_beside_margin(
-    table: TableSource, columns: dict[str, Any], evidence: dict[str, Any]
+    table: lazy.TableSource, columns: dict[str, Any], evidence: dict[str, Any]
 ) -> dict[str, Any]:
     """The column of results that tells who won, where there are points, which do not tell it."""
-    from jaxrate.data.column_recognition import resolve_table
-    from jaxrate.data.column_role_definitions import select_role_arguments
-
     if "margin" not in evidence or "score" in columns:
         return {}
-    roles, na_values = select_role_arguments(columns), columns.get("na_values", ())
-    resolved = resolve_table(table, roles, False, columns.get("dates"), na_values)
+    roles, na_values = lazy.select_role_arguments(columns), columns.get("na_values", ())
+    resolved = lazy.resolve_table(table, roles, False, columns.get("dates"), na_values)
     score = None if resolved.winner_codes else resolved.recognised["score"]
     return {} if score is None else {"score": score}
 
@@ -146,7 +134,7 @@ def _read_events_with_readable_evidence(
 class RatingTask(NamedTuple):
     """Data to rate, and by which system."""
 
-    system: RatingSystem
+    system: jr.extend.RatingSystem
     data: jr.data.Dataset  # without teams if the system has none
     period: float | None  # the length of the rating periods
     calibrate: bool | None = None  # as in `jr.rate`
@@ -166,21 +154,15 @@ def choose_system(
     which is fitted, and the system has what `add_parts_to_fit` adds. The choice uses the first share `data_share` of
     the data alone.
     """
-    from jaxrate.systems.system_construction_by_name import (
-        add_parts_to_fit,
-        default_system_name,
-        make_system_for_data,
-    )
-
     changes = request.changes
     if request.fitted is not None:
         changes = drop_fitted_seasons_from_changes(data, request.fitted, changes)
         note_open_hyperparameters(report, request.fitted, changes)
     is_default = request.name is None and not changes
-    name = request.name or (default_system if is_default else default_system_name)(data)
-    system = make_system_for_data(name, changes, request.period, data, data_share)
+    name = request.name or (default_system if is_default else lazy.default_system_name)(data)
+    system = lazy.make_system_for_data(name, changes, request.period, data, data_share)
     if fitting:
-        system = add_parts_to_fit(system, changes, data, round(len(data.rows) * data_share))
+        system = lazy.add_parts_to_fit(system, changes, data, round(len(data.rows) * data_share))
     elif is_default:
         note_evidence(report, system, data)
     task = check_system(report, system, data, request)
@@ -189,7 +171,7 @@ def choose_system(
     return task._replace(calibrate=request.fitted is None and not _has_fitted(system, changes))
 
 
-def _has_fitted(system: RatingSystem, changes: dict[str, Any]) -> bool:
+def _has_fitted(system: jr.extend.RatingSystem, changes: dict[str, Any]) -> bool:
     """Whether some of the changes are of hyperparameters that a fit may move."""
     space = {} if system.space is None else system.space._asdict()
     return any(space[name].fitted for name in changes if name in space)
@@ -197,12 +179,9 @@ def _has_fitted(system: RatingSystem, changes: dict[str, Any]) -> bool:
 
 def default_system(data: jr.data.Dataset) -> str:
     """The system of those who name none: skills where matches or teams have more than results, sides and seasons."""
-    from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-    from jaxrate.systems.system_construction_by_name import default_system_name
-
     has_more = data.margin or data.categories is not None or data.covariates or data.statistics
-    suits_skills = data.of_matches or dataset_has_teams(data)
-    return SKILLS if has_more and suits_skills else default_system_name(data)
+    suits_skills = data.of_matches or lazy.dataset_has_teams(data)
+    return SKILLS if has_more and suits_skills else lazy.default_system_name(data)
 
 
 def drop_fitted_seasons_from_changes(
@@ -214,23 +193,20 @@ def drop_fitted_seasons_from_changes(
 
 
 def check_system(
-    report: ProgressReport, system: RatingSystem, data: jr.data.Dataset, request: RatingRequest
+    report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset, request: RatingRequest
 ) -> RatingTask:
     """What to rate by a system that exists already; ValueError if it cannot rate these events.
 
     Notes say what in the data changes nothing.
     """
-    from jaxrate.history.dataset_rating import check_contests_in_time_order
-    from jaxrate.systems.system_construction_by_name import split_unsupported_teams
-
     period = request.period
     if system.events == (jr.Periods,) and period is None:
         period = system.params.period
         report.note(f"{system.name} rates in periods, here of {period:g}; set their length with --period")
     check_system_rates_data(system, data, period)
     with prefix_errors_with_file(request.file):
-        check_contests_in_time_order(system, data)
-    rated_data = split_unsupported_teams(system, data)
+        lazy.check_contests_in_time_order(system, data)
+    rated_data = lazy.split_unsupported_teams(system, data)
     for note in _notes_on_unused_data(system, data, request.columns, has_lost_teams=rated_data is not data):
         report.note(name_options(note, click.get_current_context().command))
     if data.clock is None and period is None and "period" in system.params._fields:
@@ -247,15 +223,13 @@ def check_period(data: jr.data.Dataset, period: float | None) -> None:
         raise ValueError("rating periods need times; name the column of time with --time")
 
 
-def check_system_rates_data(system: RatingSystem, data: jr.data.Dataset, period: float | None) -> None:
+def check_system_rates_data(system: jr.extend.RatingSystem, data: jr.data.Dataset, period: float | None) -> None:
     """ValueError if the system does not rate these events, or if these have no rating periods."""
-    from jaxrate.systems.system_construction_by_name import can_rate_dataset, make_system
-
     check_period(data, period)
-    if can_rate_dataset(system, data):
+    if lazy.can_rate_dataset(system, data):
         return
     kind = "matches of two" if data.of_matches else "contests of many players"
-    fitting = [name for name in jr.extend.SYSTEMS if can_rate_dataset(make_system(name, {}), data)]
+    fitting = [name for name in jr.extend.SYSTEMS if lazy.can_rate_dataset(lazy.make_system(name, {}), data)]
     hint = f"; try {' or '.join(fitting)}" if fitting else ""
     raise ValueError(f"{system.name} does not rate {kind}{hint}")
 
@@ -271,7 +245,7 @@ EVIDENCE_SETTINGS = {  # settings of systems, by the arguments of `read` that th
 }
 
 
-def unused_evidence(system: RatingSystem, columns: dict[str, Any]) -> list[str]:
+def unused_evidence(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> list[str]:
     """The arguments of `read` for what the system does not learn from."""
     used = {name for name in system.settings if name != "expected_goals" or system.settings[name]}
     return [name for name, setting in EVIDENCE_SETTINGS.items() if name in columns and setting not in used]
@@ -282,7 +256,9 @@ def margin_tells_result(data: jr.data.Dataset) -> bool:
     return bool(data.margin) and data.margin == data.points
 
 
-def columns_of_saved_run(system: RatingSystem, data: jr.data.Dataset, columns: dict[str, Any]) -> dict[str, Any]:
+def columns_of_saved_run(
+    system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any]
+) -> dict[str, Any]:
     """The reading options that a saved run keeps: those of the result, and of what its system uses."""
     unused = {*unused_evidence(system, columns)} - ({"margin"} if margin_tells_result(data) else set())
     unused |= {"mixtures"} if "category" in unused else set()
@@ -290,11 +266,9 @@ def columns_of_saved_run(system: RatingSystem, data: jr.data.Dataset, columns: d
 
 
 def _notes_on_unused_data(
-    system: RatingSystem, data: jr.data.Dataset, columns: dict[str, Any], *, has_lost_teams: bool
+    system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any], *, has_lost_teams: bool
 ) -> Iterator[str]:
     """What of the data changes nothing, and which systems use it."""
-    from jaxrate.systems import systems_with_feature
-
     for argument in unused_evidence(system, columns):
         if argument == "expected_goals" and system.name == SKILLS:
             yield "skills use `expected_goals` where they learn from goals: --param outcome=goals"
@@ -304,20 +278,17 @@ def _notes_on_unused_data(
         others = [name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_SETTINGS[argument] in new().settings]
         yield f"{system.name} {use}; take {join_names(others, 'or')}"
     if has_lost_teams:
-        others = systems_with_feature("teams")
+        others = lazy.systems_with_feature("teams")
         text = "does not use teams: team-mates count as opponents who tie"
         yield f"{system.name} {text}; take {join_names(others, 'or')}"
 
 
-def note_evidence(report: ProgressReport, system: RatingSystem, data: jr.data.Dataset) -> None:
+def note_evidence(report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset) -> None:
     """Say in a line what the system learns from beside results, as "the sides (50 points), margins and seasons"."""
-    from jaxrate.evaluation.comparison import format_side_advantage, unused_data_features
-    from jaxrate.systems.system_construction_by_name import has_sides
-
-    unused = unused_data_features(system, data)
-    sides = f"the sides ({format_side_advantage(getattr(system.params, 'side_advantage', None) or 0.0)} points)"
+    unused = lazy.unused_data_features(system, data)
+    sides = f"the sides ({lazy.format_side_advantage(getattr(system.params, 'side_advantage', None) or 0.0)} points)"
     kinds = {  # what the data have, and what is called how where the system does not use it
-        sides: has_sides(data) and "the side",
+        sides: lazy.has_sides(data) and "the side",
         "margins": data.margin and "margins",
         "seasons": data.seasons and "seasons",
         "categories": data.categories is not None and "categories",
@@ -330,16 +301,14 @@ def note_evidence(report: ProgressReport, system: RatingSystem, data: jr.data.Da
 
 
 def note_side_advantage(
-    report: ProgressReport, data: jr.data.Dataset, systems: list[RatingSystem], *, is_chosen: bool = True
+    report: ProgressReport, data: jr.data.Dataset, systems: list[jr.extend.RatingSystem], *, is_chosen: bool = True
 ) -> None:
     """A note if systems have a side advantage, and nobody the side; or what the side is worth, unless that is chosen.
 
     The latter is of the first system.
     """
-    from jaxrate.systems.system_construction_by_name import has_sides
-
     points = [getattr(system.params, "side_advantage", None) for system in systems]
-    if not has_sides(data):
+    if not lazy.has_sides(data):
         if data.of_matches and any(points):
             report.note("side_advantage has no effect, as nobody has the side; name its column with --side")
     elif not is_chosen and points[0] is None:
@@ -359,10 +328,8 @@ def note_worse_than_constant(
     last: float = 1.0,
 ) -> None:
     """A note if a system with these changes predicts the last share of the events worse than the same for all."""
-    from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss
-
     loss = quality.get("log loss")
-    if not changes or loss is None or loss <= (constant := constant_forecast_log_loss(data, last)):
+    if not changes or loss is None or loss <= (constant := lazy.constant_forecast_log_loss(data, last)):
         return
     settings = ", ".join(f"{key}={value}" for key, value in changes.items()) if len(changes) < 4 else "what was given"
     text = f"with {settings} {name} predicts worse (log loss {loss:.4f}) than the same forecast for all"

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, command
 from jaxrate.cli.shared_options import complete_systems
 from jaxrate.cli.system_selection import SKILLS
@@ -25,26 +26,21 @@ def systems(report: ProgressReport, name: str | None) -> Output:
 
     Other commands set hyperparameters with --param NAME=VALUE.
     """
-    from jaxrate.systems.system_construction_by_name import make_system
-
     if name is not None:
-        system = make_system(name, {})
+        system = lazy.make_system(name, {})
         return Output(_describe_system(name, system), _json_system(name, system))
-    every = {key: make_system(key, {}) for key in jr.extend.ALL_SYSTEMS}
+    every = {key: lazy.make_system(key, {}) for key in jr.extend.ALL_SYSTEMS}
     return Output(_list_systems(every), {key: _json_system(key, system) for key, system in every.items()})
 
 
 def _list_systems(systems_by_name: dict[str, jr.extend.RatingSystem]) -> list[str | TextTable]:
     """The table of all systems, and which are the defaults."""
-    from jaxrate.evaluation.comparison import BASELINES, TEAM_BASELINES
-    from jaxrate.systems import DEFAULT_SYSTEMS
-
     rows = []
     for key, system in systems_by_name.items():
         kinds = [kind for kind in _kinds_of_events(system) if kind != "periods" or jr.Matches not in system.events]
         rows.append((key, ", ".join(kinds), re.sub(r', ".*?"', "", _system_source(key))))  # without titles of papers
-    defaults = ", ".join(f"{key} for {kind}" for kind, key in DEFAULT_SYSTEMS.items())
-    compared = f"{', '.join(BASELINES)}; of teams with {', '.join(TEAM_BASELINES)}"
+    defaults = ", ".join(f"{key} for {kind}" for kind, key in lazy.DEFAULT_SYSTEMS.items())
+    compared = f"{', '.join(lazy.BASELINES)}; of teams with {', '.join(lazy.TEAM_BASELINES)}"
     text = f"Default systems: {defaults}, and {SKILLS} for matches with points or surfaces."
     table = TextTable(["system", "rates", "source"], rows, ("system", "rates", "source"))
     return [table, f"{text} Reports compare with {compared}."]
@@ -56,10 +52,8 @@ def _kinds_of_events(system: jr.extend.RatingSystem) -> list[str]:
 
 def _describe_parameters(system: jr.extend.RatingSystem) -> list[dict[str, Any]]:
     """The hyperparameters of a system, with what is said of each; of skills also those of parts that may be added."""
-    from jaxrate.systems.skills.system import list_further_hyperparameters
-
     own = zip(system.params._fields, system.params, system.space, strict=True)
-    further = list_further_hyperparameters() if system.name == SKILLS else ()
+    further = lazy.list_further_hyperparameters() if system.name == SKILLS else ()
     return [
         {"name": field, "default": default, "range": x.range.text, "unit": x.unit, "meaning": x.meaning}
         for field, default, x in (*own, *further)
@@ -68,12 +62,10 @@ def _describe_parameters(system: jr.extend.RatingSystem) -> list[dict[str, Any]]
 
 def _json_system(name: str, system: jr.extend.RatingSystem) -> dict[str, Any]:
     """The description of a system for JSON."""
-    from jaxrate.systems import DEFAULT_SYSTEMS
-
     return {
         "system": name,
         "rates": _kinds_of_events(system),
-        "default_of": [kind for kind, key in DEFAULT_SYSTEMS.items() if key == name],
+        "default_of": [kind for kind, key in lazy.DEFAULT_SYSTEMS.items() if key == name],
         "source": _system_source(name),
         "parameters": _describe_parameters(system),
         "settings": dict(system.settings),

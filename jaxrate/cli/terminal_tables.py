@@ -13,11 +13,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
-from jaxrate.cli.lazy_numpy import np
+import jaxrate as jr
+from jaxrate.cli import lazy_imports as lazy
+from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_names import name_options
 from jaxrate.core.text_format import (
     escape_control_characters,
@@ -111,14 +113,11 @@ class ProgressReport:
     @contextmanager
     def _show_bar(self, text: str, total: float | None, *, is_even: bool) -> Iterator[Callable[..., None]]:
         """A bar, after some patience; messages wait until it is gone."""
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-        bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(complete_style="cyan", pulse_style="cyan"),
-            TimeRemainingColumn() if is_even else TimeElapsedColumn(),
-            console=Console(stderr=True),
+        bar = lazy.Progress(
+            lazy.TextColumn("{task.description}", markup=False),
+            lazy.BarColumn(complete_style="cyan", pulse_style="cyan"),
+            lazy.TimeRemainingColumn() if is_even else lazy.TimeElapsedColumn(),
+            console=lazy.Console(stderr=True),
             transient=True,
         )
         task, timer = bar.add_task(escape_control_characters(text), total=total), threading.Timer(PATIENCE, bar.start)
@@ -144,8 +143,6 @@ class ProgressReport:
 @contextmanager
 def warnings_as_notes(report: ProgressReport) -> Iterator[None]:
     """Warnings are written as notes, each once: those about columns that were recognised are hints."""
-    from jaxrate.data.column_recognition import ColumnsRecognisedWarning
-
     context = click.get_current_context(silent=True)
     command = None if context is None else context.command
 
@@ -153,15 +150,10 @@ def warnings_as_notes(report: ProgressReport) -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         yield
     for text, category in {str(warning.message): warning.category for warning in caught}.items():
-        (report.note if issubclass(category, ColumnsRecognisedWarning) else report.warn)(name_options(text, command))
+        (report.note if issubclass(category, lazy.ColumnsRecognisedWarning) else report.warn)(
+            name_options(text, command)
+        )
 
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-    import jaxrate as jr
-    from jaxrate.history.column_table import ColumnTable
 
 GAP = 2  # blanks between columns: the edge of one, and a divider
 ODDS_HEADINGS = "odds win/loss", "odds win/draw/loss"
@@ -199,10 +191,8 @@ class TextTable(NamedTuple):
 
 def to_text_table(table: Any, caption: str = "", top: int | None = None) -> TextTable:
     """The first `top` rows of a table that has `heads_and_cells`."""
-    from jaxrate.history.column_table import LEFT_ALIGNED_COLUMNS
-
     headings, rows = table.heads_and_cells(top)
-    return TextTable(headings, rows, LEFT_ALIGNED_COLUMNS, caption)
+    return TextTable(headings, rows, lazy.LEFT_ALIGNED_COLUMNS, caption)
 
 
 def name_teams(table: TextTable, rated: jr.History) -> TextTable:
@@ -217,20 +207,19 @@ RESULT_COLUMNS = "win", "draw", "loss"  # whose chances add up
 OTHER_CHANCES = "probability", "over", "both_score"  # in percent, as the columns of probabilities
 
 
-def columns_in_percent(columns: Mapping[str, Any]) -> ColumnTable:
+def columns_in_percent(columns: Mapping[str, Any]) -> lazy.ColumnTable:
     """The columns with chances in percent, as text; missing ones are empty."""
-    from jaxrate.history.column_table import PROBABILITY_COLUMNS, ColumnTable
 
     def in_percent(values: Any) -> Any:
         return np.array(["" if x != x else format_percentage(x) for x in np.asarray(values, float).tolist()])
 
-    names = [name for name in columns if PROBABILITY_COLUMNS.fullmatch(name) or name in OTHER_CHANCES]
+    names = [name for name in columns if lazy.PROBABILITY_COLUMNS.fullmatch(name) or name in OTHER_CHANCES]
     texts = {name: in_percent(columns[name]) for name in names if columns[name].dtype.kind == "f"}
     if "loss" in columns:
         results = [name for name in RESULT_COLUMNS if name in columns]
         rows = map(format_percentages, np.stack([columns[name] for name in results], axis=1).tolist())
         texts |= dict(zip(results, np.array([*rows]).T, strict=True))
-    return ColumnTable({**columns, **texts})
+    return lazy.ColumnTable({**columns, **texts})
 
 
 def first_rows_caption(num_rows: int, count: int, nouns: str, *, has_hint: bool = True) -> str:
@@ -259,13 +248,11 @@ def print_sections(*sections: str | TextTable) -> None:
             console.print()
 
 
-def _print_text(console: Console, text: str, style: str) -> None:
-    from rich.text import Text
-
-    console.print(Text(escape_control_characters(text), style), soft_wrap=not sys.stdout.isatty())
+def _print_text(console: lazy.Console, text: str, style: str) -> None:
+    console.print(lazy.Text(escape_control_characters(text), style), soft_wrap=not sys.stdout.isatty())
 
 
-def _print_table(console: Console, table: TextTable) -> None:
+def _print_table(console: lazy.Console, table: TextTable) -> None:
     """Print a table, and beneath it its caption and the columns that do not fit."""
     fitted, hidden = _fit_table(table, console.width)
     console.print(fitted)
@@ -283,34 +270,28 @@ def _print_table(console: Console, table: TextTable) -> None:
         _print_text(console, line, QUIET)
 
 
-def open_console() -> Console | None:
+def open_console() -> lazy.Console | None:
     """The terminal; None if the output goes to a file or another program, unless FORCE_COLOR asks for colour there."""
     is_terminal = sys.stdout.isatty()
     if not is_terminal and not os.environ.get("FORCE_COLOR"):
         return None
-    from rich.console import Console
-
     columns, lines = shutil.get_terminal_size()  # which Rich does not ask where TERM is dumb
-    return Console(width=columns if is_terminal else sys.maxsize, height=lines, highlight=False)
+    return lazy.Console(width=columns if is_terminal else sys.maxsize, height=lines, highlight=False)
 
 
-def _fit_table(table: TextTable, width: int) -> tuple[Table, list[str]]:
+def _fit_table(table: TextTable, width: int) -> tuple[lazy.Table, list[str]]:
     """The table in so many columns of the terminal, in which long names are cut, and the headings that do not fit."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
     cells = [[*table.headings], *escape_control_characters_in_cells(table.rows)]
     for row, drawn in zip(cells, ["interval", *draw_spans(table.spans)] if table.spans else (), strict=False):
         row.append(drawn)
     hidden = choose_hidden_columns(cells, {*table.left_aligned}, width)
-    fitted = Table(box=SIMPLE_HEAD, show_edge=False, border_style=QUIET, padding=(0, 1, 0, 0), pad_edge=False)
+    fitted = lazy.Table(box=lazy.SIMPLE_HEAD, show_edge=False, border_style=QUIET, padding=(0, 1, 0, 0), pad_edge=False)
     shown = [i for i in range(len(cells[0])) if i not in hidden]
     for heading in (cells[0][i] for i in shown):
         is_name = heading in table.left_aligned
-        fitted.add_column(Text(heading), justify="left" if is_name else "right", no_wrap=not is_name)
+        fitted.add_column(lazy.Text(heading), justify="left" if is_name else "right", no_wrap=not is_name)
     for row in cells[1:]:
-        texts = [Text(row[i], _cell_style(table, cells[0][i], row[i]), overflow="ellipsis") for i in shown]
+        texts = [lazy.Text(row[i], _cell_style(table, cells[0][i], row[i]), overflow="ellipsis") for i in shown]
         for i, text in zip(shown, texts, strict=True):
             text.no_wrap = cells[0][i] not in FLOWING_COLUMNS
         fitted.add_row(*texts)
@@ -333,13 +314,11 @@ def choose_hidden_columns(cells: list[list[str]], left_aligned: set[str], width:
     Long names are cut to a usual length first. Then columns are left out, the least important first. Then names are cut
     further, and at last columns go from the right; two stay in any case.
     """
-    from rich.cells import cell_len
-
-    natural = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    natural = [max(map(lazy.cell_len, column)) for column in zip(*cells, strict=True)]
     hidden: list[int] = []
     for hidden, least in _list_column_choices(cells[0]):
         widths = [
-            min(x, max(least, cell_len(heading))) if heading in left_aligned else x
+            min(x, max(least, lazy.cell_len(heading))) if heading in left_aligned else x
             for i, (x, heading) in enumerate(zip(natural, cells[0], strict=True))
             if i not in hidden
         ]

@@ -1,0 +1,128 @@
+"""What commands use of the library, imported at its first use: help and completion do without NumPy and JAX."""
+
+# ruff: noqa: F401
+# mypy: implicit-reexport
+import ast
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import jax
+    import numpy as np
+    from rich.box import SIMPLE_HEAD
+    from rich.cells import cell_len
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.table import Table
+    from rich.text import Text
+
+    from jaxrate.arena.rank_inference import MAX_RANKED, RankSets
+    from jaxrate.arena.strength_drift import StrengthDrift
+    from jaxrate.arena.strength_fit import Strengths, format_value_and_error
+    from jaxrate.arena.votes import CountColumns, cluster_codes, describe_vote_dates, read_vote_table, uncounted_ties
+    from jaxrate.data.column_conversion import is_text, to_column, to_numbers
+    from jaxrate.data.column_recognition import ColumnsRecognisedWarning, points_in_scorelines, resolve_table
+    from jaxrate.data.column_role_definitions import select_role_arguments
+    from jaxrate.data.evidence_column_recognition import (
+        FORMAT_EVIDENCE,
+        recognise_evidence_columns,
+        recognise_forecast_columns,
+    )
+    from jaxrate.data.formats.csv_collections import COLUMN_OPTIONS
+    from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
+    from jaxrate.data.saved_options import DATASET_OPTIONS, read_by_options
+    from jaxrate.data.seasons_and_margins import first_player_lead
+    from jaxrate.data.table_files import first_rows, join_files, list_table_files, open_table_file, open_table_source
+    from jaxrate.data.table_sources import TableSource, add_location_to_data_errors, import_pyarrow
+    from jaxrate.evaluation.benchmark import LEFT_ALIGNED, Benchmark
+    from jaxrate.evaluation.comparison import (
+        BASELINES,
+        TEAM_BASELINES,
+        Comparison,
+        format_side_advantage,
+        select_candidates,
+        unused_data_features,
+    )
+    from jaxrate.evaluation.scored_predictions import (
+        constant_forecast_log_loss,
+        describe_constant_forecast,
+        evaluate_predictions,
+        format_metric,
+    )
+    from jaxrate.events import period_end, slice_events
+    from jaxrate.fitting.hyperparameter_fit import has_unclear_trend, make_fixed_key
+    from jaxrate.fitting.losses import LOSSES, resolve_loss
+    from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
+    from jaxrate.forecasts.prediction_explanations import is_explained
+    from jaxrate.forecasts.scorelines import predicts_goals
+    from jaxrate.forecasts.upcoming_events import FixtureOptions
+    from jaxrate.history.column_table import (
+        LEFT_ALIGNED_COLUMNS,
+        ODDS_COLUMNS,
+        PROBABILITY_COLUMNS,
+        ColumnTable,
+        as_column_table,
+    )
+    from jaxrate.history.dataset_rating import check_contests_in_time_order, select_events
+    from jaxrate.history.event_columns import days_to_dates, times_to_event_clock
+    from jaxrate.history.history import describe_event_counts, find_player_id, format_time
+    from jaxrate.history.leaderboards import DEFAULT_ACTIVE_DAYS, Leaderboard
+    from jaxrate.history.out_of_core.checkpoints import read_checkpoint
+    from jaxrate.history.out_of_core.chunk_pipeline import Chunks
+    from jaxrate.history.out_of_core.rating_by_chunks import rate_by_chunks
+    from jaxrate.history.out_of_core.table_reading import resolve_table_reading
+    from jaxrate.history.player_records import PRINTED_MATCHES
+    from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_written_date
+    from jaxrate.history.recorded_runs import OPTION, describe_calibration, slope_of_history
+    from jaxrate.history.saved_runs import describe_longer_run, make_run_metadata, write_run
+    from jaxrate.metrics.prediction_metrics import LogLossDifference
+    from jaxrate.replay.padded_states_and_columns import state_shapes
+    from jaxrate.site.benchmark_page import advise_best_system
+    from jaxrate.site.page_templates import check_address, make_template_environment
+    from jaxrate.site.site_data import unique_display_names
+    from jaxrate.site.site_writer import check_site_folder
+    from jaxrate.storage.run_folder import lock_folder
+    from jaxrate.systems import DEFAULT_SYSTEMS, systems_with_feature
+    from jaxrate.systems.prediction_wrapping import (
+        addable_param_names,
+        find_own_draw_predict_rule,
+        has_outcome_wrapper,
+        unwrap_predictions,
+        wrapper_names,
+    )
+    from jaxrate.systems.skills.system import list_further_hyperparameters
+    from jaxrate.systems.system_construction_by_name import (
+        CONTEST_SYSTEMS,
+        add_parts_to_fit,
+        can_rate_dataset,
+        default_system_name,
+        has_sides,
+        make_system,
+        make_system_for_data,
+        split_unsupported_teams,
+    )
+    from jaxrate.views.accuracy import LOSING_ADVICE, summarise_accuracy
+    from jaxrate.views.charts import half_widths
+    from jaxrate.views.findings import find_first_place
+    from jaxrate.views.wording import MODELS, PlayerOrTeamNoun, choose_player_or_team_noun, make_noun
+else:
+
+    class _LazyModule:
+        """Attributes of a module. (One that loads itself later would be half loaded where others import parts.)"""
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __getattr__(self, attribute: str) -> Any:
+            return getattr(import_module(self.name), attribute)
+
+    jax, np = _LazyModule("jax"), _LazyModule("numpy")
+    IMPORTS = next(x.body for x in ast.parse(Path(__file__).read_text(encoding="utf-8")).body if isinstance(x, ast.If))
+    MODULES = {name.name: x.module for x in IMPORTS if isinstance(x, ast.ImportFrom) for name in x.names}
+
+    def __getattr__(name: str) -> Any:
+        """A name that type checkers import above."""
+        if name not in MODULES:
+            raise AttributeError(f"commands import no {name!r}")
+        return getattr(import_module(MODULES[name]), name)
