@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli import shared_options
+from jaxrate.cli.options import parse_params
 from jaxrate.fitting.fit_results import format_held_out_losses
 from jaxrate.fitting.losses import LOSSES
 from jaxrate.systems.system_construction_by_name import make_system
@@ -153,7 +153,7 @@ def test_the_help_names_every_loss(jaxrate):
 
 
 def test_values_of_parameters():
-    values, files = shared_options.parse_params(("a=3", "b=0.5", "c=none", "d=False", "e=0.5,2", "f=x", "g=0.5,"))
+    values, files = parse_params(("a=3", "b=0.5", "c=none", "d=False", "e=0.5,2", "f=x", "g=0.5,"))
     assert files == []
     assert values == {"a": 3, "b": 0.5, "c": None, "d": False, "e": (0.5, 2), "f": "x", "g": (0.5,)}
     assert isinstance(values["a"], int)

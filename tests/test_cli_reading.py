@@ -22,7 +22,7 @@ from jaxrate.systems.skills.system import skills_by_name
 
 pa = pytest.importorskip("pyarrow")
 cli = pytest.importorskip("jaxrate.cli")
-READING_OPTIONS = pytest.importorskip("jaxrate.cli.input_options").READING_OPTIONS
+READING_OPTIONS = pytest.importorskip("jaxrate.cli.options").READING_OPTIONS
 
 
 TITLE = "\x1b]0;owned\x07"

@@ -16,7 +16,7 @@ import jaxrate as jr
 from jaxrate.cli import cli
 from jaxrate.cli.benchmark import parse_named_columns
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.option_types import option
+from jaxrate.cli.options import option
 from jaxrate.core.text_format import display_width
 from jaxrate.data.evidence_column_recognition import recognise_forecast_columns
 from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss

@@ -6,19 +6,16 @@ commands.py               what every command has: options in groups, pages of he
 compare.py                `jaxrate compare`
 compilation_cache.py      compiled programs in the user's cache folder
 dry_run.py                `jaxrate rate --dry-run`
+file_rating.py            rating a file: what it holds, by which system, the history, its quality, and times in it
 fit.py                    `jaxrate fit`
-input_options.py          the options that say how to read a file, and the events that are read
 lazy_imports.py           what commands use of the library, imported at its first use
 option_names.py           options of the command line in messages of the library
-option_types.py           kinds of options: their values, what goes together, and arguments of the library
+options.py                kinds of options, how to read a file, and what several commands share
 predict.py                `jaxrate predict`
 rate.py                   `jaxrate rate`: of a file, by chunks or by league, and what it shows
-rating.py                 rating a file by a system: the history, its quality, and times in it
 report.py                 `jaxrate report`
-shared_options.py         options that several commands share, and hyperparameters as users write them
 simulate.py               `jaxrate simulate`
 site.py                   `jaxrate site`
-system_selection.py       which system is meant, and what the data say for it
 systems.py                `jaxrate systems`
 terminal_tables.py        what a terminal shows: escaped text, progress and tables
 """

@@ -11,19 +11,12 @@ from typing import Any, NamedTuple
 import click
 
 import jaxrate as jr
+from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, command
-from jaxrate.cli.input_options import (
-    open_file_table,
-    pop_columns,
-    read_events,
-    reader_argument_names,
-    reading_options,
-    title_from_file,
-)
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.option_types import (
+from jaxrate.cli.options import (
     FILE,
     PAGE_FILE,
     TABLE_FILE,
@@ -31,6 +24,8 @@ from jaxrate.cli.option_types import (
     library_choice,
     library_option,
     option,
+    pop_columns,
+    reading_options,
     split_assignments,
 )
 from jaxrate.cli.site import parse_noun
@@ -70,9 +65,9 @@ def read_votes(
 
     def read(source: lazy.TableSource, arguments: dict[str, Any]) -> jr.data.Dataset:
         """The events of the file by these arguments."""
-        return read_events(report, file, arguments, source=source)
+        return file_rating.read_events(report, file, arguments, source=source)
 
-    table = open_file_table(file)
+    table = file_rating.open_file_table(file)
     with _add_file_rows_to_errors(table, ()):
         votes, data, counts = lazy.read_vote_table(
             table._replace(noted=False), columns, read, named, in_order=has_times
@@ -88,8 +83,8 @@ def _read_votes_of_format(report: ProgressReport, file: str, columns: dict[str, 
     title = f"{Path(file).name}: "
     source = lazy.TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
     reader = jr.data.formats.FORMATS.get(columns.get("format", "pgn"))
-    names = () if reader is None else reader_argument_names(reader)
-    data = read_events(report, file, columns | {x: has_times for x in ("sort", "times") if x in names})
+    names = () if reader is None else file_rating.reader_argument_names(reader)
+    data = file_rating.read_events(report, file, columns | {x: has_times for x in ("sort", "times") if x in names})
     return VoteData(data, _covariate_names(data), source, data.rows)
 
 
@@ -216,8 +211,8 @@ def arena(
     if page is not None:
         with report.stage("writing the page"):
             text = jr.site.arena_page_html(
-                fitted.strengths, ranks=fitted.ranks, drift=fitted.drift, title=title or title_from_file(file),
-                source=source or "", left_out=votes.left_out, noun=noun, clusters=clusters,
+                fitted.strengths, ranks=fitted.ranks, drift=fitted.drift,
+                title=title or file_rating.title_from_file(file), source=source or "", left_out=votes.left_out, noun=noun, clusters=clusters,
                 dates=lazy.describe_vote_dates(votes.source, options.get("dates")),
             )  # fmt: skip
             page.write_text(text, encoding="utf-8")

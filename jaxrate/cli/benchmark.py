@@ -11,33 +11,27 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, command, is_on_command_line, prefix_errors_with_file
-from jaxrate.cli.input_options import (
-    SHIPPED_COLUMNS,
-    is_parquet_folder_or_pattern,
-    is_shipped_dataset,
-    load_match_columns,
-    open_file_table,
-    pop_columns,
-    published_forecasts,
-    reading_options,
-    title_from_file,
-)
-from jaxrate.cli.option_types import (
+from jaxrate.cli.options import (
     SHARE,
+    SHIPPED_COLUMNS,
     CommandOption,
     NonEmptyPath,
     OutputFolder,
+    RatingRequest,
     check_pages_can_be_made,
+    is_shipped_dataset,
     library_choice,
     library_option,
     option,
+    plain_option,
+    pop_columns,
+    reading_options,
     split_assignments,
+    system_option,
 )
-from jaxrate.cli.rating import parse_library_time
-from jaxrate.cli.shared_options import RatingRequest, plain_option, system_option
-from jaxrate.cli.system_selection import read_events_with_evidence
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 from jaxrate.data.column_role_definitions import is_pgn_file
 
@@ -118,7 +112,7 @@ def benchmark(
     if out is not None:
         check_pages_can_be_made()
     files, columns = files or ("nfl",), pop_columns(settings)
-    titles = [title_from_file(file) for file in files]
+    titles = [file_rating.title_from_file(file) for file in files]
     if repeated := next((title for title in titles if titles.count(title) > 1), None):
         raise ValueError(f"two files are called {repeated}; rename one")
     results = {
@@ -161,15 +155,18 @@ def _benchmark_file(
     options = SHIPPED_COLUMNS | options if is_shipped else options
     columns, stack = {kind: settings.pop(kind) for kind in ROWS}, settings.pop("stack")
     columns = _add_recognised_rows(report, file, options, columns)
-    data, _ = read_events_with_evidence(report, RatingRequest(file, None, {}, None, options, plain=plain))
-    values = {kind: load_match_columns(file, data, columns[kind], f"--{kind.replace('_', '-')}: ") for kind in ROWS}
+    data, _ = file_rating.read_events_with_evidence(report, RatingRequest(file, None, {}, None, options, plain=plain))
+    values = {
+        kind: file_rating.load_match_columns(file, data, columns[kind], f"--{kind.replace('_', '-')}: ")
+        for kind in ROWS
+    }
     if is_shipped:
-        values["forecast"] = (published_forecasts(file, data) or {}) | values["forecast"]
+        values["forecast"] = (file_rating.published_forecasts(file, data) or {}) | values["forecast"]
         since = SHIPPED_SINCE if since is None and not is_on_command_line("last") else since
     with prefix_errors_with_file(file), report.stage(f"fitting systems to {Path(file).name}", 1.0) as update_progress:
         return jr.evaluation.benchmark_systems(
             data,
-            since=parse_library_time("--since", since, data.clock),
+            since=file_rating.parse_library_time("--since", since, data.clock),
             forecasts=values["forecast"],
             odds=values["odds"],
             stack=values["stack_column"] or stack,
@@ -183,9 +180,13 @@ def _add_recognised_rows(
 ) -> dict[str, Any]:
     """The columns of rows, and of forecasts and odds that are recognised where none are named, and notes of these."""
     names: list[str] = []
-    if not (is_pgn_file(file) or is_parquet_folder_or_pattern(file) or {"a", "b", "winner", "loser"} & options.keys()):
+    if not (
+        is_pgn_file(file)
+        or file_rating.is_parquet_folder_or_pattern(file)
+        or {"a", "b", "winner", "loser"} & options.keys()
+    ):
         with suppress(ValueError, OSError):  # reading the file says what is wrong
-            names = open_file_table(file).names
+            names = file_rating.open_file_table(file).names
     recognised = zip(("forecast", "odds"), lazy.recognise_forecast_columns(names), strict=True)
     added = {kind: rows for kind, rows in recognised if rows and not named[kind]}
     for kind, rows in added.items():

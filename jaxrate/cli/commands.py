@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.option_types import CommandOption, option
+from jaxrate.cli.options import CommandOption, option
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections
 
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}

@@ -8,37 +8,25 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jaxrate as jr
+from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, command, prefix_errors_with_file
-from jaxrate.cli.input_options import (
-    first_rows_option,
-    is_about_teams,
-    pop_columns,
-    published_forecasts,
-    reading_options,
-)
-from jaxrate.cli.option_types import FILE, SHARE, option
-from jaxrate.cli.shared_options import (
+from jaxrate.cli.options import (
+    FILE,
+    SHARE,
     FittedParams,
     RatingRequest,
+    first_rows_option,
     hint_scored_on_fitted_data,
     load_fitted,
     note_open_hyperparameters,
+    option,
     param_option,
     parse_params,
     plain_option,
+    pop_columns,
+    reading_options,
     system_option,
-)
-from jaxrate.cli.system_selection import (
-    SKILLS,
-    check_period,
-    drop_fitted_seasons_from_changes,
-    fitted_evidence,
-    note_evidence,
-    note_side_advantage,
-    note_worse_than_constant,
-    read_events_with_evidence,
-    recognise_evidence_columns_of_file,
 )
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 from jaxrate.core.text_format import contest_metrics_notes, did_you_mean_suffix, format_number, metric_heading
@@ -95,15 +83,15 @@ def compare(
         report, file, data, changes, is_named=bool(name), lengths=lengths, last=last, timed=True, fit=fitting
     )
     best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
-    if request.learns_from_all_evidence and SKILLS in best:
-        note_evidence(report, best[SKILLS].system, data)
-    note_side_advantage(report, data, [result.system for result in best.values()])
+    if request.learns_from_all_evidence and file_rating.SKILLS in best:
+        file_rating.note_evidence(report, best[file_rating.SKILLS].system, data)
+    file_rating.note_side_advantage(report, data, [result.system for result in best.values()])
     for key, result in best.items():
-        note_worse_than_constant(report, data, key, changes[key], result.quality, last)
+        file_rating.note_worse_than_constant(report, data, key, changes[key], result.quality, last)
     for fit in fits.values():
         note_open_hyperparameters(report, fit, changes[fit.system])
     hint_scored_on_fitted_data(report, [*fits.values()], file, last)
-    nouns = "teams" if is_about_teams(file, request.columns) else "players"
+    nouns = "teams" if file_rating.is_about_teams(file, request.columns) else "players"
     return Output(_comparison_sections(comparison, nouns, last), _json_result(comparison, file))
 
 
@@ -133,10 +121,10 @@ def _read_events(
 ) -> tuple[jr.data.Dataset, RatingRequest]:
     """The events, with what all systems learn from where none is named, else what those of files learn from."""
     if fits and first is None and not request.plain:
-        recognised = recognise_evidence_columns_of_file(request.file, request.columns)
+        recognised = file_rating.recognise_evidence_columns_of_file(request.file, request.columns)
         for fit in fits.values():
-            request = request._replace(columns=fitted_evidence(recognised, fit) | request.columns)
-    return read_events_with_evidence(report, request, first)
+            request = request._replace(columns=file_rating.fitted_evidence(recognised, fit) | request.columns)
+    return file_rating.read_events_with_evidence(report, request, first)
 
 
 def _period_lengths(
@@ -152,7 +140,7 @@ def _period_lengths(
         found = " and ".join(map(format_number, lengths))
         raise ValueError(f"the files of --param were fitted in periods of {found}; choose by --period")
     if not data.of_matches:
-        check_period(data, lengths[0] if lengths else None)
+        file_rating.check_period(data, lengths[0] if lengths else None)
         return (None,)
     if data.clock is None:
         report.note("no column of time, so no rating periods; name one with --time")
@@ -171,7 +159,7 @@ def _merge_hyperparameter_changes(
     }
     changes: dict[str, dict[str, Any]] = {name: {} for name in systems}
     for name, fit in fits.items():
-        changes[name] = drop_fitted_seasons_from_changes(data, fit, fit.values)
+        changes[name] = file_rating.drop_fitted_seasons_from_changes(data, fit, fit.values)
     for field in sorted(values, key=lambda field: "." in field):  # those of one system replace the others
         for name in _systems_with_parameter(field, parameter_names):
             changes[name][field.rpartition(".")[2]] = values[field]
@@ -208,7 +196,7 @@ def compare_with_notes(
     for reason in dict.fromkeys(left_out.values()):
         names = ", ".join(name for name in left_out if left_out[name] == reason)
         report.note(f"left out, since {reason}: {names}")
-    forecasters, is_fitted = fitting | (published_forecasts(file, data) or {}), settings.get("fit", False)
+    forecasters, is_fitted = fitting | (file_rating.published_forecasts(file, data) or {}), settings.get("fit", False)
     stage = report.stage(f"{'fitting and ' * is_fitted}comparing {len(fitting)} systems", 1.0)
     with stage as watch, ThreadPoolExecutor(os.cpu_count()) as workers:
         return jr.compare(data, forecasters, **settings, watch=watch, executor=workers if is_fitted else None)

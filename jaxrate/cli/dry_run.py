@@ -6,12 +6,11 @@ import time
 from typing import Any, NamedTuple
 
 import jaxrate as jr
+from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, check_only, prefix_errors_with_file
-from jaxrate.cli.input_options import OWN_NAMES, is_about_teams, is_parquet_folder_or_pattern, read_events
 from jaxrate.cli.lazy_imports import jax, np
-from jaxrate.cli.shared_options import RatingRequest
-from jaxrate.cli.system_selection import check_period
+from jaxrate.cli.options import OWN_NAMES, RatingRequest
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 from jaxrate.core.memory_checks import device_memory_bytes, format_bytes
 from jaxrate.core.text_format import format_number
@@ -62,7 +61,7 @@ def describe_run(report: ProgressReport, request: RatingRequest) -> Output:
     unit, span = "matches" if run.data.of_matches else "participations", _time_span(run)
     summary = {unit: run.num_rows, "players": len(run.data.players), **span, "schedule": schedule}
     summary |= {"device": device.device_kind, "memory": run.memory, "systems": rows}
-    nouns = "teams" if is_about_teams(request.file, request.columns) else "players"
+    nouns = "teams" if file_rating.is_about_teams(request.file, request.columns) else "players"
     about = [_describe_counts(run, unit, nouns, span), steps, f"device: {device.device_kind}"]
     about[-1] += "" if run.memory is None else f", {run.memory / 1e9:.1f} GB"
     return Output(["\n".join([*about, ""]), *_system_sections(rows, unit)], summary)
@@ -77,9 +76,9 @@ def _describe_counts(run: DryRun, unit: str, nouns: str, span: dict[str, str]) -
 
 def _read_run(report: ProgressReport, request: RatingRequest, memory: float | None) -> DryRun:
     """The events of a file, or the first of a folder."""
-    in_chunks = "format" not in request.columns and is_parquet_folder_or_pattern(request.file)
-    data = read_events(report, request.file, request.columns, first=CHUNK_MATCHES if in_chunks else None)
-    check_period(data, request.period)
+    in_chunks = "format" not in request.columns and file_rating.is_parquet_folder_or_pattern(request.file)
+    data = file_rating.read_events(report, request.file, request.columns, first=CHUNK_MATCHES if in_chunks else None)
+    file_rating.check_period(data, request.period)
     count = lazy.join_files(request.file).count_rows() if in_chunks else len(data.rows)
     held = min(count, CHUNKS_HELD * CHUNK_MATCHES) if in_chunks else count
     events = data.events if request.period is None else jr.periods(data.matches, request.period)

@@ -9,12 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import jaxrate as jr
+from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, command
-from jaxrate.cli.input_options import first_rows_option, is_about_teams, reading_options
-from jaxrate.cli.option_types import FILE, SHARE, OutputFile, library_choice, library_option, option
-from jaxrate.cli.shared_options import plain_option, pop_request, system_options, write_fitted
-from jaxrate.cli.system_selection import RatingTask, choose_system, read_events_with_evidence
+from jaxrate.cli.options import (
+    FILE,
+    SHARE,
+    OutputFile,
+    first_rows_option,
+    library_choice,
+    library_option,
+    option,
+    plain_option,
+    pop_request,
+    reading_options,
+    system_options,
+    write_fitted,
+)
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 
 LOSS_TEXT = "Loss: log_loss, brier, margin (of margins), joint or pairwise (of contests).  [default: log_loss]"
@@ -71,15 +82,15 @@ def fit(
     """
     request = pop_request(settings)
     lazy.resolve_loss(settings["loss"])
-    data, request = read_events_with_evidence(report, request, first)
+    data, request = file_rating.read_events_with_evidence(report, request, first)
     fitting = not settings["free"] or "side_advantage" in settings["free"]
-    task = choose_system(report, request, data, fitting=fitting, data_share=settings["data_share"])
+    task = file_rating.choose_system(report, request, data, fitting=fitting, data_share=settings["data_share"])
     task = task._replace(system=_add_predictions(task.system, calibrated=calibrated, outlook=outlook))
     result = _fit_with_progress(report, task, settings)
     if save is not None:
         write_fitted(save, result, task.system, task.period, Path(request.file).name)
         report.note(f"saved the hyperparameters to {save}")
-    are_teams = is_about_teams(request.file, request.columns) and not lazy.dataset_has_teams(task.data)
+    are_teams = file_rating.is_about_teams(request.file, request.columns) and not lazy.dataset_has_teams(task.data)
     is_done = result.converged or result.reason == "flat"  # the best result, whatever the open hyperparameters are
     sections: list[str | TextTable] = [
         f"{task.system.name}: {count_events_and_players(task, are_teams)}",
@@ -98,7 +109,7 @@ def _hyperparameter_table(fit_result: jr.fitting.Fit, start: jr.extend.RatingSys
     return TextTable([name, "start", *headings], rows, LEFT_ALIGNED)
 
 
-def count_events_and_players(task: RatingTask, are_teams: bool) -> str:
+def count_events_and_players(task: file_rating.RatingTask, are_teams: bool) -> str:
     """The size of what is rated, as "594 matches of 40 players in periods of 7"."""
     kind, nouns = "matches" if task.data.of_matches else "participations", "teams" if are_teams else "players"
     periods = "" if task.period is None else f" in periods of {task.period:g}"
@@ -112,7 +123,9 @@ def _add_predictions(system: jr.extend.RatingSystem, *, calibrated: bool, outloo
     return jr.forecasts.add_outcomes(system) if outlook and not lazy.has_outcome_wrapper(system) else system
 
 
-def _fit_with_progress(report: ProgressReport, task: RatingTask, settings: dict[str, Any]) -> jr.fitting.Fit:
+def _fit_with_progress(
+    report: ProgressReport, task: file_rating.RatingTask, settings: dict[str, Any]
+) -> jr.fitting.Fit:
     """`jr.fit` of a task, which shows its steps."""
     loss, steps = settings["loss"].replace("_", " "), settings["steps"]
     events = task.data.events if task.period is None else jr.periods(task.data.matches, task.period)
@@ -144,7 +157,7 @@ def _lines_about(fit_result: jr.fitting.Fit) -> Iterator[str]:
     yield f"({fit_result.seconds:.1f} s, compilation included)"
 
 
-def _json_result(fit_result: jr.fitting.Fit, task: RatingTask, file: str) -> dict[str, Any]:
+def _json_result(fit_result: jr.fitting.Fit, task: file_rating.RatingTask, file: str) -> dict[str, Any]:
     """The result for JSON."""
     kept = "free", "idle", "open", "moved_bounds", "standard_error", "loss_history"
     return {

@@ -7,6 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jaxrate.core.optional_imports import LazyModule
+
 if TYPE_CHECKING:
     import jax
     import numpy as np
@@ -107,17 +109,7 @@ if TYPE_CHECKING:
     from jaxrate.views.findings import find_first_place
     from jaxrate.views.wording import MODELS, PlayerOrTeamNoun, choose_player_or_team_noun, make_noun
 else:
-
-    class _LazyModule:
-        """Attributes of a module. (One that loads itself later would be half loaded where others import parts.)"""
-
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def __getattr__(self, attribute: str) -> Any:
-            return getattr(import_module(self.name), attribute)
-
-    jax, np = _LazyModule("jax"), _LazyModule("numpy")
+    jax, np = LazyModule("jax"), LazyModule("numpy")
     IMPORTS = next(x.body for x in ast.parse(Path(__file__).read_text(encoding="utf-8")).body if isinstance(x, ast.If))
     MODULES = {name.name: x.module for x in IMPORTS if isinstance(x, ast.ImportFrom) for name in x.names}
 

@@ -10,11 +10,20 @@ from typing import Any
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, check_only, command
-from jaxrate.cli.input_options import FIXTURE_OPTIONS, pop_columns, reading_options
+from jaxrate.cli.file_rating import parse_library_time
 from jaxrate.cli.lazy_imports import jax, np
-from jaxrate.cli.option_types import RUN, TABLE_FILE, argument, library_choice, library_option, option
-from jaxrate.cli.rating import parse_library_time
-from jaxrate.cli.shared_options import split_reading_options
+from jaxrate.cli.options import (
+    FIXTURE_OPTIONS,
+    RUN,
+    TABLE_FILE,
+    argument,
+    library_choice,
+    library_option,
+    option,
+    pop_columns,
+    reading_options,
+    split_reading_options,
+)
 from jaxrate.cli.terminal_tables import (
     ODDS_HEADINGS,
     ProgressReport,

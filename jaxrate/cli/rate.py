@@ -12,55 +12,29 @@ from typing import Any, NamedTuple
 import click
 
 import jaxrate as jr
+from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, check_only, command, prefix_errors_with_file
 from jaxrate.cli.dry_run import describe_run
-from jaxrate.cli.input_options import (
-    is_about_teams,
-    is_parquet_folder_or_pattern,
-    is_saved_run,
-    load_columns,
-    open_file_table,
-    read_events,
-    reading_options,
-    title_from_file,
-)
+from jaxrate.cli.file_rating import RateOptions, Rating, RatingTask
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.option_types import OutputFolder, argument, option
-from jaxrate.cli.rating import (
-    RateOptions,
-    Rating,
-    calibration_lines,
-    check_players_exist,
-    describe_file,
-    events_up_to,
-    metric_lines,
-    note_time_outside_history,
-    parse_span,
-    rate_and_evaluate_task,
-    smooth_task,
-)
-from jaxrate.cli.shared_options import (
+from jaxrate.cli.options import (
     KEEPS_PREDICTIONS,
     LEADERBOARD_RULES,
+    OutputFolder,
     RatingRequest,
+    argument,
     complete_request_from_saved_run,
     fitted_share,
     list_option,
     lock_output_folder,
     no_calibrate_option,
+    option,
     plain_option,
     pop_request,
+    reading_options,
     system_options,
-)
-from jaxrate.cli.system_selection import (
-    RatingTask,
-    check_system,
-    choose_system,
-    columns_of_saved_run,
-    read_events_with_evidence,
-    recognise_evidence_columns_of_file,
 )
 from jaxrate.cli.terminal_tables import (
     DEVIATIONS_CLAUSE,
@@ -84,13 +58,13 @@ def rate_leagues(report: ProgressReport, request: RatingRequest, by: str, asked:
     """Rate each league of a file alone, and save and show them one by one."""
     if unknown := [rule for rule in ("category", "since") if rule in asked.rules]:
         raise ValueError(f"--list {unknown[0]} cannot be combined with --by")
-    data, request = read_events_with_evidence(report, request)
+    data, request = file_rating.read_events_with_evidence(report, request)
     league = _league_column(request.file, by)
-    task = choose_system(report, request, data)
+    task = file_rating.choose_system(report, request, data)
     calibrate = task.calibrate and not asked.no_calibrate
     with report.stage("rating leagues"), prefix_errors_with_file(request.file):
         leagues = jr.history.rate_leagues(task.system, task.data, league, period=task.period, calibrate=calibrate)
-    facts = {"columns": request.columns, "teams": is_about_teams(request.file, request.columns)}
+    facts = {"columns": request.columns, "teams": file_rating.is_about_teams(request.file, request.columns)}
     for name, rated in leagues.items():
         leagues[name] = rated._replace(options=rated.options | facts | {"title": str(name)})
     if asked.out is not None:
@@ -120,8 +94,10 @@ def _save_leagues(out: Path, by: str, leagues: dict[Any, jr.History]) -> None:
 
 def _league_column(file: str, by: str) -> Any:
     """[N] the values of a column of the file."""
-    source: Any = lazy.join_files(file) if is_parquet_folder_or_pattern(file) else open_file_table(file)
-    values = load_columns(source, [by], "--by: ", as_texts=True)[by]
+    source: Any = (
+        lazy.join_files(file) if file_rating.is_parquet_folder_or_pattern(file) else file_rating.open_file_table(file)
+    )
+    values = file_rating.load_columns(source, [by], "--by: ", as_texts=True)[by]
     return values.to_pylist() if hasattr(values, "to_pylist") else values
 
 
@@ -170,7 +146,7 @@ def rate_by_chunks(report: ProgressReport, request: RatingRequest, sizes: dict[s
     report.note(f"saved the run to {out}")
     count = lazy.describe_event_counts(rated.num_rows, rated.contests)
     lines = [f"{count} in {rated.seconds['all']:.2f} s, reading, writing and compilation included"]
-    lines += [*metric_lines(rated.quality), *calibration_lines(rated.system, rated.options)]
+    lines += [*file_rating.metric_lines(rated.quality), *file_rating.calibration_lines(rated.system, rated.options)]
     return Rating(rated, text="\n".join(lines), metrics=rated.quality)
 
 
@@ -194,14 +170,14 @@ def _choose_reading_and_system(
     sampled = SAMPLE_ROWS if checkpoint is None else min(SAMPLE_ROWS, checkpoint[0]["at_first"])  # as at the beginning
     source = lazy.first_rows(files, sampled)._replace(noted=False)
     if request.learns_from_all_evidence:
-        evidence = recognise_evidence_columns_of_file(request.file, columns, source)
+        evidence = file_rating.recognise_evidence_columns_of_file(request.file, columns, source)
         columns = {role: x for role, x in evidence.items() if role != "category"} | columns
     with warnings.catch_warnings(action="ignore"):  # which are those of the sample below
         reading = lazy.resolve_table_reading(files, columns)
     with warnings_as_notes(report):
         sample = jr.read(source, sort=reading.roles.time is not None, **columns)
     sample = sample._replace(seasons=reading.seasons, categories=reading.categories)
-    return reading, choose_system(report, request._replace(columns=columns), sample), columns
+    return reading, file_rating.choose_system(report, request._replace(columns=columns), sample), columns
 
 
 Section = str | TextTable
@@ -461,7 +437,11 @@ def rate(
         return describe_run(report, request)
     if by is not None:
         return rate_leagues(report, request, by, asked)
-    if chunk is not None or brief or ("format" not in request.columns and is_parquet_folder_or_pattern(request.file)):
+    if (
+        chunk is not None
+        or brief
+        or ("format" not in request.columns and file_rating.is_parquet_folder_or_pattern(request.file))
+    ):
         return answer_questions(rate_by_chunks(report, request, {"rows": chunk, "brief": brief}, asked), asked)
     if asked.out is not None and asked.out.is_dir():
         lock_output_folder(asked.out)  # before the run there is loaded: whoever carries on there follows this command
@@ -478,7 +458,7 @@ def _check_options(request: RatingRequest, asked: RateOptions) -> None:
     file = request.file
     if not file and asked.state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
-    if file and is_saved_run(file):
+    if file and file_rating.is_saved_run(file):
         raise ValueError(f"{file} is a saved run; name it with --state {quote(file)}")
     if len(asked.players) > 2:
         raise ValueError(f"--player shows one player, or two against each other, got {len(asked.players)}")
@@ -489,37 +469,37 @@ def _check_options(request: RatingRequest, asked: RateOptions) -> None:
 def _show_run(report: ProgressReport, asked: RateOptions, request: RatingRequest, saved: Any) -> Rating:
     """A run as it was saved; it cannot be saved anew up to an earlier time."""
     columns = complete_request_from_saved_run(saved, request).columns
-    span = parse_span(asked, saved.clock, lazy.date_format_of_history_file(saved))
+    span = file_rating.parse_span(asked, saved.clock, lazy.date_format_of_history_file(saved))
     if span.until is not None and saved.last is not None and span.until < saved.last and asked.out is not None:
         raise ValueError(f"--out: the run in {asked.state} ends after --as-of; rate its file again")
-    note_time_outside_history(report, saved, span.until)
+    file_rating.note_time_outside_history(report, saved, span.until)
     return Rating(saved._replace(options=saved.options | {"columns": columns}), span)
 
 
 def _rate_file(report: ProgressReport, asked: RateOptions, request: RatingRequest, saved: jr.History | None) -> Rating:
     """The history of a file, carried on from a saved run if there is one."""
     if saved is None:
-        data, request = read_events_with_evidence(report, request)
+        data, request = file_rating.read_events_with_evidence(report, request)
     else:
         request = complete_request_from_saved_run(saved, request)
-        data = read_events(report, request.file, request.columns, history=saved)
-    span = parse_span(asked, data.clock, data.dates)
+        data = file_rating.read_events(report, request.file, request.columns, history=saved)
+    span = file_rating.parse_span(asked, data.clock, data.dates)
     if span.until is not None:
-        data = events_up_to(data, span.until, 0 if saved is None else len(saved.players))
-    check_players_exist(data, asked.players)
+        data = file_rating.events_up_to(data, span.until, 0 if saved is None else len(saved.players))
+    file_rating.check_players_exist(data, asked.players)
     if saved is None:
         task, fits_draws = _choose_task(report, asked, request, data)
     else:
-        task, fits_draws = check_system(report, saved.system, data, request), False
+        task, fits_draws = file_rating.check_system(report, saved.system, data, request), False
     if asked.out is not None:
         lock_output_folder(asked.out)  # before rating
-    hindsight = smooth_task(report, task) if "hindsight" in asked.show else None
-    rating = rate_and_evaluate_task(report, task, request, saved)
+    hindsight = file_rating.smooth_task(report, task) if "hindsight" in asked.show else None
+    rating = file_rating.rate_and_evaluate_task(report, task, request, saved)
     history = _fit_draws(report, rating.history) if fits_draws else rating.history
-    note_time_outside_history(report, history, span.until)
-    facts = {"title": title_from_file(request.file)} | history.options
-    facts |= describe_file(request, data, history.options)
-    facts |= {"columns": columns_of_saved_run(history.system, data, request.columns)}
+    file_rating.note_time_outside_history(report, history, span.until)
+    facts = {"title": file_rating.title_from_file(request.file)} | history.options
+    facts |= file_rating.describe_file(request, data, history.options)
+    facts |= {"columns": file_rating.columns_of_saved_run(history.system, data, request.columns)}
     facts |= fitted_share(request.fitted, request.file)
     return rating._replace(history=history._replace(options=facts), span=span, hindsight=hindsight)
 
@@ -528,7 +508,7 @@ def _choose_task(
     report: ProgressReport, asked: RateOptions, request: RatingRequest, data: jr.data.Dataset
 ) -> tuple[RatingTask, bool]:
     """What to rate by which system, and whether the chances of draws are to be fitted afterwards."""
-    task = choose_system(report, request, data)
+    task = file_rating.choose_system(report, request, data)
     task = task._replace(calibrate=False) if asked.no_calibrate else task
     if not asked.outlook or lazy.has_outcome_wrapper(task.system):
         return task, False

@@ -9,31 +9,28 @@ from typing import Any
 import click
 
 import jaxrate as jr
+from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import command
 from jaxrate.cli.compare import compare_with_notes
-from jaxrate.cli.input_options import load_match_columns, reading_options, title_from_file
 from jaxrate.cli.lazy_imports import np
-from jaxrate.cli.option_types import FILE, PAGE_FILE, SHARE, option
-from jaxrate.cli.rating import check_players_exist, describe_file, rate_and_evaluate_task, smooth_task
-from jaxrate.cli.shared_options import (
+from jaxrate.cli.options import (
+    FILE,
     LIST_RULES,
+    PAGE_FILE,
+    SHARE,
     RatingRequest,
     complete_systems,
     hint_scored_on_fitted_data,
     list_option,
     no_calibrate_option,
+    option,
     plain_option,
     pop_request,
+    reading_options,
     system_options,
 )
 from jaxrate.cli.site import load_display_names, names_option, noun_option
-from jaxrate.cli.system_selection import (
-    RatingTask,
-    choose_system,
-    read_events_with_evidence,
-    recognise_evidence_columns_of_file,
-)
 from jaxrate.cli.terminal_tables import ProgressReport, print_escaped
 from jaxrate.core.text_format import metric_heading, to_one_line
 
@@ -80,23 +77,23 @@ def report(
     request = pop_request(settings)
     for other in others:
         lazy.make_system(other, {})
-    data, request = read_events_with_evidence(report, request)
+    data, request = file_rating.read_events_with_evidence(report, request)
     settings["points"] = _load_points(report, request, data)
     if names is not None:
         shown = lazy.unique_display_names(data.players, load_display_names(names, data.players))
         data = data._replace(players=np.array(shown, object))
-    check_players_exist(data, players)
-    task = choose_system(report, request, data)
+    file_rating.check_players_exist(data, players)
+    task = file_rating.choose_system(report, request, data)
     task = task._replace(calibrate=False) if no_calibrate else task
-    smoothed = smooth_task(report, task) if show else None
-    rating = rate_and_evaluate_task(report, task, request)
+    smoothed = file_rating.smooth_task(report, task) if show else None
+    rating = file_rating.rate_and_evaluate_task(report, task, request)
     settings["comparison"] = _compare_with_baselines(report, task, request, others, last)
-    facts = describe_file(request, task.data, {}) | {"file": Path(request.file).name}
+    facts = file_rating.describe_file(request, task.data, {}) | {"file": Path(request.file).name}
     facts["columns"] = {role: x for role, x in request.columns.items() if role == "category"}
     rated = rating.history._replace(options=rating.history.options | facts)
     with report.stage("writing the page"):
         quality = {metric_heading(name): lazy.format_metric(name, value) for name, value in rating.metrics.items()}
-        title = title or title_from_file(request.file)
+        title = title or file_rating.title_from_file(request.file)
         page = jr.site.report_html(
             rated, title=title, players=players, smoothed=smoothed, quality=quality, **settings, **rules
         )
@@ -113,11 +110,11 @@ def _load_points(report: ProgressReport, request: RatingRequest, data: jr.data.D
     """The points [n] of both players that the file has, where the system is named and learns from none; else None."""
     if request.learns_from_all_evidence or data.margin or not data.of_matches:
         return None
-    columns = recognise_evidence_columns_of_file(request.file, request.columns).get("margin", ())
+    columns = file_rating.recognise_evidence_columns_of_file(request.file, request.columns).get("margin", ())
     if len(columns) != 2:
         return None
     try:
-        points = load_match_columns(request.file, data, {"points": columns})["points"]
+        points = file_rating.load_match_columns(request.file, data, {"points": columns})["points"]
     except ValueError as error:
         report.note(f"points are not shown: {to_one_line(str(error))}")
         return None
@@ -125,7 +122,7 @@ def _load_points(report: ProgressReport, request: RatingRequest, data: jr.data.D
 
 
 def _compare_with_baselines(
-    report: ProgressReport, task: RatingTask, request: RatingRequest, others: tuple[str, ...], last: float
+    report: ProgressReport, task: file_rating.RatingTask, request: RatingRequest, others: tuple[str, ...], last: float
 ) -> lazy.Comparison:
     """The comparison of the system with others, or with usual ones."""
     baselines = lazy.TEAM_BASELINES if lazy.dataset_has_teams(task.data) else lazy.BASELINES

@@ -7,7 +7,7 @@ from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli.commands import command
-from jaxrate.cli.option_types import OutputFile, argument, option
+from jaxrate.cli.options import OutputFile, argument, option
 from jaxrate.cli.terminal_tables import ProgressReport
 
 MATCH_OPTIONS, CONTEST_OPTIONS = ("draws", "side_advantage", "luck"), ("size", "noise", "grid")

@@ -10,10 +10,9 @@ from typing import Any
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import command, prefix_errors
-from jaxrate.cli.input_options import load_columns
+from jaxrate.cli.file_rating import load_columns
 from jaxrate.cli.lazy_imports import np
-from jaxrate.cli.option_types import RUN, OutputFolder, library_option, option
-from jaxrate.cli.shared_options import LIST_RULES, list_option
+from jaxrate.cli.options import LIST_RULES, RUN, OutputFolder, library_option, list_option, option
 from jaxrate.cli.terminal_tables import ProgressReport, print_escaped, warnings_as_notes
 from jaxrate.core.text_format import format_value_for_error
 

@@ -12,8 +12,8 @@ import click
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import Output, command
-from jaxrate.cli.shared_options import complete_systems
-from jaxrate.cli.system_selection import SKILLS
+from jaxrate.cli.file_rating import SKILLS
+from jaxrate.cli.options import complete_systems
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 
 

@@ -1,4 +1,7 @@
-"""Packages that need not be installed. An error says what needs a missing one, and how to install it."""
+"""Packages that need not be installed, and modules that are loaded at their first use.
+
+An error says what needs a missing package, and how to install it.
+"""
 
 from importlib import import_module
 from typing import Any
@@ -22,3 +25,18 @@ def import_optional(module: str) -> Any:
     except ImportError as error:
         subject, requirement = NEEDS[module.partition(".")[0]]
         raise ImportError(f'{subject}: pip install "{requirement}"') from error
+
+
+class LazyModule:
+    """A module that is imported when something of it is first used, and looked up by its name.
+
+    One that loads itself later, as by the lazy loader of Python, would be half loaded where others import parts of it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):  # which tools ask of whatever they find
+            raise AttributeError(attribute)
+        return getattr(import_optional(self._name), attribute)

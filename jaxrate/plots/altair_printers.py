@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.optional_imports import import_optional
+from jaxrate.core.optional_imports import LazyModule
 from jaxrate.core.text_format import format_whole_percent
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
 from jaxrate.plots.plot_style import COLOURS, GREY, INK, NAMED_COLOURS, PALE, PAPER, RULE
 from jaxrate.views import charts
 
+altair: Any = LazyModule("altair")
 WIDTH, HEIGHT = 640, 360  # pixels
 CHARACTER_PIXELS = 5.8  # mean width of a character of a label
 LABEL_FONT = 10
@@ -42,21 +43,14 @@ LOOKS: dict[str, dict[str, Any]] = {  # of marks, axes and texts
 }  # fmt: skip
 
 
-def import_altair() -> Any:
-    """Altair; ImportError if it is not installed."""
-    return import_optional("altair")
-
-
 def chart_of_rows(rows: list[dict[str, Any]]) -> Any:
     """An Altair chart of rows by name of column. Altair would look at each value, seconds for thousands of rows."""
-    altair = import_altair()
     with altair.utils.schemapi.debug_mode(False):
         return altair.Chart(altair.Data(values=rows))
 
 
 def make_tooltips(*columns: tuple[str, str | None, str | None]) -> list[Any]:
     """What the pointer shows: columns by their shorthand, title and number format; None for those of Altair."""
-    altair = import_altair()
     parts = [{"shorthand": name, "title": title, "format": form} for name, title, form in columns]
     return [altair.Tooltip(**{key: x for key, x in part.items() if x is not None}) for part in parts]
 
@@ -66,7 +60,6 @@ def style_chart(chart: Any, text: charts.PictureText, source_y: float | None = N
 
     The source stands so many pixels below the top of the layers, or without them in the subtitle.
     """
-    altair = import_altair()
     subtitle = style.wrap_evenly(text.subtitle, 120)
     if text.source and source_y is None:
         subtitle = [*subtitle, text.source]
@@ -85,7 +78,6 @@ def style_chart(chart: Any, text: charts.PictureText, source_y: float | None = N
 
 def interval_chart(view: charts.RowView) -> Any:
     """A row for each player with the interval of their value, which stands at the right, too."""
-    altair = import_altair()
     text, names, values, half_widths, value_texts, numbers, *_ = view
     half = np.zeros(len(names)) if half_widths is None else half_widths
     labels = number_names(numbers, names) if numbers else names
@@ -114,7 +106,6 @@ def interval_chart(view: charts.RowView) -> Any:
 
 def matrix_chart(view: charts.MatrixView) -> Any:
     """Cells of percentages of each in rows against each other; the pointer shows both names."""
-    altair = import_altair()
     text, names, _ = view
     count = len(names)
     side = count * min(34 if view.is_written else 24, max(MAX_MATRIX_SIDE // count, 1))
@@ -167,7 +158,6 @@ def number_names(numbers: Sequence[int], names: Sequence[str]) -> list[str]:
 
 def calibration_chart(text: charts.PictureText, curves: Sequence[charts.Curve]) -> Any:
     """Observed by predicted scores in percent of each system; the pointer shows the numbers of predictions."""
-    altair = import_altair()
     labels, percent = [curve.label for curve in curves], altair.Scale(domain=[0, 100])
     ticks = [20, 40, 60, 80, 100]  # the zero in the corner is that of both axes
     x_options = {"title": text.x, "scale": percent, "axis": altair.Axis(values=[0, *ticks], format="d")}
@@ -232,7 +222,6 @@ class _Axes(NamedTuple):
 
 def _chart_axes(view: charts.LineView) -> _Axes:
     """The axes of all lines and bands of a view, with a little room above and below."""
-    altair = import_altair()
     lines = [*view.unnamed.lines, *view.lines, *view.then]
     times = np.concatenate([line.x_numbers()[~np.isnan(line.y)] for line in lines])
     begin, end = float(times.min()), max(float(times.max()), float(times.min()) + 1.0)
@@ -259,7 +248,6 @@ def _chart_axes(view: charts.LineView) -> _Axes:
 
 def line_chart(view: charts.LineView) -> Any:
     """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves along time."""
-    altair = import_altair()
     axes = _chart_axes(view)
     names = [line.name for line in view.lines]
     scale = altair.Scale(domain=names, range=[*NAMED_COLOURS[: len(names)]])
@@ -306,7 +294,6 @@ def _isolated_layers(lines: Sequence[charts.Line], axes: _Axes) -> list[Any]:
 
 def _hover_layer(chart: Any, axes: _Axes, text: charts.PictureText) -> Any:
     """The point that is nearest to the pointer, with its name and numbers."""
-    altair = import_altair()
     time, is_dated = axes.x.shorthand, text.x == "date"
     tooltip = make_tooltips(
         ("name:N", "name", None),
@@ -322,7 +309,6 @@ def _hover_layer(chart: Any, axes: _Axes, text: charts.PictureText) -> Any:
 
 def _label_layers(lines: Sequence[charts.Line], axes: _Axes) -> list[Any]:
     """Names at the ends of lines, or beside the chart, and the short lines that lead to them."""
-    altair = import_altair()
     labels = []
     for line in lines:
         width = CHARACTER_PIXELS * max(map(len, line.label))

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations, format_value_or_type
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.optional_imports import import_optional
+from jaxrate.core.optional_imports import LazyModule
 from jaxrate.history.history import find_player_id
 from jaxrate.views.charts import PictureText
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
+pyplot: Any = LazyModule("matplotlib.pyplot")
 COLOURS = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"  # Okabe and Ito, without yellow
 TEXT_COLOURS = dict(  # of text about a line: darker, at least 5.3 to 1 on paper
     zip(COLOURS, ("#006dab", "#aa4b00", "#007656", "#8f5575", "#346e8e", "#8a5f00", "#000000"), strict=True)
@@ -90,16 +91,11 @@ def make_axes(
         check_axes(ax)
         style_axes(ax, grid)
         return ax
-    figure, ax = import_pyplot().subplots(figsize=size, layout="constrained", facecolor=PAPER)
+    figure, ax = pyplot.subplots(figsize=size, layout="constrained", facecolor=PAPER)
     figure.get_layout_engine().set(w_pad=MARGIN, h_pad=0.5 * MARGIN)
     _write_titles(figure, title, subtitle, source)
     style_axes(ax, grid)
     return ax
-
-
-def import_pyplot() -> Any:
-    """`matplotlib.pyplot`; ImportError if it is not installed."""
-    return import_optional("matplotlib.pyplot")
 
 
 def make_picture_axes(ax: "Axes | None", size: tuple[float, float], text: PictureText, grid: Any = "y") -> "Axes":

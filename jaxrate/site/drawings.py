@@ -171,9 +171,9 @@ def preview_image(data: SiteData, title: str, finding: str) -> bytes:
 def draw_preview(view: RowView) -> bytes:
     """The rows below their texts as a PNG, in the style of plots and in letters that are installed."""
     from jaxrate.plots.matplotlib_printers import show_rows
-    from jaxrate.plots.plot_style import cut_name, format_plot_name, import_pyplot, make_picture_axes
+    from jaxrate.plots.plot_style import cut_name, format_plot_name, make_picture_axes, pyplot
 
-    pyplot, file = import_pyplot(), BytesIO()
+    file = BytesIO()
     texts = [cut_name(str(x), MAX_PREVIEW_TEXT).replace("$", r"\$") for x in view.text]
     labels = [format_plot_name(x) for x in view.labels]
     fonts = find_fonts("".join([*texts, *labels]))

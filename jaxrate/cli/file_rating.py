@@ -1,8 +1,16 @@
-"""Which system is meant, the columns that it learns from, and notes on what it makes of the data."""
+"""Rating a file: what it holds, by which system it is rated, the history, its quality, and times in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from inspect import signature, unwrap
+from math import isfinite
+from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple
 
 import click
@@ -10,13 +18,203 @@ import click
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import prefix_errors_with_file
-from jaxrate.cli.input_options import is_parquet_folder_or_pattern, open_file_table, read_events
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.shared_options import FittedParams, RatingRequest, note_open_hyperparameters
-from jaxrate.cli.terminal_tables import ProgressReport
-from jaxrate.core.text_format import join_names, to_one_line
+from jaxrate.cli.options import (
+    OUTPUT_MARKERS,
+    FittedParams,
+    RatingRequest,
+    is_shipped_dataset,
+    note_open_hyperparameters,
+)
+from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
+from jaxrate.core.text_format import (
+    contest_metrics_notes,
+    did_you_mean_suffix,
+    format_count,
+    join_names,
+    metric_heading,
+    to_one_line,
+)
 from jaxrate.data.column_role_definitions import is_pgn_file
+
+ABBREVIATION = re.compile("[b-df-hj-np-tv-xz]{2,4}|atp|wta|nba|wnba|ncaa|epl|ufc|mma|afl|ipl|uefa|fifa|fide")
+
+
+def title_from_file(file: str) -> str:
+    """A title from the name of a file, as "Our league" from our_league.csv, or "NFL" from nfl."""
+    words = re.sub(r"[\s_-]+", " ", Path(file).name.partition(".")[0]).split()
+    words = [x.upper() if ABBREVIATION.fullmatch(x) else x for x in words]
+    return " ".join(x[:1].upper() + x[1:] if i == 0 else x for i, x in enumerate(words)) or "Ratings"
+
+
+def is_saved_run(file: str) -> bool:
+    """Whether FILE is a folder that `jaxrate rate --out` has written."""
+    return not is_shipped_dataset(file) and (Path(file) / OUTPUT_MARKERS[0]).is_file()
+
+
+def published_forecasts(file: str, data: jr.data.Dataset) -> dict[str, Any] | None:
+    """The forecasts that were published with the shipped league, by name; None for other files."""
+    return {"FiveThirtyEight": jr.data.datasets.nfl_forecast()[data.rows]} if is_shipped_dataset(file) else None
+
+
+TEAM_COLUMN = re.compile(
+    "(home|away|visitors?|visiting|winning|losing|winner|loser|[abh12])(team|club|franchise|goals?)(name|id|tag)?"
+    "|(team|club|goals?)([ab12]|one|two|home|away)(name|id)?|ft[ha]g"
+)
+
+
+def is_about_teams(file: str, options: dict[str, Any]) -> bool:
+    """Whether a file is about teams: the league that ships, results of football, or columns such as home_team."""
+    if is_shipped_dataset(file) or options.get("format") == "football":
+        return True
+    names = {re.sub(r"[^a-z0-9]", "", name) for name in _lower_case_column_names(file, options)}
+    return {"home", "away"} <= names or any(map(TEAM_COLUMN.fullmatch, names))
+
+
+def is_about_colours(file: str, options: dict[str, Any]) -> bool:
+    """Whether the side of a file is White: games of chess, or columns such as white and black."""
+    if options.get("format") in ("pgn", "lichess") or is_pgn_file(file):
+        return True
+    return {"white", "black"} <= _lower_case_column_names(file, options)
+
+
+def _lower_case_column_names(file: str, options: dict[str, Any]) -> set[str]:
+    """The names of the columns of a single table, in lower case; none of what else a file may be."""
+    if "format" in options or is_shipped_dataset(file) or is_pgn_file(file) or is_parquet_folder_or_pattern(file):
+        return set()
+    return {name.lower() for name in lazy.open_table_source(file).names}
+
+
+@cache
+def _load_shipped_columns() -> dict[str, Any]:
+    """The columns of the league that ships, which a command reads more than once."""
+    return jr.data.datasets.nfl_columns()
+
+
+def open_file_table(file: str) -> Any:
+    """The table of a file, or of the league that ships."""
+    return lazy.open_table_source(_load_shipped_columns() if is_shipped_dataset(file) else file)
+
+
+def load_columns(source: Any, names: Iterable[str], option: str = "", *, as_texts: bool = False) -> dict[str, Any]:
+    """Columns of a table by their names; ValueError, which begins with the option, as "--by: ", if it lacks one."""
+    wanted = list(dict.fromkeys(names))
+    for name in wanted:
+        if name not in source.names:
+            hint = did_you_mean_suffix(name, source.names)
+            raise ValueError(f"{option}{source.title}no column {name!r}{hint}")
+    with lazy.add_location_to_data_errors(source.title, source.where):
+        loaded = source.load(wanted, wanted if as_texts else ()) if wanted else {}
+        return {name: loaded[name] for name in wanted}
+
+
+def load_match_columns(
+    file: str, data: jr.data.Dataset, columns_by_name: dict[str, list[str]], option: str = ""
+) -> dict[str, Any]:
+    """[n], or [n, K] of several columns, numbers of the matches by name, NaN where the file has none.
+
+    Args:
+      file: what was read.
+      data: its matches.
+      columns_by_name: which columns belong together.
+      option: with which errors begin, as "--odds: ".
+
+    Raises:
+      ValueError: for a column that the file does not have, or that holds no numbers, as 0.3 or 30%.
+    """
+    if not columns_by_name:
+        return {}
+    numbers = _load_numbers(file, [name for columns in columns_by_name.values() for name in columns], option)
+    rows = np.asarray(data.rows)[np.asarray(data.events.start)[:-1]]
+    if any(rows.max(initial=0) >= len(x) for x in numbers.values()):
+        raise ValueError(f"{option}{file} is read from several tables, whose columns cannot be told apart")
+    values = {key: np.stack([numbers[x][rows] for x in columns], axis=1) for key, columns in columns_by_name.items()}
+    return {key: x[:, 0] if x.shape[1] == 1 else x for key, x in values.items()}
+
+
+def _load_numbers(file: str, names: list[str], option: str) -> dict[str, Any]:
+    """Columns of a file as numbers, NaN where there is none."""
+    arrow, source, numbers = lazy.import_pyarrow(), open_file_table(file), {}
+    loaded = load_columns(source, names, option)
+    with lazy.add_location_to_data_errors(source.title, source.where):
+        for name, x in loaded.items():
+            column: Any = lazy.to_column(name, x)
+            column = arrow.compute.utf8_rtrim(column, characters=" %") if lazy.is_text(column) else column
+            numbers[name] = lazy.to_numbers(name, column, np.nan)
+    return numbers
+
+
+def is_parquet_folder_or_pattern(file: str) -> bool:
+    """Whether this is a folder of Parquet files, or a pattern."""
+    path = Path(file or "-")
+    if not file or is_shipped_dataset(file):
+        return False
+    return any(path.glob("*.parquet")) if path.is_dir() else bool(set("*?[") & set(file)) and not path.exists()
+
+
+def reader_argument_names(reader: Callable[..., jr.data.Dataset]) -> tuple[str, ...]:
+    """The options that a format takes: its own, and further ones where it passes these on."""
+    parameters = signature(unwrap(reader)).parameters
+    return (
+        *parameters,
+        *((*lazy.COLUMN_OPTIONS, *lazy.DATASET_OPTIONS, "skip_incomplete") if "options" in parameters else ()),
+    )
+
+
+def read_events(
+    report: ProgressReport,
+    file: str,
+    options: dict[str, Any],
+    *,
+    source: Any = None,
+    first: int | None = None,
+    history: jr.History | None = None,
+) -> jr.data.Dataset:
+    """The events of a file, as the reading options say; `source` is its table if that is open already.
+
+    They follow the `history`, whose names keep their ids.
+    """
+    if "format" not in options and (first is not None or is_parquet_folder_or_pattern(file)):
+        source = _open_parquet(report, file, first)
+    file_format = options.get("format", "pgn" if is_pgn_file(file) else None)
+    arguments = {name: x for name, x in options.items() if name != "format"}
+    with report.stage(f"reading {Path(file).name}"), warnings_as_notes(report):
+        if file_format is not None:
+            return lazy.read_by_options(file, arguments, history, _find_format(file_format, arguments))
+        return lazy.read_by_options(_find_table(file) if source is None else source, arguments, history)
+
+
+def _open_parquet(report: ProgressReport, file: str, first: int | None) -> Any:
+    """The table of Parquet files, or its first rows."""
+    table = lazy.join_files(file)
+    if first is not None and first < (count := table.count_rows()):
+        report.note(f"read the first {first:,} of {count:,} rows")
+    return lazy.first_rows(table, first)
+
+
+def _find_table(file: str) -> Any:
+    """A file, or the columns of the league that ships; ValueError for a folder of no tables."""
+    if is_shipped_dataset(file):
+        return _load_shipped_columns()
+    if Path(file).is_dir() and not lazy.list_table_files(Path(file)):
+        raise ValueError(f"{file} is a folder; say what it holds with --format ({', '.join(jr.data.formats.FORMATS)})")
+    return file
+
+
+def _find_format(name: str, arguments: dict[str, Any]) -> Callable[..., jr.data.Dataset]:
+    """The reader of a public format; ValueError if there is none, or if it does not take the arguments."""
+    formats = jr.data.formats.FORMATS
+    if name not in formats:
+        hint = did_you_mean_suffix(name, formats)
+        raise ValueError(f"unknown format {name!r}{hint} (there are {', '.join(formats)})")
+    if foreign := [x for x in arguments if x not in reader_argument_names(formats[name])]:
+        option = foreign[0].replace("_", "-")
+        raise ValueError(f"--{option} cannot be combined with --format {name}, which knows its own columns")
+    return formats[name]
+
+
+# Which system is meant, the columns that it learns from, and notes on what it makes of the data.
 
 SKILLS = "skills"  # the system that learns from margins and surfaces
 POINT_OUTCOMES = "points", "goals"  # values of its setting `outcome` for which it needs the points of both sides
@@ -334,3 +532,152 @@ def note_worse_than_constant(
     settings = ", ".join(f"{key}={value}" for key, value in changes.items()) if len(changes) < 4 else "what was given"
     text = f"with {settings} {name} predicts worse (log loss {loss:.4f}) than the same forecast for all"
     report.note(f"{text} ({constant:.4f}); `jaxrate systems {name}` lists units and ranges")
+
+
+# The history.
+
+
+class RateOptions(NamedTuple):
+    """What is rated, which questions are asked of it, and where it is saved; see the options of the command."""
+
+    state: Path | None
+    out: Path | None
+    csv: bool
+    no_calibrate: bool
+    outlook: bool
+    as_of: str | None
+    players: tuple[str, ...]
+    show: tuple[str, ...]
+    top: int | None
+    rules: dict[str, Any]  # of the leaderboard
+
+
+class TimeSpan(NamedTuple):
+    """The times of --as-of and --list since, on the clock of the history."""
+
+    until: float | None = None
+    since: float | None = None
+
+
+class Rating(NamedTuple):
+    """A rated history, and what is known about it beside."""
+
+    history: jr.History
+    span: TimeSpan = TimeSpan()
+    text: str = ""  # how long it took, and how well it was predicted
+    metrics: Mapping[str, Any] = {}  # of the predictions
+    hindsight: jr.History | None = None
+
+
+def rate_and_evaluate_task(
+    report: ProgressReport, task: RatingTask, request: RatingRequest, saved: jr.History | None = None
+) -> Rating:
+    """Rate, carrying on from a saved run if there is one, and score the predictions."""
+    system, data, period, calibrate = task
+    kind, count = ("match" if data.of_matches else "contest"), len(data.events.start) - 1
+    counts = format_count(count, kind if saved is None else f"new {kind}")
+    with report.stage(f"rating {counts}"), prefix_errors_with_file(request.file), warnings_as_notes(report):
+        start = time.perf_counter()
+        history = jr.rate(system, data, period=period, onto=saved, calibrate=calibrate)
+        seconds = time.perf_counter() - start
+    counts += "" if data.of_matches else f", {format_count(len(data.rows), 'participation')}"
+    metrics = lazy.evaluate_predictions(history, data)
+    note_worse_than_constant(report, data, system.name, request.changes, metrics)
+    lines = [
+        f"{counts} in {seconds:.2f} s, compilation included",
+        *metric_lines(metrics),
+        *lazy.describe_constant_forecast(data, loss=metrics.get("log loss")),
+        *calibration_lines(history.system, history.options),
+    ]
+    return Rating(history, text="\n".join(lines).replace("FILE", quote(request.file)), metrics=metrics)
+
+
+def metric_lines(metrics: Mapping[str, float | None]) -> list[str]:
+    """A line for each metric, and one that explains those of contests."""
+    texts = {metric_heading(name): lazy.format_metric(name, value) for name, value in metrics.items()}
+    width, digits = max(map(len, texts)) + 1, max(map(len, texts.values()))
+    return [*(f"{name:<{width}}{text:>{digits}}" for name, text in texts.items()), *contest_metrics_notes(metrics)]
+
+
+def calibration_lines(system: jr.extend.RatingSystem, options: Mapping[str, Any]) -> list[str]:
+    """Whether and how the predictions of a history with these options are calibrated."""
+    text = lazy.describe_calibration(system, options)
+    return [text + " (--no-calibrate turns this off.)" * (lazy.OPTION in options)] if text else []
+
+
+def check_players_exist(data: jr.data.Dataset, names: Iterable[str]) -> None:
+    """ValueError if one of these names is of no player."""
+    for name in names:
+        lazy.find_player_id(data.players, name)
+
+
+def describe_file(request: RatingRequest, data: jr.data.Dataset, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Whether a file is about teams, sides and colours, or goes on with such a run, and where it is from."""
+    file, columns = request.file, request.columns
+    are_teams = is_about_teams(file, columns) and not lazy.dataset_has_teams(data)  # whose members are rated
+    facts: dict[str, Any] = {
+        "sided": lazy.has_sides(data),
+        "teams": are_teams or bool(before.get("teams")),
+        "colours": is_about_colours(file, columns) or bool(before.get("colours")),
+    }
+    return facts | ({"source": jr.data.datasets.NFL_SOURCE} if is_shipped_dataset(file) else {})
+
+
+def smooth_task(report: ProgressReport, task: RatingTask) -> jr.History:
+    """The history with hindsight; ValueError for a system that has none."""
+    if task.system.name != "skills":  # of its forms `smooth` says which it lacks
+        raise ValueError(f"--show hindsight needs --system skills: {task.system.name} has no hindsight")
+    kind = "matches" if task.data.of_matches else "participations"
+    with report.stage(f"smoothing {len(task.data.rows):,} {kind}"):
+        return jr.smooth(task.system, task.data)
+
+
+def parse_span(asked: RateOptions, clock: str | None, dates: str | None) -> TimeSpan:
+    """The times that the options name, of a history by this clock whose file writes dates so.
+
+    They are the end of a day or a moment where the matches have dates, else numbers.
+    """
+    texts = {"--as-of": asked.as_of, "--list since": asked.rules.get("since")}
+    if clock is None and (named := [name for name, text in texts.items() if text is not None]):
+        raise ValueError(f"{named[0]} needs times; name the column of time with --time")
+    values = (parse_library_time(option, text, clock) for option, text in texts.items())
+    return TimeSpan(*(_end_of_date(x, dates) if isinstance(x, str) else x for x in values))
+
+
+def parse_library_time(option: str, text: str | None, clock: str | None) -> Any:
+    """A time as functions of the library take it: a date as text where the history has dates, else a number."""
+    if text is None:
+        return None
+    with suppress(ValueError):
+        if clock == "dates":
+            lazy.parse_written_date(text, None)
+            return text
+        if isfinite(number := float(text)):
+            return number
+    what = "there is no such date; write one as 2026-05-31" if clock == "dates" else "write a number, as the times are"
+    raise ValueError(f"{option} {text}: {what}")
+
+
+def _end_of_date(text: str, date_format: str | None) -> float:
+    """The last moment of a day, or a moment of it if the text has one."""
+    days = lazy.parse_written_date(text, date_format)
+    return float(np.nextafter(days + 1, 0)) if ":" not in text and days == np.floor(days) else days
+
+
+def note_time_outside_history(report: ProgressReport, rated: jr.History, until: float | None) -> None:
+    """A note if --as-of is before the history, or so long after it that nobody plays any more."""
+    if until is None or rated.last is None or not len(rated.events["row"]):
+        return
+    first, last = float(rated.events["time"].min()), rated.last
+    if until < first or (rated.clock == "dates" and until > last + lazy.DEFAULT_ACTIVE_DAYS + 1):
+        ends = f"{lazy.format_time(first, rated.clock)} to {lazy.format_time(last, rated.clock)}"
+        report.note(f"--as-of is outside the history, which runs from {ends}")
+
+
+def events_up_to(data: jr.data.Dataset, until: float, num_known_players: int) -> jr.data.Dataset:
+    """The events up to a time, and their players; the first `num_known_players` stay in any case."""
+    is_later = np.asarray(data.events.flat.time) > until
+    keep = ~np.logical_or.accumulate(is_later)
+    if not keep.any():
+        raise ValueError(f"no {data.events.nouns} up to --as-of")
+    return lazy.select_events(data, keep, num_known_players)
