@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from jaxrate.fitting.hyperparameter_fit import has_unclear_trend, make_fixed_key
     from jaxrate.fitting.losses import LOSSES, resolve_loss
     from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
-    from jaxrate.forecasts.prediction_explanations import is_explained
+    from jaxrate.forecasts.prediction_explanations import heads_and_cells, is_explained
     from jaxrate.forecasts.scorelines import predicts_goals
     from jaxrate.forecasts.upcoming_events import FixtureOptions
     from jaxrate.history.column_table import (

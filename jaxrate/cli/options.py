@@ -278,7 +278,6 @@ MODULES = {  # of functions whose arguments are options
     "benchmark_systems": "evaluation/benchmark",
     "fit": "fitting/hyperparameter_fit",
     "fit_strengths": "arena/strength_fit",
-    "leaderboard": "history/leaderboards",
     "probabilities_from_odds": "metrics/bookmaker_odds",
     "simulate_season": "forecasts/season_simulation",
     "write_site": "site/site_writer",

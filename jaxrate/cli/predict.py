@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +33,6 @@ from jaxrate.cli.terminal_tables import (
     warnings_as_notes,
 )
 from jaxrate.core.text_format import (
-    format_decimals,
-    format_number,
-    format_percentage,
     format_unquoted_name,
     rating_decimals,
 )
@@ -45,7 +41,7 @@ MAX_ROWS_SHOWN = 30  # rows that are printed
 MAX_EXPLANATIONS_SHOWN = 10
 HIDDEN_COLUMNS = "row", "quality", "prediction", "expected", "odds_win", "odds_draw", "odds_loss"
 WORD_COLUMNS = "side", "player", "category"  # of explanations
-PART_NAMES = {"modifier": "in this category", "own_side": "own side", "points": "in this match"}
+PART_NAMES = {"modifier": "in this category", "points": "in this match"}
 RATING_PARTS = "skill", "current_form", "experience"  # whose sum is the rating of `jr.skills`
 RATING_COLUMNS = "skill", "rating", "points"  # of explanations, on the scale of the leaderboard
 SCALE_NOTE = "Ratings are those of the leaderboard at the time; other points add to them."
@@ -151,9 +147,8 @@ def explanation_tables(one: jr.forecasts.Explanation, rated: jr.History) -> list
     digits = rating_decimals([*parts["points"].tolist()])
     tables = []
     for columns in (parts, sides):
-        cells = [_part_cells(name, x, digits, signed=name not in unsigned) for name, x in columns.items()]
-        headings = [PART_NAMES.get(name, name.replace("_", " ")) for name in columns]
-        tables.append(TextTable(headings, [*zip(*cells, strict=True)], WORD_COLUMNS))
+        headings, rows = lazy.heads_and_cells(columns, digits, unsigned)
+        tables.append(TextTable([PART_NAMES.get(name, name) for name in headings], rows, WORD_COLUMNS))
     return tables
 
 
@@ -167,18 +162,6 @@ def _parts_on_leaderboard_scale(parts: dict[str, Any], newcomer: float) -> dict[
         scaled["rating"] = np.sum([scaled[name] for name in of_rating], axis=0)
     first = [name for name in (*WORD_COLUMNS, "weight", *of_rating, "rating") if name in scaled]
     return {name: scaled[name] for name in dict.fromkeys([*first, *scaled])}
-
-
-def _part_cells(name: str, values: Any, digits: int, *, signed: bool) -> list[str]:
-    """The cells of a column of an explanation: ratings, and points with their sign; nothing stands for no points."""
-    formats: dict[str, Callable[[Any], str]] = {
-        **dict.fromkeys(WORD_COLUMNS, str),
-        "weight": lambda x: format_number(round(x, 3)),
-        "expected": format_percentage,
-    }
-    if name in formats:
-        return [*map(formats[name], values.tolist())]
-    return [format_decimals(x, digits, signed=signed) if x or not signed else "" for x in values.tolist()]
 
 
 TOURNAMENT_OPTIONS = "simulate", "samples", "seed", "newcomers", "out"

@@ -1,6 +1,7 @@
 """Explanations of predictions: what players, sides, experience and covariates contribute, in rating points."""
 
 import html
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple, Unpack
 
 import jax
@@ -9,7 +10,13 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
-from jaxrate.core.text_format import format_decimals, format_html_table, format_number, format_table
+from jaxrate.core.text_format import (
+    format_decimals,
+    format_html_table,
+    format_number,
+    format_percentage,
+    format_table,
+)
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_events import FixtureOptions, read_upcoming_events
 from jaxrate.history.column_table import ColumnTable
@@ -216,16 +223,19 @@ def categories_met_by_players(category: HostArray, names: HostArray, count: int)
     return np.where(shares.max(axis=1) == 1.0, names[shares.argmax(axis=1)].astype(object), "mixture")
 
 
-def heads_and_cells(table: ColumnTable) -> tuple[list[str], list[Any]]:
-    """The heads and cells of a table of points, as text for people."""
-    cells: list[list[str]] = []
-    for name, values in table.items():
-        if name == "expected":
-            cells.append([f"{x:.3f}" for x in values])
-        elif name == "weight":
-            cells.append([format_number(round(float(x), 3)) for x in values])
-        elif values.dtype.kind == "f":
-            cells.append([format_decimals(x, 1, signed=True) if x else "" for x in values])
-        else:
-            cells.append([str(x) for x in values])
+def heads_and_cells(
+    table: Mapping[str, HostArray], digits: int = 1, unsigned: Collection[str] = ()
+) -> tuple[list[str], list[Any]]:
+    """The heads and cells of a table of points, as text for people; nothing stands for no points.
+
+    Points have so many digits, and a sign, but in the `unsigned` columns, which are ratings.
+    """
+    formats: dict[str, Callable[[Any], str]] = {
+        **dict.fromkeys(table, lambda x: format_decimals(x, digits, signed=True) if x else ""),
+        **dict.fromkeys(unsigned, lambda x: format_decimals(x, digits)),
+        **dict.fromkeys(TEXT_COLUMNS, str),
+        "expected": format_percentage,
+        "weight": lambda x: format_number(round(x, 3)),
+    }
+    cells = [map(formats[name], values.tolist()) for name, values in table.items()]
     return [name.replace("_", " ") for name in table], [*zip(*cells, strict=True)]
