@@ -11,7 +11,6 @@ from jax.experimental.compilation_cache import compilation_cache as jax_cache
 
 import jaxrate as jr
 from jaxrate import cli
-from jaxrate.cli import compilation_cache
 from jaxrate.core import compiled_program_cache
 from tests.conftest import mark_full
 
@@ -26,7 +25,7 @@ def run(tmp_path):
     games.write_text("winner,loser\nAda,Bo\nBo,Cy\nCy,Ada\n")
 
     def run():
-        kept = {name: x for name, x in os.environ.items() if name not in (compilation_cache.CACHE_VARIABLE, *SETTINGS)}
+        kept = {name: x for name, x in os.environ.items() if name not in (cli.CACHE_VARIABLE, *SETTINGS)}
         command = [sys.executable, "-m", "jaxrate", "rate", str(games), "--system", "elo"]
         environment = kept | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
@@ -55,20 +54,20 @@ def test_programs_are_kept_and_change_nothing(run, tmp_path, jaxrate, again):
 
 
 def test_it_is_told_before_jax_is_loaded(monkeypatch, tmp_path):
-    for name in (compilation_cache.CACHE_VARIABLE, *SETTINGS):
+    for name in (cli.CACHE_VARIABLE, *SETTINGS):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(compiled_program_cache, "user_cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(compilation_cache.warnings, "filterwarnings", lambda *given, **more: None)
-    monkeypatch.setenv(compilation_cache.CACHE_VARIABLE, "OFF")
-    compilation_cache.enable_compilation_cache()
+    monkeypatch.setattr(cli.warnings, "filterwarnings", lambda *given, **more: None)
+    monkeypatch.setenv(cli.CACHE_VARIABLE, "OFF")
+    cli.enable_compilation_cache()
     assert not list(tmp_path.iterdir())
-    monkeypatch.delenv(compilation_cache.CACHE_VARIABLE)
+    monkeypatch.delenv(cli.CACHE_VARIABLE)
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(compiled_program_cache, "user_cache_folder", lambda: Path("/proc/nowhere"))
-        compilation_cache.enable_compilation_cache()  # nobody can write there
+        cli.enable_compilation_cache()  # nobody can write there
     assert "JAX_COMPILATION_CACHE_DIR" not in os.environ
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "mine")
-    compilation_cache.enable_compilation_cache()
+    cli.enable_compilation_cache()
     assert not list(tmp_path.iterdir()) and os.environ["JAX_COMPILATION_CACHE_DIR"] == "mine"
 
 

@@ -4,7 +4,6 @@ arena.py                  `jaxrate arena`
 benchmark.py              `jaxrate benchmark`
 commands.py               what every command has: options in groups, pages of help, and output
 compare.py                `jaxrate compare`
-compilation_cache.py      compiled programs in the user's cache folder
 dry_run.py                `jaxrate rate --dry-run`
 file_rating.py            rating a file: what it holds, by which system, the history, its quality, and times in it
 fit.py                    `jaxrate fit`
@@ -26,15 +25,17 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
 
 from jaxrate.cli.commands import HELP_SETTINGS, LazyGroup
-from jaxrate.cli.compilation_cache import CACHE_VARIABLE, enable_compilation_cache
 from jaxrate.cli.terminal_tables import print_escaped, print_message
+from jaxrate.core import compiled_program_cache
 
+CACHE_VARIABLE = "JAXRATE_CACHE"  # "off" keeps nothing
 SUMMARIES = {
     "Rate": {
         "rate": "Rate players from a file of results.",
@@ -65,6 +66,19 @@ def cli(no_cache: bool) -> None:
     """
     if not no_cache:
         enable_compilation_cache()
+
+
+def enable_compilation_cache() -> None:
+    """Name the folder to JAX, which is not loaded yet; unless it has one already, or nothing can be written there."""
+    if os.environ.get(CACHE_VARIABLE, "").lower() == "off" or compiled_program_cache.FOLDER_VARIABLE in os.environ:
+        return
+    try:
+        folder = compiled_program_cache.make_cache_folder()
+    except OSError:
+        return
+    for name, value in compiled_program_cache.cache_settings(folder).items():
+        os.environ.setdefault(name.upper(), str(value))
+    warnings.filterwarnings("ignore", message=".*persistent compilation cache", category=UserWarning)  # a full disk
 
 
 def main() -> None:

@@ -16,8 +16,7 @@ fit_plots.py            loss_surface, profile, belief
 matplotlib_printers.py  views drawn by Matplotlib
 altair_printers.py      views as interactive charts
 line_end_labels.py      where the names of lines stand
-plot_inputs.py          checks of arguments, sources and units
-plot_style.py           axes, titles, colours, legends and names of all plots
+plot_style.py           axes, titles, colours, legends and names of all plots, and what they are drawn from
 """
 
 from jaxrate.plots.fit_plots import belief, loss_surface, profile

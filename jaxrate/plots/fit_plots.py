@@ -24,7 +24,6 @@ from jaxrate.history.blat_mmr_beliefs import belief_grid
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import find_player_id
 from jaxrate.history.recorded_runs import rating_history as record
-from jaxrate.plots import plot_inputs as inputs
 from jaxrate.plots import plot_style as style
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views.charts import Z_95, PictureText
@@ -68,7 +67,7 @@ def loss_surface(
     """
     if ax is not None:
         style.check_axes(ax)
-    data, system = inputs.to_dataset(data), fit.system
+    data, system = style.to_dataset(data), fit.system
     names = _choose_two_fitted_parameters(fit, x, y)
     if points < 3:
         raise ValueError(f"points must be at least 3, got {points}")
@@ -81,7 +80,7 @@ def loss_surface(
     text = PictureText(
         f"Best fit at {' and '.join(fitted)}",
         f"Loss of {system_title(system.name)} near its fit; contours: summed loss above that of the fit",
-        source=inputs.describe_counted_data(f"{count:,.15g} predictions", data.source),
+        source=style.describe_counted_data(f"{count:,.15g} predictions", data.source),
     )
     ax = style.make_picture_axes(ax, (6.4, 5.6), text)
     grid_values = surface.axis_values(surface.params_on_grid(len(excess_loss)))
@@ -186,7 +185,7 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
         f"Best fit at {words} {best_text}" if len(words) == 1 else f"{words.capitalize()} fits best at {best_text}",
         f"Loss of {system_title(system.name)}; each dot is fitted anew in the other free hyperparameters",
         y=f"summed excess {result.loss_function.replace('_', ' ')}{' (nats)' * (result.loss_function != 'brier')}",
-        source=inputs.describe_counted_data(f"{count:,.15g} predictions"),
+        source=style.describe_counted_data(f"{count:,.15g} predictions"),
     )  # fmt: skip
     ax = style.make_picture_axes(ax, (6.4, 4.4), text)
     top = None
@@ -302,7 +301,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
         the history.
     """
     rating = belief_grid(system)
-    data = inputs.to_dataset(data)
+    data = style.to_dataset(data)
     matches, names = data.matches, data.players
     end, clock = _match_times(data)
     participants = np.asarray(matches.player)
@@ -314,7 +313,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
         raise ValueError(f"{name} has no match before the end of the history: there is nothing to draw")
     last = last[np.unique(np.linspace(0, len(last) - 1, min(len(last), MAX_COLUMNS)).round().astype(int))]
     edge, beliefs = np.append(edge[last], edge[-1]), _beliefs_after_matches(system, matches, number, params)[last]
-    inputs.check_ratings_finite(name, beliefs)
+    style.check_ratings_finite(name, beliefs)
     mass = np.cumsum(beliefs, axis=1)
     low, high = (rating[np.argmax(mass >= share, axis=1)] for share in (0.025, 0.975))
     rating_range = rating[[np.argmax(mass >= 0.001, axis=1).min(), np.argmax(mass >= 0.999, axis=1).max()]]
@@ -324,7 +323,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     subtitle = f"By {system_title(system.name)}: the stronger the colour, the likelier the strength; before each match"
     ends, unit = (format_amount(x[-1], "", 0) for x in (low, high)), rating_unit(system)
     title = f"{name} ended between {' and '.join(ends)} {unit}, with 95% probability"
-    ax = style.make_axes(ax, (8.0, 4.8), title, subtitle, source=inputs.describe_source(data))
+    ax = style.make_axes(ax, (8.0, 4.8), title, subtitle, source=style.describe_source(data))
     y = np.append(rating[is_shown] - 0.5 * step, rating_range[1] + 0.5 * step)
     top = np.quantile(density.max(axis=0), 0.9)
     colours = style.colour_map(style.SEQUENTIAL_COLOURS)
@@ -333,7 +332,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
         steps = np.append(line, line[-1])
         ax.step(edge, steps, kind, color=style.COLOURS[1], linewidth=1.0, where="post", label=label)
     style.add_colour_bar(ax, heat, "density per 100 points", extend="max")
-    ax.set_ylabel(inputs.rating_axis_label(system))
+    ax.set_ylabel(style.rating_axis_label(system))
     style.group_thousands(ax, "y")
     style.label_time_axis(ax, clock)
     style.add_legend(ax, name)

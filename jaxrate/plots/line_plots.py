@@ -14,11 +14,10 @@ from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History, format_time
 from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, ListRules, ranks_over_time
 from jaxrate.history.participations import Participations
-from jaxrate.plots import plot_inputs as inputs
+from jaxrate.plots import plot_style as style
 from jaxrate.plots.line_end_labels import EDGE_SHARE
 from jaxrate.plots.matplotlib_printers import MAX_INTERVALS, show_lines
-from jaxrate.plots.plot_inputs import Backend
-from jaxrate.plots.plot_style import COLOURS, is_isolated, player_labels_by_id
+from jaxrate.plots.plot_style import COLOURS, Backend, is_isolated, player_labels_by_id
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views import charts
 from jaxrate.views.charts import YEAR, Line, LineView, PictureText, UnnamedPlayers, format_peak_time, times_span
@@ -72,7 +71,7 @@ def trajectory(
     shown = rated if smooth is None else smooth
     lines = rating_lines(shown, players, skip)
     then = [] if smooth is None else charts.without_deviations(rating_lines(rated, players, skip))
-    inputs.check_drawable_count("named players", inputs.count_lines(ax, "line") + len(lines), 1, inputs.MAX_NAMED_LINES)
+    style.check_drawable_count("named players", style.count_lines(ax, "line") + len(lines), 1, style.MAX_NAMED_LINES)
     grey_lines = other_rating_lines(rated, others, lines)
     steps = steps_of_lines(rated, lines, grey_lines, times_span(lines))
     num_early = max(PEAK_MIN_EVENTS - 1 - skip, 0) if shown.hindsight is None else 0
@@ -135,9 +134,9 @@ def careers(
     """
     if rated.clock is None or rated.last is None:
         raise ValueError("careers need times, and this history has none; `trajectory` counts matches instead")
-    inputs.check_step(step)
+    style.check_step(step)
     whole = rating_lines(rated, players)
-    inputs.check_drawable_count("players", len(whole), 1, len(COLOURS))
+    style.check_drawable_count("players", len(whole), 1, len(COLOURS))
     grey = other_rating_lines(rated, others, whole)
     steps = steps_of_lines(rated, whole, grey, rated.last - float(rated.events["time"][0]), step)
     num_early = PEAK_MIN_EVENTS - 1 if rated.hindsight is None else 0
@@ -165,7 +164,7 @@ def _find_end_or_peak(rated: History, lines: Sequence[Line], num_early: int, **o
 def _rating_text(rated: History, title: Finding | str, rules: str, unnamed: UnnamedPlayers) -> PictureText:
     subtitle = f"Ratings by {system_title(rated.system.name)} {rules}{unnamed.description}"
     return PictureText(
-        title, subtitle, time_axis_label(rated), inputs.rating_axis_label(rated.system), inputs.describe_source(rated)
+        title, subtitle, time_axis_label(rated), style.rating_axis_label(rated.system), style.describe_source(rated)
     )
 
 
@@ -229,10 +228,10 @@ def ranks(
     rated.check_has_events()
     rows, names = rated.rows.once_per_event(), rated.players
     labels = player_labels_by_id(players, names, len(names))
-    inputs.check_drawable_count("players", len(labels), 1, inputs.MAX_NAMED_LINES)
+    style.check_drawable_count("players", len(labels), 1, style.MAX_NAMED_LINES)
     if rated.clock is None or np.isnan(rows.time).any():
         raise ValueError("ranks through time need times, and this history has none, or not for all events")
-    inputs.check_step(step)
+    style.check_step(step)
     times = rows.time[np.isin(rows.player, [*labels])]
     if not len(times):
         raise ValueError(f"none of {', '.join(labels.values())} has played")
@@ -250,7 +249,7 @@ def ranks(
     text = PictureText(
         find_most_firsts(table.ranks[:count], labels, steps.years == 1),
         f"Ranks by {system_title(rated.system.name)} {steps.description}{until}{since}{unnamed.description}",
-        time_axis_label(rated), "rank", inputs.describe_source(rated),
+        time_axis_label(rated), "rank", style.describe_source(rated),
     )  # fmt: skip
     return show_lines(LineView(text, lines, unnamed, is_rank=True), ax, backend)
 
@@ -428,7 +427,7 @@ def _rating_line(history: History, rows: Participations, player: int, name: str)
         for x, left in zip(first, rows.after, strict=True)
     )
     assert mean is not None
-    inputs.check_ratings_finite(name, mean, deviation)
+    style.check_ratings_finite(name, mean, deviation)
     if history.clock is None:
         return Line(name, np.arange(len(mean)), mean, deviation)
     return Line(name, history.display_times(np.append(rows.time[begin], rows.time[begin:end])), mean, deviation)

@@ -10,7 +10,7 @@ from jaxrate.core.text_format import format_whole_percent
 from jaxrate.plots import altair_printers
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
-from jaxrate.plots.plot_inputs import Backend, check_backend, count_lines
+from jaxrate.plots.plot_style import Backend, check_backend, count_lines
 from jaxrate.views import charts
 
 if TYPE_CHECKING:

@@ -14,11 +14,9 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.scorelines import Scorelines, check_scorelines, goal_difference_probabilities
 from jaxrate.history.history import History
 from jaxrate.metrics import prediction_metrics
-from jaxrate.plots import plot_inputs as inputs
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.matplotlib_printers import CELL_SIDE, draw_curve, draw_percent_table, show_calibration, show_rows
-from jaxrate.plots.plot_inputs import Backend
-from jaxrate.plots.plot_style import GREY, INK, format_plot_name, make_axes, player_label
+from jaxrate.plots.plot_style import GREY, INK, Backend, format_plot_name, make_axes, player_label
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views import findings
 from jaxrate.views.charts import Z_95, Curve, PictureText, RowView
@@ -63,11 +61,11 @@ def calibration(
     """
     source, quantity = "", "score (%)"
     if isinstance(score, (Dataset, Matches, Ragged)):
-        data = inputs.to_dataset(score)
-        source = inputs.describe_source(data)
+        data = style.to_dataset(score)
+        source = style.describe_source(data)
         quantity = "score (%)" if data.of_matches else "share of the others beaten (%)"
         score, mask = _scores_and_mask_of_events(data, mask)
-    predictions = inputs.values_by_system(prediction)
+    predictions = style.values_by_system(prediction)
     samples = [_select_samples(p, score, weight, mask) for p in predictions.values()]
     names = [format_plot_name(name) for name in predictions]
     found = [prediction_metrics.calibration(p, s, bins=bins, weight=w) for p, s, w in samples]
@@ -208,7 +206,7 @@ def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15
     """
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
-    systems = inputs.values_by_system(rated)
+    systems = style.values_by_system(rated)
     losses = {format_plot_name(name): _losses_by_match(one) for name, one in systems.items()}
     curves = {name: _bin_by_difference(*columns, bins) for name, columns in losses.items()}
     match_losses = {name: loss for name, (_, loss, _) in losses.items()}
@@ -216,10 +214,10 @@ def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15
     text = PictureText(
         _judge_losses(curves, match_losses),
         "Mean log loss by rating difference, with 95% intervals; dotted: if predictions were right",
-        "rating difference", "log loss (nats)", inputs.describe_counted_data(f"{count:,} matches"),
+        "rating difference", "log loss (nats)", style.describe_counted_data(f"{count:,} matches"),
     )  # fmt: skip
     ax = style.make_picture_axes(ax, (6.8, 5.2), text)
-    if not inputs.count_lines(ax, "loss"):  # the key to the dotted lines of all systems
+    if not style.count_lines(ax, "loss"):  # the key to the dotted lines of all systems
         ax.plot([], [], ":", color=GREY, linewidth=1.2, label="if predictions were right")
     for name, curve in curves.items():
         label = f"{name}, {match_losses[name].mean():.3f}" if name else "observed"
@@ -290,10 +288,10 @@ def residuals(
       ValueError: for rounds, predictions outside [0, 1] or of another number of matches, or none; if `active` is no
         number above 0.
     """
-    data = inputs.to_dataset(data)
+    data = style.to_dataset(data)
     matches, names, clock = data.matches, data.players, data.clock
-    is_current, days = inputs.recent_player_mask(matches, clock, active)
-    inputs.check_drawable_count("players", top, 1, inputs.MAX_ROWS)
+    is_current, days = style.recent_player_mask(matches, clock, active)
+    style.check_drawable_count("players", top, 1, style.MAX_ROWS)
     p, score, _ = prediction_metrics.check_and_select_samples(prediction, matches.score, None, None)
     player = np.asarray(matches.player).T.ravel()
     games, total = np.bincount(player), np.bincount(player, np.concatenate([score - p, p - score]))
@@ -314,7 +312,7 @@ def residuals(
     rule = f"z in standard errors, and beyond ±{findings.surprise_limit(num_players):.1f} it is more than chance"
     subtitle = f"Score above expected of {scope}, with 95% intervals; {rule}"
     values = [f"{surprise[i]:+.1f} ({games[i]:,})".replace("-", "\N{MINUS SIGN}") for i in chosen]
-    text = PictureText(title, subtitle, "score above expected, a match", source=inputs.describe_source(data))
+    text = PictureText(title, subtitle, "score above expected, a match", source=style.describe_source(data))
     return show_rows(RowView(text, labels, mean, half_width, values, head="z (matches)", are_differences=True), ax)
 
 
@@ -348,7 +346,7 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
     results = [result for result in compared_systems.results if result.log_loss_difference is not None]
     if not results:
         raise ValueError("contests of many have no log loss to compare; print the comparison")
-    inputs.check_drawable_count("systems", len(results), 1, inputs.MAX_ROWS)
+    style.check_drawable_count("systems", len(results), 1, style.MAX_ROWS)
     labels = [
         format_plot_name(system_result_label(result._replace(name=system_title(result.name)))) for result in results
     ]
@@ -361,7 +359,7 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
         subtitle += f"; beyond {limit:.1f} standard errors a lead is more than chance"
     text = PictureText(
         title, subtitle, f"log loss behind {labels[0]} ({results[0].quality['log loss']:.4f})",
-        source=inputs.describe_counted_data(f"{compared_systems.scored:,} matches"),
+        source=style.describe_counted_data(f"{compared_systems.scored:,} matches"),
     )  # fmt: skip
     values = [f"{x:+.4f} ± {y:.4f}" if y else "" for x, y in zip(loss_behind[:, 0], half_width, strict=True)]
     view = RowView(text, labels, loss_behind[:, 0], half_width, values, head="behind", are_differences=True)

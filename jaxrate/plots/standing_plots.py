@@ -17,10 +17,8 @@ from jaxrate.history.leaderboards import ListRules
 from jaxrate.history.leaderboards import leaderboard as list_leaders
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.plots import matplotlib_printers as printers
-from jaxrate.plots import plot_inputs as inputs
 from jaxrate.plots import plot_style as style
-from jaxrate.plots.plot_inputs import Backend
-from jaxrate.plots.plot_style import COLOURS, SMALL_FONT, format_plot_name, player_label, player_labels_by_id
+from jaxrate.plots.plot_style import COLOURS, SMALL_FONT, Backend, format_plot_name, player_label, player_labels_by_id
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views.charts import MAX_WRITTEN_COLUMNS, RANK_TICKS, MatrixView, PictureText, RowView, half_widths
 from jaxrate.views.findings import (
@@ -66,17 +64,17 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = 
     board = list_leaders(rated, **options)
     apart = "; players whom no chain of events joins to these are left out" if board.group is not None else ""
     board = board.first_group()
-    inputs.check_drawable_count("players", len(board.player), 1, inputs.MAX_ROWS)
+    style.check_drawable_count("players", len(board.player), 1, style.MAX_ROWS)
     labels = [format_plot_name(player) for player in board.player]
     for name, *shown in zip(labels, board.rating, strict=True):
-        inputs.check_ratings_finite(name, *shown)
+        style.check_ratings_finite(name, *shown)
     half_width = half_widths(board.deviation)
     interval = "" if half_width is None else ", with 95% intervals"
     cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" if len(board.rank) < board.num_listed else ""
     text = PictureText(
         find_lead(labels, board.rating, board.deviation, rating_unit(rated.system)),
         f"Ratings{cut} by {system_title(rated.system.name)}{interval}{_describe_listed_players(board.scope)}{apart}",
-        inputs.rating_axis_label(rated.system), source=inputs.describe_source(rated),
+        style.rating_axis_label(rated.system), source=style.describe_source(rated),
     )  # fmt: skip
     values = format_ratings(board.rating, half_width)
     return printers.show_rows(RowView(text, labels, board.rating, half_width, values, board.rank.tolist()), ax, backend)
@@ -137,7 +135,7 @@ def matchups(
     elif rules:
         raise ValueError(f"{', '.join(rules)}: players are given, and need no rules of a list")
     labels = player_labels_by_id(players, rated.players, len(rated.players))
-    inputs.check_drawable_count("players", len(labels), 2, MAX_MATRIX_PLAYERS)
+    style.check_drawable_count("players", len(labels), 2, MAX_MATRIX_PLAYERS)
     ids = np.array([*labels])
     order = np.argsort(-np.asarray(ratings(rated).mean)[ids], kind="stable")
     if category is not None and np.shape(category)[:1] == order.shape:
@@ -148,7 +146,7 @@ def matchups(
     percent[groups[ids][:, None] != groups[ids]] = np.nan
     has_side = bool(np.any(getattr(rated.system.params, "side_advantage", 0.0)))
     about = f", by {system_title(rated.system.name)}{', on neutral ground' * has_side}; {FAVOURED_COLOURS}{scope}"
-    names, source = [labels[int(i)] for i in ids], inputs.describe_source(rated)
+    names, source = [labels[int(i)] for i in ids], style.describe_source(rated)
     return printers.show_matrix(_expected_scores_view(names, percent, count or len(ids), about, source), ax, backend)
 
 
@@ -176,9 +174,9 @@ def distribution(
         raise ValueError(f"bins must be at least 1, got {bins}")
     num_players = len(rated.players)
     board = list_leaders(rated, **options, top=num_players)
-    inputs.check_drawable_count("players who are listed", len(board.rating), 1, num_players)
+    style.check_drawable_count("players who are listed", len(board.rating), 1, num_players)
     labels = player_labels_by_id(players, rated.players, num_players) if np.size(players) else {}
-    inputs.check_drawable_count("players with names", len(labels), 0, inputs.MAX_NAMED_LINES)
+    style.check_drawable_count("players with names", len(labels), 0, style.MAX_NAMED_LINES)
     rating_of = dict(zip(board.player.tolist(), board.rating.tolist(), strict=True))
     marked_ratings = {}
     for number, name in labels.items():
@@ -190,7 +188,7 @@ def distribution(
     text = PictureText(
         f"Half of {len(rating_of):,} ratings between {ends}",
         f"Bars: how many have a rating in each step, by {system_title(rated.system.name)}",
-        inputs.rating_axis_label(rated.system), "number listed", inputs.describe_source(rated),
+        style.rating_axis_label(rated.system), "number listed", style.describe_source(rated),
     )  # fmt: skip
     ax = style.make_picture_axes(ax, (7.0, 4.2), text)
     if bins is None:
@@ -248,7 +246,7 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
         quantity, last = "probability of the place (%)", simulation.place[:, 0]
         subtitle = "Percent of simulated seasons in which each ends at the place"
     labels = [f"{format_plot_name(name)}{group}" for name, group in zip(simulation.player, groups, strict=True)][:top]
-    inputs.check_drawable_count("players", len(labels), 1, inputs.MAX_ROWS)
+    style.check_drawable_count("players", len(labels), 1, style.MAX_ROWS)
     percent = 100.0 * np.stack([*chances.values()], axis=1)[:top]
     size = max(5.5, 2.6 + 0.6 * min(len(chances), 12)), printers.figure_size_for_rows(labels)[1]
     is_decided = isinstance(simulation, SeasonForecast) and simulation.champion is not None
@@ -261,7 +259,7 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
 
 @enforce_argument_annotations
 def intervals(
-    strengths: Strengths, *, top: int = inputs.MAX_ROWS, ax: "Axes | None" = None, backend: Backend = "matplotlib"
+    strengths: Strengths, *, top: int = style.MAX_ROWS, ax: "Axes | None" = None, backend: Backend = "matplotlib"
 ) -> Any:
     """Plot the best players with 95% intervals of their ratings; anchors have none.
 
@@ -279,7 +277,7 @@ def intervals(
       ValueError: for more than 150 players, or if nobody has a finite rating.
     """
     order = rated_ids(strengths)[:top]
-    inputs.check_drawable_count("players with a finite rating", len(order), 1, inputs.MAX_ROWS)
+    style.check_drawable_count("players with a finite rating", len(order), 1, style.MAX_ROWS)
     labels = [player_label(i, strengths.players) for i in order]
     rating = strengths.rating[order]
     half_width = np.nan_to_num(strengths.half_width[order])
@@ -297,7 +295,7 @@ def intervals(
 
 
 @enforce_argument_annotations
-def rank_sets(ranks: RankSets, *, top: int = inputs.MAX_ROWS, ax: "Axes | None" = None) -> "Axes":
+def rank_sets(ranks: RankSets, *, top: int = style.MAX_ROWS, ax: "Axes | None" = None) -> "Axes":
     """Plot the ranks that each player may have as bars, which hold simultaneously; dots are the estimated ranks.
 
         plots.rank_sets(jr.arena.rank_sets(jr.arena.fit_strengths(votes)))
@@ -312,7 +310,7 @@ def rank_sets(ranks: RankSets, *, top: int = inputs.MAX_ROWS, ax: "Axes | None" 
       ValueError: for more than 150 players.
     """
     order = np.argsort(-np.where(np.isnan(ranks.rating), -np.inf, ranks.rating), kind="stable")[:top]
-    inputs.check_drawable_count("players", len(order), 1, inputs.MAX_ROWS)
+    style.check_drawable_count("players", len(order), 1, style.MAX_ROWS)
     labels = [player_label(i, ranks.players) for i in order]
     row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
     text = PictureText(
@@ -358,7 +356,7 @@ def win_matrix(
     else:
         labels_by_id = player_labels_by_id(players, strengths.players, len(strengths.players))
         count = len(labels_by_id)
-    inputs.check_drawable_count("players", len(labels_by_id), 2, MAX_MATRIX_PLAYERS)
+    style.check_drawable_count("players", len(labels_by_id), 2, MAX_MATRIX_PLAYERS)
     chosen = strengths.order[np.isin(strengths.order, [*labels_by_id])]
     labels, percent = [labels_by_id[int(i)] for i in chosen], strengths.expected_percentages(chosen)
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
@@ -380,4 +378,4 @@ def _find_first_place(ranks: RankSets) -> Finding:
 
 
 def _describe_results(result: Strengths | RankSets) -> str:
-    return inputs.describe_counted_data(f"{result.votes:,.15g} results of {len(result.players):,} contenders")
+    return style.describe_counted_data(f"{result.votes:,.15g} results of {len(result.players):,} contenders")

@@ -3,7 +3,6 @@
 arena_page.py         the page of an arena, and what it finds
 benchmark_page.py     benchmarks as a page, with bars of systems
 player_pages.py       the page of every player: a summary, and the career as data for the scripts of the site
-player_seasons.py     the seasons of every player: rows, a strip of ranks, and how they stand now
 report_page.py        a rated history as one HTML page: leaderboard, players, predictions for pairs, and accuracy
 site_data.py          what all pages of a site are made of, also as JSON and in files
 site_writer.py        a rated history as a site of static files
@@ -11,7 +10,7 @@ forecast_tables.py    tables of forecasts: chances, scorelines, and what they ar
 category_rankings.py  the rankings of categories, and who won how often against whom
 drawings.py           pictures that pages are shared with
 html_tables.py        tables as HTML: one printer of columns for all pages
-table_rows.py         rows of tables: events and rankings
+table_rows.py         rows of tables: events, seasons and rankings
 page_texts.py         what the site and the report show: headline, notes, the method with its settings, and fixtures
 page_templates.py     templates of pages, one way to draw a page that is a file, addresses, sitemap and feed
 """

@@ -15,12 +15,11 @@ from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.site.html_tables import Column, link_player, make_column, render_table, table_head, table_rows
 from jaxrate.site.page_templates import assign_slugs
 from jaxrate.site.page_texts import stale_clause
-from jaxrate.site.player_seasons import count_results
 from jaxrate.site.site_data import (
     SiteData,
     sort_categories,
 )
-from jaxrate.site.table_rows import RankedRows, SitePage, ranked_columns, split_ranking
+from jaxrate.site.table_rows import RankedRows, SitePage, count_results, ranked_columns, split_ranking
 from jaxrate.views.charts import half_widths
 from jaxrate.views.findings import Finding, add_place, find_favourite, find_lead
 from jaxrate.views.wording import (

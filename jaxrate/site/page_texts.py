@@ -28,7 +28,6 @@ from jaxrate.history.recorded_runs import do_leads_fade
 from jaxrate.site import forecast_tables
 from jaxrate.site.drawings import reliability_dot_plot
 from jaxrate.site.html_tables import Column, head_columns
-from jaxrate.site.player_seasons import result_masks
 from jaxrate.site.site_data import (
     FIRST_EVENTS,
     SETTLED_EVENTS,
@@ -37,7 +36,7 @@ from jaxrate.site.site_data import (
     leaderboard_columns,
     sort_categories,
 )
-from jaxrate.site.table_rows import CareerLines, build_career_lines
+from jaxrate.site.table_rows import CareerLines, build_career_lines, result_masks
 from jaxrate.systems.system_titles import describe_system
 from jaxrate.views.accuracy import AccuracySummary, summarise_accuracy
 from jaxrate.views.findings import Finding, date_lead, find_first_in_the_end, find_lead, find_rise, is_new_lead

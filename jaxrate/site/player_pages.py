@@ -19,7 +19,6 @@ from jaxrate.history.leaderboards import PEAK_MIN_EVENTS
 from jaxrate.site.category_rankings import CategoryStrengths, draw_player_tables
 from jaxrate.site.drawings import axis_marks
 from jaxrate.site.html_tables import mark_dates
-from jaxrate.site.player_seasons import build_player_seasons, count_results, find_forms
 from jaxrate.site.site_data import (
     EXTRA_DIGITS,
     FIRST_EVENTS,
@@ -32,7 +31,10 @@ from jaxrate.site.site_data import (
 )
 from jaxrate.site.table_rows import (
     build_event_table_cells,
+    build_player_seasons,
+    count_results,
     find_acquaintances,
+    find_forms,
     find_upset_wins,
 )
 from jaxrate.views.charts import half_widths
