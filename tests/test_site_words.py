@@ -26,6 +26,7 @@ from jaxrate.site.player_pages import summarise_players
 from jaxrate.site.site_data import build_site_data, returned_players
 from jaxrate.site.table_rows import find_upset_wins
 from jaxrate.views.accuracy import summarise_accuracy
+from tests.browser import inside
 
 
 def test_an_entry_of_the_feed_is_new_where_its_words_are():
@@ -152,7 +153,7 @@ def test_tables_of_matches_say_who_was_at_home():
     page = jr.site.report_html(rated, active="all")
     rows = re.findall("<tr>(.*?)(?=<tr>|</tbody>)", re.search('<table id="events".*?</table>', page)[0])
     assert [re.findall("<td class=h>(neutral|home|away)", row) for row in rows[1:]] == [["neutral"], ["away"], ["home"]]
-    assert '"ground":"120"' in page
+    assert inside(page, "data")["sections"]["0"]["ground"] == "120"
     page = jr.site.report_html(rated._replace(options=rated.options | {"colours": True}), active="all")
     assert ">colour</th>" in page and "<td class=h>Black" in page and ">neutral" not in page
     assert "<label>White <select" in page
