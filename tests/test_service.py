@@ -1,5 +1,6 @@
 """The guide's service, killed under load: nothing answered is lost, and nothing counts twice."""
 
+import http.client
 import json
 import sqlite3
 import subprocess
@@ -56,7 +57,7 @@ def post(address, match):
             return reply.status, json.load(reply)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
-    except OSError:
+    except (OSError, http.client.HTTPException):  # before its answer, or in the midst of it
         return None
 
 
