@@ -51,9 +51,9 @@ TIMED = """
 import json, sys, time
 import jax
 import jaxrate as jr
-from jaxrate.history.out_of_core import chunk_pipeline
+from jaxrate.history.out_of_core import rating_by_chunks
 games, out, name, chunk = sys.argv[1:]
-replayed, rated, told = chunk_pipeline.replay_plan, [], []
+replayed, rated, told = rating_by_chunks.replay_plan, [], []
 
 def timed(*given, **options):
     start = time.perf_counter()
@@ -61,7 +61,7 @@ def timed(*given, **options):
     rated.append(time.perf_counter() - start)
     return done
 
-chunk_pipeline.replay_plan = timed
+rating_by_chunks.replay_plan = timed
 chunks = jr.history.Chunks(int(chunk), progress=lambda rows: told.append((rows, time.perf_counter())))
 found = jr.rate(jr.extend.SYSTEMS[name](), games, chunk=chunks, out=out)
 whole = found.num_rows // int(chunk)  # chunks, but for the last if it is shorter
@@ -146,9 +146,14 @@ def alone(options):
     """Reading and writing by themselves: million rows a second."""
     from jaxrate.data.table_files import join_files
     from jaxrate.history.event_columns import make_event_columns, to_table_columns
-    from jaxrate.history.out_of_core.chunk_pipeline import _write_predictions_file as write_predictions_file
-    from jaxrate.history.out_of_core.event_chunks import OpenedTable, PlayerIds, find_time_order, read_event_chunks
-    from jaxrate.history.out_of_core.table_reading import resolve_table_reading
+    from jaxrate.history.out_of_core.chunk_reading import (
+        OpenedTable,
+        PlayerIds,
+        find_time_order,
+        read_event_chunks,
+        resolve_table_reading,
+    )
+    from jaxrate.history.out_of_core.rating_by_chunks import _write_predictions_file as write_predictions_file
 
     matches, players = (20_000, 2_000) if options.quick else (10_000_000, 500_000)
     files, rng = join_files(simulated(options, matches, players)), np.random.default_rng(0)

@@ -17,7 +17,7 @@ from jaxrate.data.column_role_definitions import (
     LISTED_ROLES,
     Columns,
 )
-from jaxrate.data.saved_options import DATASET_OPTIONS, read_by_options
+from jaxrate.data.dataset_from_table import DATASET_OPTIONS, read_by_options
 from jaxrate.systems.skills.system import skills_by_name
 
 pa = pytest.importorskip("pyarrow")

@@ -18,7 +18,7 @@ from jaxrate.cli.benchmark import parse_named_columns
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.options import option
 from jaxrate.core.text_format import display_width
-from jaxrate.data.evidence_column_recognition import recognise_forecast_columns
+from jaxrate.data.column_recognition import recognise_forecast_columns
 from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss
 from jaxrate.site.benchmark_page import benchmark_page_html
 from tests.browser import findings, inside

@@ -7,7 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.cli.terminal_tables import to_text_table
-from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
+from jaxrate.data.column_recognition import recognise_evidence_columns
 from jaxrate.systems.system_construction_by_name import add_parts_to_fit, make_system_for_data
 
 pytest.importorskip("pyarrow")

@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 
+from jaxrate.data.dataset_from_table import read_by_options
 from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.data.formats import FORMATS, contests, ergast, football, lichess, movielens, pgn, pgn_games, tennis
-from jaxrate.data.saved_options import read_by_options
 
 pa = pytest.importorskip("pyarrow")
 ignore_unplayed = pytest.mark.filterwarnings("ignore:1 of . rows has no result")

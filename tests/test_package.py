@@ -71,7 +71,7 @@ from pathlib import Path
 from jaxrate.core.optional_imports import NEEDS
 from jaxrate.data.table_files import open_table_source
 from jaxrate.docs.site_build import write_docs
-from jaxrate.history.out_of_core.event_chunks import write_sorted_copy
+from jaxrate.history.out_of_core.chunk_reading import write_sorted_copy
 
 extras = [*NEEDS, "click", "pandas", "polars", "rich", "sphinx"]
 assert not {*extras} & {*sys.modules}

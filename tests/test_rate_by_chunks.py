@@ -12,7 +12,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import parts
-from jaxrate.history.out_of_core import table_reading
+from jaxrate.history.out_of_core import chunk_reading
 from tests.conftest import refused
 
 pa = pytest.importorskip("pyarrow")
@@ -293,7 +293,7 @@ def test_contests_that_stand_apart_come_together(tmp_path, double):
 
 def test_words_of_later_rows_mean_what_the_first_rows_say(tmp_path, monkeypatch, double):
     """A chunk of nothing but 1 and 0 would be read as scores, and not as wins and draws."""
-    monkeypatch.setattr(table_reading, "RECOGNITION_ROWS", 100)
+    monkeypatch.setattr(chunk_reading, "RECOGNITION_ROWS", 100)
     score = np.rint(2 * SCORE - 1).astype(int)
     score[100:] = np.abs(score[100:])
     games = write_parts(pa.table(matches(score=score)), tmp_path / "games", [0, N])
@@ -315,7 +315,7 @@ OTHER_RESULTS = {
 @pytest.mark.parametrize("case", [*LATER_DRAWS, *OTHER_RESULTS])
 def test_results_that_mean_another_thing_later(case, numbers, tmp_path, monkeypatch, double):
     """Some chunks were rated by the notation of the first rows, and some by that of the whole table."""
-    monkeypatch.setattr(table_reading, "RECOGNITION_ROWS", 150)
+    monkeypatch.setattr(chunk_reading, "RECOGNITION_ROWS", 150)
     table, message = OTHER_RESULTS.get(case) or (LATER_DRAWS[case], None)
     if numbers:
         table = table | dict(zip([*table][:2], PLAYERS[:, :2].T, strict=True))
@@ -381,7 +381,7 @@ FORMS = {  # of columns in CSV
 @pytest.mark.parametrize("is_in_order", [True, False], ids=["in order", "in disorder"])
 @pytest.mark.parametrize("form", FORMS)
 def test_text_of_csv_is_read_as_in_memory(form, is_in_order, tmp_path, double, monkeypatch):
-    monkeypatch.setattr(table_reading, "RECOGNITION_ROWS", 150)
+    monkeypatch.setattr(chunk_reading, "RECOGNITION_ROWS", 150)
     order = np.arange(N) if is_in_order else np.argsort(np.arange(N) % 2, kind="stable")
     columns = {name: np.array(x)[order] for name, x in (TEXT | FORMS[form]).items() if x is not None}
     jr.data.write(columns, tmp_path / "games.csv")

@@ -16,7 +16,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.history.out_of_core import chunk_pipeline, event_chunks, rating_by_chunks, table_reading
+from jaxrate.history.out_of_core import chunk_reading, rating_by_chunks
 from jaxrate.history.out_of_core.checkpoints import remove_leftover_run_files
 from tests.conftest import mark_full, refused
 from tests.test_rate_by_chunks import CASES, contests, write_parts
@@ -69,7 +69,7 @@ def contents(folder):
 
 def stop_at(monkeypatch, chunk, stop):
     """Do this when a run comes to a chunk."""
-    given, left = chunk_pipeline.replay_plan, chunk
+    given, left = rating_by_chunks.replay_plan, chunk
 
     def watched(*arguments, **options):
         nonlocal left
@@ -78,7 +78,7 @@ def stop_at(monkeypatch, chunk, stop):
             stop()
         return given(*arguments, **options)
 
-    monkeypatch.setattr(chunk_pipeline, "replay_plan", watched)
+    monkeypatch.setattr(rating_by_chunks, "replay_plan", watched)
 
 
 def press_ctrl_c():
@@ -146,7 +146,7 @@ def test_a_signal_is_heard_while_rows_are_put_in_order(table, tmp_path, monkeypa
     def hear(number, frame):
         raise ended
 
-    monkeypatch.setattr(event_chunks, "_iterate_batches_to_sort", endless)
+    monkeypatch.setattr(chunk_reading, "_iterate_batches_to_sort", endless)
     before = signal.signal(signal.SIGINT, hear)
     try:
         with pytest.raises(ended):
@@ -163,7 +163,7 @@ def test_rows_are_put_in_order_once(table, tmp_path, monkeypatch, often):
         with monkeypatch.context() as changed, pytest.raises(OSError, match="Input/output error"):
             stop_at(changed, chunk, fail)
             jr.rate(jr.elo(), games, chunk=1000, out=out)
-        monkeypatch.setattr(event_chunks, "import_optional", lambda name: pytest.fail("rows are put in order again"))
+        monkeypatch.setattr(chunk_reading, "import_optional", lambda name: pytest.fail("rows are put in order again"))
     assert (out / "checkpoint").exists()
     jr.rate(jr.elo(), games, chunk=1000, out=out)
     monkeypatch.undo()
@@ -174,19 +174,19 @@ def test_rows_are_put_in_order_once(table, tmp_path, monkeypatch, often):
 KILLED = """
 import os, random, signal, sys, time
 import jaxrate as jr
-from jaxrate.history.out_of_core import rating_by_chunks, chunk_pipeline
+from jaxrate.history.out_of_core import rating_by_chunks
 games, out, kills, often = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
 rating_by_chunks.CHECKPOINT_SECONDS = rating_by_chunks.CHECKPOINT_WORK_RATIO = 0.0
 
 def work(write, attempt):
     if attempt == 0:
         rating_by_chunks.CHECKPOINT_SECONDS = 1e9  # the checkpoint is that of the signal
-    rate = chunk_pipeline.replay_plan
+    rate = rating_by_chunks.replay_plan
     def told(*given, **options):
         os.write(write, b".")
         time.sleep(often)
         return rate(*given, **options)
-    chunk_pipeline.replay_plan = told
+    rating_by_chunks.replay_plan = told
     jr.rate(jr.elo(), games, chunk=100, out=out)
 
 random.seed(5)
@@ -242,7 +242,7 @@ def test_chunks_draw_by_their_numbers(table, tmp_path):
 
 def test_chunks_and_periods_of_many_sizes_share_few_programs(games, tmp_path, monkeypatch):
     """Random sizes would ask for a program or two for each chunk. (Those of periods are counted, and not run.)"""
-    programs, given = set(), chunk_pipeline.replay_plan
+    programs, given = set(), rating_by_chunks.replay_plan
 
     def count(rules, params, state, events, plan, *more):
         programs.update((x.size, x.number.shape, plan.room) for x in plan.blocks)
@@ -252,7 +252,7 @@ def test_chunks_and_periods_of_many_sizes_share_few_programs(games, tmp_path, mo
         programs.update((x.size, x.number.shape, plan.room[1:]) for x in plan.blocks)
         return state, np.full(plan.room[2], 0.5)
 
-    monkeypatch.setattr(chunk_pipeline, "replay_plan", count)
+    monkeypatch.setattr(rating_by_chunks, "replay_plan", count)
     jr.rate(jr.trueskill(), games, chunk=jr.history.Chunks(100, brief=True), out=tmp_path / "out")
     predictions = ds.dataset(tmp_path / "out" / "predictions").to_table()
     assert len(programs) <= 2 and predictions.column_names == ["row", "prediction"] and len(predictions) == N
@@ -261,7 +261,7 @@ def test_chunks_and_periods_of_many_sizes_share_few_programs(games, tmp_path, mo
     a = random.integers(0, 500, len(days))
     table = {"a": a, "b": (a + random.integers(1, 500, len(days))) % 500, "score": a % 2, "t": days}
     pq.write_table(pa.table(table), tmp_path / "periods.parquet")
-    monkeypatch.setattr(chunk_pipeline, "replay_plan", count_periods)
+    monkeypatch.setattr(rating_by_chunks, "replay_plan", count_periods)
     programs, chunk, out = set(), jr.history.Chunks(500, brief=True), tmp_path / "by periods"
     jr.rate(jr.elo(), tmp_path / "periods.parquet", chunk=chunk, out=out, period=1.0)
     parts = [days[pq.read_table(part)["row"]] for part in sorted((out / "predictions").iterdir())]
@@ -272,8 +272,8 @@ def test_chunks_and_periods_of_many_sizes_share_few_programs(games, tmp_path, mo
 
 @pytest.mark.parametrize("names", ["numbers", "text"])
 def test_as_many_names_as_come_have_room_and_later_files_may_have_more(names, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(event_chunks, "FIRST_CAPACITY", 16)
-    monkeypatch.setattr(event_chunks, "SMALL_ID_RANGE", 64)  # so that few numbers are in a table, and more are not
+    monkeypatch.setattr(chunk_reading, "FIRST_CAPACITY", 16)
+    monkeypatch.setattr(chunk_reading, "SMALL_ID_RANGE", 64)  # so that few numbers are in a table, and more are not
     if names == "text":
         sides = {side: pa.array([f"player {x}" for x in table[side].to_pylist()]) for side in "ab"}
         table = pa.table(sides | {name: table[name] for name in ("score", "t")})
@@ -371,7 +371,7 @@ def test_a_folder_is_needed_and_nothing_to_carry_on(games, tmp_path):
 
 def test_wrong_files_are_named_and_the_run_goes_on_once_they_are_mended(games, table, tmp_path, monkeypatch, often):
     out, rate = tmp_path / "out", partial(jr.rate, jr.elo(), games, chunk=CHUNK)
-    monkeypatch.setattr(table_reading, "RECOGNITION_ROWS", 500)
+    monkeypatch.setattr(chunk_reading, "RECOGNITION_ROWS", 500)
     whole = (games / "2.parquet").read_bytes()
     scores = pq.read_metadata(games / "2.parquet").row_group(4).column(2)
     place, size = scores.dictionary_page_offset, scores.total_compressed_size

@@ -24,16 +24,18 @@ if TYPE_CHECKING:
     from jaxrate.arena.strength_fit import Strengths, format_value_and_error
     from jaxrate.arena.votes import CountColumns, cluster_codes, describe_vote_dates, read_vote_table, uncounted_ties
     from jaxrate.data.column_conversion import is_text, to_column, to_numbers
-    from jaxrate.data.column_recognition import ColumnsRecognisedWarning, points_in_scorelines, resolve_table
-    from jaxrate.data.column_role_definitions import select_role_arguments
-    from jaxrate.data.evidence_column_recognition import (
+    from jaxrate.data.column_recognition import (
         FORMAT_EVIDENCE,
+        ColumnsRecognisedWarning,
+        points_in_scorelines,
         recognise_evidence_columns,
         recognise_forecast_columns,
+        resolve_table,
     )
+    from jaxrate.data.column_role_definitions import select_role_arguments
+    from jaxrate.data.dataset_from_table import DATASET_OPTIONS, read_by_options
     from jaxrate.data.formats.csv_collections import COLUMN_OPTIONS
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-    from jaxrate.data.saved_options import DATASET_OPTIONS, read_by_options
     from jaxrate.data.seasons_and_margins import first_player_lead
     from jaxrate.data.table_files import first_rows, join_files, list_table_files, open_table_file, open_table_source
     from jaxrate.data.table_sources import TableSource, add_location_to_data_errors, import_pyarrow
@@ -71,9 +73,8 @@ if TYPE_CHECKING:
     from jaxrate.history.history import describe_event_counts, find_player_id, format_time
     from jaxrate.history.leaderboards import DEFAULT_ACTIVE_DAYS, Leaderboard
     from jaxrate.history.out_of_core.checkpoints import read_checkpoint
-    from jaxrate.history.out_of_core.chunk_pipeline import Chunks
-    from jaxrate.history.out_of_core.rating_by_chunks import rate_by_chunks
-    from jaxrate.history.out_of_core.table_reading import resolve_table_reading
+    from jaxrate.history.out_of_core.chunk_reading import resolve_table_reading
+    from jaxrate.history.out_of_core.rating_by_chunks import Chunks, rate_by_chunks
     from jaxrate.history.player_records import PRINTED_MATCHES
     from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_written_date
     from jaxrate.history.recorded_runs import OPTION, describe_calibration, slope_of_history

@@ -136,7 +136,7 @@ def rate_by_chunks(report: ProgressReport, request: RatingRequest, sizes: dict[s
     out = _check_folder(report, asked.out)
     files = lazy.join_files(request.file)
     reading, task, columns = _choose_reading_and_system(report, request, asked, files)
-    n, noun = files.count_rows(), "participations" if reading.roles.layout.contest else "matches"
+    n, noun = files.count_rows(), "participations" if reading.roles.contest else "matches"
     calibrate = False if asked.no_calibrate else task.calibrate
     with report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress:
         chunks = lazy.Chunks(progress=progress, **{name: x for name, x in sizes.items() if x is not None})

@@ -1,32 +1,26 @@
 """From the tables that people have to checked events.
 
-event_tables.py                 tables of matches, of matches of teams and of participants, as events
-dataset_from_table.py           `read`: a table becomes a dataset of matches or contests
-column_role_definitions.py      the roles of columns: arguments of `read`, `rate` and the command line
-role_resolution.py              which columns of a table are used, and for what
-column_recognition.py           the roles of columns by the names that people give them, and by what they hold
-table_sources.py                files and tables in memory: their columns, and the place of a row in messages
-column_conversion.py            columns as ids, numbers, flags and days
-date_parsing.py                 dates as people write them
-result_parsing.py               results as people write them
-row_results.py                  which rows have a result, drawn ones among them, and which are to come
-derived_covariates.py           covariates that are computed from a history: rest, form and age
-category_mixtures.py            categories that stand for several
-name_unification.py             names that look alike, joined
-saved_options.py                options of the command line that are no arguments of `read`
-seasons_and_margins.py          seasons and margins of matches, and their noise
-lookalike_names.py              names that look alike
-faulty_rows.py                  rows that lack a value, repeat another, or are wrong
-rounds_from_nested_teams.py     contests from nested lists, and contests without their teams
-table_writing.py                `write` and `to_frame`
-simulate.py                     histories with known truth, of any size
-formats/                        public collections of results, a file for each
-datasets/                       results that ship with the package
-column_spellings.py             names that people give to columns, in lower-case letters and digits; {} is a side
-table_files.py                  tables opened: Parquet, CSV, JSON, spreadsheets, standard input, memory, and folders
-json_tables.py                  JSON documents as columns
-evidence_column_recognition.py  columns that improve predictions, by their names
-column_role_hints.py            columns whose roles are doubtful
+event_tables.py              tables of matches, of matches of teams and of participants, as events
+dataset_from_table.py        `read`: a table becomes a dataset; hints about its columns, and options of the command line
+column_role_definitions.py   the roles of columns: arguments of `read`, `rate` and the command line
+role_resolution.py           which columns of a table are used, and for what
+column_recognition.py        the roles of columns by the names that people give them, and by what they hold
+table_sources.py             files and tables in memory: their columns, and the place of a row in messages
+column_conversion.py         columns as ids, numbers, flags and days
+date_parsing.py              dates as people write them
+result_parsing.py            results as people write them
+derived_covariates.py        covariates that are computed from a history: rest, form and age
+dataset_names.py             names that look alike, joined, and categories that stand for several
+seasons_and_margins.py       seasons and margins of matches, and their noise
+lookalike_names.py           names that look alike
+faulty_rows.py               rows that lack a value, repeat another, or are wrong
+rounds_from_nested_teams.py  contests from nested lists, and contests without their teams
+table_writing.py             `write` and `to_frame`
+simulate.py                  histories with known truth, of any size
+formats/                     public collections of results, a file for each
+datasets/                    results that ship with the package
+column_spellings.py          names that people give to columns, in lower-case letters and digits; {} is a side
+table_files.py               tables opened: Parquet, CSV, JSON, spreadsheets, standard input, memory, and folders
 """
 
 from typing import TYPE_CHECKING, Any
@@ -35,9 +29,8 @@ import lazy_loader  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
     from jaxrate.data import datasets, formats, simulate
-    from jaxrate.data.category_mixtures import mix_categories
+    from jaxrate.data.dataset_names import mix_categories, unify_names
     from jaxrate.data.derived_covariates import add_form, add_ground, add_layoff, add_relative_margin, add_rest
-    from jaxrate.data.name_unification import unify_names
     from jaxrate.data.rounds_from_nested_teams import from_teams
     from jaxrate.data.table_writing import to_frame, write
     from jaxrate.events.dataset import Dataset
@@ -59,9 +52,8 @@ __all__ = [
     "write",
 ]
 _FUNCTIONS = {
-    "category_mixtures": ["mix_categories"],
     "derived_covariates": ["add_form", "add_ground", "add_layoff", "add_relative_margin", "add_rest"],
-    "name_unification": ["unify_names"],
+    "dataset_names": ["mix_categories", "unify_names"],
     "rounds_from_nested_teams": ["from_teams"],
     "table_writing": ["to_frame", "write"],
 }

@@ -5,7 +5,7 @@ what is missing is null, NaN too. What a cell says is asked of each different va
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from numbers import Rational, Real
@@ -16,7 +16,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.lookalike_names import has_lone_surrogates, unstorable_reasons_by_position
-from jaxrate.data.table_sources import Column, import_pyarrow
+from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
 from jaxrate.events import RowError, fail_where
 
 WHOLE_NUMBER = r"-?[0-9]{1,18}"  # in 64 bits
@@ -45,6 +45,22 @@ def to_column(name: str, values: Any) -> Column:
     if kinds.is_floating(column.type) and arrow.compute.any(is_nan := arrow.compute.is_nan(column)).as_py():
         column = arrow.compute.if_else(is_nan, None, column)
     return _as_large(column)
+
+
+def load_columns(table: TableSource, names: Iterable[Any], text: Collection[Any] | None = None) -> dict[Any, Column]:
+    """Columns of a table by name; those of `text`, or all, are text also where all their values are numbers."""
+    wanted = [*dict.fromkeys(names)]
+    loaded = table.load(wanted, wanted if text is None else text) if wanted else {}
+    return {name: to_column(name, loaded[name]) for name in wanted}
+
+
+def add_columns(table: TableSource, columns: Mapping[Any, Any]) -> TableSource:
+    """The table with these columns, in place of those that it has of their names."""
+
+    def load(wanted: Sequence[Any], text: Collection[Any] = ()) -> dict[Any, Any]:
+        return {**columns, **load_columns(table, [name for name in wanted if name not in columns], text)}
+
+    return table._replace(names=[*dict.fromkeys([*table.names, *columns])], load=load)
 
 
 def _as_large(values: Any) -> Any:
@@ -202,6 +218,11 @@ def distinct_cells(column: Column) -> DistinctCells:
 def distinct_texts(column: Column) -> DistinctCells:
     """The different texts of the cells of a column, in lower case and without blanks around them; of lists none."""
     return distinct_cells(column).merge(cell_text)
+
+
+def text_mask(column: Column, is_so: Callable[[str], Any]) -> HostArray:
+    """[n] whether a cell is text of which the function is true."""
+    return distinct_cells(column).map(is_so, False) if is_text(column) else np.zeros(len(column), bool)
 
 
 def cell_text(value: Any) -> str:

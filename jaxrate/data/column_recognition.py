@@ -17,10 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_count, format_table, join_names, to_one_line, truncate_text
+from jaxrate.core.text_format import format_table, join_names, to_one_line, truncate_text
 from jaxrate.data.column_conversion import (
+    add_columns,
     distinct_cells,
     is_text,
+    load_columns,
     missing_mask,
     numbers_or_nan,
     to_column,
@@ -35,6 +37,7 @@ from jaxrate.data.column_role_definitions import (
     as_column_list,
     check_role_arguments,
     raise_first,
+    select_role_arguments,
 )
 from jaxrate.data.column_spellings import (
     COUNT_TEMPLATES,
@@ -47,6 +50,7 @@ from jaxrate.data.column_spellings import (
     SPELLINGS,
     THIRD_SIDES,
     UNKNOWN_SIDES,
+    WINNER_TEMPLATES,
     WORDS_OF_SIDES,
     Header,
     SidesSpelling,
@@ -54,6 +58,7 @@ from jaxrate.data.column_spellings import (
     spell_pairs,
 )
 from jaxrate.data.date_parsing import is_time_column
+from jaxrate.data.faulty_rows import describe_share
 from jaxrate.data.result_parsing import (
     MIN_AGREEMENT,
     MIN_READABLE_SHARE,
@@ -69,7 +74,7 @@ from jaxrate.data.result_parsing import (
     winner_code_readings,
     winner_codes_to_scores,
 )
-from jaxrate.data.role_resolution import ColumnRoles, TableLayout, check_line_up_roles, resolve_roles
+from jaxrate.data.role_resolution import ColumnRoles, check_line_up_roles, resolve_roles
 from jaxrate.data.table_sources import (
     Column,
     TableSource,
@@ -131,29 +136,25 @@ def resolve_table(
     search = load_open_columns(table, players, {**arguments, **players.columns}, upcoming, na_values)
     choice = recognise_result(table, search)
     recognise_single_columns(search, dates)
-    table = table_with_loaded_columns(table, search.columns)
+    table = add_columns(table, search.columns)
     roles = resolve_roles(table.names, table_layout(search, choice), search.arguments, upcoming)
     return ResolvedTable(table, roles, arguments, search.arguments, search.notes, choice.codes, derived)
 
 
-def table_layout(search: "RoleSearch", choice: "ResultChoice") -> TableLayout:
-    """The columns of players and results; of events to come only if there are such columns."""
+def table_layout(search: "RoleSearch", choice: "ResultChoice") -> dict[str, Any]:
+    """The columns of players and results, as fields of `ColumnRoles`; of events to come only if there are such."""
     players, rank = search.players, search.arguments["rank"]
     if players.roles == CONTEST_ROLES:
         contest, participant = players.names
         if search.upcoming and rank is None:  # which tells the contests that were played
             rank = search.header.find_own("rank") or search.header.find_first(SPELLINGS["rank"])
         result = rank or search.arguments["score"] or search.header.find_own("score")
-        return TableLayout([participant], result, contest, ranked=rank is not None)
+        return {"players": [participant], "result": result, "contest": contest, "ranked": rank is not None}
     first, second = (as_column_list(players.columns[role]) for role in players.roles)
     is_used = {*choice.points, choice.result} <= {*search.header.names, None} or not search.upcoming
-    return TableLayout(
-        [*first, *second],
-        choice.result if is_used else None,
-        winner_first=players.roles == WINNER_LOSER,
-        points=choice.points if is_used else (),
-        num_first=len(first) if players.are_teams else 0,
-    )
+    results = {"result": choice.result, "points": choice.points} if is_used else {}
+    teams = {"num_first": len(first)} if players.are_teams else {}
+    return {"players": [*first, *second], "winner_first": players.roles == WINNER_LOSER, **results, **teams}
 
 
 # Columns that a table does not have
@@ -161,18 +162,8 @@ def table_layout(search: "RoleSearch", choice: "ResultChoice") -> TableLayout:
 
 def append_columns(table: TableSource, derived: DerivedColumns) -> TableSource:
     """The table with derived columns."""
-
-    def load(wanted: Sequence[str], text: Sequence[str] = ()) -> Any:
-        is_derived = not {*derived.names}.isdisjoint(wanted)
-        names = dict.fromkeys([*wanted, *(derived.sources if is_derived else ())])
-        loaded = table.load([name for name in names if name not in derived.names], [*text, *derived.sources])
-        columns = {name: loaded[name] for name in names if name not in derived.names}
-        if is_derived:
-            sources = [to_column(name, columns[name]) for name in derived.sources]
-            columns |= dict(zip(derived.names, derived.compute(sources), strict=True))
-        return columns
-
-    return table._replace(names=[*table.names, *derived.names], load=load)
+    sources = load_columns(table, derived.sources)
+    return add_columns(table, dict(zip(derived.names, derived.compute([*sources.values()]), strict=True)))
 
 
 def find_player_columns(
@@ -222,8 +213,7 @@ def points_in_scorelines(table: TableSource, arguments: Mapping[str, Any]) -> li
     players = recognise_players(header, arguments)
     for name in header.find_columns(SPELLINGS["score"]) if players and players.roles == PLAYER_PAIR else ():
         with suppress(ValueError):
-            split, cells = split_column(name, SCORELINE_POINTS), table.load([name], [name])[name]
-            column = replace_na_values(to_column(name, cells))
+            split, column = split_column(name, SCORELINE_POINTS), replace_na_values(load_columns(table, [name])[name])
             points = [numbers_or_nan(part) for part in split.compute([column])] if is_text(column) else []
             if points and not np.isnan(points[0][~missing_mask(column)]).any() and np.nanmax(points) > 1:
                 return split.names
@@ -247,8 +237,8 @@ def _season_of_contests(table: TableSource, players: "PlayerColumns", arguments:
     names = [*players.names, *seasons[:1]]
     if players.roles != CONTEST_ROLES or not seasons or not {*names} <= {*table.names}:
         return None
-    loaded = table.load(names, names)
-    contest, participant, season = (distinct_cells(to_column(name, loaded[name])).codes.astype(int) for name in names)
+    codes = (distinct_cells(column).codes.astype(int) for column in load_columns(table, names).values())
+    contest, participant, season = codes
     place = contest * (1 + participant.max(initial=0)) + participant
     within_season = season * (1 + place.max(initial=0)) + place
     num_places, num_within = len(np.unique(place)), len(np.unique(within_season))
@@ -559,10 +549,9 @@ def load_open_columns(
     single = _find_columns_of_single_roles(header, players, arguments, upcoming)
     opened = _find_open_results(header, players, arguments)._replace(single=single)
     text = [*players.names, *opened.results, *single["side"]]
-    names = [*dict.fromkeys([*text, *chain(*opened.points), *opened.leads, *chain(*single.values())])]
+    names = [*text, *chain(*opened.points), *opened.leads, *chain(*single.values())]
     is_open = any(opened[:4]) or any(single.values())
-    loaded = table.load(names, text) if is_open else {}
-    columns = {name: to_column(name, loaded[name]) for name in names if is_open}
+    columns = load_columns(table, names if is_open else (), text)
     values = {name: replace_na_values(column, na_values) for name, column in columns.items()}
     return RoleSearch(header, players, arguments, notes, upcoming, opened, columns, values)
 
@@ -615,17 +604,6 @@ def _results_of_first_side(header: Header, sides: Sequence[SidesSpelling]) -> li
     pairs = [*chain(*(spell_pairs(RESULT_TEMPLATES, one) for one in sides))]
     counts = {first for first, second in [*pairs, ("wins", "losses")] if second in header.by_spelling}
     return header.find_columns(first for first in dict.fromkeys(first for first, _ in pairs) if first not in counts)
-
-
-def table_with_loaded_columns(table: TableSource, columns: Mapping[str, Column]) -> TableSource:
-    """The table, which does not load these columns again."""
-
-    def load(wanted: Sequence[str], text: Sequence[str] = ()) -> Any:
-        others = [name for name in wanted if name not in columns]
-        loaded = table.load(others, text) if others else {}
-        return {**columns, **{name: loaded[name] for name in others}}
-
-    return table._replace(load=load) if columns else table
 
 
 def is_numeric_column(column: Column) -> bool:
@@ -818,11 +796,7 @@ def _refuse_contradicting_scorelines(name: str, readings: Mapping[str, ParsedRes
     for other, results in readings.items():
         bad = _contradictions(readings[name].score, np.nan_to_num(np.sign(results.score - 0.5)))
         if results.notation == SCORELINES and _is_wrong(bad) and np.count_nonzero(bad) > 1:
-            count = f"in {np.count_nonzero(bad):,} of {format_count(len(bad), 'row')}"
-            raise ValueError(
-                f"columns {name!r} and {other!r} contradict each other {count} (the first is row {np.argmax(bad)}, "
-                f"counting from 0); say score={name!r} or score={other!r}"
-            )
+            raise _contradiction_error(name, f"{other!r}", bad, f"score={other!r}")
 
 
 def _surest_reading(readings: Mapping[str, ParsedResults]) -> str:
@@ -912,19 +886,23 @@ def _settle_contradictions(
     is_wrong = _is_wrong(bad) and np.count_nonzero(bad) > 1
     if is_wrong and not all(_is_wrong(_contradictions(other, lead)) for other in others):
         return ResultChoice(points=points, note=_describe_preferred_points(name, points, bad))
-    count = f"in {np.count_nonzero(bad):,} of {format_count(len(bad), 'row')}"
     if not is_wrong or any(_do_agree(score, other) for other in others):
-        return ResultChoice(name, note=f"{name} for the score, though {x} and {y} contradict it {count}")
-    raise ValueError(
-        f"columns {name!r} and {x!r} and {y!r} contradict each other {count} (the first is row {np.argmax(bad)}, "
-        f"counting from 0); say score={name!r} or margin={[x, y]!r}"
+        share = describe_share(bad)
+        return ResultChoice(name, note=f"{name} for the score, though {x} and {y} contradict it in {share}")
+    raise _contradiction_error(name, f"{x!r} and {y!r}", bad, f"margin={[x, y]!r}")
+
+
+def _contradiction_error(name: str, others: str, bad: HostArray, advice: str) -> ValueError:
+    """The error that a column of results and others contradict each other in the rows [n] that are bad."""
+    return ValueError(
+        f"columns {name!r} and {others} contradict each other in {describe_share(bad)} (the first is row "
+        f"{np.argmax(bad)}, counting from 0); say score={name!r} or {advice}"
     )
 
 
 def _describe_preferred_points(name: str, points: tuple[str, ...], bad: HostArray) -> str:
-    count = f"{np.count_nonzero(bad):,} of {format_count(len(bad), 'row')}"
     text = "for the points of both, which tell who won, and not"
-    return f"{join_names(points)} {text} {name}, which contradicts them in {count}"
+    return f"{join_names(points)} {text} {name}, which contradicts them in {describe_share(bad)}"
 
 
 def _contradictions(score: HostArray, lead: HostArray) -> HostArray:
@@ -941,6 +919,73 @@ def _is_wrong(bad: HostArray) -> bool:
 def _do_agree(one: HostArray, other: HostArray) -> bool:
     both = ~np.isnan(one) & ~np.isnan(other)
     return bool(both.any() and not _is_wrong((one != other)[both]))
+
+
+# Columns that improve predictions, by their names: points, seasons and surfaces, published forecasts and odds
+
+
+FORMAT_EVIDENCE: dict[str, dict[str, Any]] = {"football": {"margin": ["home_score", "away_score"]}}
+
+
+def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `read` for the points of both sides, the season and the surface, as far as names tell.
+
+        recognise_evidence_columns(["date", "home", "away", "home_goals", "away_goals", "season"], {})
+        # {"margin": ["home_goals", "away_goals"], "season": "season"}
+
+    Args:
+      names: the columns of a table.
+      arguments: those of `read` that are given, which are not sought; nothing is sought in contests, but
+        for line-ups of two teams points and surface.
+    """
+    header = Header.of_columns(names)
+    players = recognise_players(header, select_role_arguments(arguments))
+    if players is None or players.roles == CONTEST_ROLES:
+        return {}
+    templates = WINNER_TEMPLATES if players.roles == WINNER_LOSER else POINT_TEMPLATES
+    points = [*header.find_points_beside(players.names), *header.find_points(templates, players.possible_sides)]
+    found = {role: header.find_columns(SPELLINGS[role]) for role in ("margin", "season", "category")}
+    found["margin"] = [*map(list, points), *found["margin"]]
+    known = {*arguments, *(["season"] if players.are_teams or "league_season" in arguments else [])}
+    return {role: columns[0] for role, columns in found.items() if columns and role not in known}
+
+
+BOOKMAKERS = {  # by the beginning of their columns at football-data.co.uk and tennis-data.co.uk; the first are closing
+    "PSC": "Pinnacle (closing)",
+    "BFEC": "Betfair Exchange (closing)",
+    "B365C": "bet365 (closing)",
+    "AvgC": "market average (closing)",
+    "PS": "Pinnacle",
+    "BFE": "Betfair Exchange",
+    "B365": "bet365",
+    "Avg": "market average",
+    "BbAv": "Betbrain average",
+}
+NUM_CLOSING = 4  # of these, the first
+ODDS_ENDINGS = ("H", "D", "A"), ("H", "A"), ("W", "L")  # home, draw and away; winner and loser
+FIVETHIRTYEIGHT = "FiveThirtyEight"
+FORECAST_COLUMNS = ("prob1", "probtie", "prob2"), ("elo_prob1", "elo_prob2")  # of FiveThirtyEight's files
+
+
+def recognise_forecast_columns(names: Sequence[str]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """The columns of published forecasts, and those of odds, by the name of their row.
+
+    Where a file has closing odds, those from before are left out. Forecasts and odds are those of win, draw and loss of
+    the first player, or of win and loss.
+
+        recognise_forecast_columns(["HomeTeam", "AwayTeam", "FTR", "PSCH", "PSCD", "PSCA", "PSH", "PSD", "PSA"])
+        # ({}, {"Pinnacle (closing)": ["PSCH", "PSCD", "PSCA"]})
+    """
+    header = Header.of_columns(names)
+
+    def find_present(choices: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, list[str]]:
+        """By label the columns of the first choice of which the table has all."""
+        found = {label: next(filter(None, map(header.find_all, x)), []) for label, x in choices.items()}
+        return {label: columns for label, columns in found.items() if columns}
+
+    odds = {label: [[start + end for end in ends] for ends in ODDS_ENDINGS] for start, label in BOOKMAKERS.items()}
+    closing = {label: odds[label] for label in [*odds][:NUM_CLOSING]}
+    return find_present({FIVETHIRTYEIGHT: FORECAST_COLUMNS}), find_present(closing) or find_present(odds)
 
 
 # What is missing
@@ -965,8 +1010,7 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
       arguments: the columns that have another role.
     """
     used = [*chain(*map(as_column_list, arguments.values())), *time_columns(table.names)]
-    loaded = table.load(table.names, table.names) if table.names else {}
-    columns = {name: to_column(name, loaded[name]) for name in table.names}
+    columns = load_columns(table, table.names)
     others = {name: x for name, x in columns.items() if name not in used and not is_time_column(name, x, None)}
     advice = ADVICE.get(role, "name it, as {role}={x!r}").format(role=role, **_example_columns(others))
     message = f"no column {COLUMN_ROLES[role].default[0]!r}; {advice} (there are: {', '.join(map(str, table.names))})"

@@ -229,6 +229,11 @@ class Header(NamedTuple):
         """The columns that are spelt so, in the order of the spellings."""
         return [self.by_spelling[x] for x in spellings if x in self.by_spelling]
 
+    def find_all(self, names: Sequence[str]) -> list[Any]:
+        """The columns that are spelt as these names are; none unless there is one for each."""
+        columns = self.find_columns(map(normalise_column_name, names))
+        return columns if len(columns) == len(names) else []
+
     def find_pairs(self, spellings: Iterable[tuple[str, str]]) -> list[tuple[Any, Any]]:
         """The pairs of columns that are spelt so, in the order of the spellings."""
         by_spelling = self.by_spelling

@@ -20,6 +20,7 @@ from jaxrate.data.column_conversion import (
     missing_mask,
     numbers_or_nan,
     to_column,
+    to_numbers,
     value_text,
 )
 from jaxrate.data.result_parsing import replace_na_values
@@ -119,6 +120,22 @@ def parse_times(name: str, column: Column, dates: str | None = None, na_values: 
     if kinds.is_date(column.type) or kinds.is_timestamp(column.type):
         return _dates_to_days(name, column, None)
     raise ValueError(f"column {name!r} must hold dates, timestamps or numbers, got {column.type}")
+
+
+def parse_further_times(name: str, column: Column, clock: str | None, style: str | None) -> ParsedTimes:
+    """The times in further rows of a table, whose first rows have this clock and this style, as in `ParsedTimes`.
+
+    Raises:
+      RowError: where a row has none as the first rows have.
+      ValueError: if the rows have dates, and of another kind than the first rows have.
+    """
+    if clock == "numbers":
+        return ParsedTimes(to_numbers(name, replace_na_values(column), np.nan), clock)
+    times = parse_times(name, column, style if is_date_style(style) else None)
+    if times.clock is not None and (times.clock, times.style) != (clock, style):
+        kind = style or ("ISO dates" if clock else "no times")
+        raise ValueError(f"column {name!r} has other dates than {kind}, as the first rows have")
+    return times
 
 
 def _dates_to_days(name: str, times: Any, style: str | None) -> ParsedTimes:

@@ -5,8 +5,8 @@ their roles. Matches of teams, read as those of two players are, are then divide
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple
@@ -22,9 +22,11 @@ from jaxrate.core.text_format import (
 )
 from jaxrate.data.column_conversion import (
     distinct_cells,
+    fail_at_cells,
     is_list,
     is_missing_value,
     is_text,
+    load_columns,
     missing_mask,
     null_where,
     numbers_or_nan,
@@ -34,18 +36,33 @@ from jaxrate.data.column_conversion import (
     to_numbers,
     to_values,
 )
+from jaxrate.data.column_recognition import recognise_evidence_columns
+from jaxrate.data.column_role_definitions import as_column_list
+from jaxrate.data.column_spellings import DRAW_NAMES, SPELLINGS, normalise_column_name
 from jaxrate.data.derived_covariates import age_differences, names_of_grounds, parse_season_start_years
-from jaxrate.data.faulty_rows import is_blank_mask, map_row_errors
-from jaxrate.data.result_parsing import MIN_READABLE_SHARE, Notation, to_sides
-from jaxrate.data.role_resolution import ColumnRoles, TableLayout, first_player_statistic_lead
-from jaxrate.data.row_results import DrawRule
+from jaxrate.data.faulty_rows import describe_share, find_incomplete_rows, is_blank_mask, map_row_errors
+from jaxrate.data.result_parsing import (
+    MIN_AGREEMENT,
+    MIN_READABLE_SHARE,
+    Notation,
+    ResultColumn,
+    draws_in_results,
+    flags_of_draws,
+    in_play_mask,
+    mentions_draw,
+    parse_contest_results,
+    replace_na_values,
+    result_column_to_scores,
+    to_sides,
+)
+from jaxrate.data.role_resolution import ColumnRoles, first_player_statistic_lead
 from jaxrate.data.seasons_and_margins import (
     NO_TIME_MESSAGE,
     find_season_starts,
     first_player_lead,
     match_seasons_from_column,
 )
-from jaxrate.data.table_sources import Column, import_pyarrow
+from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
 from jaxrate.events import (
     Matches,
     NameFormatters,
@@ -65,25 +82,63 @@ SEPARATORS = {  # of players in a cell, by pattern: what divides them, and the l
 }
 
 
-def expand_line_up_cells(roles: ColumnRoles, columns: dict[str, Column]) -> tuple[ColumnRoles, dict[str, Column], str]:
-    """Matches whose cells hold lists of players, or of line-ups text with ;, with a column for each; and a note.
+class DrawRule(NamedTuple):
+    """The columns that tell which matches are drawn, and how."""
+
+    names: tuple[str, ...]
+    tell: Callable[[Sequence[Column], HostArray], HostArray]  # [n] the drawn ones, by the columns and the scores [n]
+
+
+class TableRows(NamedTuple):
+    """Rows of a table as events are built from them: columns of scores and times, and a player in each cell."""
+
+    table: TableSource  # with the other columns
+    roles: ColumnRoles
+    columns: dict[str, Column]  # [n] by name
+    rows: HostArray  # [n] where they stand in the table
+    notes: tuple[str, ...] = ()  # what was taken for what
+    notation: Notation | None = None  # how results are written; None: there is no column of them
+    draws: DrawRule | None = None  # what tells which matches are drawn
+    clock: str | None = None  # what the times are, as in `Dataset`
+    date_style: str | None = None  # how dates were written, if that had to be found out or was told
+
+    def keep(self, mask: HostArray) -> "TableRows":
+        """The rows where the mask is true; without a copy, if these are the last ones."""
+        first = int(np.argmax(mask))
+        if mask[first:].all():
+            columns = {name: column[first:] for name, column in self.columns.items()}
+        else:
+            columns = {name: column.filter(mask) for name, column in self.columns.items()}
+        return self._replace(columns=columns, rows=self.rows[mask])
+
+    def change(self, columns: Mapping[str, Column], note: str | None = None, **roles: Any) -> "TableRows":
+        """The rows with these columns in place of others, with another note if it says something, and other roles."""
+        notes = (*self.notes, note) if note else self.notes
+        return self._replace(columns={**self.columns, **columns}, notes=notes, roles=self.roles._replace(**roles))
+
+    def load_others(self, names: Sequence[str]) -> dict[str, Column]:
+        """Further columns of the table, in these rows."""
+        return {name: column.take(self.rows) for name, column in load_columns(self.table, names).items()}
+
+
+def expand_line_up_cells(rows: TableRows) -> TableRows:
+    """The rows of matches whose cells hold lists of players, or of line-ups text with ;, with a column for each.
 
     Blank cells of line-ups are missing.
     """
-    layout = roles.layout
-    if layout.contest is not None:
-        return roles, columns, ""
-    cells = {name: columns[name] for name in layout.players}
-    if not layout.num_first and not any(map(is_list, cells.values())):
-        return roles, columns, _describe_possible_line_ups(cells)
+    roles = rows.roles
+    if roles.contest is not None:
+        return rows
+    cells = {name: rows.columns[name] for name in roles.players}
+    if not roles.num_first and not any(map(is_list, cells.values())):
+        return rows.change({}, _describe_possible_line_ups(cells))
     divider = _find_divider(cells)
     if divider is None:
-        return roles, columns | {name: null_where(x, is_blank_mask(x)) for name, x in cells.items()}, ""
-    parts = [_divide_cells(name, column, divider, columns) for name, column in cells.items()]
-    players, num_first = dict(chain(*map(dict.items, parts))), sum(map(len, parts[: layout.num_first or 1]))
-    layout = layout._replace(players=[*players], num_first=num_first)
+        return rows.change({name: null_where(x, is_blank_mask(x)) for name, x in cells.items()})
+    parts = [_divide_cells(name, column, divider, rows.columns) for name, column in cells.items()]
+    players, num_first = dict(chain(*map(dict.items, parts))), sum(map(len, parts[: roles.num_first or 1]))
     note = f"{' and '.join(map(str, cells))} for teams, of several players in a cell"
-    return roles._replace(layout=layout), columns | players, note
+    return rows.change(players, note, players=[*players], num_first=num_first)
 
 
 def _find_divider(cells: Mapping[str, Column]) -> str | None:
@@ -139,26 +194,16 @@ class NamesOfEarlierData(NamedTuple):
     seasons: Mapping[str, float] | None = None
 
 
-class TableRows(NamedTuple):
-    """Rows of a table as events are built from them: columns of scores and times, and a player in each cell."""
-
-    roles: ColumnRoles
-    columns: dict[str, Column]  # [n] by name
-    rows: HostArray  # [n] where they stand in the table
-    clock: str | None  # what the times are, as in `Dataset`
-    notes: list[str]  # what was taken for what
-    notation: Notation | None  # how results are written; None: there is no column of them
-    draws: DrawRule | None  # what tells which matches are drawn
-    date_style: str | None  # how dates were written, if that had to be found out or was told
-
-    def keep(self, mask: HostArray) -> "TableRows":
-        """The rows where the mask is true; without a copy, if these are the last ones."""
-        first = int(np.argmax(mask))
-        if mask[first:].all():
-            columns = {name: column[first:] for name, column in self.columns.items()}
-        else:
-            columns = {name: column.filter(mask) for name, column in self.columns.items()}
-        return self._replace(columns=columns, rows=self.rows[mask])
+def names_of_earlier_data(history: Any) -> NamesOfEarlierData:
+    """The names that keep their ids: those of an earlier `Dataset` or of a `History`, or players; None: none."""
+    if history is None:
+        return NamesOfEarlierData()
+    if isinstance(history, (list, np.ndarray)) or type(history) is tuple:
+        return NamesOfEarlierData(history if isinstance(history, np.ndarray) else [*history])
+    if getattr(history, "players", None) is None:
+        kind = type(history).__name__
+        raise ValueError(f"history must be an earlier Dataset or a History, as of jr.read or jr.rate, got {kind}")
+    return NamesOfEarlierData(*(getattr(history, name, None) for name in NamesOfEarlierData._fields))
 
 
 class EventColumns(NamedTuple):
@@ -178,8 +223,8 @@ def build_dataset(table: TableRows, earlier: NamesOfEarlierData, in_order: bool)
     Raises:
       RowError: about up to ten rows of the source.
     """
-    roles, columns, rows = table[:3]
-    are_teams = roles.layout.num_first > 0
+    _, roles, columns, rows = table[:4]
+    are_teams = roles.num_first > 0
     with map_row_errors(rows):
         read = read_event_columns(roles, columns, table.clock, earlier)
         if are_teams:
@@ -202,7 +247,7 @@ def build_dataset(table: TableRows, earlier: NamesOfEarlierData, in_order: bool)
         seasons=read.seasons,
         league_season=roles.league_season,
         statistics=tuple(statistic.name for statistic in roles.statistics),
-        points=() if are_teams else roles.layout.points,
+        points=() if are_teams else roles.points,
         expected_goals=tuple(roles.expected_goals),
         venues=None if roles.venue is None else names_of_grounds(columns[roles.venue])[order],
     )
@@ -271,28 +316,28 @@ def read_event_columns(
     Raises:
       RowError: where a column does not hold what its role requires.
     """
-    layout, n = roles.layout, len(columns[roles.layout.players[0]])
+    n = len(columns[roles.players[0]])
     values: dict[str, Any] = {}
     players, categories, contest_names = None, None, None
     name_contests: Callable[[], AbstractContextManager[None]] = nullcontext
-    if layout.contest is not None:
-        values["contest"], contest_names = label_codes(layout.contest, columns)
+    if roles.contest is not None:
+        values["contest"], contest_names = label_codes(roles.contest, columns)
         name_contests = partial(
             add_contest_to_errors, lambda row: f"contest {format_name_of_id(contest_names, values['contest'][row])}"
         )
     with name_contests():
-        if not layout.num_first:
-            values["player"], players = _read_players(layout.players, columns, earlier.players)
-    if layout.contest is None:
+        if not roles.num_first:
+            values["player"], players = _read_players(roles.players, columns, earlier.players)
+    if roles.contest is None:
         values["score"] = _read_scores(roles, columns, n)
     else:
         with rewrite_row_errors(lambda row, message: (row, f"{message}; {NO_RANK_ADVICE}")), name_contests():
-            values["rank"] = np.zeros(n) if roles.upcoming else _read_ranks(layout, columns, n)
+            values["rank"] = np.zeros(n) if roles.upcoming else _read_ranks(roles, columns, n)
     with name_contests():
         values |= _read_optional_numbers(roles, columns, n) | _read_teams(roles, columns, values)
         if roles.category:
             category, categories = to_ids(roles.category, columns, earlier.categories, "categories")
-            values["category"] = category if layout.contest is None and not layout.num_first else category[:, 0]
+            values["category"] = category if roles.contest is None and not roles.num_first else category[:, 0]
         clock = None if roles.time is None or missing_mask(columns[roles.time]).all() else clock
         if clock is not None:
             values["time"] = to_numbers(str(roles.time), columns[str(roles.time)])
@@ -333,10 +378,10 @@ def split_teams(
     Raises:
       RowError: where a team has no first player, or a result or weight is none of teams.
     """
-    layout, values = roles.layout, dict(read.values)
+    values = dict(read.values)
     score, further = values.pop("score"), dict(values["columns"])
-    missing = {name: missing_mask(columns[name]) for name in layout.players}
-    for name in layout.first_players:
+    missing = {name: missing_mask(columns[name]) for name in roles.players}
+    for name in roles.first_players:
         fail_where(missing[name], lambda row: f"column {name!r} has no value")  # noqa: B023
     fail_where(
         ~np.isin(score, (0, 0.5, 1)), lambda row: f"score {score[row]:g}, and teams win (1), draw (0.5) or lose (0)"
@@ -350,9 +395,9 @@ def split_teams(
     present = ~np.stack([*missing.values()], axis=1)
     row, position = np.nonzero(present)
     with map_row_errors(row):
-        names = {"players": _names_by_row(layout.players, columns, present)}
+        names = {"players": _names_by_row(roles.players, columns, present)}
         player, players = _number_players([*names], names, earlier)
-    is_second = position >= layout.num_first
+    is_second = position >= roles.num_first
     for name in roles.margin:
         del further[name]
     values = _select_rows(values | {"columns": further}, row)
@@ -383,13 +428,12 @@ def _names_by_row(names: Sequence[str], columns: Mapping[str, Column], present: 
 
 def _read_scores(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray:
     """[n] the scores of the first players; of matches to come 0.5."""
-    layout = roles.layout
-    if layout.result is not None and not roles.upcoming:
-        return to_numbers(layout.result, columns[layout.result])
-    if layout.points and not roles.upcoming:
-        lead = first_player_lead([to_numbers(name, columns[name]) for name in layout.points])
+    if roles.result is not None and not roles.upcoming:
+        return to_numbers(roles.result, columns[roles.result])
+    if roles.points and not roles.upcoming:
+        lead = first_player_lead([to_numbers(name, columns[name]) for name in roles.points])
         return np.asarray(0.5 + 0.5 * np.sign(lead))
-    return np.full(n, 1.0 if layout.winner_first else 0.5)
+    return np.full(n, 1.0 if roles.winner_first else 0.5)
 
 
 OPTIONAL_NUMBERS = {"weight": None, "ceiling": np.inf, "noise": None}  # by role, what stands for a missing one
@@ -447,12 +491,12 @@ def _read_season_starts(
     return find_season_starts(lambda: [batch], earlier)
 
 
-def _read_ranks(layout: TableLayout, columns: dict[str, Column], n: int) -> HostArray:
+def _read_ranks(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray:
     """[n] the ranks of participants, lower is better; 0 without a column of results."""
-    if layout.result is None:
+    if roles.result is None:
         return np.zeros(n)
-    result = _to_ranks(layout.result, columns[layout.result])
-    return result if layout.ranked else -result
+    result = _to_ranks(roles.result, columns[roles.result])
+    return result if roles.ranked else -result
 
 
 def _to_ranks(name: str, column: Column) -> HostArray:
@@ -514,3 +558,223 @@ def label_codes(name: str, columns: dict[str, Column]) -> tuple[HostArray, HostA
     """Labels as integers [n] in order of first appearance, and the labels."""
     codes, labels = to_ids([name], columns)
     return codes[:, 0], labels
+
+
+# Which rows have a result, drawn ones among them, and which are to come
+
+
+class PlayedAndComingMasks(NamedTuple):
+    """Rows by whether they have a result."""
+
+    played: HostArray  # [n] whether they have one
+    coming: HostArray  # [n] whether they have none, are complete otherwise, and not before the last played one
+    left_out: dict[str, HostArray]  # [n] whether they have none and are not to come, by reason
+
+
+def parse_result_columns(
+    rows: TableRows, na_values: Sequence[str], unfinished: Sequence[str], notation: Notation | None = None
+) -> TableRows:
+    """The rows, results of matches among them as scores, null where there is none, with their notation.
+
+    Those of contests who are `unfinished` have the last rank, and those whose rank is one of `na_values` have none.
+    The notation is the one given, or else the one that fits most rows.
+
+    Raises:
+      RowError: where a row is no result as the others are.
+      ValueError: if there are no ranks of which some could be unfinished.
+    """
+    roles = rows.roles
+    if unfinished and not roles.ranked:
+        raise ValueError("unfinished is for the ranks of contests; name their columns as contest and rank")
+    if roles.winner_first:
+        return rows
+    if roles.contest is None:
+        names = [name for name in (*roles.result_columns, *roles.margin) if name in rows.columns]
+        rows = rows.change({name: replace_na_values(rows.columns[name], na_values) for name in names})
+    if roles.result not in rows.columns:
+        return rows
+    players = {} if roles.contest is not None else {name: rows.columns[name] for name in roles.first_players}
+    results = ResultColumn(roles.result, rows.columns[roles.result], players)
+    if roles.contest is not None:
+        scores, notation, note = parse_contest_results(results, na_values, unfinished, roles.ranked, notation)
+    else:
+        scores, notation, note = result_column_to_scores(results, notation)
+    return rows.change({roles.result: scores}, note)._replace(notation=notation)
+
+
+def hide_results_in_play(rows: TableRows) -> TableRows:
+    """The rows, without results of matches that another column says are not over yet."""
+    roles = rows.roles
+    results = [name for name in roles.result_columns if name in rows.columns and roles.contest is None]
+    names = status_columns(rows.table.names, roles.all_columns) if results else []
+    for name, column in rows.load_others(names).items():
+        if (in_play := in_play_mask(column)).any():
+            hidden = {result: null_where(rows.columns[result], in_play) for result in results}
+            return rows.change(hidden, f"{name} for matches that are not over ({describe_share(in_play, 'match')})")
+    return rows
+
+
+def status_columns(names: Iterable[str], used: Collection[str]) -> list[str]:
+    """The columns, other than those used, that are called as what says how far a match is."""
+    return [name for name in names if name not in used and normalise_column_name(name) in STATUS_NAMES]
+
+
+def check_points_not_negative(rows: TableRows) -> None:
+    """RowError where the points of a side, in columns that nobody named, are no number or negative."""
+    points = rows.roles.points if len(rows.roles.points) == 2 and not rows.roles.margin else ()
+    advice = f"correct it, or name both columns as the margin, which may be: margin={list(points)!r}"
+    for name in points:
+        is_bad = to_numbers(name, rows.columns[name], default=0.0) < 0
+        fail_at_cells(is_bad, name, rows.columns[name], f"and points are not negative; {advice}")
+
+
+def split_by_result(rows: TableRows, na_values: Sequence[str] = ()) -> PlayedAndComingMasks:
+    """Which rows have a result, and which are to come: of contests those in which nobody has one.
+
+    Other participants without a result did not take part if `na_values` say so, else their rows are faulty.
+    """
+    roles, columns, nothing = rows.roles, rows.columns, np.zeros(len(rows.rows), bool)
+    results = [name for name in roles.result_columns if name in columns]
+    without_result, absent = np.any([nothing, *(missing_mask(columns[name]) for name in results)], axis=0), nothing
+    if roles.contest is not None and without_result.any():
+        contest = distinct_cells(columns[roles.contest]).codes + 1
+        is_open = without_result & (np.bincount(contest, ~without_result) == 0)[contest]
+        absent = without_result & ~is_open if na_values else nothing
+        without_result = is_open
+    if not (without_result | absent).any():
+        return PlayedAndComingMasks(~nothing, nothing, {})
+    roles_to_come = roles._replace(upcoming=True, last_rank=None, result=None, points=())
+    incomplete = without_result & find_incomplete_rows(roles_to_come, columns)
+    open_rows, is_early = without_result & ~incomplete, nothing
+    if roles.time is not None and not without_result.all():
+        time = to_numbers(roles.time, columns[roles.time], np.nan)
+        is_early = time < np.fmax.reduce(time[~without_result])
+    left_out = {"earlier than the last result": open_rows & is_early, "incomplete otherwise": incomplete}
+    left_out |= {"of participants who did not take part": absent}
+    return PlayedAndComingMasks(~(without_result | absent), open_rows & ~is_early, left_out)
+
+
+def doubts_about_unplayed_rows(split: PlayedAndComingMasks, rows: HostArray, upcoming: bool) -> Iterator[str]:
+    """A note that rows have no result or, if matches to come are read, that some have one.
+
+    `rows` [n] says where those of the split stand in the source.
+    """
+    n, num_without = len(split.played), np.count_nonzero(~split.played)
+    if not num_without or (upcoming and num_without == n):
+        return
+    reasons = []
+    for reason, mask in split.left_out.items():
+        if mask.any():
+            first = "row" if np.count_nonzero(mask) == 1 else "the first is row"
+            reasons.append(f"{_count_and_verb(mask)} {reason} ({first} {rows[mask][0]}, counting from 0)")
+    if upcoming:
+        yield "; ".join([f"of {n:,} rows {_count_and_verb(split.coming)} without a result and to come", *reasons])
+        return
+    if split.coming.any():
+        coming = f"{_count_and_verb(split.coming)} to come (`fixtures` of the data, or jaxrate predict)"
+        reasons = [coming, *reasons]
+    verbs = "has no result and is" if num_without == 1 else "have no result and are"
+    yield f"{num_without:,} of {n:,} rows {verbs} left out: {'; '.join(reasons)}"
+
+
+def _count_and_verb(mask: HostArray) -> str:
+    """The number of rows in a mask, as "1 is" or "2 are"."""
+    count = np.count_nonzero(mask)
+    return f"{count:,} {'is' if count == 1 else 'are'}"
+
+
+STATUS_NAMES = frozenset(
+    f"{prefix}status{suffix}" for prefix in ("", "match", "game", "fixture", "event") for suffix in ("", "short")
+)
+
+
+def score_drawn_matches(rows: TableRows, rules: Sequence[DrawRule] | None = None) -> TableRows:
+    """The rows with 0.5 for drawn matches that the result leaves open, and the rule that tells them.
+
+    Of winners and losers these are all that a flag, or a column of results, calls drawn. Beside other results they are
+    those without a result, by a word or by equal points, and, if no result is a draw, those that a flag calls drawn.
+    The first of the rules tells them that finds some; None: rules are sought.
+    """
+    score = _scores_or_none(rows)
+    if score is None:
+        return rows
+    for rule in _possible_draw_rules(rows, score) if rules is None else rules:
+        is_drawn = rule.tell([*rows.load_others(rule.names).values()], score)
+        if is_drawn.any():
+            result = rows.roles.result or rule.names[0]
+            scores = import_pyarrow().array(np.where(is_drawn, 0.5, score), from_pandas=True)
+            note = f"{' and '.join(rule.names)} for the draws ({describe_share(is_drawn, 'match')})"
+            scored = rows.change({result: import_pyarrow().chunked_array([scores])}, note, result=result)
+            return scored._replace(draws=rule)
+    return rows
+
+
+def _scores_or_none(rows: TableRows) -> HostArray | None:
+    """[n] the scores of matches, NaN where they are missing; None if there are none, or some are no numbers."""
+    roles, columns = rows.roles, rows.columns
+    if roles.contest is None and roles.winner_first:
+        return np.ones(len(rows.rows))
+    with suppress(ValueError):  # which the rows that are wrong will tell
+        if roles.contest is None and roles.result in columns:
+            return to_numbers(roles.result, columns[roles.result], default=np.nan)
+    return None
+
+
+def flag_rules(names: Iterable[str], is_result: bool) -> Iterator[DrawRule]:
+    """Rules by the columns that are called as flags of draws are, and then as results are if these may say so."""
+    names = [*names]
+    for name in names:
+        if normalise_column_name(name) in DRAW_NAMES:
+            yield DrawRule((name,), lambda columns, score: flags_of_draws(columns[0]))
+    for name in names:
+        if is_result and normalise_column_name(name) in SPELLINGS["score"]:
+            yield DrawRule((name,), lambda columns, score: draws_in_results(columns[0]))
+
+
+def _possible_draw_rules(rows: TableRows, score: HostArray) -> Iterator[DrawRule]:
+    """What may tell draws that the scores [n] leave open, the surest first.
+
+    Flags and results tell them, words for draws that nearly all stand in rows without a result, and equal points.
+    """
+    roles = rows.roles
+    others = [name for name in rows.table.names if name not in roles.all_columns]
+    if not (score == 0.5).any():
+        yield from flag_rules(others, roles.winner_first)
+    # Of columns called Winner/tie and Loser/tie points tell the ties; elsewhere level points may have a winner.
+    has_ties = roles.winner_first and all(normalise_column_name(x).endswith("tie") for x in roles.first_players)
+    has_gaps = np.isnan(score).any()
+    if has_gaps:
+        yield from _draw_rules_by_words(rows.load_others(others), score)
+    if has_gaps or has_ties:
+        yield from _draw_rule_by_equal_points(rows, score, has_ties)
+
+
+def _draw_rules_by_words(columns: Mapping[str, Column], score: HostArray) -> Iterator[DrawRule]:
+    """Rules by columns whose words for draws nearly all stand in rows without a result, or that are called as results.
+
+    A column of results may stand beside a winner, as of a shoot-out.
+    """
+    is_missing = np.isnan(score)
+    for name, column in columns.items():
+        is_drawn, is_result = mentions_draw(column), normalise_column_name(name) in SPELLINGS["score"]
+        if is_drawn.any() and (is_result or is_missing[is_drawn].mean() >= MIN_AGREEMENT):
+            yield DrawRule((name,), lambda columns, score: mentions_draw(columns[0]) & np.isnan(score))
+
+
+def _draw_rule_by_equal_points(rows: TableRows, score: HostArray, has_ties: bool) -> Iterator[DrawRule]:
+    """The rule by equal points of both sides, if the winners mostly have more of them."""
+    evidence = recognise_evidence_columns(rows.table.names, rows.roles.player_arguments)
+    points = as_column_list(evidence.get("margin"))
+    if len(points) != 2:
+        return
+    lead = _sign_of_lead([*rows.load_others(points).values()])
+    is_decided = ~np.isnan(score) & (lead != 0)  # level points may have a winner, by a shoot-out
+    if is_decided.any() and (lead == np.sign(score - 0.5))[is_decided].mean() >= MIN_AGREEMENT:
+        yield DrawRule(
+            tuple(points), lambda columns, score: (np.isnan(score) | has_ties) & (_sign_of_lead(columns) == 0)
+        )
+
+
+def _sign_of_lead(points: Sequence[Column]) -> HostArray:
+    """[n] 1 where the first player has more points, -1 where the second has, 0 where neither; NaN without them."""
+    return np.asarray(np.sign(np.subtract(*map(numbers_or_nan, points))))

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.data.column_conversion import distinct_cells, is_text, missing_mask, to_column, to_values
+from jaxrate.core.text_format import format_count
+from jaxrate.data.column_conversion import load_columns, missing_mask, text_mask, to_values
 from jaxrate.data.column_spellings import ROW_NUMBER_NAMES, normalise_column_name
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column, TableSource
@@ -37,7 +38,7 @@ def map_row_errors(rows: HostArray) -> AbstractContextManager[None]:
 
 def find_incomplete_rows(roles: ColumnRoles, columns: dict[str, Column]) -> HostArray:
     """[n] where a column that is used has no value. Of some columns it may be missing."""
-    optional = *roles.age, *roles.statistic_columns, *roles.expected_goals, *roles.layout.optional_players, roles.venue
+    optional = *roles.age, *roles.statistic_columns, *roles.expected_goals, *roles.optional_players, roles.venue
     bad = np.zeros(len(columns[roles.all_columns[0]]), bool)
     for name in (x for x in roles.all_columns if x not in (roles.ceiling, *optional)):
         absent = missing_mask(columns[name]) | is_blank_mask(columns[name])
@@ -48,15 +49,18 @@ def find_incomplete_rows(roles: ColumnRoles, columns: dict[str, Column]) -> Host
 
 def is_blank_mask(column: Column) -> HostArray:
     """[n] where text is nothing but blanks."""
-    if not is_text(column):
-        return np.zeros(len(column), bool)
-    return distinct_cells(column).map(lambda text: not text.strip(), False)
+    return text_mask(column, lambda text: not text.strip())
 
 
 def describe_example_rows(rows: HostArray) -> str:
     """The first few of these rows, as "0, 4, 7, ... (counting from 0)"."""
     ellipsis = ", ..." if len(rows) > SHOWN_ROWS else ""
     return f"{', '.join(map(str, rows[:SHOWN_ROWS].tolist()))}{ellipsis} (counting from 0)"
+
+
+def describe_share(mask: HostArray, noun: str = "row") -> str:
+    """How many of all are in a mask, as "3 of 20 rows"."""
+    return f"{np.count_nonzero(mask):,} of {format_count(len(mask), noun)}"
 
 
 def doubts_about_mirrored_matches(matches: Matches) -> Iterator[str]:
@@ -99,8 +103,7 @@ def find_repeated_matches(matches: Matches, rows: HostArray, table: TableSource)
     if not len(candidates):
         return candidates, candidates
     names = [name for name in table.names if normalise_column_name(name) not in ROW_NUMBER_NAMES]
-    loaded = table.load(names, names)
-    columns = (to_values(to_column(name, loaded[name]).take(rows[candidates])) for name in names)
+    columns = (to_values(column.take(rows[candidates])) for column in load_columns(table, names).values())
     cells = [*zip(*(map(str, column) for column in columns), strict=True)]
     first_match = dict(zip(reversed(cells), candidates[::-1], strict=True))
     first = np.array([first_match[cell] for cell in cells])

@@ -18,7 +18,6 @@ from jaxrate.data.column_conversion import (
     cell_number,
     cell_text,
     cell_value,
-    distinct_cells,
     distinct_texts,
     fail_at_cells,
     is_numeric,
@@ -26,6 +25,7 @@ from jaxrate.data.column_conversion import (
     missing_mask,
     null_where,
     numbers_or_nan,
+    text_mask,
     to_column,
     to_numbers,
     to_values,
@@ -183,9 +183,7 @@ def mask_of_texts(column: Column, texts: Iterable[str]) -> HostArray:
     words, numbers = {*map(cell_text, texts)}, [x for x in map(cell_number, texts) if x is not None and isfinite(x)]
     if is_numeric(column) and numbers:
         return np.isin(numbers_or_nan(column), numbers)
-    if not is_text(column):
-        return np.zeros(len(column), bool)
-    return distinct_cells(column).map(lambda text: cell_text(text) in words, False)
+    return text_mask(column, lambda text: cell_text(text) in words)
 
 
 def replace_na_values(column: Column, na_values: Sequence[str] = ()) -> Column:
@@ -450,9 +448,7 @@ def _outcome_word(cell: str) -> str:
 
 def mentions_draw(column: Column) -> HostArray:
     """[n] whether a column of text has a word for a draw, as "Match drawn"."""
-    if not is_text(column):
-        return np.zeros(len(column), bool)
-    return distinct_texts(column).map(lambda cell: re.search(DRAW_PATTERN, cell) is not None, False)
+    return text_mask(column, lambda cell: re.search(DRAW_PATTERN, cell.lower()))
 
 
 def flags_of_draws(column: Column) -> HostArray:

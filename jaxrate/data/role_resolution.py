@@ -71,32 +71,10 @@ def first_player_statistic_lead(statistic: Statistic, columns: Mapping[str, Colu
     return np.where(total == 0, 0.0, (first - second) / np.where(total == 0, 1.0, total))
 
 
-class TableLayout(NamedTuple):
-    """Which columns hold players and results, of matches or of contests."""
+class ColumnRoles(NamedTuple):
+    """The columns that are used, by their roles, of matches or of contests. None, or empty: there is none."""
 
     players: list[str]  # of both players, or of the participant
-    result: str | None = None  # of scores or ranks; None: player 0 has won, the points say who, or nobody yet
-    contest: str | None = None  # None: matches
-    ranked: bool = False  # whether the result is a rank, not a score
-    winner_first: bool = False  # whether player 0 is the winner
-    points: tuple[str, ...] = ()  # of each side, or the lead of the first, which tell who has won; without a result
-    num_first: int = 0  # how many of `players` are of the first of two teams; 0: no teams, or a row a participant
-
-    @property
-    def first_players(self) -> tuple[str, str]:
-        """The columns of the first player of both sides of a match."""
-        return self.players[0], self.players[self.num_first or 1]
-
-    @property
-    def optional_players(self) -> list[str]:
-        """The columns that hold players of larger teams only: all but the first of each team."""
-        return [name for name in self.players if self.num_first and name not in self.first_players]
-
-
-class ColumnRoles(NamedTuple):
-    """The columns that are used, by their roles. None, or empty: there is none."""
-
-    layout: TableLayout
     time: str | None
     weight: str | None
     side: str | None
@@ -119,12 +97,38 @@ class ColumnRoles(NamedTuple):
     venue: str | None = None
     statistics: tuple[Statistic, ...] = ()
     expected_goals: Sequence[str] = ()  # of a and of b
+    result: str | None = None  # of scores or ranks; None: player 0 has won, the points say who, or nobody yet
+    contest: str | None = None  # None: matches
+    ranked: bool = False  # whether the result is a rank, not a score
+    winner_first: bool = False  # whether player 0 is the winner
+    points: tuple[str, ...] = ()  # of each side, or the lead of the first, which tell who has won; without a result
+    num_first: int = 0  # how many of `players` are of the first of two teams; 0: no teams, or a row a participant
+
+    @property
+    def first_players(self) -> tuple[str, str]:
+        """The columns of the first player of both sides of a match."""
+        return self.players[0], self.players[self.num_first or 1]
+
+    @property
+    def player_arguments(self) -> dict[str, str]:
+        """The columns of the first player of both sides of a match, by the arguments of `read` that name them."""
+        return dict(zip(WINNER_LOSER if self.winner_first else PLAYER_PAIR, self.first_players, strict=True))
+
+    @property
+    def optional_players(self) -> list[str]:
+        """The columns that hold players of larger teams only: all but the first of each team."""
+        return [name for name in self.players if self.num_first and name not in self.first_players]
+
+    @property
+    def result_columns(self) -> list[str]:
+        """The columns that tell the results of matches, or those of contests."""
+        return [*filter(None, [self.result]), *self.points]
 
     @property
     def text_columns(self) -> list[str]:
         """The columns that hold names."""
-        names = self.layout.contest, self.team, self.season, self.league_season, self.venue
-        return [*self.layout.players, *self.category, *filter(None, names)]
+        names = self.contest, self.team, self.season, self.league_season, self.venue
+        return [*self.players, *self.category, *filter(None, names)]
 
     @property
     def statistic_columns(self) -> list[str]:
@@ -140,8 +144,8 @@ class ColumnRoles(NamedTuple):
     @property
     def all_columns(self) -> list[str]:
         """All columns that are used, each once: those of names, and then those of numbers, flags and times."""
-        layout, side = self.layout, None if self.constant_side else self.side
-        single = layout.result, *layout.points, self.last_rank, self.ceiling, self.noise
+        side = None if self.constant_side else self.side
+        single = *self.result_columns, self.last_rank, self.ceiling, self.noise
         single = *single, self.time, side, self.neutral, self.weight
         after_match = [] if self.upcoming else [*self.margin, *self.statistic_columns, *self.expected_goals]
         several = [*self.prematch_columns, *after_match, *self.drop, *self.age]
@@ -149,13 +153,13 @@ class ColumnRoles(NamedTuple):
 
 
 def resolve_roles(
-    names: Sequence[str], layout: TableLayout, arguments: Mapping[str, Any], upcoming: bool
+    names: Sequence[str], layout: Mapping[str, Any], arguments: Mapping[str, Any], upcoming: bool
 ) -> ColumnRoles:
     """The columns that are used of a table with columns of these names.
 
     Args:
       names: of all columns.
-      layout: the columns of players and results.
+      layout: the columns of players and results, as fields of `ColumnRoles`.
       arguments: the columns by role, as arguments of `read` name them or as they were recognised.
       upcoming: as in `read`.
 
@@ -166,19 +170,21 @@ def resolve_roles(
         name: as_column_list(arguments[name]) if role.accepts_list else arguments[name]
         for name, role in COLUMN_ROLES.items()
     }
-    of_both = 2 if layout.contest is None and len(values["category"]) == 1 else 1
+    of_both = 2 if layout.get("contest") is None and len(values["category"]) == 1 else 1
     is_special = "mirrored" in values["drop"] and "mirrored" not in names
     values |= {
-        "layout": layout,
+        "contest": None,
         "drop": [name for name in values["drop"] if not (is_special and name == "mirrored")],
         "drop_mirrored": is_special,
         "upcoming": upcoming,
-        "constant_side": constant_side(names, layout, values["side"]),
+        "constant_side": None,
         "category": values["category"] * of_both,
         "age": tuple(values["age"]),
         "statistics": resolve_statistics(arguments["statistics"], arguments["shares"]),
     }
-    roles = ColumnRoles(**{name: values[name] for name in ColumnRoles._fields})
+    values |= layout
+    roles = ColumnRoles(**{name: x for name, x in values.items() if name in ColumnRoles._fields})
+    roles = roles._replace(constant_side=constant_side(names, roles))
     check_roles(roles, values)
     check_columns_exist_and_unique(names, roles.all_columns)
     return roles
@@ -186,9 +192,9 @@ def resolve_roles(
 
 def check_roles(roles: ColumnRoles, columns: Mapping[str, Any]) -> None:
     """ValueError for roles that need others or exclude them, and for columns that have two roles."""
-    is_tie_range = roles.layout.ranked and roles.team is None
+    is_tie_range = roles.ranked and roles.team is None
     raise_first(
-        *(_problems_of_contests(roles, columns) if roles.layout.contest is not None else ()),
+        *(_problems_of_contests(roles, columns) if roles.contest is not None else ()),
         *_problems_of_double_roles(roles),
         (
             roles.last_rank and not is_tie_range,
@@ -220,8 +226,8 @@ def _problems_of_contests(roles: ColumnRoles, columns: Mapping[str, Any]) -> Ite
 def _problems_of_double_roles(roles: ColumnRoles) -> Iterator[tuple[Any, str]]:
     """Columns of two roles; statistics may be computed from expected goals, but not bear the name of such a column."""
     margin, statistics = roles.margin, [one.name for one in roles.statistics]
-    results = [*margin, *roles.layout.points, roles.layout.result, *statistics, *roles.statistic_columns]
-    own_result = [] if roles.layout.contest else [roles.layout.result]
+    results = [*margin, *roles.result_columns, *statistics, *roles.statistic_columns]
+    own_result = [] if roles.contest else [roles.result]
     for names, others, reason in (
         (
             margin,
@@ -241,22 +247,23 @@ def _problems_of_double_roles(roles: ColumnRoles) -> Iterator[tuple[Any, str]]:
             yield name in others, f"column {name!r} {reason}"
 
 
-def constant_side(names: Sequence[str], layout: TableLayout, side: str | None) -> float | None:
-    """The side where it is the same in all matches, as side="a" and side="b" say; None if `side` is a column."""
-    if side is None or layout.contest is not None:
+def constant_side(names: Sequence[str], roles: ColumnRoles) -> float | None:
+    """The side where it is the same in all matches, as side="a" and side="b" say; None if it is a column."""
+    side = roles.side
+    if side is None or roles.contest is not None:
         return None
-    players = dict(zip(PLAYER_PAIR, layout.first_players, strict=True))
+    players = dict(zip(PLAYER_PAIR, roles.first_players, strict=True))
     is_constant = side in players and (side not in names or players[side] == side)
-    if not is_constant or layout.winner_first:
-        _check_side_column(names, layout, side, is_constant)
+    if not is_constant or roles.winner_first:
+        _check_side_column(names, roles, side, is_constant)
         return None
     return 1.0 if side == "a" else -1.0
 
 
-def _check_side_column(names: Sequence[str], layout: TableLayout, side: str, is_constant: bool) -> None:
+def _check_side_column(names: Sequence[str], roles: ColumnRoles, side: str, is_constant: bool) -> None:
     """ValueError unless a column says who has the side, and tells neither players nor, of winners, the result."""
-    tells_result = side in WINNER_LOSER or (layout.winner_first and (is_constant or side in layout.players))
-    player = "a" if side == layout.players[0] else "b"
+    tells_result = side in WINNER_LOSER or (roles.winner_first and (is_constant or side in roles.players))
+    player = "a" if side == roles.players[0] else "b"
     hint = did_you_mean_suffix(side, names) or "; where the first player has the side in all matches, say side='a'"
     raise_first(
         (
@@ -265,7 +272,7 @@ def _check_side_column(names: Sequence[str], layout: TableLayout, side: str, is_
             "winner, -1 the loser, 0 neither",
         ),
         (
-            side in layout.players,
+            side in roles.players,
             f"side={side!r} names players; where {side!r} has the side in all matches, say side={player!r}",
         ),
         (side not in names, f"no column {side!r} (there are: {', '.join(map(str, names))}){hint}"),

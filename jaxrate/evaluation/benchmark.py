@@ -13,7 +13,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.memory_checks import format_bytes, peak_memory_bytes, reset_peak_memory
 from jaxrate.core.text_format import format_html_table, format_table, join_names
-from jaxrate.data.saved_options import as_dataset
+from jaxrate.data.dataset_from_table import as_dataset
 from jaxrate.evaluation.blending import blend_one_step_ahead, name_systems
 from jaxrate.evaluation.ceilings import (
     ExternalForecast,

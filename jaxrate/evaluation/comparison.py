@@ -25,8 +25,8 @@ from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.system import RatingSystem, replace_params, set_default_period
 from jaxrate.core.text_format import format_html_table, format_number, format_table, join_names
 from jaxrate.data.column_role_definitions import Columns
+from jaxrate.data.dataset_from_table import as_dataset
 from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-from jaxrate.data.saved_options import as_dataset
 from jaxrate.evaluation.blending import blend_one_step_ahead, name_systems
 from jaxrate.evaluation.scored_predictions import (
     LOSS_DIFFERENCE_HEAD,

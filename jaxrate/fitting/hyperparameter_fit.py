@@ -19,7 +19,7 @@ from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem, replace_params
 from jaxrate.data.column_role_definitions import Columns
-from jaxrate.data.saved_options import read_if_table
+from jaxrate.data.dataset_from_table import read_if_table
 from jaxrate.events import periods, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.fit_problem import FitProblem, mean_loss, prepare_fit, prior_penalty

@@ -19,7 +19,7 @@ from jaxrate.core.text_format import (
     join_names,
 )
 from jaxrate.data.column_conversion import to_column
-from jaxrate.data.column_recognition import ColumnsRecognisedWarning, recognise_players
+from jaxrate.data.column_recognition import ColumnsRecognisedWarning, recognise_evidence_columns, recognise_players
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
     PLAYER_PAIR,
@@ -29,12 +29,11 @@ from jaxrate.data.column_role_definitions import (
     select_role_arguments,
 )
 from jaxrate.data.column_spellings import Header
+from jaxrate.data.dataset_from_table import read_by_options
 from jaxrate.data.derived_covariates import DERIVED_COLUMNS, derive_columns
-from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 from jaxrate.data.faulty_rows import warn_caller
 from jaxrate.data.formats import FORMATS
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
-from jaxrate.data.saved_options import read_by_options
 from jaxrate.data.table_files import open_table_source
 from jaxrate.events import check_clock, count_teams, seats
 from jaxrate.events.dataset import Dataset

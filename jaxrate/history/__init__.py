@@ -18,8 +18,7 @@ from jaxrate.history import blat_mmr_beliefs
 from jaxrate.history.dataset_rating import rate_leagues
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import PeakRatings, peak_ratings
-from jaxrate.history.out_of_core.chunk_pipeline import Chunks
-from jaxrate.history.out_of_core.rating_by_chunks import RatedFiles
+from jaxrate.history.out_of_core.rating_by_chunks import Chunks, RatedFiles
 from jaxrate.history.participations import Participations
 from jaxrate.history.player_records import (
     HeadToHead,

@@ -14,19 +14,18 @@ from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem, set_default_period
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.data.category_mixtures import check_known_categories
 from jaxrate.data.column_conversion import is_missing_value
 from jaxrate.data.column_role_definitions import Columns
+from jaxrate.data.dataset_from_table import as_dataset
+from jaxrate.data.dataset_names import check_known_categories
 from jaxrate.data.faulty_rows import describe_example_rows, warn_caller
 from jaxrate.data.lookalike_names import unstorable_reason
-from jaxrate.data.saved_options import as_dataset
 from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events import Matches, Ragged, Rounds, RowError, count_games, period_number, periods
 from jaxrate.events.dataset import Dataset, check_dataset
 from jaxrate.history.event_columns import are_plain_names, concatenate_event_columns, make_event_columns
 from jaxrate.history.history import History, format_time, system_with_extended_seasons
-from jaxrate.history.out_of_core.chunk_pipeline import Chunks
-from jaxrate.history.out_of_core.rating_by_chunks import rate_by_chunks
+from jaxrate.history.out_of_core.rating_by_chunks import Chunks, rate_by_chunks
 from jaxrate.history.recorded_runs import (
     RecordedRun,
     calibrate_events,

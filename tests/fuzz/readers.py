@@ -18,7 +18,7 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.data import formats
-from jaxrate.data.saved_options import read_by_options
+from jaxrate.data.dataset_from_table import read_by_options
 from tests.fuzz.driver import by_hand
 from tests.fuzz.tables import NASTY, NUMBERS, ODD, as_source, broken, drawn_table, pick
 

@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate.data.category_mixtures import mix_categories
-from jaxrate.data.dataset_from_table import read
+from jaxrate.data.dataset_from_table import read, read_by_options
+from jaxrate.data.dataset_names import mix_categories
 from jaxrate.data.event_tables import NamesOfEarlierData
-from jaxrate.data.saved_options import read_by_options
 from jaxrate.events.dataset import Dataset
 from tests.read.tables import ELSE, MEMORY, names, table
 

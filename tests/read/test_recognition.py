@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 import pytest
 
+from jaxrate.data.column_recognition import recognise_evidence_columns
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.event_tables import NamesOfEarlierData
-from jaxrate.data.evidence_column_recognition import recognise_evidence_columns
 
 pa = pytest.importorskip("pyarrow")
 

@@ -6,12 +6,11 @@ import warnings
 import numpy as np
 import pytest
 
-from jaxrate.data.dataset_from_table import read
+from jaxrate.data.dataset_from_table import read, read_by_options
+from jaxrate.data.dataset_names import unify_names
 from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.data.faulty_rows import find_repeated_matches
 from jaxrate.data.lookalike_names import lookalike_key, normalise_name
-from jaxrate.data.name_unification import unify_names
-from jaxrate.data.saved_options import read_by_options
 from jaxrate.data.table_files import open_table_source
 from jaxrate.data.table_writing import write
 from jaxrate.events import matches, rounds

@@ -17,7 +17,15 @@ import numpy as np
 from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.data.column_conversion import distinct_cells, fail_at_cells, numbers_or_nan, to_column, to_ids, to_numbers
+from jaxrate.data.column_conversion import (
+    add_columns,
+    distinct_cells,
+    fail_at_cells,
+    load_columns,
+    numbers_or_nan,
+    to_ids,
+    to_numbers,
+)
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.column_role_definitions import COLUMN_ROLES
 from jaxrate.data.dataset_from_table import read
@@ -76,10 +84,9 @@ def open_csv_files(path: Path, files: Sequence[Path], description: str, needed: 
     def load(names: Sequence[str], text: Sequence[str] = ()) -> Any:
         parts = []
         for table in tables:
-            present = [name for name in dict.fromkeys([needed[0], *names]) if name in table.names]
+            present = [name for name in (needed[0], *names) if name in table.names]
             with add_location_to_data_errors(table.title, table.where):
-                loaded = table.load(present, present)
-                parts.append(arrow.table({name: to_column(name, loaded[name]) for name in present}))
+                parts.append(arrow.table(load_columns(table, present)))
         return arrow.concat_tables(parts, promote_options="default")
 
     names = [*dict.fromkeys(chain(*(table.names for table in tables)))]
@@ -108,12 +115,10 @@ def read_derived(table: TableSource, derived: Mapping[str, Any], rows: HostArray
     """`read` of these rows of a table, in their order, and of columns that were derived for each of them."""
 
     def load(names: Sequence[str], text: Sequence[str] = ()) -> Any:
-        others = [name for name in names if name not in derived]
-        loaded = table.load(others, text) if others else {}
-        return {**derived, **{name: to_column(name, loaded[name]).take(rows) for name in others}}
+        return {name: column.take(rows) for name, column in load_columns(table, names, text).items()}
 
-    names = [*dict.fromkeys([*table.names, *derived])]
-    data = read_known(TableSource(table.title, names, load, lambda row: table.where(int(rows[row]))), **roles)
+    taken = TableSource(table.title, table.names, load, lambda row: table.where(int(rows[row])))
+    data = read_known(add_columns(taken, derived), **roles)
     fixtures = data.fixtures and data.fixtures._replace(rows=rows[data.fixtures.rows])
     return data._replace(rows=rows[data.rows], fixtures=fixtures)
 

@@ -15,15 +15,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import join_names
 from jaxrate.data.column_conversion import to_column
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_files import join_files
 from jaxrate.data.table_sources import TableSource, atomic_replacement, import_pyarrow
-from jaxrate.history.out_of_core.chunk_pipeline import PREDICTIONS_FOLDER, RunProgress, part_file
 from jaxrate.metrics.calibration_slopes import OnlineSlope
-from jaxrate.metrics.running_metrics import restore_contest_metric_sums, restore_metric_sums
+from jaxrate.metrics.running_metrics import (
+    ContestMetricSums,
+    MetricSums,
+    restore_contest_metric_sums,
+    restore_metric_sums,
+)
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.replay.plan import BlockShape, CompiledShapes
 from jaxrate.storage.run_folder import (
@@ -35,13 +40,36 @@ from jaxrate.storage.run_folder import (
     restore_state,
 )
 
-CHECKPOINT_FILE = "checkpoint"
+CHECKPOINT_FILE, PREDICTIONS_FOLDER = "checkpoint", "predictions"
 METADATA_KEY, GAMES_KEY, RANKED_KEY, NAMES_KEY = "metadata", "players.games", "players.ranked", "players.names"
 ARRAYS = "games", "ranked", "state"  # fields of `RunProgress` that are no JSON
 OLD_HEADER, DIGEST_BYTES = b"jaxrate checkpoint 2\n", 32  # of jaxrate 0.2: before the length of the JSON and this
 LEFTOVER_PATTERN = re.compile(r"\.(checkpoint|ratings\.parquet|part-\d+\.parquet)\.\d+\.tmp")  # of a killed process
 CHECKED_BYTES = 1 << 24  # of a file that are read at a time
 MAX_LOADED_ROWS = 20_000_000  # predictions that are loaded, some two gigabytes
+
+
+class RunProgress(NamedTuple):
+    """How far a run has come, and all that is needed to go on."""
+
+    rows: int  # of the table that were read
+    parts: int  # files of predictions
+    known: int  # players who have played
+    rated: int  # matches or participations
+    sums: MetricSums | ContestMetricSums
+    last: float | None  # the time of the last event
+    shape: CompiledShapes  # for which programs were compiled
+    contests: int | None  # how many; None: these are matches
+    last_contest: Any  # its name
+    slope: OnlineSlope | None  # that calibrates predictions; None: they stay as the system has them
+    games: HostArray  # [at least known]
+    ranked: HostArray  # [at least known] contests that rank somebody
+    state: State  # leaves [known, ...]; None: nothing was rated, or it is not at hand
+
+
+def part_file(folder: Path, number: int) -> Path:
+    """The predictions of a chunk of a run in the folder."""
+    return folder / PREDICTIONS_FOLDER / f"part-{number:06d}.parquet"
 
 
 def write_checkpoint(folder: Path, metadata: Mapping[str, Any], progress: RunProgress, names: Any) -> None:
@@ -88,9 +116,7 @@ def settings_that_must_match(
         "seasons": [*(system.settings.get("seasons") or ())],
         "hyperparameters": {name: None if x is None else float(x) for name, x in system.params._asdict().items()},
         "precision": str(jnp.result_type(float)),
-        "columns": {
-            name: x for name, x in (roles.layout._asdict() | roles._asdict()).items() if x and name != "layout"
-        },
+        "columns": {name: x for name, x in roles._asdict().items() if x},
         "key": None if key is None else np.asarray(jax.random.key_data(key)).tolist(),
         **options,
     }

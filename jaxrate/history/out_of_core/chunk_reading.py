@@ -1,13 +1,15 @@
-"""Events in chunks of a table in order of time: read as tables in memory are, with ids in place of names.
+"""Chunks of a table read as events: its first rows say how, and DuckDB puts rows that stand too late in order of time.
 
-Rows that stand too late are put in order by DuckDB, which works on the disk; `pip install "jaxrate[large]"` has it.
+`pip install "jaxrate[large]"` has DuckDB, which works on the disk.
 """
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,22 +18,177 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import to_one_line
-from jaxrate.data.column_conversion import to_column, to_ids
-from jaxrate.data.event_tables import NamesOfEarlierData, build_dataset
+from jaxrate.data.column_conversion import is_text, to_column, to_ids
+from jaxrate.data.column_recognition import ResolvedTable, append_columns, resolve_table
+from jaxrate.data.column_role_definitions import raise_first, select_role_arguments
+from jaxrate.data.dataset_from_table import (
+    TableConventions,
+    convert_columns,
+    load_rows,
+    warn_about_columns,
+)
+from jaxrate.data.date_parsing import parse_further_times
+from jaxrate.data.event_tables import (
+    DrawRule,
+    NamesOfEarlierData,
+    TableRows,
+    build_dataset,
+    flag_rules,
+    split_by_result,
+    status_columns,
+)
 from jaxrate.data.faulty_rows import map_row_errors
-from jaxrate.data.row_results import split_by_result
-from jaxrate.data.seasons_and_margins import offset_row_errors
-from jaxrate.data.table_files import iterate_located_batches, join_files
+from jaxrate.data.role_resolution import ColumnRoles
+from jaxrate.data.seasons_and_margins import (
+    NO_TIME_MESSAGE,
+    MatchSeasons,
+    find_season_starts,
+    match_seasons_from_column,
+    offset_row_errors,
+)
+from jaxrate.data.table_files import first_rows, iterate_located_batches, join_files, table_in_memory
 from jaxrate.data.table_sources import (
     Column,
     TableSource,
     add_location_to_data_errors,
     atomic_replacement,
     import_pyarrow,
+    numeric_text_to_numbers,
 )
+from jaxrate.events import fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.event_columns import are_whole_days
-from jaxrate.history.out_of_core.table_reading import TableReading, convert_chunk
+
+RECOGNITION_ROWS = 100_000  # whose contents tell what columns are
+
+
+class TableReading(NamedTuple):
+    """What the columns of a table are used for, and what of the whole table each of its chunks needs to know."""
+
+    source: TableSource  # the joined files
+    resolved: ResolvedTable  # the season is none of its roles, as `seasons` are known
+    columns: list[str]  # that are read
+    text_columns: list[str]  # that are text, also where all values of a chunk are numbers
+    conventions: TableConventions
+    has_teams: bool  # whether these are matches of teams, which are contests of two
+    categories: HostArray | None
+    seasons: dict[str, float] | None
+
+    @property
+    def roles(self) -> ColumnRoles:
+        """The columns by their roles."""
+        return self.resolved.roles
+
+    @property
+    def has_contests(self) -> bool:
+        """Whether the events are contests."""
+        return self.roles.contest is not None or self.has_teams
+
+    def times(self, columns: Mapping[str, Any]) -> HostArray:
+        """[n] the times of some rows, dates in days since 1970; RowError where one is missing and others are not."""
+        name, (_, _, clock, style) = str(self.roles.time), self.conventions
+        times = parse_further_times(name, to_column(name, columns[name]), clock, style).values
+        if clock is not None:
+            fail_where(np.isnan(times), lambda row: f"column {name!r} has no value")
+        return times
+
+
+def resolve_table_reading(files: TableSource, arguments: Mapping[str, Any]) -> TableReading:
+    """How the table is read: recognised in its first rows as `read` does; a warning says what was taken for what.
+
+    Raises:
+      ValueError: if the arguments do not fit the table, or if it cannot be read by chunks.
+    """
+    source = first_rows(files, RECOGNITION_ROWS)
+    with add_location_to_data_errors(source.title, source.where):
+        resolved = resolve_table(source, select_role_arguments(arguments), False, None, ())
+        roles = resolved.roles
+        sources = [*chain(*(derived.sources for derived in resolved.derived))]
+        one_column = f"contests by chunks have one column, not {' and '.join(sources)}; write the two as one"
+        raise_first(
+            (roles.drop_mirrored, "drop='mirrored' needs the whole table in memory; rate it without chunk and out"),
+            (sources and roles.contest, one_column),
+        )
+        loaded = load_rows(resolved.table, roles)
+        converted = convert_columns(resolved, loaded)
+        rules = _rules_for_draws(converted, source.names)
+        names_of_draws = [*chain(*(rule.names for rule in rules))]
+        used = [*roles.all_columns, *names_of_draws, *status_columns(source.names, roles.all_columns), *sources]
+        columns = [*dict.fromkeys(x for x in used if x in source.names)]
+        warn_about_columns(resolved, converted, None)
+        reading = TableReading(
+            files,
+            resolved._replace(roles=roles._replace(season=None)),
+            columns,
+            [x for x in columns if x not in loaded.columns or is_text(loaded.columns[x])],
+            TableConventions(converted.notation, rules, converted.clock, converted.date_style),
+            converted.roles.num_first > 0,
+            _distinct_categories(files, roles.category) if roles.category else None,
+            None,
+        )
+        if roles.season is not None:
+            reading = reading._replace(seasons=_find_table_seasons(reading, roles.season))
+    return reading
+
+
+def _rules_for_draws(converted: TableRows, names: Sequence[str]) -> list[DrawRule]:
+    """What may tell which matches are drawn: what does so in the first rows, or flags that may do so in later ones."""
+    roles = converted.roles
+    if roles.contest is not None or not (roles.winner_first or roles.result):
+        return []
+    others = [name for name in names if name not in roles.all_columns]
+    return [converted.draws] if converted.draws else [*flag_rules(others, roles.winner_first)]
+
+
+def _iterate_columns(files: TableSource, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Column]]]:
+    """The number of the first row, and columns by name, of batches of rows; errors about rows count from the first."""
+    first = 0
+    for batch in files.batches(columns):
+        with offset_row_errors(first):
+            yield first, {name: to_column(name, batch[name]) for name in columns}
+        first += len(batch)
+
+
+def _distinct_categories(files: TableSource, columns: list[str]) -> HostArray:
+    """The names of categories in order of first appearance."""
+    names, kind = dict[Any, None](), None
+    for first, values in _iterate_columns(files, [*dict.fromkeys(columns)]):
+        with offset_row_errors(first):
+            labels = to_ids(columns, values, subject="categories")[1]
+        names |= dict.fromkeys(labels.tolist())
+        kind = labels.dtype
+    return np.array([*names], kind)
+
+
+def _find_table_seasons(reading: TableReading, season: str) -> dict[str, float]:
+    """When each season begins, as in a `Dataset` of the whole table; two columns are read.
+
+    Raises:
+      ValueError: where a season has no name or time, or is not over, for the most part, when the next begins.
+    """
+    if reading.roles.time is None:
+        raise ValueError(NO_TIME_MESSAGE)
+
+    def read_season_matches() -> Iterable[MatchSeasons]:
+        for first, columns in _iterate_columns(reading.source, (season, str(reading.roles.time))):
+            with offset_row_errors(first):
+                days = reading.times(columns)
+            yield match_seasons_from_column(season, columns, days, first)
+
+    return find_season_starts(read_season_matches, None)
+
+
+def convert_chunk(reading: TableReading, rows: Any) -> TableRows:
+    """The rows of an Arrow table that are not dropped, as events are built from, read as the first rows are.
+
+    Raises:
+      RowError: where a row is not as the others are.
+    """
+    if reading.source.is_text:
+        rows = numeric_text_to_numbers(rows, reading.text_columns)
+    table = reduce(append_columns, reading.resolved.derived, table_in_memory(rows, reading.columns))
+    return convert_columns(reading.resolved, load_rows(table, reading.roles), conventions=reading.conventions)
+
 
 NO_ID = -1
 FIRST_CAPACITY = 1 << 16  # players there is room for at first
@@ -126,9 +283,9 @@ def find_time_order(reading: TableReading) -> TimeOrder:
 
     Contests that are not numbered as they stand might begin a second time, far below.
     """
-    source, contest = reading.source, reading.roles.layout.contest
+    source, contest = reading.source, reading.roles.contest
     names = [*filter(None, (reading.roles.time, contest))] or reading.columns[:1]
-    counts, whole_days, faults = [0] * len(source.parts), reading.clock == "dates", list[tuple[int, str]]()
+    counts, whole_days, faults = [0] * len(source.parts), reading.conventions.clock == "dates", list[tuple[int, str]]()
     last = dict[str, HostArray]()
     located = (
         (file, batch) for file, part in enumerate(source.parts) for batch in iterate_located_batches(part, names)
@@ -171,7 +328,7 @@ def write_sorted_copy(reading: TableReading, path: Path, rows: int, memory: str)
     """
     engine, failures = import_optional("duckdb"), list[Exception]()
     order = [TIME_COLUMN] if reading.roles.time is not None else []
-    order += [f"min({ROW_COLUMN}) OVER (PARTITION BY {CONTEST_COLUMN})"] if reading.roles.layout.contest else []
+    order += [f"min({ROW_COLUMN}) OVER (PARTITION BY {CONTEST_COLUMN})"] if reading.roles.contest else []
     folder, kinds = path.parent / "duckdb", {engine.OutOfMemoryException: MemoryError, engine.IOException: OSError}
     settings = {"memory_limit": memory, "temp_directory": str(folder), "preserve_insertion_order": False}
     schema = next(_iterate_batches_to_sort(reading, [])).schema
@@ -209,8 +366,8 @@ def _iterate_batches_to_sort(reading: TableReading, failures: list[Exception]) -
                 columns[name] = column.cast(column.type.value_type) if kinds.is_dictionary(column.type) else column
             if reading.roles.time is not None:
                 columns[TIME_COLUMN] = reading.times(columns)
-            if reading.roles.layout.contest is not None:
-                columns[CONTEST_COLUMN] = columns[reading.roles.layout.contest]
+            if reading.roles.contest is not None:
+                columns[CONTEST_COLUMN] = columns[reading.roles.contest]
             columns[ROW_COLUMN] = np.arange(first, first + len(batch))
             yield from import_pyarrow().table(columns).to_batches()
             first += len(batch)
@@ -308,7 +465,7 @@ def _make_group_finder(reading: TableReading, period: float | None) -> Callable[
     """A function that says of rows of a table whether a rating period or a contest begins there; None: nothing does."""
     if period is not None:
         return lambda table: np.diff(np.floor(reading.times(table) / period)) != 0  # as `period_number` has them
-    contest = reading.roles.layout.contest
+    contest = reading.roles.contest
     if contest is None:
         return None
     return lambda table: np.diff(to_ids([contest], {contest: to_column(contest, table[contest])})[0][:, 0]) != 0
@@ -320,9 +477,9 @@ def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset |
     `rows` [n] says where they stand in the source.
     """
     with map_row_errors(rows):
-        converted, kept = convert_chunk(opened.reading, table)
-    played = split_by_result(converted.roles, converted.columns).played
+        converted = convert_chunk(opened.reading, table)
+    played = split_by_result(converted).played
     if not played.any():
         return None
     names = NamesOfEarlierData(opened.players, opened.reading.categories)
-    return build_dataset(converted.keep(played)._replace(rows=rows[kept[played]]), names, False)
+    return build_dataset(converted._replace(rows=rows[converted.rows]).keep(played), names, False)
