@@ -74,7 +74,7 @@ from jaxrate.replay.scan_programs import (
     predict_block,
     prepare_replay,
 )
-from jaxrate.replay.schedule import make_plan, plan_narrow_and_wide_parts, plan_stream
+from jaxrate.replay.schedule import check_schedule, make_plan, plan_narrow_and_wide_parts, plan_stream
 from jaxrate.replay.sharding import is_sharded, make_sharding_automatic
 
 
@@ -309,11 +309,11 @@ def _plan_for_run(
 ) -> Plan:
     """The plan of a history for a replay with these hyperparameters, state and key."""
     params, state, _ = inputs
+    check_schedule(history, schedule)
     if isinstance(schedule, Plan):
-        schedule.check_is_of(history)
         return schedule
     if isinstance(history, Ragged):
-        return make_plan(history, schedule, tiled=calculates_little_of_padding(system, inputs, history))
+        return make_plan(history, tiled=calculates_little_of_padding(system, inputs, history))
     schedule = "levels" if (engine, schedule) == ("kernel", "auto") else schedule
     max_width = max_step_matches_in_cache(state)
     if engine == "auto" and schedule != "stream" and jax.default_backend() == "gpu" and not is_sharded(state):

@@ -32,7 +32,7 @@ from jaxrate.replay.padded_states_and_columns import (
     padded_size,
     state_shapes,
 )
-from jaxrate.replay.plan import NO_SHAPES, Block, BlockShape, CompiledShapes, Plan, count_ids, num_rows
+from jaxrate.replay.plan import NO_SHAPES, AnyEvents, Block, BlockShape, CompiledShapes, Plan, count_ids, num_rows
 from jaxrate.replay.step_assignment import (
     SAMPLE_MATCHES,
     SlotAssignment,
@@ -83,16 +83,26 @@ def schedule_by_level(
     return _plan_of_slots(len(player), count_ids(player), build_slot_assignment(player, width))
 
 
+def check_schedule(events: AnyEvents, schedule: str | Plan) -> None:
+    """ValueError unless a schedule is a plan of these events, or the name of one that they may have."""
+    if isinstance(schedule, Plan):
+        return schedule.check_is_of(events)
+    allowed = ("auto", "stream", "levels") if isinstance(events, Matches) else ("auto", "levels")
+    if schedule not in allowed:
+        nouns, names = events.flat.nouns, ", ".join(f'"{name}"' for name in allowed)
+        raise ValueError(f"the schedule of {nouns} is {names} or a plan from schedule_by_level, got {schedule!r}")
+
+
 @jax.ensure_compile_time_eval()
 def make_plan(
     events: Matches | Ragged,
-    schedule: str | Plan = "auto",
+    schedule: str = "auto",
     *,
     min_mean_width: float = 2.0,
     max_width: int = LAST_ID,
     tiled: bool = False,
 ) -> Plan:
-    """The plan that `run` makes of events, or the given one if it is of these.
+    """The plan that `run` makes of events.
 
     Args:
       events: concrete and checked.
@@ -102,15 +112,6 @@ def make_plan(
       max_width: the most slots of a step of matches, which else has the width of `schedule_by_level`.
       tiled: for a program that does little for the padding of large contests, of which one size is then enough.
     """
-    if isinstance(schedule, Plan):
-        schedule.check_is_of(events)
-        return schedule
-    allowed = ("auto", "stream", "levels") if isinstance(events, Matches) else ("auto", "levels")
-    if schedule not in allowed:
-        names = ", ".join(f'"{name}"' for name in allowed)
-        raise ValueError(
-            f"the schedule of {events.nouns} is {names} or a plan from schedule_by_level, got {schedule!r}"
-        )
     if isinstance(events, Ragged):
         return arrange_blocks(events, tiled=tiled)
     n, player = len(events.score), np.asarray(events.player)
