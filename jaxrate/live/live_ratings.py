@@ -9,8 +9,8 @@ program, and appends a record and newcomers. If it is interrupted before the ass
 left without its buffers. The next call notices this, and replaces nothing by nothing. A signal handler may call in the
 middle of another call: that call then finds another tuple in place, and starts again.
 
-An event goes to the device as two vectors, of integers and of floats, and so do the constants of the rules: every
-further array costs microseconds. A program that rates and one that predicts are compiled once for all events of a form.
+An event goes to the device as two vectors, of integers and of floats: every further array costs microseconds. A program
+that rates and one that predicts are compiled once for all events of a form.
 """
 
 import json
@@ -29,7 +29,6 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from jaxrate.core.argument_checks import (
     Key,
@@ -147,34 +146,11 @@ def next_power_of_two(count: int) -> int:
     return 1 << max(count - 1, 1).bit_length()
 
 
-@jax.tree_util.register_static
-class ConstantsForm(NamedTuple):
-    """What a replay prepares, without its numbers."""
-
-    unpack: Callable[[Array], PreparedReplay]
-
-
-@partial(jax.jit, static_argnums=0)
-def pack_constants(rules: ReplayRules, params: Params) -> tuple[ConstantsForm, Array]:
-    """What rules prepare, as a form and all of its numbers in one vector."""
-    numbers, unpack = ravel_pytree(prepare_replay(rules, params))
-    return ConstantsForm(unpack), numbers
-
-
-class EventInputs(NamedTuple):
-    """What one call of a program is told, beside what is static: `spec` is the forms of constants and event."""
-
-    constants: Array  # of `pack_constants`
-    integers: Any  # the number of the event, and its integers
-    floats: Any
-
-    def unpack(self, spec: tuple[ConstantsForm, EventForm]) -> tuple[PreparedReplay, Any]:
-        """What a replay prepares, and the event."""
-        return spec[0].unpack(self.constants), spec[1].unpack(jnp.asarray(self.integers)[1:], jnp.asarray(self.floats))
+Inputs = tuple[PreparedReplay, Any, Any]  # of a program: number and integers of the event come second, its floats last
 
 
 def update_with_event(
-    rules: ReplayRules, spec: tuple[ConstantsForm, EventForm], inputs: EventInputs, state: State, key: Array | None
+    rules: ReplayRules, form: EventForm, inputs: Inputs, state: State, key: Array | None
 ) -> tuple[State, Any]:
     """The state after the event, and its prediction.
 
@@ -182,8 +158,8 @@ def update_with_event(
     of one leaf with writes of another and copy the state: a match of Glicko among a million players would take 2.4 ms
     in place of 0.02.
     """
-    prepared, event = inputs.unpack(spec)
-    number, rate_one = inputs.integers[:1], partial(rate_event, rules, prepared)
+    prepared, integers, floats = inputs
+    number, event, rate_one = integers[:1], form.unpack(integers[1:], floats), partial(rate_event, rules, prepared)
     drawn, count = draw_random_numbers_for_events(rules, key, number), 1 + jnp.minimum(number[0], 0)
     events = jax.tree.map(lambda x: x[None], event)
     if isinstance(event, Matches):
@@ -194,9 +170,10 @@ def update_with_event(
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def predict_event(rules: ReplayRules, spec: tuple[ConstantsForm, EventForm], inputs: EventInputs, state: State) -> Any:
+def predict_event(rules: ReplayRules, form: EventForm, inputs: Inputs, state: State) -> Any:
     """The prediction of an event."""
-    prepared, event = inputs.unpack(spec)
+    prepared, integers, floats = inputs
+    event = form.unpack(integers[1:], floats)
     return advance_and_predict_event(rules, prepared, gather_rows(state, event.player), event)
 
 
@@ -264,21 +241,37 @@ def plain_names(names: Sequence[Any]) -> list[Any]:
 # --- Matches and contests as they are told. ---
 
 SIDES = {"a": 1.0, "b": -1.0}  # as in `read`
-MATCH_FIELDS = "side", "weight", "category", "columns"
-CONTEST_FIELDS = "weight", "ceiling", "noise", "category", "columns"
+FIELDS = {  # what may be known of an event, by what the event is called
+    "match": ("side", "weight", "category", "columns"),
+    "contest": ("weight", "ceiling", "noise", "category", "columns"),
+}
 
 
-def make_match(names: Sequence[Any], score: Any, time: float, context: Mapping[str, Any]) -> LiveEvent:
-    """A match of two players; ValueError if it is invalid. Categories are numbers."""
-    known = _parse_fields("match", MATCH_FIELDS, context) if context else {}
-    if "side" in known:
-        side = known["side"]
-        if isinstance(side, str) and side not in SIDES:
-            raise ValueError(f"side must be a number, 'a' or 'b', got {side!r}")
-        known["side"] = _check_number("side", SIDES[side] if isinstance(side, str) else side, -1.0, 1.0)
-    if "weight" in known:
-        known["weight"] = _check_number("weight", known["weight"], MIN_WEIGHT, MAX_WEIGHT)
-    return LiveEvent(plain_names(names), _check_number("score", score, 0.0, 1.0), time, known)
+def make_event(
+    names: Sequence[Any], sizes: list[int] | None, result: Any, time: float, context: Mapping[str, Any]
+) -> LiveEvent:
+    """A match, of which `result` is the score, or a contest of teams of these sizes, of which it is the ranks.
+
+    A contest without ranks is in the order of its teams. Categories are numbers. ValueError if it is invalid.
+    """
+    known = _parse_fields("match" if sizes is None else "contest", context) if context else {}
+    if sizes is None:
+        if "side" in known:
+            side = known["side"]
+            if isinstance(side, str) and side not in SIDES:
+                raise ValueError(f"side must be a number, 'a' or 'b', got {side!r}")
+            known["side"] = _check_number("side", SIDES[side] if isinstance(side, str) else side, -1.0, 1.0)
+        if "weight" in known:
+            known["weight"] = _check_number("weight", known["weight"], MIN_WEIGHT, MAX_WEIGHT)
+        result = _check_number("score", result, 0.0, 1.0)
+    else:
+        result = np.arange(len(sizes)) if result is None else np.asarray(result)
+        if result.shape != (len(sizes),):
+            raise ValueError(
+                f"rank must have {len(sizes)} numbers, one for each player or team, got "
+                f"{format_value_for_error(result.tolist())}"
+            )
+    return LiveEvent(plain_names(names), result, time, known, sizes)
 
 
 def split_teams(players: Any) -> tuple[list[Any], list[int]]:
@@ -291,19 +284,6 @@ def split_teams(players: Any) -> tuple[list[Any], list[int]]:
     if not all(teams):
         raise ValueError(f"team {teams.index([])} (counting from 0) has no players")
     return [name for team in teams for name in team], [*map(len, teams)]
-
-
-def make_contest(
-    names: Sequence[Any], sizes: list[int], rank: Any, time: float, context: Mapping[str, Any]
-) -> LiveEvent:
-    """A contest of teams of these sizes; None as rank: in their order. ValueError if it is invalid."""
-    rank = np.arange(len(sizes)) if rank is None else np.asarray(rank)
-    if rank.shape != (len(sizes),):
-        raise ValueError(
-            f"rank must have {len(sizes)} numbers, one for each player or team, got "
-            f"{format_value_for_error(rank.tolist())}"
-        )
-    return LiveEvent(plain_names(names), rank, time, _parse_fields("contest", CONTEST_FIELDS, context), sizes)
 
 
 def _check_number(name: str, value: Any, low: float, high: float) -> float:
@@ -319,9 +299,9 @@ def _check_number(name: str, value: Any, low: float, high: float) -> float:
     return value
 
 
-def _parse_fields(event: str, fields: Sequence[str], context: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_fields(event: str, context: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of an event of this name, without what is None; ValueError for what it does not have."""
-    known = {name: x for name, x in context.items() if x is not None}
+    known, fields = {name: x for name, x in context.items() if x is not None}, FIELDS[event]
     for name, value in known.items():
         if name not in fields:
             hint = f"; give {name} as columns={{{name!r}: {value!r}}}" if isinstance(value, (int, float)) else ""
@@ -557,7 +537,7 @@ class Live:
         self._uses_float64 = bool(jax.config.read("jax_enable_x64"))
         self._float_type = np.dtype(jnp.result_type(float))
         self._rules = make_replay_rules(system.rules, system.params)
-        self._constants_form, self._constants = pack_constants(self._rules, system.params)
+        self._prepared = jax.jit(prepare_replay, static_argnums=0)(self._rules, system.params)
         self._programs: dict[type, Any] = {
             kind: compile_replay(
                 update_with_event,
@@ -614,7 +594,8 @@ class Live:
         """
         self._check_kind(current, Matches)
         event_time = self._event_time(current, time, current.last)
-        return self._append(current, make_match((a, b), score, event_time, self._number_categories(context)), time)
+        event = make_event((a, b), None, score, event_time, self._number_categories(context))
+        return self._append(current, event, time)
 
     @take_turns
     def insert(self, current: LiveState, /, a: Any, b: Any, score: float, *, time: Any, **context: Any) -> Any:
@@ -641,7 +622,7 @@ class Live:
         """
         self._check_kind(current, Matches)
         event_time = self._event_time(current, time, self._initial.last)
-        event = make_match((a, b), score, event_time, self._number_categories(context))
+        event = make_event((a, b), None, score, event_time, self._number_categories(context))
         position = bisect_right(current.log, event_time, hi=current.number, key=lambda x: read_event(x).time)
         if position == current.number:
             return self._append(current, event, time)
@@ -664,7 +645,7 @@ class Live:
         """
         event_time = self._prediction_time(current, time)
         context = self._number_categories(context, is_to_come=True)
-        return self._predict(current, make_match((a, b), 0.5, event_time, context))
+        return self._predict(current, make_event((a, b), None, 0.5, event_time, context))
 
     @take_turns
     def update_round(
@@ -692,7 +673,7 @@ class Live:
         """
         self._check_kind(current, Rounds)
         event_time = self._event_time(current, time, current.last)
-        event = make_contest(*split_teams(players), rank, event_time, self._number_categories(context))
+        event = make_event(*split_teams(players), rank, event_time, self._number_categories(context))
         return self._append(current, event, time)
 
     @take_turns
@@ -709,7 +690,7 @@ class Live:
         """
         event_time = self._prediction_time(current, time)
         context = self._number_categories(context, is_to_come=True)
-        return self._predict(current, make_contest(*split_teams(players), None, event_time, context))
+        return self._predict(current, make_event(*split_teams(players), None, event_time, context))
 
     # --- Corrections. ---
 
@@ -774,10 +755,7 @@ class Live:
             if not is_match:
                 fields = "a contest has ranks; give rank=, category=, columns=, weight=, ceiling= or noise="
             raise ValueError(fields)
-        result = old.result if given is None else given
-        if old.sizes is None:
-            return make_match(old.names, result, old.time, known)
-        return make_contest(old.names, old.sizes, result, old.time, known)
+        return make_event(old.names, old.sizes, old.result if given is None else given, old.time, known)
 
     # --- Ratings. ---
 
@@ -981,7 +959,7 @@ class Live:
     def _arguments(self, packed: PackedEvent, number: int = 0) -> tuple[Any, ...]:
         """The arguments of a program, up to the state."""
         integers, floats = np.array([number, *packed.integers], np.int32), np.array(packed.floats, self._float_type)
-        return self._rules, (self._constants_form, packed.form), EventInputs(self._constants, integers, floats)
+        return self._rules, packed.form, (self._prepared, integers, floats)
 
     def _state_with_room(self, current: LiveState, newcomers: Sequence[Any]) -> State:
         """The state with rows for newcomers."""
