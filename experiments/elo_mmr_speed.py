@@ -36,7 +36,7 @@ import jaxrate as jr
 from jaxrate.data.simulate import contests
 from jaxrate.events import Rounds, slice_events
 from jaxrate.replay.padded_states_and_columns import state_shapes
-from jaxrate.systems.rounds import cdf_sums, performance_inference, standing_sums
+from jaxrate.systems.rounds import cdf_sums, performance_inference
 
 SYSTEMS = {"elo_mmr": jr.elo_mmr, "elo_mmx": jr.elo_mmx, "codeforces": jr.codeforces, "topcoder": jr.topcoder}
 REFERENCE = {"elo_mmr": (33, 53), "elo_mmx": (33, 33), "codeforces": (1140, 1140), "topcoder": (611, 611)}
@@ -138,7 +138,9 @@ def inferred(name, points, event, centre, deviation):
     if name == "logistic":
         sums = performance_inference.make_logistic_cdf_sums(centre, deviation, event, points)
         return performance_inference.infer_logistic_performance(sums)
-    known = performance_inference.make_round_standing_sums(standing_sums.NORMAL_NOISE, centre, deviation, event, points)
+    known = performance_inference.make_round_standing_sums(
+        performance_inference.NORMAL_NOISE, centre, deviation, event, points
+    )
     return performance_inference.infer_performance_from_standing(known)
 
 
@@ -155,9 +157,7 @@ def part_accuracy(options):
             for name in ("logistic", "gaussian")[: 1 if options.quick else None]:
                 exact, small = None, cdf_sums.DIRECT_LIMIT
                 for direct, double in ((True, True), (False, True), (False, False)):
-                    cdf_sums.DIRECT_LIMIT = performance_inference.DIRECT_LIMIT = standing_sums.DIRECT_LIMIT = (
-                        10**9 if direct else small
-                    )
+                    cdf_sums.DIRECT_LIMIT = performance_inference.DIRECT_LIMIT = 10**9 if direct else small
                     with jax.enable_x64(double):
                         event = Rounds(None, jnp.asarray(rank, jnp.int32), None, jnp.ones(players), None)
                         points = cdf_sums.scale_table_points_to_precision(cdf_sums.count_table_points(200.0))
@@ -169,7 +169,7 @@ def part_accuracy(options):
                         about = {"players": players, "spread": spread, "performances": name}
                         about["precision"] = "float64" if double else "float32"
                         rows.append(about | {"largest_difference": np.abs(found - exact).max()})
-                cdf_sums.DIRECT_LIMIT = performance_inference.DIRECT_LIMIT = standing_sums.DIRECT_LIMIT = small
+                cdf_sums.DIRECT_LIMIT = performance_inference.DIRECT_LIMIT = small
     return {"off direct sums in float64": rows}
 
 

@@ -44,7 +44,7 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.history.leaderboards import ranks_over_time
 from jaxrate.replay import schedule
 from jaxrate.replay.execution import min_mean_width_for_levels
-from jaxrate.replay.step_assignment import assign_steps_and_slots
+from jaxrate.replay.schedule import assign_steps_and_slots
 
 TOLERANCE = 1e-3  # between the predictions of two float32 programs
 SLOW = 50_000  # matches for the Glicko-2 stream

@@ -18,7 +18,7 @@ from scipy import special
 import jaxrate as jr
 from jaxrate.fitting import history_loss_derivatives
 from jaxrate.fitting.history_loss_derivatives import KERNEL_SETTINGS
-from jaxrate.replay import checked_replay, execution, schedule, step_assignment
+from jaxrate.replay import checked_replay, execution, schedule
 from jaxrate.replay.kernel import levels_kernel
 from jaxrate.testing.cases import PLAYERS, SystemFormPrecision, assert_close_leaves, split_seasons
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
@@ -185,7 +185,7 @@ def test_narrow_and_wide_parts_of_a_history_are_rated_in_turn(interpreted, monke
     for name_, value in dict(NARROW_WIDTH=8, PART_MATCHES=150, SAMPLE_MATCHES=150).items():
         monkeypatch.setattr(schedule, name_, value)
     monkeypatch.setattr(levels_kernel, "NARROW_WIDTH", 8)
-    monkeypatch.setattr(step_assignment, "GPU_WIDTHS", (2, 64))
+    monkeypatch.setattr(schedule, "GPU_WIDTHS", (2, 64))
     random = np.random.default_rng(0)
     pairs = [[random.permutation(players)[:2] for _ in range(300)] for players in (5, 400, 5)]
     history = jr.matches(np.concatenate(pairs), random.integers(0, 2, 900), np.arange(900.0))

@@ -348,7 +348,7 @@ def test_padding_changes_no_bit(form, monkeypatch):
     history = jax.tree.map(lambda x: x[:2100], long_league())  # sizes and programs of the test above
     system, (events, options) = jr.glicko(), FORMS[form](history)
     roomy_run = jr.run(system, events, **options)
-    for place in ("schedule", "step_assignment", "checked_replay", "padded_states_and_columns"):
+    for place in ("schedule", "checked_replay", "padded_states_and_columns"):
         monkeypatch.setattr(f"jaxrate.replay.{place}.padded_size", lambda number, *rest, **more: number)
     events, options = FORMS[form](history)
     assert_equal_leaves("the run", jr.run(system, events, **options), roomy_run)

@@ -8,11 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate.replay import schedule, step_assignment
+from jaxrate.replay import schedule
 from jaxrate.replay.padded_states_and_columns import allocate_aligned
 from jaxrate.replay.plan import MATCH_SIZE, BlockShape, CompiledShapes, cast_events, gather_events, place_events
-from jaxrate.replay.schedule import MAX_PADDED_SIZES, WINDOW, cut_into_blocks, make_plan, make_plan_of_shapes
-from jaxrate.replay.step_assignment import earliest_steps_of_unlimited_width
+from jaxrate.replay.schedule import (
+    MAX_PADDED_SIZES,
+    WINDOW,
+    cut_into_blocks,
+    earliest_steps_of_unlimited_width,
+    make_plan,
+    make_plan_of_shapes,
+)
 from tests.conftest import quick
 
 
@@ -48,7 +54,7 @@ widths = st.sampled_from([1, 2, 3, 5, 2**31 - 1])
 
 
 def slots_of(player, width):
-    step, slot = zip(*step_assignment.assign_steps_and_slots(player, width), strict=True)
+    step, slot = zip(*schedule.assign_steps_and_slots(player, width), strict=True)
     return np.concatenate(step), np.concatenate(slot)
 
 
@@ -65,10 +71,10 @@ def check_slots(events, width):
 
 
 @settings(deadline=None, database=None)
-@given(st.lists(pairs, min_size=1, max_size=60), widths, st.sampled_from([0, step_assignment.SHORT]))
+@given(st.lists(pairs, min_size=1, max_size=60), widths, st.sampled_from([0, schedule.SHORT]))
 def test_steps_of_matches_equal_the_greedy_twin(events, width, short):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(step_assignment, "SHORT", short)  # the compiled loop, and Python's
+        patch.setattr(schedule, "SHORT", short)  # the compiled loop, and Python's
         check_slots(events, width)
 
 
@@ -76,25 +82,25 @@ ragged = st.lists(st.lists(st.integers(0, 14), min_size=1, max_size=12, unique=T
 
 
 @settings(deadline=None, database=None)
-@given(ragged, st.sampled_from([0, step_assignment.NUMPY_EVENT_SIZE]))
+@given(ragged, st.sampled_from([0, schedule.NUMPY_EVENT_SIZE]))
 def test_steps_of_events_of_any_size_equal_the_greedy_twin(events, least):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(step_assignment, "NUMPY_EVENT_SIZE", least)  # by NumPy, and by lists
+        patch.setattr(schedule, "NUMPY_EVENT_SIZE", least)  # by NumPy, and by lists
         assert earliest_steps_of_unlimited_width(*flat(events)).tolist() == greedy(events, len(events))
 
 
 @pytest.mark.parametrize("chunk", [2, 8, 16])
 def test_steps_do_not_depend_on_the_chunks_of_the_loop(monkeypatch, chunk):
-    monkeypatch.setattr(step_assignment, "SHORT", 0)
-    monkeypatch.setattr(step_assignment, "CHUNK", chunk)
+    monkeypatch.setattr(schedule, "SHORT", 0)
+    monkeypatch.setattr(schedule, "CHUNK", chunk)
     random = np.random.default_rng(0)
     for width in (1, 2, 2**31 - 1):
         check_slots([random.permutation(20)[:2].tolist() for _ in range(50)], width)
 
 
-@pytest.mark.parametrize("short", [0, step_assignment.SHORT])
+@pytest.mark.parametrize("short", [0, schedule.SHORT])
 def test_a_hole_in_an_earlier_step_is_filled(monkeypatch, short):
-    monkeypatch.setattr(step_assignment, "SHORT", short)
+    monkeypatch.setattr(schedule, "SHORT", short)
     events = np.array([(0, 1), (2, 3), (4, 5), (0, 2), (0, 4), (6, 7), (8, 9)])
     assert slots_of(events, 2)[0].tolist() == [0, 0, 1, 1, 2, 2, 3]
     assert slots_of(events, 3)[0].tolist() == [0, 0, 0, 1, 2, 1, 1]
@@ -187,8 +193,8 @@ def test_a_form_has_room_for_as_many_steps_as_without_it(least, made):
 def test_steps_that_do_not_fill_find_room_on_the_way(monkeypatch, chunk):
     matches = league(900, 40, hub=True)
     wanted = make_plan_of_shapes(matches, shapes(16))
-    monkeypatch.setattr(step_assignment, "SHORT", 0)
-    monkeypatch.setattr(step_assignment, "CHUNK", chunk)
+    monkeypatch.setattr(schedule, "SHORT", 0)
+    monkeypatch.setattr(schedule, "CHUNK", chunk)
     same(wanted, make_plan_of_shapes(matches, shapes(16)))
 
 
@@ -234,14 +240,14 @@ def test_a_look_at_the_middle_of_a_long_history_changes_nothing(seed, players, w
     quarter = random.integers(0, 4) * 30
     matches.player[quarter : quarter + 30] = random.permutation(300)[:60].reshape(30, 2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(step_assignment, "step_width_range", lambda: (2, 8))
+        patch.setattr(schedule, "step_width_range", lambda: (2, 8))
         wanted = (
             jr.extend.schedule_by_level(matches),
             make_plan(matches, min_mean_width=worth),
             make_plan(matches, "levels", max_width=4),
         )
-        patch.setattr(step_assignment, "CHUNK", 100)
-        patch.setattr(step_assignment, "SAMPLE_MATCHES", 30)
+        patch.setattr(schedule, "CHUNK", 100)
+        patch.setattr(schedule, "SAMPLE_MATCHES", 30)
         same(
             wanted,
             (
@@ -253,11 +259,11 @@ def test_a_look_at_the_middle_of_a_long_history_changes_nothing(seed, players, w
 
 
 def test_a_wide_history_is_walked_through_once(monkeypatch):
-    monkeypatch.setattr(step_assignment, "CHUNK", 100)
-    monkeypatch.setattr(step_assignment, "SAMPLE_MATCHES", 60)
-    walked, assign = [], step_assignment.assign_steps_and_slots
+    monkeypatch.setattr(schedule, "CHUNK", 100)
+    monkeypatch.setattr(schedule, "SAMPLE_MATCHES", 60)
+    walked, assign = [], schedule.assign_steps_and_slots
     monkeypatch.setattr(
-        step_assignment, "assign_steps_and_slots", lambda ids, width: walked.append(len(ids)) or assign(ids, width)
+        schedule, "assign_steps_and_slots", lambda ids, width: walked.append(len(ids)) or assign(ids, width)
     )
     wide = jr.matches(np.tile(np.arange(400).reshape(200, 2), (2, 1)), np.ones(400))
     assert make_plan(wide, max_width=16).blocks[0].number.shape[1] == 16 and walked == [60, 400]

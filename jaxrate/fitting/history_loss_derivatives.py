@@ -24,9 +24,8 @@ from jaxrate.fitting.free_parameters import ParameterSettings, to_hyperparameter
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, replay_task
 from jaxrate.replay.execution import Engine, compile_policy_from_environment
-from jaxrate.replay.padded_states_and_columns import state_shapes
+from jaxrate.replay.padded_states_and_columns import is_sharded, shard_hyperparameter_settings, state_shapes
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
-from jaxrate.replay.sharding import is_sharded, shard_hyperparameter_settings
 
 BATCH_MEMORY = 1 << 29  # bytes that settings computed together may take
 KERNEL_SETTINGS = 256  # settings that the kernel of a GPU rates at once sooner than the loop (gpu_record.json)

@@ -26,7 +26,7 @@ from jaxrate.fitting.hyperparameter_fit import check_positive_integer, resolve_o
 from jaxrate.fitting.objectives import Objective
 from jaxrate.fitting.prediction_task import PredictionTask, make_prediction_task
 from jaxrate.fitting.search import minimise_from_starts
-from jaxrate.replay.sharding import sharding_devices
+from jaxrate.replay.padded_states_and_columns import sharding_devices
 
 SETTINGS_PER_TASK = 8  # settings that an executor is given at a time, as many as share the vectors of a processor
 NOTHING_FREE = FreeParameterTransform((), (), (), ())

@@ -55,6 +55,8 @@ from jaxrate.replay.padded_states_and_columns import (
     extend_state_if_needed,
     init_or_copy_padded_state,
     init_or_copy_state,
+    is_sharded,
+    make_sharding_automatic,
     max_step_matches_in_cache,
     pad_column,
     padded_size,
@@ -75,7 +77,6 @@ from jaxrate.replay.scan_programs import (
     prepare_replay,
 )
 from jaxrate.replay.schedule import check_schedule, make_plan, plan_narrow_and_wide_parts, plan_stream
-from jaxrate.replay.sharding import is_sharded, make_sharding_automatic
 
 
 def check_prng_key_or_numbers(system: RatingSystem, num_events: int | None, key: Any) -> None:

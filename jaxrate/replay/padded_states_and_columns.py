@@ -1,4 +1,7 @@
-"""States and columns with padding, so that few sizes are compiled."""
+"""States and columns with padding, so that few sizes are compiled.
+
+What is spread over several devices: states along the players, by a `NamedSharding`, and settings.
+"""
 
 import math
 from collections.abc import Callable
@@ -8,6 +11,7 @@ from typing import Any, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxrate.core.argument_checks import check_not_traced, is_traced
 from jaxrate.core.array_types import Array, HostArray
@@ -17,13 +21,72 @@ from jaxrate.core.rules import Params, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import LAST_ID, Matches
 from jaxrate.replay.row_gather_and_scatter import gather_rows
-from jaxrate.replay.sharding import (
-    append_newcomers,
-    device_count,
-    is_sharded,
-    make_sharding_automatic,
-    round_row_count_to_shards,
-)
+
+
+def device_count(tree: Any) -> int:
+    """Over how many devices it is spread; 1 for what is of NumPy or traced."""
+    concrete = [x for x in jax.tree.leaves(tree) if isinstance(x, jax.Array) and not isinstance(x, jax.core.Tracer)]
+    return max((len(x.sharding.device_set) for x in concrete), default=1)
+
+
+def is_sharded(tree: Any) -> bool:
+    return device_count(tree) > 1
+
+
+def sharding_devices(tree: Any) -> list[Any]:
+    """The devices over which it is spread, in order; none if it is not. ValueError if some are of other processes."""
+    leaves = [x for x in jax.tree.leaves(tree) if device_count(x) > 1]
+    if not all(x.is_fully_addressable for x in leaves):
+        raise ValueError("params lie on devices of other processes; give each process settings on its own devices")
+    return sorted(leaves[0].sharding.device_set, key=lambda device: device.id) if leaves else []
+
+
+def shard_hyperparameter_settings(tree: Any, devices: list[Any]) -> Any:
+    """Leaves [S, ...] of NumPy, as floats on devices of which each has as many, the last setting repeated."""
+    kind = jnp.result_type(float)
+    if len(devices) < 2:  # a conversion on the device would be compiled
+        return jax.tree.map(lambda x: jax.device_put(np.asarray(x, kind)), tree)
+    along = NamedSharding(Mesh(np.array(devices), ("settings",)), PartitionSpec("settings"))
+
+    def pad_and_spread(x: Any) -> Any:
+        more = -len(x) % len(devices)
+        return jax.device_put(np.concatenate([x, np.repeat(x[-1:], more, axis=0)]).astype(kind), along)
+
+    return jax.tree.map(pad_and_spread, tree)
+
+
+def make_sharding_automatic(state: State) -> State:
+    """The state on a mesh where XLA divides the work by itself, also if its own mesh leaves that to the user."""
+
+    def move_to_automatic_mesh(x: Any) -> Any:
+        if not isinstance(x, jax.Array) or isinstance(x, jax.core.Tracer) or not isinstance(x.sharding, NamedSharding):
+            return x
+        mesh = Mesh(x.sharding.mesh.devices, x.sharding.mesh.axis_names)
+        return jax.device_put(x, NamedSharding(mesh, x.sharding.spec))
+
+    return jax.tree.map(move_to_automatic_mesh, state)
+
+
+def round_row_count_to_shards(state: State, num_rows: int) -> int:
+    """The least number of rows from `num_rows` on that every device has as many of."""
+    shards = max(x.shape[0] // x.sharding.shard_shape(x.shape)[0] for x in jax.tree.leaves(state))
+    return -(-num_rows // shards) * shards
+
+
+def append_newcomers(init: Any, params: Params, state: State, num_newcomers: int) -> State:
+    """A copy of a state with so many newcomers, spread as it is."""
+    return _append_newcomers(init, num_newcomers, jax.tree.map(lambda x: x.sharding, state), params, state)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _append_newcomers(init: Any, num_newcomers: int, shardings: Any, params: Params, state: State) -> State:
+    newcomers = init(params, num_newcomers)
+
+    def join(x: Any, new: Any, sharding: Any) -> Any:
+        return jax.lax.with_sharding_constraint(jnp.concatenate([x, new.astype(x.dtype)]), sharding)
+
+    return jax.tree.map(join, state, newcomers, shardings)
+
 
 # Numbers up to here cost nothing: they grow to a power of two, and larger ones by an eighth at most.
 POWER_OF_TWO_LIMIT = 1 << 17

@@ -52,8 +52,7 @@ from jaxrate.systems.elo_mmr import team_performances
 from jaxrate.systems.elo_mmr.belief import PerformanceHistory, PerformanceInfluenceFunction, State
 from jaxrate.systems.rounds import cdf_sums, expected_wins, hazard_tables, performance_inference, round_teams
 from jaxrate.systems.rounds.hazard_tables import Density, HazardTable
-from jaxrate.systems.rounds.performance_inference import TieWeights
-from jaxrate.systems.rounds.standing_sums import NORMAL_NOISE
+from jaxrate.systems.rounds.performance_inference import NORMAL_NOISE, TieWeights
 
 WEIGHT = hyper.Parameter(hyper.MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2")
 LIMIT_DEVIATION = hyper.Parameter(hyper.MAYBE_NOT_NEGATIVE, "points", "L: where deviations settle")

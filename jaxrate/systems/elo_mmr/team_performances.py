@@ -28,6 +28,7 @@ import jax.numpy as jnp
 from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
 from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
+from jaxrate.systems.rounds.performance_inference import NORMAL_NOISE
 from jaxrate.systems.rounds.round_teams import (
     Teams,
     gather_team_values_to_members,
@@ -35,7 +36,6 @@ from jaxrate.systems.rounds.round_teams import (
     teams_by_standing,
     teams_with_result_hidden,
 )
-from jaxrate.systems.rounds.standing_sums import NORMAL_NOISE
 
 TABLE_FACTOR = 4  # times the points of the tables: teams perform more evenly than players
 

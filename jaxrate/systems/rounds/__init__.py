@@ -5,5 +5,4 @@ hazard_tables.py          the hazards of a density of performances
 expected_wins.py          the expected number of participants whom each beats
 round_teams.py            the teams of a round
 performance_inference.py  performances inferred from places: roots of sums over all participants
-standing_sums.py          sums over the standings of a round
 """

@@ -32,7 +32,7 @@ from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.cdf_sums import PerformanceDistribution
 from jaxrate.systems.rounds.expected_wins import ExpectedWinsIntegrationMethod
-from jaxrate.systems.rounds.standing_sums import NoiseDensityFunctions
+from jaxrate.systems.rounds.performance_inference import NoiseDensityFunctions
 
 
 class Density(NamedTuple):
