@@ -28,7 +28,7 @@ from scipy.special import expit
 
 import jaxrate as jr
 from jaxrate.replay.row_gather_and_scatter import gather_rows
-from jaxrate.systems.elo_mmr.belief import drift_and_noise, pseudodiffuse
+from jaxrate.systems.elo_mmr import drift_and_noise, pseudodiffuse
 from jaxrate.systems.rounds.performance_inference import C
 
 TRUESKILL = partial(jr.trueskill, initial_rating=1500, initial_deviation=350, beta=200, tau=35, draw_probability=1e-4)

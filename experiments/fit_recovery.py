@@ -25,7 +25,7 @@ import jaxrate as jr
 from jaxrate.core.rules import Rating
 from jaxrate.events import Rounds
 from jaxrate.replay.scan_programs import draw_random_numbers_for_events
-from jaxrate.systems.elo_mmr.belief import drift_and_noise
+from jaxrate.systems.elo_mmr import drift_and_noise
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.rounds import cdf_sums
 

@@ -17,8 +17,7 @@ from jaxrate.history.recorded_runs import rating_history_with_performances
 from jaxrate.numerics import sums_and_recurrences
 from jaxrate.replay.plan import Block
 from jaxrate.replay.schedule import arrange_blocks
-from jaxrate.systems.elo_mmr.belief import contest_variances
-from jaxrate.systems.elo_mmr.system import LOGISTIC_METHODS, NORMAL_METHODS, check_split_ties
+from jaxrate.systems.elo_mmr import LOGISTIC_METHODS, NORMAL_METHODS, check_split_ties, contest_variances
 from jaxrate.systems.rounds import cdf_sums, expected_wins
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick, refused
 from tests.reference import elo_mmr_twin as twin
@@ -281,7 +280,7 @@ def brute_force(gaussian, mu, delta, count):
 
 
 WINS = {
-    "logistic": expected_wins.expected_logistic_wins,
+    "logistic": partial(expected_wins.expected_wins_by_integrals, expected_wins.LOGISTIC_INTEGRALS),
     "normal": expected_wins.expected_normal_wins_and_losses,
 }
 

@@ -12,8 +12,13 @@ from scipy.special import expit
 
 import jaxrate as jr
 from jaxrate.events import Rounds
-from jaxrate.systems.elo_mmr.belief import PerformanceHistory, add_performance, posterior_mode
-from jaxrate.systems.elo_mmr.system import check_split_ties, find_performance_methods
+from jaxrate.systems.elo_mmr import (
+    PerformanceHistory,
+    add_performance,
+    check_split_ties,
+    find_performance_methods,
+    posterior_mode,
+)
 from jaxrate.systems.rounds import cdf_sums, expected_wins
 from jaxrate.systems.rounds.hazard_tables import (
     DENSITIES,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jaxrate.events import Rounds
-from jaxrate.systems.elo_mmr.belief import PerformanceHistory, posterior_mode
+from jaxrate.systems.elo_mmr import PerformanceHistory, posterior_mode
 from jaxrate.systems.rounds import cdf_sums, expected_wins
 from tests.conftest import quick
 from tests.reference import performance_twin as twin
@@ -149,7 +149,8 @@ def test_performances_move_with_equal_players_whose_middle_one_performs_as_expec
     event = Rounds(*(jnp.array(x) for x in ([0, 1, 2], [0, 1, 2], [0, 1, 2], [1.0, 1.0, 1.0], 0.0)))
 
     def infer(centre, event=event):
-        wins = expected_wins.expected_logistic_wins(centre, jnp.full(3, 300.0), jnp.full(3, True), 72)
+        logistic = expected_wins.LOGISTIC_INTEGRALS
+        wins = expected_wins.expected_wins_by_integrals(logistic, centre, jnp.full(3, 300.0), jnp.full(3, True), 72)
         return infer_event(False, centre, jnp.full(3, 300.0), event, False, 72), wins
 
     ratings = np.full(3, 1500.0)

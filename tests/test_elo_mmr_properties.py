@@ -14,8 +14,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.numerics import special_functions
-from jaxrate.systems.elo_mmr.belief import PerformanceHistory, State, add_performance, posterior_mode
-from jaxrate.systems.elo_mmr.belief import pseudodiffuse as diffuse_rows
+from jaxrate.systems.elo_mmr import PerformanceHistory, State, add_performance, posterior_mode
+from jaxrate.systems.elo_mmr import pseudodiffuse as diffuse_rows
 from jaxrate.systems.rounds import cdf_sums
 from tests.test_elo_mmr import infer_round
 

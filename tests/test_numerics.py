@@ -460,9 +460,8 @@ def test_shares_of_logistic_performances_are_right_where_deviations_differ(count
     """To 2e-4 from a table, to 1e-6 from pairs."""
     there, some = jnp.ones(count, bool), np.arange(0, count, count // 10)
     points = (288 if x64 else 48) * 4 if count > 64 else 48
-    function = quick(
-        lambda r, s: expected_wins.expected_win_share(expected_wins.expected_logistic_wins(r, s, there, points), there)
-    )
+    wins = partial(expected_wins.expected_wins_by_integrals, expected_wins.LOGISTIC_INTEGRALS)
+    function = quick(lambda r, s: expected_wins.expected_win_share(wins(r, s, there, points), there))
     z = np.linspace(-25.0, 25.0, 101)[None]
     density = expit(z) * expit(-z) / np.sum(expit(z) * expit(-z))
     for low, high in ((150, 450), (60, 700), (1, 2000), (1e-3, 1e3), (1e-6, 1e6)):

@@ -39,7 +39,7 @@ from jaxrate.history.ratings_at_times import (
     parse_query_time,
     parse_time_after_last_events,
 )
-from jaxrate.systems.elo_mmr.belief import contest_variances
+from jaxrate.systems.elo_mmr import contest_variances
 
 MAX_NAMED_GROUPS = 5
 

@@ -3,6 +3,7 @@
 category_glicko.py              Glicko with categories of opponents
 codeforces.py                   Codeforces, in the form of Ebtekar and Liu 2021 (section 6)
 elo.py                          Elo (1978), per match and per rating period
+elo_mmr.py                      Elo-MMR and Elo-MMX (Ebtekar and Liu 2021)
 glicko.py                       Glicko (Glickman 1999)
 glicko2.py                      Glicko-2 (Glickman 2012)
 glicko_boost.py                 Glicko-Boost (Glickman 2010)
@@ -15,7 +16,6 @@ trueskill.py                    TrueSkill (Herbrich, Minka and Graepel 2006)
 urnings.py                      urnings (Bolsinova, Maris, Hofman, van der Maas and Brinkhuis 2022)
 weng_lin.py                     Weng and Lin (2011, "A Bayesian approximation method for online ranking")
 blat_mmr/                       BlatMMR, in pieces that compose
-elo_mmr/                        Elo-MMR, in pieces
 federations/                    official ratings of federations, one a file
 rounds/                         what systems of rounds share: the field of performances, who performed how, teams
 skills/                         Skills, in pieces
@@ -29,7 +29,7 @@ from jaxrate.systems.blat_mmr import blat_mmr
 from jaxrate.systems.category_glicko import category_glicko
 from jaxrate.systems.codeforces import codeforces
 from jaxrate.systems.elo import elo
-from jaxrate.systems.elo_mmr.system import elo_mmr, elo_mmx
+from jaxrate.systems.elo_mmr import elo_mmr, elo_mmx
 from jaxrate.systems.federations import FEDERATIONS
 from jaxrate.systems.glicko import glicko
 from jaxrate.systems.glicko2 import glicko2

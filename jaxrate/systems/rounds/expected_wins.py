@@ -391,15 +391,6 @@ LOGISTIC_INTEGRALS = ExpectedWinsIntegrationMethod(
 )
 
 
-def expected_logistic_wins(
-    centre: Array, deviation: Array, mask: Array, table_points: int, count: Array | None = None
-) -> Array:
-    """[P] how many others each is expected to beat, of logistic performances; `count_table_points` are those of the
-    table.
-    """
-    return expected_wins_by_integrals(LOGISTIC_INTEGRALS, centre, deviation, mask, table_points, count)
-
-
 def expected_wins_by_integrals(
     integrals: ExpectedWinsIntegrationMethod,
     centre: Array,
