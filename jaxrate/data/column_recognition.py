@@ -190,9 +190,9 @@ def find_player_columns(
     if season is None:
         return None, players
     joined = join_columns([season, players.names[0]])
-    others = [note for note in players.note.split("; ") if note and not note.endswith(" for the contest")]
-    note = "; ".join([f"{season} and {players.names[0]} for the contest", *others])
-    return joined, players._replace(columns=players.columns | {"contest": joined.names[0]}, note=note)
+    others = [note for note in players.notes if not note.endswith(" for the contest")]
+    notes = f"{season} and {players.names[0]} for the contest", *others
+    return joined, players._replace(columns=players.columns | {"contest": joined.names[0]}, notes=notes)
 
 
 def derive_named_points(names: Sequence[str], margin: Any) -> list[DerivedColumns]:
@@ -264,7 +264,7 @@ def split_pairs_in_cells(table: TableSource) -> tuple[DerivedColumns, "PlayerCol
             if cells and all(isinstance(cell, str) and re.match(pattern, cell) for cell in cells):
                 split = split_column(name, pattern)
                 pair = dict(zip(PLAYER_PAIR, split.names, strict=True))
-                return split, PlayerColumns(PLAYER_PAIR, pair, note=f"the two names in {name} for a and b")
+                return split, PlayerColumns(PLAYER_PAIR, pair, notes=(f"the two names in {name} for a and b",))
     header = Header.of_columns(table.names)
     for roles in (PLAYER_PAIR, WINNER_LOSER):
         own = {role: column for role in roles if (column := header.find_own(role)) is not None}
@@ -293,7 +293,7 @@ class PlayerColumns(NamedTuple):
     roles: tuple[str, ...]  # one of `LAYOUTS`
     columns: dict[str, Any]  # by role; for both sides of several players lists
     sides: SidesSpelling = UNKNOWN_SIDES  # how both sides are called
-    note: str = ""
+    notes: tuple[str, ...] = ()  # what was taken for what
 
     @property
     def names(self) -> list[Any]:
@@ -396,7 +396,7 @@ def _players_of_sides(
         roles = WINNER_LOSER if kind == "winner" and not upcoming else PLAYER_PAIR
         home = SIDE_NOTE if sides.side and arguments["side"] in (None, "a") else ""
         note = f"{pair[0]} and {pair[1]} for {roles[0]} and {roles[1]}{home}"
-        yield PlayerColumns(roles, dict(zip(roles, pair, strict=True)), sides, note)
+        yield PlayerColumns(roles, dict(zip(roles, pair, strict=True)), sides, (note,))
 
 
 def _check_no_third_player(header: Header, sides: SidesSpelling, pair: tuple[Any, Any]) -> None:
@@ -424,7 +424,7 @@ def _numbered_players(header: Header, upcoming: bool) -> Iterator[PlayerColumns]
                 _check_numbers_without_gap(role, columns, template)
             first, second = ([columns[number] for number in sorted(columns)] for columns in sides)
             note = f"{', '.join(first)} for the team of {roles[0]}, and {', '.join(second)} for that of {roles[1]}"
-            yield PlayerColumns(roles, {roles[0]: first, roles[1]: second}, note=note)
+            yield PlayerColumns(roles, {roles[0]: first, roles[1]: second}, notes=(note,))
 
 
 def _numbered_columns(header: Header, template: str) -> dict[int, Any]:
@@ -460,21 +460,20 @@ def _named_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool)
     sought = [role for role in roles if columns[role] is None and (role != "rank" or own_score is None)]
     spelt = {role: header.find_first(SPELLINGS[role]) for role in sought}
     assumed = {role: COLUMN_ROLES[role].default[0] for role in sought if spelt[role] is None}
-    return PlayerColumns(CONTEST_ROLES, columns | spelt | assumed, note=_describe_contest(spelt))
+    return PlayerColumns(CONTEST_ROLES, columns | spelt | assumed, notes=_describe_contest(spelt))
 
 
 def _spelt_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
     """The columns of contests, if all of them are spelt as people call them."""
     spelt = {role: header.find_first(SPELLINGS[role]) for role in _contest_roles(arguments, upcoming)}
     if None not in spelt.values():
-        yield PlayerColumns(CONTEST_ROLES, spelt, note=_describe_contest(spelt))
+        yield PlayerColumns(CONTEST_ROLES, spelt, notes=_describe_contest(spelt))
 
 
-def _describe_contest(columns: Mapping[str, Any]) -> str:
+def _describe_contest(columns: Mapping[str, Any]) -> tuple[str, ...]:
     """What columns of contests were taken for, but for those of the library's own names."""
-    found = {role: name for role, name in columns.items() if name is not None}
-    spelt = {role: name for role, name in found.items() if not is_own_name(role, name)}
-    return "; ".join(f"{name} for the {role}" for role, name in spelt.items())
+    spelt = {role: x for role, x in columns.items() if x is not None and not is_own_name(role, x)}
+    return tuple(f"{name} for the {role}" for role, name in spelt.items())
 
 
 def is_own_name(role: str, name: Any) -> bool:
@@ -543,7 +542,7 @@ def load_open_columns(
     table: TableSource, players: PlayerColumns, arguments: dict[str, Any], upcoming: bool, na_values: Sequence[str]
 ) -> RoleSearch:
     """The search for roles, with the columns that are open and those of the players, of one reading of the table."""
-    header, notes = Header.of_columns(table.names), [players.note] if players.note else []
+    header = Header.of_columns(table.names)
     if players.sides.side and arguments["side"] is None and "a" not in header.names:
         arguments["side"] = "a"
     single = _find_columns_of_single_roles(header, players, arguments, upcoming)
@@ -553,7 +552,7 @@ def load_open_columns(
     is_open = any(opened[:4]) or any(single.values())
     columns = load_columns(table, names if is_open else (), text)
     values = {name: replace_na_values(column, na_values) for name, column in columns.items()}
-    return RoleSearch(header, players, arguments, notes, upcoming, opened, columns, values)
+    return RoleSearch(header, players, arguments, [*players.notes], upcoming, opened, columns, values)
 
 
 def _find_columns_of_single_roles(
@@ -564,7 +563,7 @@ def _find_columns_of_single_roles(
     is_open = {
         "side": players.sides.kind == "winner" and not upcoming,
         "neutral": players.sides.side and arguments["side"] == "a",
-        "time": times != [header.find_own("time")] or bool(players.note),
+        "time": times != [header.find_own("time")] or bool(players.notes),
     }
     sought = {role for role in is_open if is_open[role] and arguments[role] is None}
     return {role: header.find_columns(SPELLINGS[role] if role in sought else ()) for role in is_open}

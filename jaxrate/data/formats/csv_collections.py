@@ -270,11 +270,10 @@ def _open_ratings(file: Path) -> TableSource:
     def where(row: int) -> str:
         return f"{file.name}: line {row + 1}"
 
-    def load(names: Sequence[str], text: Sequence[str] = ()) -> Any:
-        with add_location_to_data_errors(f"{file.name}: ", where):
-            return batches_to_table(iterate_csv_batches(lambda: io.BytesIO(content), names), names)
-
-    return TableSource(f"{file.name}: ", RATING_COLUMNS, load, where)
+    with add_location_to_data_errors(f"{file.name}: ", where):
+        batches = iterate_csv_batches(lambda: io.BytesIO(content), RATING_COLUMNS)
+        table = batches_to_table(batches, RATING_COLUMNS)
+    return table_in_memory(table, RATING_COLUMNS, f"{file.name}: ", where)
 
 
 def _read_titles(ratings: Path) -> dict[str, str]:
