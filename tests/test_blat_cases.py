@@ -17,28 +17,6 @@ pytestmark = pytest.mark.usefixtures("double")
 # The paper's special cases
 
 
-@pytest.mark.full  # worked examples have distributions within beliefs
-def test_gumbel_performances_with_the_heaviside_function_are_bradley_terry():
-    """Example 2.6; the performances are cut into cells, whose error falls with the square of their width."""
-    strength = np.array([-1.0, -0.2, 0.3, 1.1])
-    history = jr.matches([[0, 1], [1, 2], [2, 0], [0, 1]], [1.0, 0.0, 0.5, 0.3])
-    p = np.random.default_rng(8).dirichlet(np.ones(4), 3)
-    direct = jr.blat_mmr(support=strength, beta=1, kernel=None)
-    wanted = jr.run(direct, history, state=start(direct, p))
-    error = []
-    for count in (200, 400):
-        edge = np.linspace(-6.0, 20.0, count + 1)
-        below = np.exp(-np.exp(strength[:, None] - edge[None]))
-        below[:, 0], below[:, -1] = 0.0, 1.0
-        support = np.broadcast_to(0.5 * (edge[1:] + edge[:-1]), (4, count))
-        system = jr.blat_mmr("heaviside", support=support, inner=np.diff(below), beta=1)
-        result = jr.run(system, history, state=start(system, p))
-        error.append(np.abs(result.state.belief - wanted.state.belief).max())
-        assert np.abs(result.prediction - wanted.prediction).max() < 1e-2
-    assert error[1] < 3e-5
-    np.testing.assert_allclose(error[0] / error[1], 4.0, rtol=0.1)
-
-
 def test_a_narrow_belief_is_updated_as_by_glicko():
     """Example 2.18: the means differ by the 4th power of the deviation, the deviations by the 5th."""
     system, other = jr.blat_mmr(half_width=3, beta=1, kernel=None), jr.glicko(c=0, deviation_min=None)

@@ -1,7 +1,5 @@
 """BlatMMR against the golden numbers: matches, a league, kernels, and the paper's examples."""
 
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,8 +15,6 @@ from tests.reference import blat_twin as twin
 from tests.reference.blat_reference import CASES, KINDS, RESULTS
 
 pytestmark = pytest.mark.usefixtures("double")
-
-GOLDEN = Path(__file__).parents[2] / "shared" / "golden" / "blat_mmr"
 
 
 # Golden numbers: single matches
@@ -103,20 +99,6 @@ def test_a_kernel_adds_its_whole_variance_unlike_29_taps():
         added = twin.moments(GRID, after[0])[1]
         np.testing.assert_allclose(added, whole, rtol=1e-12)
         assert added - trimmed > 3e-13
-
-
-@pytest.mark.full  # stored cells of it are in every run
-def test_every_cell_of_the_golden_beliefs():
-    if not GOLDEN.is_dir():
-        pytest.skip("the golden files are not beside the repository")
-    golden = np.load(GOLDEN / "blat_single.npz")
-    for draws, kind in (("inside", "ref_inside"), ("outside", "ref_marg")):
-        belief, _, _ = singles(jr.blat_mmr(draws=draws))
-        wanted = [golden[f"{case}/{result}/{player}_{kind}"] for case in CASES for result in RESULTS for player in "AB"]
-        close(belief, wanted)
-    golden = np.load(GOLDEN / "blat_league20.npz")
-    matches = jr.matches(np.stack([golden["a"], golden["b"]], 1), golden["score"].astype(float))
-    close(jr.run(jr.blat_mmr(), matches).state.belief, golden["final_ref_inside_draw"])
 
 
 # Golden numbers: the league, kernels, Laplace sums, the paper's examples

@@ -121,7 +121,6 @@ def games(n=14):
 
 MATCHES, HISTORY = games()
 LUCK = twin.LUCK["duelyst"]
-PRIOR = twin.normal(GRID)
 ON_GRID = dict(size=SIZE, half_width=WIDTH, kernel_width=0.5)
 
 
@@ -226,19 +225,6 @@ def test_other_values_are_those_of_a_system_made_for_them(function, fastest, hol
     close([loss(system, value), got], float(loss(made, value)), atol=1e-11)
     low, high = (float(loss(system, value + d)) for d in (-1e-5, 1e-5))
     np.testing.assert_allclose(slope, (high - low) / 2e-5, rtol=1e-6)
-
-
-@pytest.mark.full  # slopes are those of differences, above
-def test_fits_move_them(no_errors):
-    system = jr.blat_mmr(kernel=Kernel(sharp), prior=peaked, **ON_GRID)
-    found = jr.fit(system, MATCHES, free=("slope", "scale"), steps=1)
-    assert found.loss < found.loss_history[0]
-    assert found.system == replace_params(system, found.params)
-    assert found.params.slope != -0.2 and 0.0 < found.params.scale != 0.7
-
-
-def peaked(x, scale: Annotated[float, "positive"] = 0.7):
-    return jnp.exp(-jnp.abs(x) / scale)
 
 
 # Refusals

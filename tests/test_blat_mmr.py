@@ -580,17 +580,6 @@ def test_derivatives(case):
         np.testing.assert_allclose(getattr(slope, name), (high - low) / (2 * step), rtol=1e-5, err_msg=name)
 
 
-@pytest.mark.full  # those of contradicted certainties are in every run
-@pytest.mark.parametrize("case", ["low_rank", "by time"])
-def test_derivatives_are_finite_in_float32(case):
-    with jax.enable_x64(False):
-        system = jr.blat_mmr(size=SIZE, half_width=WIDTH, kernel_width=0.3, **LEARNABLE[case])
-        slope = quick(jax.jacfwd(log_loss(system)))
-        for beta in (0.8, 1.0):
-            params = jax.tree.map(jnp.asarray, system.params._replace(beta=beta))
-            assert all(bool(jnp.isfinite(x)) for x in slope(params))
-
-
 def test_systems_alike_share_their_rules_and_new_parameters_compile_nothing():
     one, two = jr.blat_mmr(), jr.blat_mmr()
     assert one.rules == two.rules

@@ -12,7 +12,7 @@ from jaxrate.core.system import replace_params
 from jaxrate.systems.blat_mmr import settings
 from jaxrate.systems.blat_mmr.settings import AlgorithmPreferences, device_preferences
 from jaxrate.testing.cases import assert_close_leaves
-from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
+from tests.conftest import MOSTLY_DOUBLE, mark_full
 
 SIZE, HALF = 121, 4.9
 GRID = dict(size=SIZE, half_width=HALF, kernel_width=0.2)
@@ -80,25 +80,6 @@ def test_sweeps_histories_and_predictions_hold_for_other_values(name):
     wanted = jr.history.rating_history(made, MATCHES)
     close(runs[0].prediction, wanted.prediction)
     close(jr.predict(system, wanted.state, MATCHES, params=each[0]), jr.predict(made, wanted.state, MATCHES))
-
-
-@pytest.mark.full  # of kernels of one's own they are in every run
-@pytest.mark.parametrize(("name", "value"), [("kernel_width", 0.9), ("temperature", 0.4)])
-def test_traced_values_are_as_right(name, value):
-    with jax.enable_x64(True):
-        system = jr.blat_mmr(**GRID)
-        made = replace_params(system, other(system, name, value))
-
-        def at(x):
-            return loss(system, other(system, name, x))
-
-        values = jnp.array([value, getattr(system.params, name)])
-        both = quick(jax.vmap(jax.value_and_grad(at)))(values)
-        step = 1e-5 * value
-        for x, got, slope in zip((made, system), *both, strict=True):
-            close(got, loss(x, x.params))
-            low, high = (loss(x, other(x, name, getattr(x.params, name) + d)) for d in (-step, step))
-            np.testing.assert_allclose(slope, (high - low) / (2.0 * step), rtol=1e-5)
 
 
 @pytest.mark.full

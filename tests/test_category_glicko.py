@@ -280,18 +280,6 @@ def test_a_perfect_score_gets_the_maximum_with_the_prior(outcome):
     assert mode.rating[0] > 1300 and mode.rating[0] - 1000 == pytest.approx(1000 - mode.rating[1])
 
 
-@pytest.mark.full  # the twin has mixtures
-def test_a_mixture_of_one_is_that_category(double):
-    matches = league(n=90)
-    shares = matches._replace(context=matches.context._replace(category=np.eye(3)[matches.context.category]))
-    system = jr.category_glicko(3, **WIDE)
-    one, other = (jr.run(system, jr.periods(x, 7.0)) for x in (matches, shares))
-    for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9)
-    got, wanted = (jr.predict(system, one.state, x) for x in (shares, matches))
-    np.testing.assert_allclose(got, wanted, rtol=1e-6)
-
-
 # Category Glicko at extremes, idle, and with mistakes.
 
 

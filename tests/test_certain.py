@@ -293,11 +293,6 @@ def alarms(make, sets, monkeypatch, **given):
     return sum(jr.arena.detect_drift(make(seed), **given).any() for seed in range(sets))
 
 
-@pytest.mark.full  # bridges are those of the twin, and as far as Kolmogorov says
-def test_false_alarms_are_as_rare_as_is_said(monkeypatch):
-    assert alarms(lambda seed: drawn(seed, votes=600), 100, monkeypatch) <= 11  # 1 in 100 if the rate is 5%
-
-
 def test_voters_who_come_and_go_hide_no_change():
     voter = np.random.default_rng(0).integers(0, 60, 4000)
     votes = drawn(3, votes=4000, move=250.0, columns={"voter": voter}, voters=voter)

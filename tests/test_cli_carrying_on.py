@@ -160,25 +160,6 @@ def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tm
         assert code == 2 and why in error
 
 
-@pytest.mark.full  # matches are above, and pages of contests in `test_smooth_teams.py`
-def test_smooth_shows_contests_of_teams_as_they_are_known_now(jaxrate, tmp_path):
-    path, out = tmp_path / "doubles.csv", tmp_path / "run"
-    rows = [("x", "Ada Bo", "Cy Di"), ("y", "Ada Cy", "Bo Di"), ("z", "Bo Cy", "Ada Di")]
-    lines = [f"{x},2024-01-0{i + 1},{who},{k},{k + 1}" for i, (x, *teams) in enumerate(rows)
-             for k, team in enumerate(teams) for who in team.split()]  # fmt: skip
-    path.write_text("\n".join(["contest,date,player,team,rank", *lines]) + "\n")
-    rate = "rate", path, "--system", "skills", "--param", "experience=none", "--team", "team", "--show", "hindsight"
-    code, text, _ = jaxrate(*rate, "--player", "Ada", "--out", out)
-    assert code == 0 and "peak ratings in hindsight" in text
-    found = jr.smooth(jr.load(out).system, jr.read(path, team="team"))
-    career = text.split("Ada: 3 contests\n\n")[1].splitlines()
-    assert [float(x.split()[-2].replace(",", "")) for x in career[1:4]] == pytest.approx(
-        jr.career(found, "Ada")["rating"], abs=0.06
-    )
-    assert jaxrate("site", out, "--out", tmp_path / "public", "-q")[0] == 0
-    assert any("in hindsight" in page.read_text() for page in (tmp_path / "public").rglob("*.html"))
-
-
 PREDICTED = ["time", "a", "b", "win", "draw", "loss", "odds", "win/draw/loss"]
 
 

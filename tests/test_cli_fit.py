@@ -115,18 +115,6 @@ def test_fit_says_what_is_open_which_is_no_failure(jaxrate, tmp_path):
     assert told["standard_error"]["side_advantage"] > 0 and not told["converged"]
 
 
-@pytest.mark.full  # those of skills are read from a file below
-def test_settings_survive_the_file(jaxrate, games, tmp_path, no_errors):
-    path = tmp_path / "fitted.toml"
-    draws = "--system", "urnings", "--outlook", "--free", "draw_weight"
-    code, text, _ = jaxrate("fit", games, *draws, "--save", path)
-    written = tomllib.loads(path.read_text())
-    assert code == 0 and "draw_weight" in text and written["settings"]["outcomes"] == 3
-    assert written["params"]["draw_weight"] > 0 and written["params"]["size"] == 100
-    code, text, _ = jaxrate("rate", games, "--param", path)
-    assert code == 0 and text.startswith("urnings: 600 matches")
-
-
 def test_settings_and_what_is_switched_off_survive_the_file(jaxrate, games, tmp_path, no_errors):
     path = tmp_path / "fitted.toml"
     off = "--param", "deviation_max=none", "--param", "deviation_min=none"

@@ -129,17 +129,6 @@ def test_evidence_from_columns(jaxrate, league):
     assert (abs(got - other) > 1e-3).all()  # of those who know no new season
 
 
-@pytest.mark.full  # fits of systems that learn only who won are in every run
-def test_evidence_is_fitted_and_compared(jaxrate, league, no_errors):
-    games, found = league / "games.csv", league / "found.toml"
-    free = ["fit", "--free", "growth", "rest", games, *EVIDENCE, "--steps", "1", "--save", found]
-    code, said, errors = jaxrate(*free)
-    assert "rest " in said and "points per unit" in said, errors
-    weigh = ["--param", "rest=3", "--param", "season_keep=0.7"]
-    code, said, errors = jaxrate("compare", games, *EVIDENCE, *weigh, "--param", found)
-    assert code == 0 and "periods of 7" in said, errors
-
-
 def test_mistakes_in_evidence(jaxrate, league):
     games = league / "games.csv"
     for arguments, message in (

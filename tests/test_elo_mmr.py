@@ -410,15 +410,6 @@ def test_two_of_2000_and_1000_who_tie(x64):
     np.testing.assert_allclose(got.deviation, 174.72, atol=0.005)
 
 
-@pytest.mark.full  # the twin has such histories
-@MOSTLY_DOUBLE
-def test_a_draw_after_a_win_brings_two_together(x64):
-    """The draw changed nothing: 1629.4 and 1370.6."""
-    system = jr.elo_mmr(history=2)
-    history = jr.rounds([0, 0, 1, 1, 2, 2], [0, 1, 2, 3, 2, 3], [0, 1, 0, 1, 0, 0])  # two win, and one of them draws
-    np.testing.assert_allclose(ratings(system, history).mean, [1629.4, 1370.6, 1567.6, 1432.4], atol=0.05)
-
-
 @pytest.mark.parametrize(("factory", "skip_ties"), CASES)
 def test_contests_in_which_all_tie_equal_the_twin(factory, skip_ties, double):
     """They count as games too, and so for the factors of newcomers; a contest of one never does."""
@@ -507,16 +498,6 @@ def test_newcomers_may_have_any_rating(factory, x64):
     np.testing.assert_allclose(far, near, atol=1e-8 if x64 else 0.1)
 
 
-@pytest.mark.full  # the same defect as above
-@MOSTLY_SINGLE
-def test_who_wins_twenty_contests_of_ten(x64):
-    """They gained 0 from a rating of 9000, and came to 8963 with the large deviations."""
-    gain = ratings_after(jr.elo_mmr(history=20, initial_rating=9000.0), 10, 20)[0] - 9000.0
-    np.testing.assert_allclose(gain, 674.8, atol=0.05)
-    wide = jr.elo_mmr(history=20, initial_deviation=5000.0, limit_deviation=3000.0)
-    np.testing.assert_allclose(ratings_after(wide, 10, 20)[0], 21183.0, atol=0.5)
-
-
 @MOSTLY_SINGLE
 def test_players_may_have_come_to_any_rating(x64):
     """Who was rated 12000 and won lost 1,169 points."""
@@ -599,14 +580,6 @@ def test_what_is_no_share_of_a_tie_is_refused(share):
 
 def test_a_share_of_a_tie_is_kept():
     assert [jr.elo_mmr(split_ties=x).settings["split_ties"] for x in (True, 0.3, [0.3, 1])] == [True, 0.3, (0.3, 1.0)]
-
-
-@pytest.mark.full  # twins have both
-def test_half_a_win_and_half_a_loss_are_what_true_says(double):
-    contests = as_rounds(rounds(False)[:3])
-    one, other = (jr.run(jr.elo_mmr(1, split_ties=x), contests).state for x in (True, 0.5))
-    np.testing.assert_array_equal(one.rating, other.rating)
-    assert jr.elo_mmr(split_ties=0.3).settings["split_ties"] == 0.3
 
 
 @MOSTLY_DOUBLE

@@ -32,7 +32,7 @@ from tests.conftest import MOSTLY_SINGLE, mark_full, quick
 from tests.reference import density_twin, elo_mmr_twin, performance_twin
 from tests.reference import elo_mmr_twin as twin
 from tests.reference import performance_twin as exact
-from tests.test_elo_mmr import a_round, as_rounds, infer_event, infer_round, rated
+from tests.test_elo_mmr import a_round, as_rounds, infer_round, rated
 
 
 def skewed(x):
@@ -153,23 +153,6 @@ def test_a_history_equals_the_twin():
         got = rated(jr.elo_mmr(density=OWN, **settings), as_rounds(contests()), 8)
     np.testing.assert_allclose(got.mean, want.rating, atol=1e-4)
     np.testing.assert_allclose(got.deviation, want.deviation, rtol=1e-12)
-
-
-def copy_of_logistic(x):
-    return -2.0 * jnp.logaddexp(0.0, x) + x + 7.0
-
-
-@pytest.mark.full  # both routes find the zeros of twins
-def test_the_fast_route_of_logistic_performances_equals_the_tables():
-    mu, delta, rank = a_round(100, True, seed=1)
-    with jax.enable_x64(True):
-        event = Rounds(rank, rank, rank, np.ones(100), np.zeros(()))
-
-        def infer_fast(mu, delta):
-            return infer_event(False, mu, delta, event, False, 432)
-
-        fast = quick(infer_fast)(*(jnp.asarray(x, float) for x in (mu, delta)))
-        np.testing.assert_allclose(infer(Density("copy", copy_of_logistic), mu, delta, rank, 100), fast, atol=1e-5)
 
 
 def test_normal_performances_make_it_elo_mmx():
@@ -389,10 +372,6 @@ def test_rated_histories_and_careers_tell_them(tmp_path):
     jr.save(tmp_path / "damaged", again._replace(events=damaged))
     with pytest.raises(ValueError, match="predictions.parquet is damaged .rank_needed is of "):
         jr.load(tmp_path / "damaged")
-
-
-def text(table, name):
-    return table.column_names.index(name), name, table[name].cast("string")
 
 
 def test_what_has_no_performances():

@@ -92,33 +92,6 @@ def test_two_teams_of_newcomers_by_hand(kind):
     np.testing.assert_allclose(done.prediction[: len(w)], wanted[contest.team], rtol=1e-9)
 
 
-@pytest.mark.full  # the twin has both
-def test_teams_of_one_are_players_alone():
-    """Where nobody has team-mates another piece of code rates; teams elsewhere in the history change nothing."""
-    random = np.random.default_rng(5)
-    rank = np.concatenate([random.integers(0, 15, 20), random.integers(0, 60, 90)])
-    contest, player = np.repeat([0, 1], [20, 90]), np.append(np.arange(20), np.arange(10, 100))
-    alone = jr.rounds(contest, player, rank)
-    others = jr.rounds(np.append(contest, [2, 2, 2]), np.append(player, [100, 101, 102]), np.append(rank, [0, 0, 1]),
-                       team=np.append(np.arange(110), [0, 0, 1]))  # fmt: skip
-    sizes = (96, 96)
-    with jax.enable_x64(True):
-        system = jr.elo_mmx(split_ties=True)
-        one, two = (
-            jr.run(
-                system,
-                x,
-                num_players=103,
-                schedule=arrange_blocks(x, [Block(np.arange(n, dtype=np.int32)[:, None], sizes)]),
-            )
-            for x, n in ((alone, 2), (others, 3))
-        )
-    np.testing.assert_allclose(one.state.rating[:100], two.state.rating[:100], rtol=1e-9)
-    np.testing.assert_allclose(one.state.variance[:100], two.state.variance[:100], rtol=1e-13)
-    np.testing.assert_allclose(one.prediction, two.prediction[:110], atol=1e-9)
-    assert (np.asarray(two.state.rating[100:]) != 1500.0).all()
-
-
 def test_slopes_in_every_parameter_are_finite_differences():
     few = slice_events(events(), 0, 3)
     system = jr.elo_mmx(True, team_performance="mean", **SETTINGS)

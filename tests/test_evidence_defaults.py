@@ -109,11 +109,6 @@ def test_a_comparison_takes_the_columns_of_a_fit(jaxrate, football, tmp_path, no
     assert code == 0 and "periods of" in text, errors
 
 
-@pytest.mark.full  # that of `rate` is above
-def test_a_plain_fit_is_of_glicko(jaxrate, football, no_errors):
-    assert jaxrate("fit", football, "--steps", 1, "--plain")[1].startswith("glicko: ")
-
-
 def test_sides_and_seasons_alone_need_no_other_system(jaxrate, football):
     text = football.read_text().replace("home_goals", "x").replace("away_goals", "y").splitlines()
     rows = [line.split(",") for line in text[1:]]

@@ -142,26 +142,6 @@ def test_errors_of_rounds_take_a_contest_as_one():
     np.testing.assert_allclose(fit.standard_error["k"], np.sqrt((by_contest**2).sum()) / curvature, rtol=1e-3)
 
 
-@pytest.mark.full  # the best is that of SciPy, and errors are those of the curvature
-def test_known_parameters_are_found_again():
-    """Scores drawn by what Elo itself predicts."""
-    random, k, side = np.random.default_rng(5), 40.0, 70.0
-    n, players = 4000, 40
-    rating, score = np.full(players, 1500.0), np.empty(n)
-    first = random.integers(0, players, n)
-    player = np.stack([first, (first + random.integers(1, players, n)) % players], 1)
-    for i, (a, b) in enumerate(player):
-        p = 1 / (1 + 10 ** ((rating[b] - rating[a] - side) / 400))
-        score[i] = random.random() < p
-        rating[[a, b]] += k * (score[i] - p) * np.array([1, -1])
-    fit = jr.fit(jr.elo(), jr.matches(player, score, side=np.ones(n)))
-    error = fit.standard_error
-    assert (
-        abs(fit.params.k - k) < 3 * error["k"] and abs(fit.params.side_advantage - side) < 3 * error["side_advantage"]
-    )
-    assert error["k"] < 5 and error["side_advantage"] < 10
-
-
 def test_an_optimiser_leads_to_the_same(no_errors):
     fit = jr.fit(jr.elo(), league(), optimizer=optax.adam(0.1), steps=60)
     np.testing.assert_allclose(fit.loss, fitted("products").loss, rtol=1e-5)

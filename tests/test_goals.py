@@ -394,16 +394,6 @@ def expected_goals():
     return table, columns | {"expected_goals": ["xh", "xa"]}
 
 
-@pytest.mark.full  # `test_goals.py` has its twin, and another run of goals is saved above
-def test_a_saved_run_with_expected_goals_predicts_on(tmp_path):
-    table, columns = expected_goals()
-    data = jr.read(table, **columns)
-    rated = jr.rate(make_system_for_data("skills", {"outcome": "goals"}, None, data), data)
-    jr.save(tmp_path / "run", rated)
-    one, two = (jr.forecasts.predict_fixtures(x, [("Ada", "Bo")], side="a") for x in (rated, jr.load(tmp_path / "run")))
-    np.testing.assert_array_equal(two["win"], one["win"])
-
-
 def test_expected_goals_are_read_and_may_be_missing():
     """By name they are learnt from where goals are."""
     table, columns = expected_goals()

@@ -183,30 +183,6 @@ def test_margins_of_skills_are_those_of_a_kalman_filter_far_away_too(x64):
     assert np.isfinite(found) and found > 1000.0 and np.isfinite(slope)
 
 
-@pytest.mark.full  # the slopes of both are those of differences
-def test_fits_find_draws_and_calibration(double):
-    """Of results that follow Davidson's law about predictions that are too sure."""
-    random, n = np.random.default_rng(0), 2_000
-    skill = random.normal(0.0, 150.0, 30)
-    first = random.integers(0, 30, n)
-    player = np.stack([first, (first + random.integers(1, 30, n)) % 30], axis=1)
-    true = 1.0 / (1.0 + 10.0 ** (-0.6 * (skill[player[:, 0]] - skill[player[:, 1]]) / 400.0))
-    law = np.array([twin.davidson(p, 0.8) for p in true])
-    score = np.array([1.0, 0.5, 0.0])[(random.uniform(size=n)[:, None] > np.cumsum(law, axis=1)[:, :2]).sum(axis=1)]
-    events, plain = jr.matches(player, score), jr.elo(k=1e-9)
-    state = plain.init(plain.params, 30)._replace(rating=jnp.asarray(1500.0 + skill))
-    found = jr.fit(
-        jr.forecasts.add_outcomes(jr.forecasts.calibrate(plain)),
-        events,
-        free=("calibration_slope", "draw_odds"),
-        objective=jr.fitting.ahead(state=state),
-        steps=20,
-    )
-    error = found.standard_error
-    assert abs(found.params.draw_odds - 0.8) < 3 * error["draw_odds"] < 0.2
-    assert abs(found.params.calibration_slope - 0.6) < 3 * error["calibration_slope"] < 0.3
-
-
 def test_they_are_values_and_made_anew():
     system = jr.forecasts.add_outcomes(jr.forecasts.calibrate(jr.glicko(c=20)), draw_odds=0.5, draw_strength=0.001)
     assert pickle.loads(pickle.dumps(system)) == system and hash(system) == hash(OUTLOOKS and system)

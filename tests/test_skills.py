@@ -9,7 +9,6 @@ from scipy.special import ndtr
 import jaxrate as jr
 from jaxrate import parts
 from jaxrate.data.seasons_and_margins import estimate_measurement_noise
-from jaxrate.events import slice_events
 from jaxrate.systems.skills.belief_updates import Message, condition_on_message
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
@@ -171,21 +170,6 @@ def test_logistic_of_one_skill_is_glicko(double, periods):
     assert_close_leaves("the run", tuple(jax.tree.leaves(skills)), tuple(jax.tree.leaves(glicko)), 1e-12)
 
 
-@pytest.mark.full  # the twins of both have it
-def test_win_with_a_draw_margin_is_trueskill(double):
-    trueskill = jr.trueskill(beta=200.0, tau=9.0, draw_probability=0.2, initial_rating=1500, initial_deviation=130)
-    margin = float(2.0**0.5 * trueskill.rules.prepare(trueskill.params).margin)
-    system = jr.skills(
-        jr.parts.skill(growth=0, initial_deviation=130, match_growth=9.0),
-        observe=jr.parts.result(noise=2.0**0.5 * 200.0, draw_margin=margin),
-    )
-    events = league()
-    events = events._replace(context=events.context._replace(weight=None))
-    wanted, got = jr.run(trueskill, events), jr.run(system, events)
-    assert_close_leaves("the run", (got.state.mean, got.state.covariance, got.prediction),
-         (wanted.state.rating, wanted.state.variance, wanted.prediction), 1e-11)  # fmt: skip
-
-
 def test_margins_are_a_kalman_filter_without_its_cross_terms(double):
     """Which makes a difference of some hundredths of a deviation."""
     random, n = np.random.default_rng(3), 20
@@ -210,23 +194,6 @@ def test_margins_are_a_kalman_filter_without_its_cross_terms(double):
     np.testing.assert_allclose(guess.prediction, ndtr(leads[1]), rtol=1e-12)
     off = np.abs(np.subtract(*leads))
     assert (off[:5] == 0).all() and 0.03 < off.max() < 0.3
-
-
-@pytest.mark.full  # the twin has it
-def test_the_order_of_categories_and_of_players_does_not_matter(double):
-    events, system = league(seed=1), system_of("margin")
-    side, weight, category, columns = events.context
-    one, order = jr.run(system, events), np.array([2, 0, 1])
-    columns = columns | {"home": columns["away"], "away": columns["home"]}
-    other = events._replace(
-        player=events.player[:, ::-1],
-        score=1.0 - events.score,
-        context=jr.extend.Context(-side, weight, order[category][:, ::-1], columns),
-    )  # fmt: skip
-    two, parts = jr.run(system, other), np.append(0, 1 + order)
-    np.testing.assert_allclose(two.prediction, 1.0 - one.prediction, atol=1e-12)
-    np.testing.assert_allclose(two.state.mean[:, parts], one.state.mean, atol=1e-9)
-    np.testing.assert_allclose(two.state.covariance[:, parts][:, :, parts], one.state.covariance, atol=1e-7)
 
 
 def test_slopes_equal_differences(double):
@@ -284,21 +251,6 @@ def test_deviations_stay_above_zero_where_all_is_forgotten():
     """With nothing that grows: what is known is that everybody is a newcomer."""
     state = jr.run(jr.skills(jr.parts.skill(growth=0, reversion=0.01)), league()).state
     assert (np.asarray(state.covariance) > 0).all()
-
-
-@pytest.mark.full  # the run below has categories and is carried on
-@pytest.mark.parametrize("case", ["logistic", "statistics"])
-def test_a_saved_run_carries_on(tmp_path, double, case):
-    pytest.importorskip("pyarrow")
-    events, system, names = league(), system_of(case), np.array([f"player {i}" for i in range(PLAYERS)], object)
-    first, second = (
-        jr.data.Dataset(slice_events(events, *ends), names, np.arange(*ends), clock="numbers")
-        for ends in ((0, 75), (75, MATCHES))
-    )
-    jr.save(tmp_path / "run", jr.rate(system, first))
-    loaded = jr.load(tmp_path / "run")
-    assert loaded.system == system
-    assert_close_leaves("the state", jr.rate(system, second, onto=loaded).state, jr.run(system, events).state, 1e-12)
 
 
 @pytest.mark.parametrize("period", mark_full([None, 20.0], 20.0))
@@ -582,14 +534,6 @@ def test_a_side_advantage_follows_its_line():
     events = jr.matches([[0, 1], [2, 3]], [1, 1], [0.0, 730.5], side=[1, 1])
     lower = jr.run(jr.skills(jr.parts.side(10.0)), events).prediction[1]
     np.testing.assert_allclose(jr.run(ours, events).prediction[1], lower, rtol=1e-6)
-
-
-@pytest.mark.full  # slopes are below
-def test_a_fit_reaches_what_a_kind_has_of_its_own(double, no_errors):
-    events = answers()
-    fitted = jr.fit(skills_by_name(kinds="sides", **KINDS_PARTS), events, steps=1)
-    for name in KINDS:
-        assert name in fitted.free and getattr(fitted.params, name) != KINDS_PARTS[name.removeprefix("second_kind_")]
 
 
 def test_slopes_reach_what_a_kind_has_of_its_own(double):

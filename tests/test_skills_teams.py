@@ -18,7 +18,6 @@ from jaxrate.systems.system_construction_by_name import make_system_for_data
 from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick, refused
 from tests.reference.teams_twin import TeamSkills, participant
-from tests.test_trueskill import GOLDEN, flat, one_history
 
 PLAYERS, CONTESTS, SEASONS = 14, 60, (31.0, 62.5, 63.0, 100.0)
 PARTS = {"growth": 12.0, "initial_rating": 1480.0, "initial_deviation": 140.0, "noise": 280.0}
@@ -282,63 +281,6 @@ def test_contests_say_what_skills_begin_with():
 
 
 # Skills of teams beside other models: matches of skills, TrueSkill, an integral and a dense Kalman filter.
-
-
-@pytest.mark.full  # the twin has them all
-@pytest.mark.parametrize("outcome", ["win", "draws", "margin"])
-def test_teams_of_one_are_matches(double, outcome):
-    random, n = np.random.default_rng(1), 150
-    player = np.array([random.permutation(9)[:2] for _ in range(n)])
-    score, time = random.integers(0, 3, n) / 2, np.sort(random.uniform(0, 120, n))
-    points, category = random.integers(0, 9, (n, 2)), random.integers(0, 2, (n, 2))
-    settings = {"categories": 2, "seasons": SEASONS, **PARTS, **MODIFIERS, **MORE}
-    settings |= {"win": {}, "draws": {"draw_margin": 70.0}, "margin": {"outcome": "margin", "compression": 6.0}}[
-        outcome
-    ]
-    columns = {"margin": points[:, 0] - points[:, 1]}
-    of_matches = jr.run(skills_by_name(**settings), jr.matches(player, score, time, category=category, columns=columns))
-    rank, contest = np.stack([1.0 - score, score], axis=1).ravel(), np.repeat(np.arange(n), 2)
-    rounds = jr.rounds(
-        contest, player.ravel(), rank, time=np.repeat(time, 2), category=category[:, ::-1].ravel(),
-        columns={"margin": points.ravel()},
-    )  # fmt: skip
-    of_rounds = jr.run(skills_by_name(**settings, team_noise=100.0), rounds)
-    assert_close_leaves("the state", of_rounds.state, of_matches.state, 1e-10)
-    np.testing.assert_allclose(of_rounds.prediction[::2], of_matches.prediction, atol=1e-12)
-
-
-def like_trueskill(**changes):
-    """Systems of the two kinds whose hyperparameters correspond."""
-    trueskill = jr.trueskill(**changes)
-    params = trueskill.params
-    margin = float(2.0**0.5 * trueskill.rules.prepare(params).margin)
-    own = {"initial_rating": params.initial_rating, "initial_deviation": params.initial_deviation}
-    noise = 2.0**0.5 * params.beta
-    return trueskill, skills_by_name(growth=0.0, noise=noise, match_growth=params.tau, draw_margin=margin, **own)
-
-
-@pytest.mark.full  # the twin has it
-def test_one_skill_is_trueskill(double):
-    trueskill, skills = like_trueskill(
-        beta=200.0, tau=9.0, draw_probability=0.2, initial_rating=30, initial_deviation=130
-    )
-    rounds = history(n=80)
-    wanted, got = (jr.run(jr.forecasts.add_outcomes(system), rounds) for system in (trueskill, skills))
-    beliefs = got.state.mean, got.state.covariance
-    assert_close_leaves("the state", beliefs, (wanted.state.rating, wanted.state.variance), 1e-9)
-    assert_close_leaves("predictions", got.prediction[:3], wanted.prediction[:3], 1e-9)  # quality knows no drift there
-
-
-@pytest.mark.full  # the twin and the integral have it
-def test_rounds_of_the_trueskill_package(double):
-    _, skills = like_trueskill()
-    small = [(case["teams"], case["ranks"], case.get("weights")) for case in GOLDEN["rounds"] if len(case["teams"]) < 9]
-    wanted = flat(case["out"] for case in GOLDEN["rounds"] if len(case["teams"]) < 9)
-    rounds, before, _ = one_history(small)
-    state = skills.init(skills.params, len(wanted))
-    state = state._replace(mean=jnp.asarray(before.rating), covariance=jnp.asarray(before.variance))
-    after = jr.ratings(skills, jr.run(skills, rounds, state=state).state)
-    np.testing.assert_allclose(np.stack([after.mean, after.deviation], axis=1), wanted, rtol=1e-6)
 
 
 def exact_beliefs(mean, size, rank, deviation, draw_margin):

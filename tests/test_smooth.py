@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 import jaxrate as jr
 import jaxrate.smoothing.smoother as forecasting
@@ -166,22 +166,6 @@ def test_against_trueskill_through_time(double):
     np.testing.assert_allclose(found.rating.deviation, PEERS["deviation"], atol=3e-7)
 
 
-@pytest.mark.full  # the twin has it
-def test_of_matches_between_newcomers_it_is_the_filter(double):
-    player = np.arange(12).reshape(6, 2)
-    events = jr.matches(player, [1, 0, 0.5, 1, 0, 0.5], np.arange(6.0), weight=[1, 2, 0.5, 1, 1, 1])
-    found, run = smooth_events(jr.skills(), events, num_players=14), jr.run(jr.skills(), events, num_players=14)
-    guess = np.asarray(run.prediction)
-    loss = events.context.weight * (events.score * np.log(guess) + (1 - events.score) * np.log(1 - guess))
-    np.testing.assert_allclose(found.prediction, guess, rtol=1e-12)
-    assert found.evidence == pytest.approx(loss.sum(), rel=1e-12)
-    for mine, theirs in zip(found.state, run.state, strict=True):
-        if theirs is not None:
-            np.testing.assert_allclose(mine, theirs, rtol=1e-12)
-    np.testing.assert_array_equal(np.asarray(found.rating.mean).ravel(), np.asarray(found.state.mean)[:12])
-    assert found.sweeps == 2 and "6 matches of 14 players" in repr(found) and "2, converged" in repr(found)
-
-
 def test_sides_do_not_matter_and_the_state_is_filtered_on(double):
     events, system = league(seed=1, n=N), system_of("draws")
     turned = events._replace(player=events.player[:, ::-1], score=1 - events.score)
@@ -235,26 +219,6 @@ def test_forecasts_know_the_past_in_hindsight_and_nothing_of_the_future(double):
     late = jr.forecasts.forecast_by_smoothing(system, events, start=time[-1]).prediction
     np.testing.assert_array_equal(late[:-1], filtered[:-1])
     assert late[-1] != filtered[-1]
-
-
-@pytest.mark.full  # the twin has means and deviations
-def test_hindsight_is_nearer_to_the_truth_than_the_filter():
-    """In a league whose skills drift; and it knows how near."""
-    random, n, players = np.random.default_rng(4), 4000, 20
-    time = np.arange(n) / 8.0
-    drift = random.normal(0, 12.0 * (1 / 8.0 / 7.0) ** 0.5, (n, players))
-    skill = np.cumsum(drift, axis=0) + random.normal(0, 150, players)
-    player = np.array([random.permutation(players)[:2] for _ in range(n)])
-    truth = np.take_along_axis(skill, player, axis=1)
-    score = random.random(n) < ndtr((truth[:, 0] - truth[:, 1]) / 300.0)
-    system, events = jr.skills(jr.parts.skill(growth=12.0, deviation_max=1e4)), jr.matches(player, score, time)
-    found, known = smooth_events(system, events), jr.history.rating_history(system, events, after=True).after
-    truth, late = truth + 1500.0 - truth.mean(), n // 4
-    error, before = ((np.asarray(x.mean)[late:-late] - truth[late:-late]) for x in (found.rating, known))
-    error, before = (x - x.mean() for x in (error, before))
-    assert np.std(error) < 0.8 * np.std(before)
-    covered = np.abs(error) < 1.96 * np.asarray(found.rating.deviation)[late:-late]
-    assert 0.9 < covered.mean() < 0.98
 
 
 def test_ratings_as_of_any_time(double):

@@ -11,14 +11,14 @@ from scipy.special import ndtri
 
 import jaxrate as jr
 import jaxrate.smoothing.smoother as forecasting
-from jaxrate.events import build_rounds, slice_events
+from jaxrate.events import slice_events
 from jaxrate.smoothing import timelines
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.skills.system import skills_by_name
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.reference.smooth_twin import Smoother, dense
 from tests.reference.teams_twin import TeamSkills, participant
-from tests.test_skills_teams import CASES, MODIFIERS, MORE, PARTS, PLAYERS, SEASONS, STATISTICS, history, system_of
+from tests.test_skills_teams import CASES, PLAYERS, STATISTICS, history, system_of
 
 CONTESTS = 16
 PEERS = json.loads((Path(__file__).parent / "reference" / "team_smooth_peers.json").read_text())
@@ -121,16 +121,6 @@ def test_margins_are_exact(double):
     assert less.min() > 0.7 and less.mean() < 1.0
 
 
-@pytest.mark.full  # means of several contests are above, and variances and evidence beside the twin
-def test_of_one_contest_all_is_exact(double):
-    twin, system, rounds = margins((3,), 1, seats=False)
-    found = smooth_events(system, rounds, tolerance=1e-12)
-    mean, variance, evidence = dense(twin)
-    np.testing.assert_allclose(found.rating.mean, mean[:, 0], rtol=1e-10)
-    np.testing.assert_allclose(found.rating.deviation, np.sqrt(variance[:, 0]), rtol=1e-10)
-    assert found.evidence == pytest.approx(evidence + 2 * np.log(20.0), rel=1e-11)
-
-
 @pytest.mark.full  # the twin has them, and `test_smooth.py` that of matches
 @pytest.mark.parametrize("case", ["example", "ties"])
 def test_against_trueskill_through_time(double, case):
@@ -154,77 +144,6 @@ def test_against_trueskill_through_time(double, case):
     found = smooth_events(system, rounds, tolerance=1e-10)
     np.testing.assert_allclose(found.rating.mean, peer["mean"], atol=1e-6)
     np.testing.assert_allclose(found.rating.deviation, peer["deviation"], atol=1e-6)
-
-
-@pytest.mark.full  # the twin has them all
-@pytest.mark.parametrize("outcome", ["draws", "margin"])
-def test_teams_of_one_are_matches(double, outcome):
-    random, n = np.random.default_rng(1), 40
-    player = np.array([random.permutation(9)[:2] for _ in range(n)])
-    score, time = random.integers(0, 3, n) / 2, np.sort(random.uniform(0, 120, n))
-    points, category = random.integers(0, 9, (n, 2)), random.integers(0, 2, (n, 2))
-    settings = {"categories": 2, "seasons": SEASONS, **PARTS, **MODIFIERS, **MORE}
-    settings |= {"draws": {"draw_margin": 70.0}, "margin": {"outcome": "margin", "compression": 6.0}}[outcome]
-    columns = {"margin": points[:, 0] - points[:, 1]}
-    matches = jr.matches(player, score, time, category=category, columns=columns)
-    rank, contest = np.stack([1.0 - score, score], axis=1).ravel(), np.repeat(np.arange(n), 2)
-    rounds = jr.rounds(
-        contest, player.ravel(), rank, time=np.repeat(time, 2), category=category[:, ::-1].ravel(),
-        columns={"margin": points.ravel()},
-    )  # fmt: skip
-    one = smooth_events(skills_by_name(**settings), matches, tolerance=1e-11)
-    two = smooth_events(skills_by_name(**settings, team_noise=100.0), rounds, tolerance=1e-11)
-    assert two.evidence == pytest.approx(one.evidence, rel=1e-10)
-    np.testing.assert_allclose(two.prediction[::2], one.prediction, atol=1e-9)
-    np.testing.assert_allclose(np.reshape(two.rating.mean, (n, 2)), one.rating.mean, atol=1e-7)
-    np.testing.assert_allclose(np.reshape(two.components.deviation, (n, 2, 3)), one.components.deviation, atol=1e-7)
-    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-6), two.state, one.state)
-    np.testing.assert_allclose(two.at(time[20]).mean, one.at(time[20]).mean, rtol=1e-9)
-
-
-@pytest.mark.full  # that of the filter is in `test_skills_teams.py`
-@pytest.mark.parametrize("case", ["quits", "margin"])
-def test_the_order_of_players_and_teams_does_not_matter(double, case):
-    """Also of those that tie, without a draw margin."""
-    random, rounds = np.random.default_rng(2), short_history(seed=5, teams=(1, 2, 3))
-    flat, start = rounds.events, rounds.player_start
-    contest = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    order = np.lexsort([random.random(len(contest)), contest])
-    renamed = np.array([random.permutation(9) for _ in range(len(start))])[contest, flat.team]
-
-    def smooth(rows, team):
-        further = {"category": flat.category[rows], "columns": {name: x[rows] for name, x in flat.columns.items()}}
-        rounds = build_rounds(
-            contest[rows], flat.player[rows], flat.rank[rows], team=team[rows],
-            weight=flat.weight[rows], time=flat.time[contest][rows], **further,
-        )  # fmt: skip
-        return smooth_events(system_of(case), rounds, tolerance=1e-11)
-
-    one, two = smooth(np.arange(len(contest)), flat.team), smooth(order, renamed)
-    np.testing.assert_allclose(two.rating.mean, one.rating.mean[order], atol=1e-6)
-    np.testing.assert_allclose(two.prediction, one.prediction[order], atol=1e-9)
-    # A margin of less than half a unit is told given those of the teams before.
-    assert two.evidence == pytest.approx(one.evidence, rel=1e-5 if case == "margin" else 1e-10)
-
-
-@pytest.mark.full  # that of matches is in `test_smooth.py`, and groups are beside the twin
-def test_of_contests_between_newcomers_it_is_the_filter(double):
-    """In groups of contests of several sizes, whose participants lie in another order than that of the input."""
-    random, sizes = np.random.default_rng(3), [8, 3, 2, 8, 3, 2]
-    contest = np.repeat(np.arange(6), sizes)
-    player, team = random.permutation(len(contest)), np.concatenate([np.arange(n) // 2 for n in sizes])
-    rank = random.permutation(4)[team]
-    rounds = jr.rounds(contest, player, rank, team=team, time=10.0 * contest)
-    with pytest.MonkeyPatch.context() as small:
-        small.setattr(timelines, "FREE_PADDING", 0)
-        small.setattr(timelines, "BLOCK_NUMBERS", 40)
-        assert [(x.width, x.first_slot) for x in timelines.group_contests(rounds)] == [(8, 0), (3, 16)]
-        found = smooth_events(jr.skills(), rounds, num_players=30)
-    run = jr.run(jr.skills(), rounds, num_players=30)
-    np.testing.assert_allclose(found.prediction, run.prediction, rtol=1e-12)
-    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-12), found.state, run.state)
-    np.testing.assert_allclose(found.rating.mean, np.asarray(found.state.mean)[player], rtol=1e-12)
-    assert found.sweeps == 2 and "6 contests of 30 players" in repr(found)
 
 
 @pytest.mark.full  # that of matches is in `test_smooth.py`
@@ -279,21 +198,6 @@ def test_form_is_part_of_ratings(double):
         np.testing.assert_allclose(np.asarray(one)[[*last.values()]], np.asarray(two)[[*last]], rtol=1e-8)
     for one, two in zip(found.at(late), jr.ratings(system, found.state, time=late), strict=True):
         np.testing.assert_allclose(np.asarray(one)[[*last]], np.asarray(two)[[*last]], rtol=1e-8)
-
-
-@pytest.mark.full  # that of matches is in `test_smooth.py`
-def test_seasons_of_leagues_that_all_have_are_those_of_the_clock(double):
-    rounds, settings = short_history(), {**PARTS, "season_keep": 0.6, "season_growth": 30.0, "draw_margin": 60.0}
-    number = np.searchsorted(SEASONS, rounds.events.time, side="right") * 1.0
-    events = rounds._replace(
-        events=rounds.events._replace(columns={"s": np.repeat(number, np.diff(rounds.player_start))})
-    )
-    clock, leagues = skills_by_name(seasons=SEASONS, **settings), skills_by_name(league_season="s", **settings)
-    one, two = (smooth_events(system, events, num_players=PLAYERS, tolerance=1e-10) for system in (clock, leagues))
-    assert two.evidence == pytest.approx(one.evidence, rel=1e-9)
-    for x, y in zip((*one.rating, one.state.mean), (*two.rating, two.state.mean), strict=True):
-        np.testing.assert_allclose(y, x, rtol=1e-7)
-    np.testing.assert_array_equal(two.state.season, jr.run(leagues, events, num_players=PLAYERS).state.season)
 
 
 def named_history():

@@ -16,7 +16,6 @@ from jaxrate.arena.strength_fit import find_comparable_players
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.reference import static_twin as twin
 
-ARENA = Path(__file__).parents[2] / "shared" / "data" / "arena.parquet"
 POINTS = 400.0 / np.log(10.0)
 PLAYERS, VOTES = 6, 60
 MODELS = {"davidson": "davidson", "rao_kupper": "rao_kupper", "half": "bradley_terry"}
@@ -370,20 +369,6 @@ def test_who_only_lost_loses_surely_where_others_tie(ties):
     assert found.probability("A", "C") == (1.0, 0.0, 0.0) and found.probability("C", "A") == (0.0, 0.0, 1.0)
 
 
-@pytest.mark.full  # of more players; the twins above have the same formulas
-@pytest.mark.skipif(not ARENA.exists(), reason="the arena's votes are not here")
-def test_the_arena():
-    arrow = pytest.importorskip("pyarrow.parquet")
-    table = arrow.read_table(ARENA).to_pydict()
-    votes = jr.arena.count_votes(*(table[name] for name in ("a", "b", "wins_a", "wins_b", "ties")))
-    found = {ties: jr.arena.fit_strengths(votes, ties=ties) for ties in ("davidson", "rao_kupper", "half")}
-    assert -found["davidson"].log_likelihood / found["davidson"].votes == pytest.approx(1.010007, abs=5e-7)
-    assert -found["rao_kupper"].log_likelihood / found["rao_kupper"].votes == pytest.approx(1.0095, abs=5e-5)
-    wins, (a, b) = np.zeros((129, 129)), votes.player.T
-    wins[a, b], wins[b, a] = votes.wins + votes.ties / 2, votes.losses + votes.ties / 2
-    np.testing.assert_allclose((found["half"].rating - 1500) / POINTS, twin.bradley_terry(wins), atol=1e-8)
-
-
 # One history of modes: singles and doubles of the same players, from the table to forecasts.
 
 pytest.importorskip("pyarrow")
@@ -621,12 +606,6 @@ def test_contests_in_which_somebody_cannot_be_compared():
     assert "without a match: c" in found.notes and "2 groups" in found.notes[0]
 
 
-@pytest.mark.full  # votes are as well
-def test_two_who_won_a_contest_each_are_equals():
-    bare = jr.arena.fit_strengths(jr.rounds([0, 0, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1]))
-    assert bare.rating == pytest.approx([1500.0, 1500.0])
-
-
 @pytest.mark.parametrize(
     ("events", "options", "said"),
     [
@@ -661,16 +640,6 @@ def test_frozen_ratings_predict_as_the_model_does(league, ties, x64):
     )
     later = jr.predict(system, run.state, league)
     np.testing.assert_allclose(later, run.prediction, atol=1e-6)
-
-
-@pytest.mark.full  # they are a system as others
-def test_frozen_ratings_are_compared_with_other_systems():
-    data = jr.data.datasets.nfl()
-    past = data.matches
-    found = jr.arena.fit_strengths(jr.matches(past.player[:8000], past.score[:8000]), prior=200.0)
-    ratings = np.append(found.rating, np.full(len(data.players) - len(found.rating), 1500.0))
-    compared = jr.compare(data, {"at rest": jr.arena.freeze_strengths(ratings), "glicko": jr.glicko()}, last=0.2)
-    assert [one.name for one in compared.results] == ["glicko", "at rest"]
 
 
 @pytest.mark.parametrize(

@@ -167,24 +167,6 @@ def test_histories_without_ties_are_those_of_the_twin():
     np.testing.assert_allclose(found, flat(twin.rate(*x) for x in strict_rounds()), rtol=1e-6)
 
 
-@pytest.mark.full  # the twin has both
-def test_histories_without_ties_are_rated_as_those_with():
-    """A tie among other players rules the fewer operations out."""
-    tie = [([[(25.0, 3.0)], [(20.0, 2.0)]], [0, 0], None)]
-    with jax.enable_x64(True):
-        one, other = (rated(jr.trueskill(), rounds, 64) for rounds in (strict_rounds(), strict_rounds() + tie))
-    np.testing.assert_allclose(one, other[: len(one)], rtol=1e-12)
-
-
-@pytest.mark.full  # the rounds of the package are rated by as many sweeps as they need
-def test_two_sides_need_one_sweep():
-    two = np.concatenate([np.full(sum(map(len, teams)), len(teams) == 2) for teams, *_ in ROUNDS])
-    with jax.enable_x64(True):
-        one, many = (rated(jr.trueskill(sweeps=k), ROUNDS, 10) for k in (1, None))
-    np.testing.assert_allclose(one[two], many[two], rtol=1e-12)
-    assert sum(len(teams) == 2 for teams, *_ in ROUNDS) == 7 and (one != many).any()
-
-
 def test_who_plays_alone_learns_nothing():
     before = [([[(30.0, 4.0)]], [0], None), ([[(30.0, 4.0), (20.0, 5.0)]], [0], None)]
     with pytest.warns(UserWarning, match="one participant"), jax.enable_x64(True):

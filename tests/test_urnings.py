@@ -428,14 +428,6 @@ def test_bad_numbers_are_refused(numbers, says):
 # The theorems about the law of Urnings.
 
 
-def test_theorem_1_the_unadjusted_update_has_the_law_with_z():
-    n, proportion, total = [5, 5], [0.35, 0.7], 5
-    every = np.array(twin.states(n, total))
-    law = twin.target(n, proportion, total) * [sum(twin.simulated([1, 1], r, n)) for r in every.tolist()]
-    got = twin.stationary(twin.transition("U1", [1, 1], n, proportion, total, accept=False))
-    np.testing.assert_allclose(got, law / law.sum(), atol=1e-12)
-
-
 def balanced(step, law):
     """Detailed balance, and that any state leads to any other one."""
     flow = law[:, None] * step
@@ -807,36 +799,6 @@ def test_files_are_rated_saved_and_carried_on(tmp_path):
     more = jr.rate(loaded.system, jr.read({k: x[150:] for k, x in columns.items()}, history=first), onto=loaded)
     assert int(more.state.green.sum()) == 25 * 12 and len(more.predictions) == 300
     assert set(jr.history.rating_table(more)) == {"id", "player", "rating", "deviation", "games", "green", "size"}
-
-
-def draws_of(weight, players=400, games=30_000, seed=0):
-    """Games of players of known proportions, with draws of this weight."""
-    random = np.random.default_rng(seed)
-    proportion = 1 / (1 + np.exp(-random.normal(0, 0.7, players)))
-    first = random.integers(0, players, games)
-    player = np.stack([first, (first + random.integers(1, players, games)) % players], axis=1)
-    odds = proportion / (1 - proportion)
-    lead = odds[player[:, 0]] / odds[player[:, 1]]
-    chance = np.stack([np.ones(games), weight * lead, lead**2], axis=1)
-    chance = (chance / chance.sum(axis=1, keepdims=True)).cumsum(axis=1)
-    return proportion, jr.matches(player, (random.random((games, 1)) > chance[:, :2]).sum(axis=1) / 2)
-
-
-@pytest.mark.full  # its slope is that of the predictions
-def test_the_weight_of_draws_is_fitted_by_the_likelihood():
-    proportion, played = draws_of(4.0)
-    state = jr.urns.make_urns(np.full(400, 200), proportion)  # as good as known: balls move slowly
-    found = jr.fit(
-        jr.forecasts.add_outcomes(jr.urnings(200, 3)),
-        played,
-        free=("draw_weight",),
-        objective=jr.fitting.ahead(state=state, key=jax.random.key(0)),
-    )
-    error = found.standard_error["draw_weight"]
-    assert found.converged and error < 0.1 and abs(found.params.draw_weight - 4.0) < 4 * error
-    assert (
-        np.isclose(found.system.params.draw_weight, found.params.draw_weight) and found.system.settings["outcomes"] == 3
-    )
 
 
 def test_the_proportion_of_newcomers_is_found_by_the_likelihood():
