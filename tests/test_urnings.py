@@ -14,12 +14,10 @@ import jaxrate as jr
 from jaxrate.systems.urnings import (
     State,
     acceptance_correction,
-    draw_mock_score,
-    green_gain_from_game,
     unnormalised_simulated_score_probabilities,
 )
 from jaxrate.urns import matchmakers
-from tests.conftest import MOSTLY_SINGLE, mark_full, quick
+from tests.conftest import mark_full, quick
 from tests.reference import urnings_twin as twin
 
 MATCHMAKERS = {"similar": matchmakers.similarity_matchmaker, "chooser": matchmakers.chooser_matchmaker}
@@ -111,7 +109,8 @@ def matrix(variant, weights, n, proportion, states, probability, corrected=True)
 def test_the_stored_matrices_are_the_updates_own(number):
     variant, w, n, proportion, _, kind, lam, corrected = options(CASES[number])
     with jax.enable_x64(True):
-        got = matrix(variant, w, n, proportion, STATES[number], partial(twin.pairs, kind, lam, n=n), corrected)
+        q = pair_probabilities(kind, lam, STATES[number], n)
+        got = matrix(variant, w, n, proportion, STATES[number], lambda r: q[tuple(r)], corrected)
     np.testing.assert_allclose(got, TRANSITION[number], atol=1e-12)
     if CASES[number]["expect_stationary_equals_target"]:
         np.testing.assert_allclose(twin.stationary(got), TARGET[number], atol=1e-9)
@@ -127,29 +126,6 @@ def test_the_biased_rules_are_not_ours():
                 got = matrix(variant, w, n, proportion, STATES[number], partial(twin.pairs, kind, lam, n=n))
                 assert np.abs(got - TRANSITION[number]).max() > 1e-4
                 np.testing.assert_allclose(twin.stationary(got), TARGET[number], atol=1e-9)
-
-
-@MOSTLY_SINGLE
-@pytest.mark.parametrize("number", [k for k, trace in enumerate(TRACES) if not trace["adaptive"]])
-def test_the_stored_traces(number, x64):
-    trace = TRACES[number]
-    with np.load(FOLDER / "urnings.npz") as file:
-        (i, j, score, drawn), uniforms, green = (file[name][number] for name in ("games", "uniforms", "green"))
-    system = jr.urnings(outcomes=len(trace["w"]), weights=trace["w"], variant=trace["family"])
-    constants, size = system.rules.prepare(system.params), jnp.asarray(trace["n"], jnp.int32)
-
-    def game(before, i, j, score, uniforms):
-        one, two = State(before[i], size[i]), State(before[j], size[j])
-        x = draw_mock_score(
-            unnormalised_simulated_score_probabilities(trace["family"], constants, one, two, score), uniforms[0]
-        )
-        gain = green_gain_from_game(trace["family"], constants, one, two, score, uniforms)
-        return x, before.at[i].add(gain).at[j].add(-gain)
-
-    columns = (jnp.asarray(x, jnp.int32) for x in (green[:-1], i, j, score))
-    x, after = quick(jax.vmap(game))(*columns, jnp.asarray(uniforms.T, float))
-    np.testing.assert_array_equal(x[drawn >= 0], drawn[drawn >= 0])
-    np.testing.assert_array_equal(after, green[1:])
 
 
 def random_matches(players, games, m, seed=0):
@@ -436,26 +412,19 @@ def balanced(step, law):
 
 
 @pytest.mark.parametrize("variant", ["U1", "U2"])
-def test_theorem_2_two_players_have_the_law_of_binomials(variant):
-    n, proportion, total = [5, 5], [0.35, 0.7], 5
+@pytest.mark.parametrize("kind", ["two", "uniform", "similar", "chooser"])
+def test_theorems_2_to_4_of_players_matched_by_whatever_rule(variant, kind):
+    """Unequal urns and draws, the pairs' probabilities by the library; two players are Theorem 2, `uniform` is 3."""
+    n, proportion, total, weights = [2, 3, 2, 2], [0.2, 0.4, 0.6, 0.7], 4, [1, 2.5, 1]
+    if kind == "two":
+        n, proportion, total, weights = [5, 5], [0.35, 0.7], 5, [1, 1]
     every = np.array(twin.states(n, total))
     with jax.enable_x64(True):
-        step = matrix(variant, [1, 1], n, proportion, every, lambda r: {(0, 1): 1.0})
-    balanced(step, twin.target(n, proportion, total))
-
-
-@pytest.mark.parametrize("variant", ["U1", "U2"])
-@pytest.mark.parametrize("kind", ["uniform", "similar", "chooser"])
-def test_theorems_3_and_4_more_players_matched_by_whatever_rule(variant, kind):
-    """Unequal urns and draws, the pairs' probabilities by the library; `uniform` is Theorem 3."""
-    n, proportion, total = [2, 3, 2, 2], [0.2, 0.4, 0.6, 0.7], 4
-    every = np.array(twin.states(n, total))
-    with jax.enable_x64(True):
-        q = pair_probabilities(kind, 0.8, every, n)
-        step = matrix(variant, [1, 2.5, 1], n, proportion, every, lambda r: q[tuple(r)])
+        q = pair_probabilities("uniform" if kind == "two" else kind, 0.8, every, n)
+        step = matrix(variant, weights, n, proportion, every, lambda r: q[tuple(r)])
         balanced(step, twin.target(n, proportion, total))
-        if kind != "uniform":
-            without = matrix(variant, [1, 2.5, 1], n, proportion, every, lambda r: q[tuple(r)], corrected=False)
+        if kind in ("similar", "chooser"):
+            without = matrix(variant, weights, n, proportion, every, lambda r: q[tuple(r)], corrected=False)
             with pytest.raises(AssertionError):
                 balanced(without, twin.target(n, proportion, total))
 
@@ -684,43 +653,6 @@ def test_messages_do_not_print_thousands_of_digits(make, says):
 
 
 # Urnings with matchmakers, in files, and with hyperparameters found by the likelihood.
-
-MATCHED = [int(k) for k in np.flatnonzero(OURS) if CASES[k]["matchmaking"] != "uniform"]
-
-
-@pytest.mark.parametrize("number", mark_full(MATCHED, *MATCHED[::6]))
-def test_the_stored_matrices_are_those_of_the_matchmakers(number):
-    variant, w, n, proportion, _, kind, lam, corrected = options(CASES[number])
-    with jax.enable_x64(True):
-        q = pair_probabilities(kind, lam, STATES[number], n)
-        got = matrix(variant, w, n, proportion, STATES[number], lambda r: q[tuple(r)], corrected)
-    np.testing.assert_allclose(got, TRANSITION[number], atol=1e-12)
-
-
-@MOSTLY_SINGLE
-@pytest.mark.parametrize("number", [k for k, trace in enumerate(TRACES) if trace["adaptive"]])
-def test_the_stored_trace_of_matched_games(number, x64):
-    trace = TRACES[number]
-    with np.load(FOLDER / "urnings.npz") as file:
-        games, uniforms, green = (file[name][number] for name in ("games", "uniforms", "green"))
-    system = jr.urnings(outcomes=len(trace["w"]), weights=trace["w"], variant=trace["family"])
-    constants, size = system.rules.prepare(system.params), np.array(trace["n"], np.int32)
-    matchmaker = matchmakers.similarity_matchmaker(trace["lam"])
-
-    def game(before, games, uniforms):
-        table = matchmaker.table(State(before, size))
-        state, pair = State(before, size), games[:2]
-        one, two = (State(before[k], jnp.asarray(size)[k]) for k in (pair[0], pair[1]))
-        gain = games[2] - draw_mock_score(
-            unnormalised_simulated_score_probabilities(trace["family"], constants, one, two, games[2]), uniforms[0]
-        )
-        ratio = acceptance_correction(trace["family"], constants, one, two, gain)
-        ratio *= jnp.exp(matchmakers.log_pair_probability_ratio(matchmaker, table, state, pair, gain))
-        gain = jnp.where(uniforms[1] < ratio, gain, 0)
-        return before.at[pair].add(jnp.stack([gain, -gain]))
-
-    columns = green[:-1].astype(np.int32), games.T.astype(np.int32), jnp.asarray(uniforms.T, float)
-    np.testing.assert_array_equal(quick(jax.vmap(game))(*columns), green[1:])
 
 
 def test_the_replay_of_uniform_pairs_is_the_run():
