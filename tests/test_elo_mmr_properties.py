@@ -5,6 +5,7 @@ Each test handles all its histories at once: their players are disjoint, so one 
 
 import math
 from functools import lru_cache, partial
+from itertools import product
 from typing import NamedTuple
 
 import jax
@@ -13,11 +14,16 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.events import Rounds
 from jaxrate.numerics import special_functions
 from jaxrate.systems.elo_mmr import PerformanceHistory, State, add_performance, posterior_mode
 from jaxrate.systems.elo_mmr import pseudodiffuse as diffuse_rows
-from jaxrate.systems.rounds import cdf_sums
-from tests.test_elo_mmr import infer_round
+from jaxrate.systems.rounds import cdf_sums, expected_wins
+from tests.conftest import mark_full, quick
+from tests.reference import performance_twin as twin
+from tests.test_elo_mmr import infer_event, infer_round
+
+pytestmark = pytest.mark.usefixtures("double")
 
 NUMBER = 250  # random rounds or histories of a test
 LOGISTIC = math.pi / math.sqrt(3.0)
@@ -25,12 +31,6 @@ LIMIT = math.pi**2 / 6.0  # the curvature of a logistic factor at its centre, ov
 MODELS = pytest.mark.parametrize("gaussian", [False, True], ids=["logistic", "gaussian"])
 TIES = pytest.mark.parametrize("split_ties", [False, True], ids=["whole", "split"])
 RHO = pytest.mark.parametrize("rho", [0.2, 1.0, 3.0])
-
-
-@pytest.fixture(autouse=True)
-def double():
-    with jax.enable_x64(True):
-        yield
 
 
 # What the tests need of the library's inside
@@ -276,3 +276,350 @@ def fresh(n, room):
     """Beliefs about n newcomers, 1500 +- 350, with room for so many performances."""
     one, none = np.ones(n), np.zeros((n, room))
     return Beliefs(1500.0 * one, 350.0**2 * one, 1500.0 * one, 350.0**-2 * one, none, none, none + 200.0)
+
+
+# Performances of Elo-MMR, section 3.1 of the paper.
+
+
+# Section 3.1: performances
+
+
+@MODELS
+def test_loss_draw_and_victory_decrease_and_are_ordered(gaussian):
+    """Lemma 3.2, and the footnote on ties that are split."""
+    rng = np.random.default_rng(1)
+    mu, delta = rng.normal(1500.0, 500.0, (NUMBER, 1)), rng.uniform(1.0, 600.0, (NUMBER, 1))
+    x = mu + delta * np.sort(rng.uniform(-7.0, 7.0, (NUMBER, 40)), axis=1)
+    loss, draw, victory = (np.asarray(f(x, mu, delta)) for f in functions(gaussian))
+    for values in (loss, draw, victory, 0.5 * (loss + victory)):
+        assert (np.diff(values, axis=1) < 0.0).all()
+    for tie in (draw, 0.5 * (loss + victory)):
+        assert (loss < tie).all() and (tie < victory).all()
+    assert (loss < 0.0).all() and (victory > 0.0).all()
+
+
+def outcomes(better, tied, worse, scores):
+    """[R, P, P, 1] by what opponent j, on axis 2, has done to i, on axis 1."""
+    ahead = np.sign(scores[:, None, :] - scores[:, :, None])[..., None]
+    return np.where(ahead < 0, better, np.where(ahead > 0, worse, tied))
+
+
+@MODELS
+@TIES
+def test_a_performance_is_the_one_zero_of_q(gaussian, split_ties):
+    """Theorem 3.3."""
+    mu, delta, scores = some_rounds(2)
+    performance = performances(mu, delta, scores, gaussian, split_ties)[..., None]
+    grid = performance + np.concatenate([x := np.geomspace(1e-6, 3e3, 15), -x])
+    args = grid[:, :, None, :], mu[:, None, :, None], delta[:, None, :, None], gaussian
+    q = outcomes(twin.loss(*args), twin.draw(*args, split_ties), twin.victory(*args), scores).sum(axis=2)
+    assert (np.sign(q) == np.sign(performance - grid)).all()
+
+
+def log_density(x, mu, delta, scores, gaussian):
+    """[R, P, G] log of the density of each performance given who is ahead and who behind, but for a constant."""
+    z = (x[:, :, None, :] - mu[:, None, :, None]) / delta[:, None, :, None]
+    if gaussian:
+        below, above, at = np.log(0.5 * erfc(-z)), np.log(0.5 * erfc(z)), -0.5 * z * z
+    else:
+        below, above = -np.logaddexp(0.0, -LOGISTIC * z), -np.logaddexp(0.0, LOGISTIC * z)
+        at = below + above
+    return outcomes(above, at, below, scores).sum(axis=2)
+
+
+def erfc(z):
+    """The complementary error function of z / sqrt 2."""
+    return np.vectorize(math.erfc)(z / math.sqrt(2.0))
+
+
+@MODELS
+def test_a_performance_maximises_its_density(gaussian):
+    """Theorem 3.3: it is more likely than others, near and far."""
+    mu, delta, scores = some_rounds(3)
+    performance = performances(mu, delta, scores, gaussian, False)[..., None]
+    best, *others = (
+        log_density(performance + step, mu, delta, scores, gaussian) for step in (0.0, -1.0, 1.0, -60.0, 60.0)
+    )
+    assert all((best > other).all() for other in others)
+
+
+@MODELS
+@TIES
+def test_wins_raise_and_losses_lower_a_performance(gaussian, split_ties):
+    """Lemma 5.1: one more opponent, or the end of a tie."""
+    mu, delta, scores = some_rounds(4)
+    delta[:, -1] += 200.0  # this opponent matters, if only by rounding, at any performance
+
+    def zeros(last, there=True):  # of the others than the last, who has this score
+        all_scores = np.column_stack([scores[:, :-1], np.broadcast_to(last, len(mu))])
+        present = np.ones(mu.shape, bool)
+        present[:, -1] = there
+        return performances(mu, delta, all_scores, gaussian, split_ties, present)[:, :-1]
+
+    alone = zeros(0.0, there=False)
+    assert (zeros(9.0) > alone).all()
+    assert (zeros(-9.0) < alone).all()
+    loss, tie, win = (zeros(scores[:, 0] + x)[:, 0] for x in (-0.5, 0.0, 0.5))
+    assert (loss < tie).all() and (tie < win).all()
+
+
+@MODELS
+@TIES
+def test_who_beats_another_performed_better(gaussian, split_ties):
+    """Theorem 5.2."""
+    in_order(some_rounds(5), gaussian, split_ties)
+
+
+def in_order(some, gaussian, split_ties):
+    scores = some[-1]
+    performance = performances(*some, gaussian, split_ties)
+    lead = performance[:, :, None] - performance[:, None, :]
+    ahead = np.sign(scores[:, None, :] - scores[:, :, None])
+    assert (lead[ahead > 0] > 1e-9).all() and (lead[ahead < 0] < -1e-9).all()
+    assert np.abs(lead[ahead == 0]).max() < 1e-8
+
+
+@MODELS
+@TIES
+def test_a_performance_rises_with_rating_and_with_rank(gaussian, split_ties):
+    """Lemma 5.3."""
+    rng = np.random.default_rng(6)
+    mu, delta, scores = some_rounds(6)
+    scores *= 2.0  # odd numbers lie between the others
+    before = performances(mu, delta, scores, gaussian, split_ties)[:, 0]
+    stronger = mu.copy()
+    stronger[:, 0] += rng.uniform(1.0, 300.0, len(mu))
+    assert (performances(stronger, delta, scores, gaussian, split_ties)[:, 0] > before).all()
+    better = scores.copy()
+    better[:, 0] -= rng.integers(1, 4, len(mu))
+    after = performances(mu, delta, better, gaussian, split_ties)[:, 0]
+    moved = (np.sign(scores[:, 1:] - scores[:, :1]) != np.sign(better[:, 1:] - better[:, :1])).any(axis=1)
+    assert 0.5 < moved.mean() < 1.0
+    assert (after[moved] > before[moved]).all()
+    np.testing.assert_allclose(after[~moved], before[~moved], rtol=1e-12)
+
+
+def test_performances_move_with_equal_players_whose_middle_one_performs_as_expected():
+    """The middle one of three newcomers performs at their rating, where a slope of |x| would be 0."""
+    event = Rounds(*(jnp.array(x) for x in ([0, 1, 2], [0, 1, 2], [0, 1, 2], [1.0, 1.0, 1.0], 0.0)))
+
+    def infer(centre, event=event):
+        logistic = expected_wins.LOGISTIC_INTEGRALS
+        wins = expected_wins.expected_wins_by_integrals(logistic, centre, jnp.full(3, 300.0), jnp.full(3, True), 72)
+        return infer_event(False, centre, jnp.full(3, 300.0), event, False, 72), wins
+
+    ratings = np.full(3, 1500.0)
+    slope = quick(lambda ratings, step: jax.jvp(infer, (ratings,), (step,)))
+    (performance, _), (together, _) = slope(ratings, jnp.ones(3))
+    np.testing.assert_allclose(performance[1], 1500.0)
+    np.testing.assert_allclose(together, 1.0, rtol=1e-6)
+    one, step = np.array([0.0, 1.0, 0.0]), 0.1
+    _, (_, alone) = slope(ratings, one)
+    low, high = (np.asarray(slope(ratings + x * one, one)[0][1]) for x in (-step, step))
+    np.testing.assert_allclose(alone, (high - low) / (2.0 * step), rtol=1e-4)
+    padding = event._replace(weight=jnp.zeros(3))
+    assert np.isfinite(quick(jax.grad(lambda centre: jnp.sum(infer(centre, padding)[0])))(ratings)).all()
+
+
+def roundings_off(x, mu, delta, rank, split_ties, gaussian, eps):
+    """[P] |Q| at performances, in what roundings of ratings, deviations and terms move it: it is ill-conditioned."""
+    ahead = rank < rank[:, None]
+
+    def terms(x):
+        args = x, mu[None], delta[None], gaussian
+        drawn = twin.draw(*args, split_ties)
+        return np.where(ahead, twin.loss(*args), np.where(ahead.T, twin.victory(*args), drawn))
+
+    x, step = x[:, None], 1e-3 * delta[None]
+    slopes = np.abs(terms(x + step) - terms(x - step)) / (2.0 * step)
+    moved = np.abs(terms(x)) + (np.abs(x) + np.abs(mu) + delta) * slopes
+    return np.abs(terms(x).sum(axis=1)) / (eps * moved.sum(axis=1))
+
+
+@pytest.mark.parametrize("double", [False, True], ids=["float32", "float64"])
+@pytest.mark.parametrize(("gaussian", "split_ties"), [(False, True), (True, False)], ids=["logistic", "gaussian"])
+def test_performances_are_exact_where_deviations_lie_orders_of_magnitude_apart(gaussian, split_ties, double):
+    """Of few, and of so many that there are tables; in any order."""
+    rng = np.random.default_rng(6)
+    for players in (40, 72):
+        with jax.enable_x64(double):
+            infer = partial(infer_round, gaussian, split_ties=split_ties, points=72)
+            solve = quick(lambda mu, delta, rank, infer=infer: infer(mu, delta, jnp.ones_like(mu), rank))
+            for tied, share in product([1, 5], [0.0, 1.0]):  # ratings that are alike, or as far apart as performances
+                delta = 10.0 ** rng.permutation(np.linspace(0.0, 6.0, players)).astype(np.float32)
+                mu = (rng.normal(size=players) * delta**share).astype(np.float32)
+                rank = np.argsort(rng.permutation(players)) // tied * tied
+                for _ in range(2):
+                    order = rng.permutation(players)
+                    mu, delta, rank = (x[order] for x in (mu, delta, rank))
+                    found = np.asarray(solve(*(jnp.asarray(x, float) for x in (mu, delta)), rank.astype(np.int32)))
+                    columns = (np.asarray(x, float) for x in (found, mu, delta))
+                    off = roundings_off(*columns, rank, split_ties, gaussian, np.finfo(found.dtype).eps)
+                    assert off.max() < 20.0
+
+
+def test_ratings_balance_performances_whose_noises_lie_orders_of_magnitude_apart():
+    """Whatever the noise of the last one is."""
+    rng, shape = np.random.default_rng(7), (NUMBER, 6)
+    beta = (10.0 ** rng.uniform(0.0, 6.0, shape)).astype(np.float32)
+    performance = (beta * rng.normal(size=shape)).astype(np.float32)
+    weight = 10.0 ** rng.uniform(-12.0, 0.0, NUMBER)
+
+    def mode(beta, performance, weight):
+        inverse, force = 0.5 * LOGISTIC / beta, LOGISTIC / beta
+        past = PerformanceHistory(jnp.zeros_like(weight), weight, performance, force, inverse)
+        return posterior_mode(past, performance[:, -1], beta[:, -1] ** 2)
+
+    with jax.enable_x64(False):
+        found = np.asarray(quick(mode)(beta, performance, weight.astype(np.float32)), float)[:, None]
+    z = 0.5 * LOGISTIC * (np.asarray(performance, float) - found) / beta
+    pulls = np.tanh(z) * LOGISTIC / beta
+    slopes = 0.5 * (LOGISTIC / beta.astype(float) / np.cosh(np.clip(z, -300.0, 300.0))) ** 2
+    total = pulls.sum(axis=1) - weight * found[:, 0]
+    moved = np.abs(pulls) + (np.abs(performance) + np.abs(found) + beta) * slopes
+    moved = moved.sum(axis=1) + 2.0 * weight * np.abs(found[:, 0])
+    assert (np.abs(total) < 20.0 * np.finfo(np.float32).eps * moved).all()
+
+
+# Elo-MMR in histories: the pseudodiffusion and what follows from it, as the paper proves.
+
+
+# Section 4.1: the pseudodiffusion
+
+
+def relative(b):
+    """The weights as parts of the whole, [n, K + 1]; the Gaussian's first."""
+    return np.column_stack([b.weight, b.share]) * b.variance[:, None]
+
+
+@RHO
+def test_the_pseudodiffusion_preserves_ratings(rho):
+    before = some_beliefs(rho)
+    after = diffuse(before, np.random.default_rng(9).uniform(0.0, 2e4, len(before.rating)), rho)
+    np.testing.assert_array_equal(after.rating, before.rating)
+    for b in (before, after):  # the zero of L' is there: the next Newton step from it is none
+        curvature = b.weight + LIMIT * b.share.sum(axis=1)
+        assert np.abs(slope(b, before.rating) / curvature).max() < 1e-8
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.2, 1.0, 3.0, math.inf])
+def test_the_pseudodiffusion_has_the_correct_magnitude(rho):
+    before = some_beliefs(1.0)
+    gamma2 = np.random.default_rng(10).uniform(0.0, 2e4, len(before.rating))
+    after = diffuse(before, gamma2, rho)
+    np.testing.assert_allclose(after.variance, before.variance + gamma2, rtol=1e-12)
+    np.testing.assert_allclose(relative(after).sum(axis=1), 1.0, rtol=1e-10)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.2, 1.0, 3.0, math.inf])
+def test_pseudodiffusions_compose(rho):
+    before = some_beliefs(1.0)
+    one, two = np.random.default_rng(11).uniform(0.0, 2e4, (2, len(before.rating)))
+    twice, once = diffuse(diffuse(before, one, rho), two, rho), diffuse(before, one + two, rho)
+    for x, y in zip(twice, once, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-10)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.2, 1.0, 3.0])
+def test_no_pseudodiffusion_changes_nothing(rho):
+    before = some_beliefs(1.0)
+    for x, y in zip(diffuse(before, np.zeros_like(before.mean), rho), before, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-13)
+    for x, y in zip(diffuse(before, 1e-8 * before.variance, rho), before, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-6)
+
+
+def test_infinite_rho_forgets_performances_even_without_diffusion():
+    """Section 4.1: Elo-MMR(inf) fails the zero diffusion property."""
+    before = some_beliefs(1.0)
+    after = diffuse(before, 1e-8 * before.variance, math.inf)
+    assert (after.share == 0.0).all() and (before.share > 0.0).any(axis=1).all()
+    np.testing.assert_allclose(after.mean, before.rating, rtol=1e-14)
+
+
+def certain(b):
+    """The same beliefs, but all but certain."""
+    return b._replace(variance=b.variance * 1e-40, weight=b.weight * 1e40, share=b.share * 1e40)
+
+
+@RHO
+def test_after_certainty_the_pseudodiffusion_leaves_a_gaussian(rho):
+    before = certain(some_beliefs(1.0))
+    after = diffuse(before, np.full_like(before.mean, 2500.0), rho)
+    assert relative(after)[:, 1:].max() < 1e-7
+    np.testing.assert_allclose(after.weight, 1.0 / 2500.0, rtol=1e-7)
+    np.testing.assert_allclose(after.mean, before.rating, rtol=1e-6)
+
+
+def test_without_transfer_certainty_keeps_the_performances():
+    """Theorem 4.1: Elo-MMR(0) fails the zero uncertainty property."""
+    before = certain(some_beliefs(1.0))
+    after = diffuse(before, np.full_like(before.mean, 2500.0), 0.0)
+    np.testing.assert_allclose(relative(after), relative(before), rtol=1e-10)
+    np.testing.assert_allclose(after.mean, before.mean, rtol=1e-13)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.2, 1.0, 3.0, math.inf])
+def test_the_pseudodiffusion_keeps_incentives_aligned(rho):
+    """A better past performance lowers L' everywhere: before, after, and so whatever is learnt later."""
+    rng = np.random.default_rng(16)
+    base, beta = fresh(NUMBER, room=3), rng.uniform(150.0, 400.0, (2, NUMBER))
+    performance = rng.normal(1500.0, 300.0, (2, NUMBER))
+    worse, better = base, base
+    for k, gain in enumerate((rng.uniform(1.0, 300.0, NUMBER), 0.0)):
+        worse, better = learn(worse, performance[k], beta[k]), learn(better, performance[k] + gain, beta[k])
+        gamma2 = rng.uniform(1e3, 2e4, NUMBER)
+        worse, better = diffuse(worse, gamma2, rho), diffuse(better, gamma2, rho)
+    assert (better.mean >= worse.mean).all() and (better.rating > worse.rating).all()
+    for x in (-1000.0, 0.0, 1000.0):
+        assert (slope(better, worse.rating + x) <= slope(worse, worse.rating + x)).all()
+    assert (slope(better, worse.rating) < slope(worse, worse.rating)).all()
+
+
+# Section 5: histories
+
+
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, *(name for name in SYSTEMS if "split" not in name)))
+def test_incentives_are_aligned(name):
+    """Theorem 5.5."""
+    rating = np.asarray(jr.ratings(*rated(name)).mean)[2 * NUMBER * PLAYERS :]
+    worse, better = rating.reshape(2, NUMBER, -1)[..., 0]
+    assert 0.5 < MOVED.mean() < 1.0
+    assert (better[MOVED] - worse[MOVED] > 1e-6).all()
+    np.testing.assert_allclose(better[~MOVED], worse[~MOVED], rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["rho inf", "chi"])
+def test_without_memory_ratings_and_changes_are_monotone(name):
+    """Theorem 5.6: between equally certain players the order of ranks is that of ratings, or else that of changes."""
+    leagues = (np.asarray(x)[: 2 * NUMBER * PLAYERS].reshape(2, NUMBER, PLAYERS) for x in jr.ratings(*rated(name)))
+    (new, old), deviation = leagues
+    np.testing.assert_allclose(deviation, deviation[..., :1].repeat(PLAYERS, axis=2), rtol=1e-12)
+    ahead = LEAGUE.score[:, -1, None, :] - LEAGUE.score[:, -1, :, None]
+    first, change, second = (x[:, :, None] - x[:, None, :] for x in (old, new - old, new))
+    favourite = first > -1e-9
+    assert (second[favourite & (ahead > 0)] > 1e-6).all()
+    assert (change[favourite & (ahead < 0)] < -1e-6).all()
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@RHO
+def test_no_performance_changes_a_rating_by_more_than_its_bounds(side, rho):
+    """Theorem 5.7."""
+    rng = np.random.default_rng(19)
+    played = some_beliefs(rho)
+    for b in (played, diffuse(played, rng.uniform(1e3, 2e4, len(played.mean)), rho)):
+        beta = rng.uniform(150.0, 400.0, len(b.mean))
+        push = LOGISTIC / beta
+        limit = side * (learn(b, b.rating + side * 1e6, beta).rating - b.rating)
+        upper, lower = push / b.weight, push / (b.weight + LIMIT * b.share.sum(axis=1))
+        assert (limit <= upper * (1.0 + 1e-9)).all() and (limit >= lower * (1.0 - 1e-9)).all()
+        change = side * (learn(b, b.rating + side * rng.uniform(0.0, 2000.0, len(beta)), beta).rating - b.rating)
+        assert (change > 0.0).all() and (change < limit).all()
+
+
+def test_the_first_change_has_the_bound_for_its_limit():
+    """Theorem 5.7: of newcomers both bounds are the same."""
+    beta = np.linspace(100.0, 400.0, 7)
+    limit = learn(fresh(7, room=1), np.full(7, 1e6), beta).rating - 1500.0
+    np.testing.assert_allclose(limit, LOGISTIC * 350.0**2 / beta, rtol=1e-10)

@@ -1,20 +1,26 @@
 """Fitting: losses against `jr.metrics`, slopes against differences, optima against SciPy, errors against formulas."""
 
 import math
+from collections import Counter
 from functools import lru_cache, partial
 from importlib import import_module
 from itertools import combinations
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
+from scipy.optimize import minimize
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.core.hyperparameter_definitions import POSITIVE, Parameter
 from jaxrate.core.rules import Rules
 from jaxrate.events import Matches, Periods, Rounds, slice_events
 from jaxrate.replay.execution import CompilePolicy
+from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, refused
 from tests.test_rounds import SYSTEM
 
@@ -496,3 +502,641 @@ def test_a_run_goes_on_from_it():
     state = jr.history.initial_state(system, NAMES, rating={"Ada": 1900})
     assert jr.run(system, matches, state=state).prediction[0] > 0.9
     assert jr.live.start_history(system, NAMES, state).predict("Ada", "Bo") > 0.9
+
+
+# Fits of long histories: slopes by halves, and errors without the curvature.
+
+
+def counted(monkeypatch, **options):
+    """A fit from far away, and how often its losses and slopes were computed, and their curvature."""
+    looks = Counter()
+    with monkeypatch.context() as patch:
+        for name in ("summed_losses_and_slopes", "summed_curvature"):
+            patch.setattr(PROBLEM, name, partial(count_call, looks, name, getattr(PROBLEM, name)))
+        return jr.fit(jr.elo(k=1.0), league(), **options), looks
+
+
+def count_call(looks, name, function, *arguments):
+    looks[name] += 1
+    return function(*arguments)
+
+
+def test_long_histories_are_fitted_as_short_ones_are(monkeypatch):
+    """In double precision, which threads must be told of. The start is looked at once."""
+    with jax.enable_x64(True):
+        short, looks = counted(monkeypatch)
+        monkeypatch.setattr(SLOPE, "LONG_HISTORY", 1)
+        long, _ = counted(monkeypatch)
+    np.testing.assert_allclose(long.loss_history, short.loss_history, rtol=1e-12)
+    np.testing.assert_allclose(long.covariance, short.covariance, rtol=1e-6)
+    assert len(short.loss_history) <= looks["summed_losses_and_slopes"] <= len(short.loss_history) + 3
+
+
+def test_errors_come_from_products_where_curvature_would_take_minutes(monkeypatch):
+    """The inverse of the sum of products of slopes, which the search has seen already."""
+    monkeypatch.setattr(ERRORS, "MAX_HESSIAN_WORK", 3 * 600 - 1)
+    with jax.enable_x64(True):
+        found, looks = counted(monkeypatch)
+        robust, curved = (
+            jr.fit(found.system, league(), objective=AHEAD(errors=errors), steps=0)
+            for errors in ("sandwich", "information")
+        )
+    assert found.objective.errors == "products" and looks["summed_curvature"] == 0
+    middle = np.linalg.inv(curved.covariance) @ robust.covariance @ np.linalg.inv(curved.covariance)
+    np.testing.assert_allclose(found.covariance, np.linalg.inv(middle), rtol=1e-5)
+    monkeypatch.setattr(ERRORS, "MAX_HESSIAN_WORK", 3 * 600)
+    assert jr.fit(found.system, league(), steps=0).objective.errors == "information"
+
+
+def test_the_search_ends_where_steps_are_worth_no_more_than_rounding():
+    history = jr.fit(jr.elo(k=1.0), league()).loss_history  # in single precision
+    noise = 4.0 * np.finfo(np.float32).eps * history[-1]
+    assert (history[:-3] - history[2:-1] > noise).all() and history[0] - history[-1] > 0.01
+
+
+@MOSTLY_SINGLE
+def test_errors_are_those_of_curvature_where_variances_reach_their_bound(x64):
+    """The loss has kinks there, of which differences of slopes make a curvature of any size."""
+    matches = slice_events(jr.data.datasets.nfl().matches, 9000, 9200)
+    best = jr.glicko(c=11.78, initial_deviation=145.3, deviation_max=145.3, side_advantage=91.589)
+    found = jr.fit(best, matches, free=["c", "initial_deviation", "side_advantage"], steps=0)
+    assert found.standard_error["side_advantage"] == pytest.approx(28.5, rel=0.01)
+    assert found.standard_error["initial_deviation"] == pytest.approx(42.0, rel=0.03)  # c is open
+
+
+# The best parameters: found by searches, with bounds, errors and an end.
+
+
+def test_the_best_is_that_of_scipy():
+    system, matches, fit = jr.elo(), league(), fitted()
+    with jax.enable_x64(True):
+
+        def loss(x):
+            guess = predicted(system, matches, k=np.exp(x[0]), side_advantage=x[1])
+            return jr.metrics.log_loss(guess, matches.score)
+
+        best = minimize(loss, [3.0, 30.0], method="Nelder-Mead", options={"xatol": 1e-5, "fatol": 1e-12})
+        np.testing.assert_allclose(fit.loss_history[0], loss([math.log(32.0), 0.0]), rtol=1e-12)
+    assert fit.free == ("k", "side_advantage") and fit.idle == ()
+    np.testing.assert_allclose(fit.loss, best.fun, rtol=1e-9)
+    np.testing.assert_allclose([math.log(fit.params.k), fit.params.side_advantage], best.x, rtol=1e-3)
+    assert fit.converged and fit.reason == "gradient" and fit.seconds > 0
+    assert fit.loss_history[-1] == fit.loss and fit.held_out is None
+    assert fit.system.params == fit.params and fit.params.scale == 400.0
+    np.testing.assert_allclose(fit.unconstrained["k"], math.log(fit.params.k))
+
+
+def test_standard_errors_follow_from_curvature_and_from_single_slopes(monkeypatch):
+    """By differences of the losses of single matches, in the parameters themselves."""
+    system, matches, fit = jr.elo(), league(), fitted()
+    with jax.enable_x64(True):
+        at, h = np.array([fit.params.k, fit.params.side_advantage]), np.array([1e-2, 1e-2])
+
+        def losses(x):
+            p = predicted(system, matches, k=x[0], side_advantage=x[1])
+            return -matches.score * np.log(p) - (1 - matches.score) * np.log1p(-p)
+
+        step = np.diag(h)
+        slopes = np.stack([(losses(at + d) - losses(at - d)) / (2 * d.sum()) for d in step], axis=1)
+        hessian = np.empty((2, 2))
+        for i in range(2):
+            for j in range(2):
+                corners = [losses(at + a * step[i] + b * step[j]).sum() * a * b for a in (1, -1) for b in (1, -1)]
+                hessian[i, j] = sum(corners) / (4 * h[i] * h[j])
+    covariance = np.linalg.inv(hessian)
+    np.testing.assert_allclose(fit.covariance, covariance, rtol=2e-3)
+    np.testing.assert_allclose(fit.standard_error["k"] ** 2, covariance[0, 0], rtol=2e-3)
+    robust = fitted("sandwich")
+    np.testing.assert_allclose(robust.covariance, covariance @ slopes.T @ slopes @ covariance, rtol=2e-3)
+    with jax.enable_x64(False):
+        single = jr.fit(system, league())
+    np.testing.assert_allclose(single.params.k, fit.params.k, rtol=1e-3)
+    np.testing.assert_allclose(single.covariance, fit.covariance, rtol=1e-2)
+    with jax.enable_x64(True):
+        monkeypatch.setattr(SLOPE, "BATCH_MEMORY", 1)  # one pair of parameters at a time
+        in_parts = jr.fit(fit.system, matches, steps=0)
+    np.testing.assert_allclose(in_parts.covariance, fit.covariance, rtol=1e-9)
+
+
+def covariance_of(monkeypatch, problem, curvature, product=None):
+    """The covariance of the hyperparameters at the start, where the mean loss has these second slopes."""
+    monkeypatch.setattr(ERRORS, "mean_curvature", lambda *_: np.array(curvature))
+    size = len(problem.active)
+    product = np.eye(size) if product is None else product
+    return ERRORS.estimate_errors(problem, SEARCH.SearchPoint(problem.start, 0.6, np.zeros(size), product, True))[0]
+
+
+CURVED = {  # of a logarithm and of points, 600 events
+    "one open": ([[1e-5, 0.0], [0.0, 0.04]], [True, False]),
+    "one open, with some effect on the other": ([[1e-5, 1e-4], [1e-4, 0.04]], [True, False]),
+    "curved downwards": ([[-1e-3, 0.0], [0.0, 0.04]], [True, False]),
+    "one for the other": ([[0.04, 0.04], [0.04, 0.04]], [True, True]),
+    "one that may be 350 times as large": ([[1.85e-4, 0.0], [0.0, 0.04]], [True, False]),
+    "none": ([[0.04, 0.01], [0.01, 0.04]], [False, False]),
+    "not a number": ([[np.nan, 0.0], [0.0, 0.04]], [True, True]),
+    "hidden by rounding": ([[1e8, 10050.0], [10050.0, 1.0]], [True, True]),
+    "a factor of 45 to either side": ([[1.9**-2 / 600, 0.0], [0.0, 0.04]], [False, False]),
+    "a factor of 61 to either side": ([[2.1**-2 / 600, 0.0], [0.0, 0.04]], [True, False]),
+    "points that may be any number": ([[0.04, 0.0], [0.0, 4.1**-2 / 600]], [False, False]),
+}
+
+
+@pytest.mark.parametrize("errors", ["information", "sandwich"])
+@pytest.mark.parametrize("name", CURVED)
+def test_errors_come_from_what_the_curvature_tells(monkeypatch, name, errors):
+    """Of points, counted in units of 30: what is known has the error that it has alone, or of the full inverse."""
+    system, (curvature, is_open) = jr.elo(side_advantage=7.0), CURVED[name]
+    problem = unprepared(system, league(), ("k", "side_advantage"), errors=errors)
+    product = np.array([[0.03, 0.01], [0.01, 0.09]]) if "factor" not in name else np.array(curvature)
+    found = covariance_of(monkeypatch, problem, curvature, product)
+    assert np.isinf(np.diag(found)).tolist() == is_open
+    known = ~np.array(is_open)
+    inverse = np.linalg.inv(np.array(curvature)[np.ix_(known, known)])
+    want = (inverse @ product[np.ix_(known, known)] @ inverse if errors == "sandwich" else inverse) / 600
+    unit = np.array([system.params.k, 30.0])[known]
+    np.testing.assert_allclose(found[np.ix_(known, known)], want * unit * unit[:, None], rtol=0.03)
+
+
+def test_errors_of_a_bound_are_those_of_what_it_bounds_as_well(monkeypatch):
+    """Two parameters of which one moves the other: J C J', with J by differences."""
+    names, curvature = ("initial_deviation", "deviation_max"), np.array([[3.0, 1.0], [1.0, 2.0]])
+    problem = unprepared(jr.glicko(initial_deviation=300, deviation_max=400), league(), names, errors="information")
+    with jax.enable_x64(True):
+        found = covariance_of(monkeypatch, problem, curvature)
+        around = problem.start + 1e-6 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
+        ends = PROBLEM.params_at(problem, around, problem.system.params)
+    jacobian = np.array([[y[0] - y[1], y[2] - y[3]] for y in (ends.initial_deviation, ends.deviation_max)]) / 2e-6
+    assert abs(jacobian[1]).min() > 1.0 and jacobian[0, 1] == 0.0
+    np.testing.assert_allclose(found, jacobian @ np.linalg.inv(curvature) @ jacobian.T / 600, rtol=1e-6)
+
+
+def test_what_goes_with_what_is_open_is_open(monkeypatch):
+    """A bound, in points, is a share above a parameter of which nothing is known."""
+    names = "initial_deviation", "deviation_max", "c"
+    problem = unprepared(jr.glicko(initial_deviation=300, deviation_max=400), league(), names, errors="information")
+    found = covariance_of(monkeypatch, problem, np.diag([1e-6, 1.0, 1.0]))
+    assert np.isinf(np.diag(found)).tolist() == [True, True, False]
+
+
+def test_errors_of_rounds_take_a_contest_as_one():
+    """The products of slopes are of sums over contests."""
+    with jax.enable_x64(True):
+        rounds = contests()
+        fit = jr.fit(small(k=120.0), rounds, free=("k",))
+        share, ranks = shares(rounds)
+
+        def losses(k):
+            p = predicted(fit.system, rounds, k=k)
+            return np.where(ranks, -share * np.log(p) - (1 - share) * np.log1p(-p), 0.0)
+
+        best, h = fit.params.k, 1e-2
+        high, here, low = losses(best + h), losses(best), losses(best - h)
+        by_contest = np.add.reduceat((high - low) / (2 * h), rounds.player_start[:-1])
+        curvature = (high - 2 * here + low).sum() / h**2
+    np.testing.assert_allclose(fit.standard_error["k"], np.sqrt((by_contest**2).sum()) / curvature, rtol=1e-3)
+
+
+def test_an_optimiser_leads_to_the_same(no_errors):
+    fit = jr.fit(jr.elo(), league(), optimizer=optax.adam(0.1), steps=60)
+    np.testing.assert_allclose(fit.loss, fitted("products").loss, rtol=1e-5)
+    np.testing.assert_allclose(fit.params.k, fitted("products").params.k, rtol=0.02)
+
+
+def test_several_starts_agree(no_errors):
+    fit = jr.fit(jr.elo(), league(), starts=3)
+    np.testing.assert_allclose(fit.loss, fitted("products").loss, rtol=1e-6)
+    far = jr.fit(jr.elo(k=800), league(), starts=3, steps=1)
+    assert far.loss < jr.fit(jr.elo(k=800), league(), steps=1).loss  # another start won
+
+
+def test_bounds_go_with_what_they_bound(no_errors):
+    tight = jr.glicko(initial_deviation=30, deviation_max=31)
+    passed = jr.fit(tight, league(), free=("initial_deviation",)).params
+    assert passed.deviation_max == passed.initial_deviation > 31
+
+
+@pytest.mark.full
+def test_bounds_are_fitted_with_what_they_bound(no_errors):
+    fit = jr.fit(jr.glicko(), league(), free=("initial_deviation",))
+    assert fit.params.deviation_max == fit.params.initial_deviation != 350
+    both = jr.fit(jr.glicko(c=90, deviation_max=400), league(), free=("initial_deviation", "deviation_max")).params
+    assert both.deviation_max > both.initial_deviation
+
+
+def test_parameters_that_change_nothing_are_left_out(no_errors):
+    still = league()._replace(time=np.zeros(600))
+    fit = jr.fit(jr.glicko(), still)
+    assert fit.free == ("initial_deviation", "side_advantage") and fit.idle == ("c",)
+    assert fit.params.c == 15.0 and len(fit.covariance) == 2
+
+
+def test_a_dataset_is_its_events():
+    matches, system = league(), jr.elo()
+    data = jr.data.Dataset(matches, np.arange(30), np.arange(600))
+    assert jr.fitting.sweep_parameters(system, data, system.params) == jr.fitting.sweep_parameters(
+        system, matches, system.params
+    )
+
+
+# When to stop
+
+
+def test_diverging_steps_return_the_best_point(no_errors):
+    fit = jr.fit(jr.elo(), league(), optimizer=optax.sgd(3e3), steps=5)
+    assert fit.reason == "diverged" and not fit.converged
+    assert fit.loss == fit.loss_history.min() and all(map(np.isfinite, (fit.params.k, fit.params.side_advantage)))
+    assert jr.fit(jr.elo(), league(), steps=1).reason == "steps"
+
+
+def leaps(seed):
+    """Matches of sixteen players, of whom one leaps by 600 points now and then."""
+    random = np.random.default_rng(seed)
+    strength, pairs, scores = random.normal(0.0, 150.0, 16), [], []
+    for _ in range(800):
+        if random.random() < 0.01:
+            strength[random.integers(16)] += random.choice([-1.0, 1.0]) * 600.0
+        a, b = random.choice(16, 2, replace=False)
+        pairs.append((a, b))
+        scores.append(float(random.random() < 1.0 / (1.0 + 10.0 ** ((strength[b] - strength[a]) / 400.0))))
+    return jr.matches(np.array(pairs), np.array(scores), np.linspace(0.0, 2000.0, 800))
+
+
+def test_a_prior_keeps_tau_from_growing_where_a_history_says_little_of_it():
+    """The best is that of losses and prior together: slopes of the summed losses, by differences, are its pull.
+
+    The likelihood alone is greatest at a tau of 4.8, and does not know it within 1.4. Below 0.6 nothing pulls.
+    """
+    with jax.enable_x64(True):
+        fit = jr.fit(jr.glicko2(), leaps(2), free=("tau", "initial_volatility"))
+        assert 0.65 < fit.params.tau < 2.4 and fit.standard_error["tau"] < math.inf
+
+        def total(log_tau):
+            guess = predicted(fit.system, leaps(2), tau=math.exp(log_tau))
+            return 800 * jr.metrics.log_loss(guess, leaps(2).score)
+
+        best = math.log(fit.params.tau)
+        pull = (total(best + 1e-3) - total(best - 1e-3)) / 2e-3
+        small = jr.fit(jr.glicko2(), leaps(1), free=("tau", "initial_volatility"))
+        assert small.params.tau < 0.3 and small.loss_history[-1] == pytest.approx(small.loss, abs=1e-12)
+    np.testing.assert_allclose(pull, -(best - math.log(0.6)) / math.log(4.0) ** 2, atol=2e-3)
+    np.testing.assert_allclose(fit.loss, total(best) / 800, rtol=1e-6)
+
+
+def test_what_is_found_reads_well():
+    system, history = jr.glicko(c=12.3456, side_advantage=33), np.array([0.7, 0.65, 0.66])
+    errors, none = {"c": 0.55, "side_advantage": np.inf}, np.zeros((2, 2))
+    found = jr.fitting.Fit(system, system.params, tuple(errors), ("initial_deviation",), {}, 0.65, history,
+                           errors, none, True, "steps", 1.0)  # fmt: skip
+    assert repr(found).splitlines() == [
+        "glicko after 2 steps (steps): loss 0.70000 at the start, 0.65000 now",
+        "of no effect here: initial_deviation",
+        "hyperparameter  fitted  standard error  unit",
+        "c               12.346            0.55  points per sqrt(period)",
+        "side_advantage      33             inf  points",
+    ]
+    assert "0.65000 now<br>" in found._repr_html_() and "<td" in found._repr_html_()
+    profile = jr.fitting.LossProfile(np.array([1.0, 2.0]), np.array([0.5, np.nan]), None, system, "c", 600.0)
+    assert repr(profile).splitlines() == [
+        "glicko by c (points per sqrt(period)), all others fitted anew: 2 values, the least loss 0.50000 at 1",
+        "c     loss  sum above the least",
+        "1  0.50000                 0.00",
+        "2      nan                  nan",
+    ]
+    many = profile._replace(value=np.arange(20.0), loss=np.full(20, 0.5))
+    assert len(repr(many).splitlines()) == 1 and "20 values" in repr(many)
+    rolled = jr.fitting.RollingFits(None, np.array([0.6]), np.array([0.65]), np.array([300]))
+    assert repr(rolled).splitlines()[1].split() == ["1", "300", "0.65000", "0.60000", "-0.05000"]
+
+
+# What a fit leaves open, what it remembers, and what it has not seen.
+
+
+# What is open
+
+
+def at_home():
+    """Pairs who win in turns, three of five at home: who learns from a result predicts the next one worse."""
+    n = 600
+    player = np.array([0, 1]) + 2 * (np.arange(n)[:, None] % 12)
+    score = np.array([1.0, 0.0, 1.0, 0.0, 1.0])[np.arange(n) // 12 % 5]
+    return jr.matches(player, score, side=np.ones(n))
+
+
+@MOSTLY_DOUBLE
+def test_what_is_open_is_named_and_takes_no_errors_from_others(x64):
+    history = at_home()
+    found = jr.fit(jr.elo(side_advantage=30), history, steps=25 if x64 else 100)
+    assert (found.free, found.open, found.converged) == (("k", "side_advantage"), ("k",), False)
+    assert found.reason == ("steps" if x64 else "flat")  # ever smaller factors are ever better, up to rounding
+    alone = jr.fit(found.system, history, free=("side_advantage",))
+    np.testing.assert_allclose(
+        found.standard_error["side_advantage"], alone.standard_error["side_advantage"], rtol=0.01
+    )
+    assert found.standard_error["k"] == np.inf and alone.open == () and alone.converged
+    assert np.isfinite(found.covariance).tolist() == [[False, False], [False, True]]
+    assert "left open by these events: k" in repr(found)
+
+
+@pytest.mark.parametrize("errors", mark_full(["products", "sandwich"], "products"))
+def test_ranks_determine_ratios_alone(errors):
+    """Fitted with beta held, what is left has the intervals of the ratios: beta does not matter."""
+    random, count, size = np.random.default_rng(3), 60, 8
+    player = np.stack([random.permutation(20)[:size] for _ in range(count)])
+    skill = random.normal(0.0, 200.0, 20) + np.cumsum(random.normal(0.0, 60.0, (count, 20)), axis=0)
+    performance = np.take_along_axis(skill, player, axis=1) + random.normal(0.0, 150.0, player.shape)
+    rank = np.argsort(np.argsort(-performance, axis=1), axis=1)
+    rounds = jr.rounds(np.repeat(np.arange(count), size), player.ravel(), rank.ravel())
+    free, start = ("beta", "gamma", "initial_deviation"), dict(gamma=30.0, initial_deviation=300.0)
+    both = jr.fit(jr.elo_mmx(beta=150.0, **start), rounds, free=free, objective=AHEAD(errors=errors))
+    held = jr.fit(jr.elo_mmx(beta=150.0, **start), rounds, free=free[1:], objective=AHEAD(errors=errors))
+    assert both.open == both.scaled_together == free and "ratios of beta, gamma and" in repr(both)
+    assert "left open" not in repr(both) and "caution about beta" in repr(both) and held.cautions == []
+    assert [x.label for x in both.ratios] == ["gamma / beta", "initial_deviation / beta"] and held.ratios == ()
+    for ratio, name in zip(both.ratios, free[1:], strict=True):
+        value, error = getattr(held.params, name), held.standard_error[name]
+        np.testing.assert_allclose(ratio.value, value / 150.0, rtol=0.02)
+        np.testing.assert_allclose(np.log([ratio.low, ratio.high]) - np.log(ratio.value),
+                                   np.array([-1.96, 1.96]) * error / value, rtol=0.05)  # fmt: skip
+    assert jr.fit(jr.elo_mmx(beta=150.0, **start), rounds, steps=1).ratios == ()  # by default the last one stays
+
+
+# What is remembered
+
+
+OPTIONS = {"loss": "brier", "warm_up": 3, "weight": 1.0 + np.arange(600) % 3}
+
+
+@lru_cache
+def remembered():
+    state = jr.run(jr.elo(), jr.data.simulate.league(30, 300, seed=9).matches).state
+    with jax.enable_x64(True):
+        objective = AHEAD(state=state, data_share=0.75, **OPTIONS)
+        return jr.fit(jr.elo(side_advantage=30), league(), objective=objective)
+
+
+def test_a_fit_remembers_what_it_made_small(no_errors):
+    found, n = remembered(), np.arange(600)
+    assert found.objective._replace(state=None, weight=None) == AHEAD(
+        loss="brier", warm_up=3, data_share=0.75, errors="products"
+    )
+    assert (found.objective.weight == OPTIONS["weight"]).all()
+    assert found.objective.weight is not OPTIONS["weight"]  # which may be changed
+    with jax.enable_x64(True):
+        options = OPTIONS | {"weight": OPTIONS["weight"] * (n < 450), "state": found.objective.state}
+        plain_objective = AHEAD(**options)
+        want = jr.fitting.sweep_parameters(found.system, league(), found.params, objective=plain_objective)
+        np.testing.assert_allclose(found.loss, want, rtol=1e-12)
+        np.testing.assert_allclose(jr.fitting.sweep_parameters(found, league(), found.params), want, rtol=1e-12)
+        values = found.params.k * np.array([0.8, 1.0])
+        profile = jr.fitting.profile_loss(found, league(), "k", values)
+        plain = jr.fitting.profile_loss(found.system, league(), "k", values, free=found.free, objective=plain_objective)
+        np.testing.assert_allclose(profile.loss, plain.loss, rtol=1e-9)
+        again = jr.fit(found, league(), steps=0)
+        np.testing.assert_allclose(again.loss, found.loss, rtol=1e-12)
+        others = [
+            jr.fitting.sweep_parameters(found, league(), found.params, objective=x._replace(loss="log_loss"))
+            for x in (found.objective, plain_objective)
+        ]
+        np.testing.assert_allclose(*others)
+    assert (profile.loss_function, profile.likelihood) == ("brier", False)
+    np.testing.assert_allclose([profile.loss[1], profile.weight], [found.loss, plain.weight], rtol=1e-4)
+
+
+def test_a_fit_by_the_evidence_remembers_it():
+    """Its profile was that of the log loss one step ahead."""
+    system = jr.skills(observe=parts.result(draw_margin=60.0))
+    found = jr.fit(system, league(), free=["growth", "draw_margin"], objective=jr.fitting.evidence(), steps=2)
+    least = jr.fitting.sweep_parameters(found, league(), found.params)
+    np.testing.assert_allclose(least, found.loss, rtol=1e-6)
+    profile = jr.fitting.profile_loss(found, league(), "draw_margin", [found.params.draw_margin, 90.0], free=[])
+    assert profile.likelihood and found.loss == pytest.approx(profile.loss[0], rel=1e-6)
+    with refused("the evidence is of a whole history, and of no part"):
+        jr.fitting.fit_rolling(found, league(), 2)
+
+
+# What is left for afterwards
+
+
+def test_what_a_fit_scores_afterwards_it_has_not_seen(no_errors):
+    matches, start, n = league(), jr.elo(side_advantage=30), np.arange(600)
+    share = AHEAD(data_share=0.75)
+    found = jr.fit(start, matches, objective=share)
+    turned = jr.fit(
+        start, matches._replace(score=np.where(n < 450, matches.score, 1.0 - matches.score)), objective=share
+    )
+    assert (
+        found.params == turned.params and found.loss == turned.loss and found.held_out.fitted < turned.held_out.fitted
+    )
+    past = jr.fit(start, slice_events(matches, 0, 450))
+    names = list(found.free)
+    fitted, wanted = ([getattr(x.params, name) for name in names] for x in (found, past))
+    np.testing.assert_allclose(fitted, wanted, rtol=1e-3)
+    for system, loss in ((start, found.held_out.start), (found.system, found.held_out.fitted)):
+        prediction = np.asarray(jr.run(system, matches).prediction)
+        np.testing.assert_allclose(loss, jr.metrics.log_loss(prediction, matches.score, mask=n >= 450), rtol=1e-5)
+    mean = np.full(150, matches.score[:450].mean())
+    np.testing.assert_allclose(found.held_out.constant, jr.metrics.log_loss(mean, matches.score[450:]), rtol=1e-5)
+    assert found.held_out.scored == 150
+    rest = found.held_out
+    said = f"{rest.start:.5f} at the start, {rest.fitted:.5f} fitted, {rest.constant:.5f} of a const"
+    assert said in repr(found) and jr.fit(found.system, matches, steps=0).held_out is None
+
+
+def test_the_rest_of_periods_and_contests_is_counted_in_matches_and_contests():
+    periods = TASK_OF(jr.elo(), jr.periods(league(), 500.0), AHEAD(data_share=0.9))
+    assert (periods.weight[:540] == 1).all() and (periods.weight.sum(), periods.held_out_weight.sum()) == (540, 60)
+    rounds = TASK_OF(small(), contests(), AHEAD(data_share=0.5))
+    assert set(rounds.event[rounds.held_out_weight > 0]) == set(range(15, 30))
+    assert not (rounds.weight * rounds.held_out_weight).any()
+
+
+def test_categories_of_matches_are_fitted():
+    """Those of matches in the slots of a plan were taken for shares of as many categories as there are slots."""
+    matches = league()
+    context = matches.context._replace(category=np.arange(1200).reshape(600, 2) % 3)
+    system = jr.skills(parts.modifier(3, growth=3.0, deviation=60.0))
+    found = jr.fit(
+        system, matches._replace(context=context), free=["growth"], steps=1, objective=AHEAD(errors="products")
+    )
+    assert found.loss < found.loss_history[0]
+
+
+def test_constants_say_how_frequent_each_score_was():
+    matches, objective = league(), AHEAD(data_share=2 / 3)
+    draws = TASK_OF(jr.forecasts.add_outcomes(jr.trueskill()), matches, objective)
+    level = np.rint(2 * matches.score).astype(int)
+    frequent = np.bincount(level[:400]) / 400
+    np.testing.assert_allclose(TASK.constant_prediction_loss(draws), -np.log(frequent[level[400:]]).mean(), rtol=1e-6)
+    rounds = TASK_OF(small(), contests(), objective._replace(loss="pairwise"))
+    np.testing.assert_allclose(TASK.constant_prediction_loss(rounds), np.log(2.0))
+
+
+def test_what_says_how_often_there_are_draws_is_not_free_where_there_are_none():
+    """It went to where it may do nothing, and was called open."""
+    rng = np.random.default_rng(1)
+    pairs, score = rng.integers(0, 9, (60, 1)) + np.arange(2), rng.integers(0, 2, 60).astype(float)
+    decided, drawn = (jr.matches(pairs, x) for x in (score, np.where(np.arange(60) == 30, 0.5, score)))
+    system, free = jr.trueskill(draw_probability=0.1), ["beta", "draw_probability"]
+    fixed = {x: getattr(system.space, x)._replace(fitted=False) for x in system.params._fields if x not in free}
+    system = system._replace(space=system.space._replace(**fixed))  # all calls have one program
+
+    def active_names(matches, free=None, weight=1.0):
+        task = TASK_OF(system, matches)
+        return [*PROBLEM.prepare_fit(task._replace(weight=task.weight * weight), free).names]
+
+    assert active_names(drawn) == free
+    assert active_names(decided) == active_names(drawn, weight=np.arange(60) > 30) == ["beta"]
+    with refused("trueskill: draw_probability says how often there are draws, and nothing is drawn to fit it by"):
+        active_names(decided, free)
+
+
+# Sweeps, profiles and rolling origins, and a step of every system.
+
+
+# Sweeps, profiles, rolling origins
+
+
+def test_a_sweep_in_parts_is_the_same(monkeypatch):
+    system, matches = jr.glicko(), league()
+    params = system.params._replace(c=np.array([5.0, 15.0, 30.0])[:, None], side_advantage=np.array([0.0, 50.0]))
+    whole = jr.fitting.sweep_parameters(system, matches, params)
+    want = jr.metrics.log_loss(predicted(system, matches, c=30.0, side_advantage=50.0), matches.score)
+    assert whole.shape == (3, 2)
+    np.testing.assert_allclose(whole[2, 1], want, rtol=1e-6)
+    monkeypatch.setattr(SLOPE, "BATCH_MEMORY", 4 * 7 * 600 * 4)
+    np.testing.assert_allclose(jr.fitting.sweep_parameters(system, matches, params), whole, rtol=1e-6)
+    with pytest.raises(ValueError, match="must not decrease"):
+        jr.fitting.sweep_parameters(system, matches, system.params._replace(initial_deviation=np.array([300.0, 400.0])))
+
+
+def test_a_profile_fits_the_others_anew(no_errors):
+    fit = fitted("products")
+    profile = jr.fitting.profile_loss(fit.system, league(), "k", [20.0, fit.params.k])
+    held = jr.fit(fit.system._replace(params=fit.params._replace(k=20.0)), league(), free=("side_advantage",))
+    np.testing.assert_allclose(profile.loss, [held.loss, fit.loss], rtol=1e-6)
+    np.testing.assert_allclose(profile.params.side_advantage[0], held.params.side_advantage, rtol=1e-2)
+    np.testing.assert_allclose(profile.params.k, profile.value, rtol=1e-6)
+    assert (profile.system.name, profile.name, profile.weight) == ("elo", "k", 600)
+
+
+def test_a_least_value_holds_up_no_other(no_errors):
+    """It is best to learn less than is allowed: the side is worth what it is with the least K."""
+    least = 1.5 * fitted("products").params.k
+    with jax.enable_x64(True):
+        start = jr.elo(k=2.0 * least)
+        start = start._replace(space=start.space._replace(k=start.space.k._replace(least=least)))
+        fit = jr.fit(start, league())
+        held = jr.fit(start._replace(params=start.params._replace(k=least)), league(), free=("side_advantage",))
+    assert least < fit.params.k < 1.02 * least
+    np.testing.assert_allclose(fit.loss, held.loss, rtol=1e-4)
+    np.testing.assert_allclose(fit.params.side_advantage, held.params.side_advantage, rtol=0.03)
+    grid = jr.blat_mmr(size=201, half_width=3.0, kernel_width=0.06)
+    with pytest.raises(ValueError, match=r"kernel_width starts at 0.06, the border"):
+        jr.fit(grid, league(), free=("kernel_width",))
+
+
+def test_rolling_fits_the_past_and_scores_what_follows(no_errors):
+    system, matches = jr.elo(), league()
+    rolled = jr.fitting.fit_rolling(system, matches, 2, objective=AHEAD(warm_up=1))
+    past = jr.fit(system, slice_events(matches, 0, 400), objective=AHEAD(warm_up=1))
+    np.testing.assert_allclose(rolled.params.k[1], past.params.k, rtol=1e-3)
+    guess = predicted(system, matches, k=rolled.params.k[1], side_advantage=rolled.params.side_advantage[1])
+    mask = jr.metrics.experience_mask(matches, 1) & (np.arange(600) >= 400)
+    np.testing.assert_allclose(rolled.fitted[1], jr.metrics.log_loss(guess, matches.score, mask=mask), rtol=1e-6)
+    want = jr.metrics.log_loss(predicted(system, matches), matches.score, mask=mask)
+    np.testing.assert_allclose(rolled.default[1], want, rtol=1e-6)
+    assert rolled.events.tolist() == [jr.metrics.experience_mask(matches, 1)[200:400].sum(), mask.sum()]
+
+
+# Every system
+
+MADE = {
+    "glicko2": jr.glicko2, "trueskill": jr.trueskill, "weng_lin": jr.weng_lin, "elo_mmx": jr.elo_mmx, "elo": jr.elo,
+    "glicko": jr.glicko, "skills": jr.skills, "codeforces": jr.codeforces, "topcoder": jr.topcoder,
+    "blat_mmr": lambda: jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6),
+    "elo_mmr": lambda: jr.elo_mmr(history=2), "category_glicko": lambda: jr.category_glicko(1),
+    "urnings": lambda: jr.forecasts.add_outcomes(jr.urnings(outcomes=3)),
+}  # fmt: skip
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+def test_no_system_is_forgotten():
+    assert {*MADE} == {*jr.extend.SYSTEMS}
+
+
+@pytest.mark.parametrize("name", mark_full(MADE, "elo"))
+def test_a_step_lowers_the_loss_of_every_system(name):
+    """Of real football and races, where the data are."""
+    system, key = MADE[name](), jax.random.key(0)
+    if (Matches in system.events and name not in CONTEST_SYSTEMS) or name == "category_glicko":
+        football = partial(jr.read, DATA / "intl_football.parquet", time="t", side="a", neutral="neutral")
+        events = slice_events(football().matches if DATA.exists() else league(), 0, 60 if name == "blat_mmr" else 600)
+        events = jr.periods(events, 500.0) if name == "category_glicko" else events
+        events = jr.urns.split_by_side(events) if name == "urnings" else events
+    else:
+        races = partial(jr.read, DATA / "f1_rounds.parquet", rank="rank_lo", sort=True)
+        events = slice_events(races().rounds, 0, 10) if DATA.exists() else contests()
+    problem = PROBLEM.prepare_fit(TASK_OF(system, events, AHEAD(key=key)), None)
+    if name == "codeforces":  # a unit of the ratings
+        assert problem.names == ("weight",)
+    (search,) = SEARCH.minimise_from_starts(problem, problem.start[None], system.params, 1)
+    assert search.best.loss < search.history[0]
+    if name == "blat_mmr":  # sizes are those for the values in use
+        params = jax.tree.map(lambda x: x[0], PROBLEM.params_at(problem, search.best.z[None], system.params))
+        assert FIT.replace_params(system, params).rules != system.rules
+
+
+def test_whole_numbers_are_not_fitted(no_errors):
+    system, key = jr.urnings(outcomes=3), jax.random.key(0)
+    with pytest.raises(ValueError, match="size is fixed .*balls.*sweep"):
+        jr.fit(system, league(), free=("size",), objective=AHEAD(key=key))
+    with pytest.raises(ValueError, match="needs? a key|give it a key"):
+        jr.fit(system, league())
+    sizes = system.params._replace(size=np.array([20.0, 100.0]))
+    got = jr.fitting.sweep_parameters(system, league(), sizes, objective=AHEAD(key=key))
+    guess = jr.run(system._replace(params=system.params._replace(size=20.0)), league(), key=key).prediction
+    np.testing.assert_allclose(got[0], jr.metrics.log_loss(guess, league().score), rtol=1e-6)
+    fit = jr.fit(system, league(), objective=AHEAD(key=key), steps=1)
+    assert fit.free == ("draw_weight",) and fit.loss < fit.loss_history[0]
+
+
+def test_a_step_is_the_best_within_its_box():
+    """Glicko-2's tau, of which a year of StarCraft says nothing, kept the deviation of newcomers where it began."""
+    slope, curvature = np.array([1e-7, 0.5]), np.diag([1e-8, 1.0])
+    np.testing.assert_allclose(SEARCH.minimise_quadratic_in_box(slope, curvature, 1.0), [-1.0, -0.5])
+    random = np.random.default_rng(0)
+    for radius in (0.1, 1.0, 3.0):
+        root, slope = random.normal(0, 3, (3, 3)), random.normal(0, 3, 3)
+        curvature = root @ root.T
+        best = SEARCH.minimise_quadratic_in_box(slope, curvature, radius)
+        others = random.uniform(-radius, radius, (500, 3))
+        loss, other_losses = (x @ slope + 0.5 * np.sum(x @ curvature * x, axis=-1) for x in (best, others))
+        assert loss < 0 and (loss <= other_losses + 1e-9).all() and (np.abs(best) <= radius).all()
+
+
+def test_the_search_learns_curvature_that_slopes_of_events_do_not_promise():
+    """A step's change of slopes is then as the curvature says. What curves downwards teaches nothing."""
+    information, true = np.diag([1.0, 2.0]), np.array([[3.0, 1.0], [1.0, 4.0]])
+    old, new, bent = (
+        SEARCH.SearchPoint(np.array(z), 0.5, slope, information, True)
+        for z, slope in (
+            ([1.0, 1.0], true @ [1.0, 1.0]),
+            ([0.4, 0.8], true @ [0.4, 0.8]),
+            ([0.4, 0.8], np.array([9.0, 9.0])),
+        )
+    )
+    search, step = SEARCH.Search(old, old, (0.5,), np.zeros((2, 2))), new.z - old.z
+    learnt = SEARCH._learn_curvature(search, step, new)._replace(point=new)
+    np.testing.assert_allclose(learnt.curvature @ step, true @ step, rtol=1e-5)
+    assert SEARCH._learn_curvature(search, step, bent) is search
+    hopeless = search._replace(correction=-0.99 * information)  # which leaves little of the information
+    np.testing.assert_array_equal(hopeless.curvature, old.information)
+
+
+@pytest.mark.parametrize("product", [[[1.0, 1.0 + 1e-5], [1.0 + 1e-5, 1.0]], [[0.0, 0.0], [0.0, 4.0]]])
+def test_information_is_definite_whatever_rounding_left(product):
+    """Of two parameters that have the same effect, and of one that has none."""
+    point = SEARCH.SearchPoint(np.zeros(2), 0.5, np.ones(2), np.array(product), True)
+    assert np.linalg.eigvalsh(point.information)[0] > 0.0 and np.isfinite(point.gradient_size(point.information))
+    np.testing.assert_allclose(point.information, product, atol=1e-4)
+    assert SEARCH.Search(point, point, (0.5,), np.zeros((2, 2))).curvature.shape == (2, 2)

@@ -2,28 +2,32 @@
 
 import sys
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy
 from matplotlib import pyplot
-from scipy.stats import chi2
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from scipy.stats import chi2, poisson
 
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.events import slice_events
-from tests.conftest import refused
-
-pytest.importorskip("matplotlib")
-pytest.importorskip("pyarrow")
-from matplotlib.figure import Figure
-from scipy.stats import poisson
-
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts import Scorelines
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
+from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
-from jaxrate.plots.plot_style import fit_names, format_plot_name
-from tests.conftest import mark_full
+from jaxrate.plots.plot_style import SEQUENTIAL_COLOURS, cell_text_colour, fit_names, format_plot_name
+from jaxrate.plots.standing_plots import CONTENDERS
+from jaxrate.views.charts import DIVERGING_COLOURS, THIN, WIDE, mix_colours
+from jaxrate.views.findings import find_first_place
+from tests.conftest import mark_full, refused
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("pyarrow")
 
 ODD = ["$x$ and $y$", "_hidden", "two\nlines", "a very long name of more than thirty letters"]
 SHOWN = [r"\$x\$ and \$y\$", "\u200b_hidden", "two lines", "a very long name of mor…"]  # in a narrow figure
@@ -389,3 +393,553 @@ def test_a_profile_of_what_is_no_likelihood_gives_no_interval(ax):
     plots.profile(profile, ax=ax)
     assert ax.get_ylabel() == "summed excess brier" and not ax.patches and ax.get_legend() is None
     np.testing.assert_allclose(ax.lines[-1].get_ydata(), 1000 * (loss - 0.2), atol=1e-9)
+
+
+# Pictures of careers.
+
+
+def test_matchups_are_of_who_is_on_the_leaderboard(ax):
+    plots.matchups(rated_games(), active=5, min_games=2, ax=ax)
+    board = jr.leaderboard(rated_games(), top=100, active=5, min_games=2)
+    assert 1 < len(board.player) < len(rated_games().players)
+    assert [label.get_text().split()[-1] for label in ax.get_yticklabels()] == board.player.tolist()
+
+
+def test_careers_go_through_the_ends_of_steps(ax):
+    """Of a player with matches in steps 0, 1 and 4 of ten days, counted back from the end.
+
+    Who pauses for 22 days after one of 9 is not absent: lines of thousands were fragments.
+    """
+    time = [0.0, 9.0, 31.0, 38.0, 49.0]
+    table = {"a": ["x", "x", "x", "x", "x"], "b": ["y", "z", "y", "z", "y"], "score": [1, 0, 1, 1, 1], "time": time}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    assert plots.careers(rated, ["x"], others=["y"], step=10.0, ax=ax) is ax
+    grey, line = ax.lines  # five matches are too few for a peak
+    career = jr.career(rated, "x")
+    after = career["rating"] + career["change"]
+    np.testing.assert_array_equal(line.get_xdata(), [9.0, 38.0, 49.0])
+    np.testing.assert_allclose(line.get_ydata(), [after[1], after[3], after[4]])
+    assert to_hex(grey.get_color()) == plots.plot_style.PALE
+    assert [text.get_text() for text in ax.texts] == [f"x\n{after[4]:,.0f}"] and ax.get_xlabel() == "time"
+
+
+def test_first_events_are_no_peaks(ax):
+    """A newcomer who falls from the top has the peak that the leaderboard has, not one of their first ratings."""
+    table = {"a": ["x"] * 30, "b": ["y"] * 30, "score": [1] * 4 + [0] * 8 + [1, 0] * 9, "time": np.arange(30.0)}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    plots.careers(rated, ["x"], step=1.0, ax=ax)
+    (dot,) = [line for line in ax.lines if line.get_marker() == "o"]
+    board = jr.leaderboard(rated, active="all")
+    peak, time = (np.asarray(column)[board.player == "x"][0] for column in (board.peak, board.peak_time))
+    assert dot.get_xydata().tolist() == [[time, pytest.approx(peak)]] and time >= 9.0
+
+
+def test_the_highest_within_a_step_is_marked(ax):
+    """The dot and the title have the peak of the leaderboard, which no step ends with, and the subtitle its rule."""
+    table = {"a": ["x"] * 30, "b": ["y"] * 30, "score": [1] * 17 + [0] * 13, "time": np.arange(30.0)}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    board = jr.leaderboard(rated, active="all")
+    peak, time = (np.asarray(column)[board.player == "x"][0] for column in (board.peak, board.peak_time))
+    figure = plots.careers(rated, ["x"], step=10.0).figure
+    (ax,) = figure.axes
+    line, dot = ax.lines
+    assert time == 16.0 and dot.get_xydata().tolist() == [[time, pytest.approx(peak)]]
+    assert line.get_xdata().tolist() == [9.0, 16.0, 19.0, 29.0]
+    said = figure.artists[0].get_text()
+    assert (
+        "units of time, from the tenth match on. Dots mark peaks" in said
+        and f"{peak:,.0f} points" in figure.get_suptitle()
+    )
+    pyplot.close(figure)
+
+
+def test_careers_of_very_many_others_are_bands(ax, monkeypatch):
+    monkeypatch.setattr(sys.modules["jaxrate.views.charts"], "MAX_GREY_LINES", 18)
+    monkeypatch.setattr(sys.modules["jaxrate.views.charts"], "MIN_BAND_PLAYERS", 2)
+    rated, others = rated_games(), games().players[:19]
+    plots.careers(rated, ["P19"], others=others, step=1e6, ax=ax)
+    assert [line.get_gid() for line in ax.lines if line.get_gid()] == ["other", "line", "peak"] and len(
+        ax.collections
+    ) == 2
+    after = [(x := jr.career(rated, name))["rating"][-1] + x["change"][-1] for name in others]
+    for band, share in zip(ax.collections, (0.05, 0.25), strict=True):
+        y = band.get_paths()[0].vertices[:, 1]
+        np.testing.assert_allclose([y.min(), y.max()], np.quantile(after, [share, 1.0 - share]), rtol=1e-6)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), np.median(after), rtol=1e-6)
+    chart = plots.careers(rated, ["P19"], others=others, step=20.0, backend="altair").to_dict()
+    assert [layer["mark"]["type"] for layer in chart["layer"][:4]] == ["area", "area", "line", "line"]
+
+
+@pytest.mark.parametrize("is_smoothed", mark_full([False, True], False))
+def test_trajectories_are_interrupted_by_absence(is_smoothed):
+    """A line went straight through the years from one career to the next, and below the peak that the title names."""
+    days = np.append(np.arange(200.0), 2000.0 + np.arange(200.0))
+    won = np.append(np.arange(200) < 90, np.arange(200) % 2)
+    data = jr.read({"a": ["x"] * 400, "b": ["y"] * 400, "score": won * 1.0, "time": days.astype("datetime64[D]")})
+    rated = jr.smooth(jr.skills(), data) if is_smoothed else jr.rate(jr.glicko(), data)
+    figure = plots.trajectory(rated, players="x").figure
+    (line,) = [line for line in figure.axes[0].lines if line.get_gid() == "line"]
+    x, y = line.get_xdata(orig=True).astype(float), np.asarray(line.get_ydata())
+    (gap,) = np.flatnonzero(np.isnan(y))
+    assert x[gap - 1] <= 199.0 and x[gap + 1] >= 2000.0
+    (band,) = [band for band in figure.axes[0].collections if band.get_gid() == "interval"]
+    assert len(band.get_paths()) == 2
+    assert f"{np.nanmax(y):,.0f} points" in figure.get_suptitle()
+    pyplot.close(figure)
+    chart = plots.trajectory(rated, players="x", backend="altair").to_dict()
+    assert None in [row["y"] for row in chart["layer"][1]["data"]["values"]]
+
+
+def seasons(first, last, names=("x", "y", "z"), begin=60, matches=40):
+    """A match each other day in a season of each year, between these three in turn; x always wins."""
+    days = [
+        np.datetime64(f"{year}-01-01") + np.timedelta64(begin + 2 * i, "D")
+        for year in range(first, last + 1)
+        for i in range(matches)
+    ]
+    pairs = [(names[0], names[1]), (names[1], names[2]), (names[0], names[2])] * len(days)
+    a, b = zip(*pairs[: len(days)], strict=True)
+    return {"a": a, "b": b, "score": np.ones(len(days)), "time": np.array(days)}
+
+
+@pytest.mark.parametrize("draw", [plots.careers, plots.trajectory])
+def test_an_off_season_is_no_absence_and_the_line_of_the_title_stands_out(draw):
+    """Lines were torn between any two seasons, where a step was shorter than the off-season, and all equally thick."""
+    rated = jr.rate(jr.elo(), jr.read(seasons(2001, 2012)))
+    figure = draw(rated, players=["x", "y"]).figure
+    lines = [line for line in figure.axes[0].lines if line.get_gid() == "line"]
+    assert len(lines) == 2 and not any(np.isnan(line.get_ydata()).any() for line in lines)
+    assert "every 41 days" in figure.artists[0].get_text()
+    assert figure.get_suptitle().startswith("x ") and [line.get_linewidth() for line in lines] == [WIDE, THIN]
+    pyplot.close(figure)
+    chart = draw(rated, players=["x", "y"], backend="altair").to_dict()
+    (widths,) = [x["encoding"]["strokeWidth"] for x in chart["layer"] if "strokeWidth" in x["encoding"]]
+    assert widths["scale"] == {"domain": ["x", "y"], "range": [WIDE, THIN]}
+
+
+def test_a_missed_season_is_an_absence_also_if_one_lonely_event_follows():
+    """z misses 2006 to 2008; the only event of 2009, between two absences, is a dot."""
+    table = {name: list(values) for name, values in seasons(2001, 2012).items()}
+    is_away = [
+        "z" in pair and 2006 <= day.astype(object).year <= 2010 and day != table["time"][8 * 40 + 2]
+        for *pair, day in zip(table["a"], table["b"], table["time"], strict=True)
+    ]
+    kept = {name: [x for x, away in zip(values, is_away, strict=True) if not away] for name, values in table.items()}
+    figure = plots.careers(jr.rate(jr.elo(), jr.read(kept)), ["z"]).figure
+    line, *dots = figure.axes[0].lines
+    assert line.get_gid() == "line" and np.isnan(line.get_ydata()).sum() == 2
+    assert [
+        dot.get_xdata().astype("datetime64[Y]").astype(str).tolist() for dot in dots if dot.get_gid() == "isolated"
+    ] == [["2009"]]
+    pyplot.close(figure)
+
+
+# Pictures of standings by their data: spread, ranks and chances against the tables that they show.
+
+
+@lru_cache
+def rated(clock="dates"):
+    matches = jr.data.simulate.league(20, 600, seed=2, draws=0.2).matches
+    names = np.array([f"P{i}" for i in range(20)], object)
+    data = Dataset(matches._replace(time=np.floor(matches.time)), names, np.arange(600), clock=clock)
+    return jr.rate(jr.glicko(), data)
+
+
+def named(ax):
+    return [text.get_text() for text in ax.texts if text.get_gid() == "name"]
+
+
+def test_a_distribution_counts_who_is_listed(ax):
+    board = jr.leaderboard(rated(), top=20, min_games=55)
+    two = board.player[[5, 1]].tolist()
+    assert plots.distribution(rated(), players=two, bins=6, min_games=55, ax=ax) is ax
+    assert 2 < len(board.rating) < 20
+    bars = ax.containers[0]
+    np.testing.assert_array_equal([bar.get_height() for bar in bars], np.histogram(board.rating, 6)[0])
+    of = dict(zip(board.player, board.rating, strict=True))
+    marks = [line.get_xdata()[0] for line in ax.lines if line.get_gid() == "line of name"]
+    best_first = sorted(two, key=lambda name: -of[name])
+    assert marks == [of[name] for name in best_first] and named(ax) == best_first
+    missing = next(f"P{i}" for i in range(20) if f"P{i}" not in of)
+    with refused(f"{missing} is not among the {len(of)} who are listed"):
+        plots.distribution(rated(), players=missing, min_games=55, ax=ax)
+
+
+def test_a_distribution_has_bins_for_its_players(ax):
+    def bins(ratings):
+        pairs = np.arange(len(ratings)).reshape(-1, 2)
+        result = jr.rate(jr.elo(), {"a": pairs[:, 0], "b": pairs[:, 1], "score": np.ones(len(pairs))})
+        result = result._replace(state=result.state._replace(rating=np.asarray(ratings, np.float32)))
+        return len(plots.distribution(result, active="all", ax=ax).containers[-1])
+
+    normal = np.random.default_rng(0).normal(1500, 200, 5000)
+    assert [bins(normal[:n]) for n in (2, 6, 50)] == [2, 4, 7] and bins([1500, 1500]) == 1
+    assert bins(normal[:500]) == len(np.histogram_bin_edges(normal[:500].astype("f"), "auto")) - 1 > 15
+    assert bins(np.append(normal[1:], 9000)) == 60
+    assert all(tick == round(tick) for tick in ax.get_yticks())
+
+
+def test_ranks_are_those_of_leaderboards(ax):
+    players = ["P7", "P3"]
+    assert plots.ranks(rated(), players, step=40.0, active=30, min_games=3, ax=ax) is ax
+    assert [name.split("\n")[0] for name in named(ax)] == players
+    assert ax.yaxis_inverted() and ax.get_yscale() == "log"
+    seen = 0
+    for name, line in zip(players, ax.lines, strict=True):
+        for day, rank in zip(line.get_xdata(orig=True), line.get_ydata(), strict=True):
+            board = jr.leaderboard(rated(), top=20, as_of=day, active=30, min_games=3)
+            there = board.rank[board.player == name]
+            assert (there.tolist() or [None])[0] == (None if np.isnan(rank) else rank)
+            seen += len(there)
+    assert seen > 10
+
+
+def test_ranks_begin_when_ratings_are_settled():
+    """The finding was that somebody reached rank 2 by the first of all matches, when hardly anybody had a rating."""
+    league = jr.data.simulate.league(40, 1200, seed=4)
+    rated = jr.rate(jr.glicko(), jr.read({"a": [f"P{i}" for i in league.matches.player[:, 0]],
+                                          "b": [f"P{i}" for i in league.matches.player[:, 1]],
+                                          "score": league.matches.score, "time": np.arange(1200.0)}))  # fmt: skip
+    figure = plots.ranks(rated, ["P1", "P2", "P3"], step=10.0).figure
+    played = {x: jr.career(rated, x)["time"][9] for x in ("P1", "P2", "P3")}
+    for panel in figure.axes[0].child_axes:
+        (line,) = [line for line in panel.lines if line.get_gid() == "line"]
+        tenth = played[line.get_label()]
+        assert tenth <= line.get_xdata()[~np.isnan(line.get_ydata())][0] <= max(tenth + 10.0, 250.0)
+    assert "from the tenth match on" in "".join(x.get_text() for x in figure.artists)
+    every = plots.ranks(rated, ["P1", "P2", "P3"], step=10.0, min_games=0).figure
+    assert every.axes[0].child_axes[0].lines[-1].get_xdata()[0] < 100.0
+    pyplot.close(figure)
+    pyplot.close(every)
+
+
+def test_ranks_of_very_many_others_are_bands(monkeypatch):
+    monkeypatch.setattr(sys.modules["jaxrate.views.charts"], "MAX_GREY_LINES", 17)
+    monkeypatch.setattr(sys.modules["jaxrate.views.charts"], "MIN_BAND_PLAYERS", 2)
+    others = [f"P{i}" for i in range(18)]
+    figure = plots.ranks(rated(), "P19", step=30.0, others=others).figure
+    (ax,) = figure.axes
+    assert len(ax.collections) == 2
+    assert "In grey: the median, 50% and 90% of 18 others" in figure.artists[0].get_text().replace("\n", " ")
+    (median,) = [line for line in ax.lines if line.get_gid() == "other"]
+    board = jr.leaderboard(rated(), top=20)
+    last = [rank for rank, name in zip(board.rank, board.player, strict=True) if name in others]
+    assert median.get_ydata()[-1] == np.median(last)
+    pyplot.close(figure)
+    chart = plots.ranks(rated(), "P19", step=30.0, others=others, backend="altair").to_dict()
+    assert [layer["mark"]["type"] for layer in chart["layer"][:3]] == ["area", "area", "line"]
+
+
+def test_ranks_in_hindsight(ax):
+    _, smoothed = rate_and_smooth_games()
+    plots.ranks(smoothed, ["P7"], step=200.0, ax=ax)
+    (line,) = ax.lines
+    at, rank = line.get_xydata()[-2]
+    board = jr.leaderboard(smoothed, top=20, as_of=float(at))
+    assert board.rank[board.player == "P7"].tolist() == [rank]
+
+
+def test_odds_are_those_of_the_tournament(ax):
+    found = jr.forecasts.simulate_tournament(rated(), {"knockout": ["P1", "P2", "P3", "P4"]}, samples=100)
+    assert plots.odds(found, ax=ax) is ax
+    (image,) = ax.images
+    np.testing.assert_allclose(image.get_array(), 100 * found.reach[:, 1:])
+    assert [label.get_text() for label in ax.get_yticklabels()] == found.player.tolist()
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["final", "win"]
+
+
+def test_odds_of_a_season(ax):
+    coming = [("P1", "P2"), ("P2", "P3"), ("P3", "P1")]
+    found = jr.forecasts.simulate_season(rated(), coming, samples=100)
+    plots.odds(found, top=2, ax=ax)
+    np.testing.assert_allclose(ax.images[0].get_array(), 100 * found.place[:2])
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
+
+
+def test_ranks_of_years_are_those_at_their_ends():
+    """The title counted years back from the last event, and a year that is not over yet."""
+    days = [f"{year}-{day}" for year in range(2000, 2004) for day in ("02-01", "11-01")] + ["2004-03-01"]
+    won = [0, 0, 1, 1, 1, 1, 1, 1, 1]
+    table = {"a": ["x"] * 9, "b": ["y"] * 9, "score": won, "time": np.array(days, "datetime64[D]")}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    figure = plots.ranks(rated, ["x", "y"], step=365.25, min_games=0).figure
+    ends = [*(f"{year}-12-31" for year in range(2000, 2004)), "2004-03-01"]
+    first = [jr.leaderboard(rated, as_of=end, top=1, min_games=0).player[0] for end in ends]
+    lines = {line.get_label(): line for line in figure.axes[0].lines if line.get_gid() == "line"}
+    assert lines["x"].get_xdata(orig=True).astype(str).tolist() == ends
+    assert [name == "x" for name in first] == (lines["x"].get_ydata() == 1).tolist()
+    counts = {name: first[:4].count(name) for name in "xy"}
+    most = max(counts, key=counts.get)
+    assert counts["x"] != counts["y"] and figure.get_suptitle().replace("\n", " ").startswith(
+        f"{most} ranked first most often, at the end of {counts[most]} of 4 years"
+    )
+    assert "at the end of each year and on Mar 1, 2004" in figure.artists[0].get_text()
+    pyplot.close(figure)
+
+
+def test_expected_scores_of_systems_with_a_side_are_those_without_it():
+    """The title did not say where they play, and the system had its name in code."""
+    table = {"a": [*"xyzx"], "b": [*"yzxz"], "score": [1, 0, 1, 1], "time": np.arange(4.0)}
+    data = jr.read(table, side="a")
+    for system, said in ((jr.glicko2(side_advantage=60), ", on neutral ground"), (jr.glicko2(), "")):
+        figure = plots.matchups(jr.rate(system, data), players=[*"xyz"]).figure
+        note = figure.artists[0].get_text().replace("\n", " ")
+        assert note.endswith(f"by Glicko-2{said}; blue: favoured, orange: not")
+        pyplot.close(figure)
+
+
+# Pictures of strengths at rest by their data: intervals, bars and numbers against what was found.
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Five who beat each other, Eve who is held, and Low who only lost; ties among them."""
+    a, b = ["Ada", "Ada", "Bo", "$Cy$", "Di", "Ada"], ["Bo", "$Cy$", "$Cy$", "Di", "Eve", "Low"]
+    votes = jr.arena.count_votes(a, b, wins=[7, 6, 5, 9, 4, 3], losses=[5, 3, 4, 4, 3, 0], ties=[2, 1, 3, 1, 2, 0])
+    return jr.arena.fit_strengths(votes, anchors={"Eve": 1400.0})
+
+
+def rows(ax):
+    return [text.get_text() for text in ax.get_yticklabels()]
+
+
+def test_intervals_are_those_of_the_table(ax, found):
+    assert plots.intervals(found, ax=ax) is ax
+    order = [i for i in found.order if np.isfinite(found.rating[i])]
+    assert rows(ax) == [found.players[i].replace("$", r"\$") for i in order] and "Low" not in rows(ax)
+    free = [i for i in order if not found.is_anchor[i]]
+    (bars,) = ax.containers[0][2]
+    ends = np.array(bars.get_segments())[~found.is_anchor[order], :, 0]
+    wide = scipy.stats.norm.ppf(0.975) * found.standard_error[free]
+    np.testing.assert_allclose(ends, np.stack([found.rating[free] - wide, found.rating[free] + wide], axis=1))
+    np.testing.assert_allclose(ax.containers[0][0].get_xdata(), found.rating[order])
+
+
+def test_intervals_of_the_best(ax, found):
+    plots.intervals(found, top=2, ax=ax)
+    assert len(rows(ax)) == 2
+
+
+def test_rank_sets_are_bars_from_the_least_to_the_greatest_rank(ax, found):
+    ranks = jr.arena.rank_sets(found, level=0.5)
+    assert (ranks.least[:-1] > 1).any()
+    assert plots.rank_sets(ranks, ax=ax) is ax
+    bars = np.array([(bar.get_x() + 0.4, bar.get_x() + bar.get_width() - 0.4) for bar in ax.patches])
+    order = found.order
+    np.testing.assert_allclose(bars, np.stack([ranks.least, ranks.greatest], axis=1)[order])
+    assert rows(ax) == [found.players[i].replace("$", r"\$") for i in order]
+    assert ax.lines[0].get_xdata()[:5].tolist() == [1, 2, 3, 4, 5] and ax.get_xlabel() == "rank (simultaneous at 50%)"
+
+
+def test_win_matrix_has_expected_scores(ax, found):
+    """A tie is half a win, so that the two cells of a pair add up to 100, and even players are white."""
+    chosen = ["Ada", "Bo", "Low"]
+    assert plots.win_matrix(found, ["Bo", "Low", "Ada"], ax=ax) is ax
+    shown = ax.images[0].get_array().filled(np.nan)
+    for i, a in enumerate(chosen):
+        for j, b in enumerate(chosen):
+            win, tie, _ = (np.nan, np.nan, 0) if i == j else found.probability(a, b)
+            expected = 100 * (win + 0.5 * tie)
+            np.testing.assert_allclose(shown[i, j], expected, atol=1e-9)
+    assert sorted(text.get_text() for text in ax.texts)[:1] == ["0"] and len(ax.texts) == 6
+    assert ax.images[0].cmap(0.5)[:3] == pytest.approx((1, 1, 1), abs=0.01)
+    assert ax.images[0].get_clim() == (0, 100)  # as Low always loses
+
+
+def test_win_matrix_of_everybody_and_of_those_who_never_met(ax, found):
+    plots.win_matrix(found, ax=ax)
+    assert rows(ax) == [found.players[i].replace("$", r"\$") for i in found.order if np.isfinite(found.rating[i])]
+    apart = jr.arena.fit_strengths(jr.arena.count_votes(["x", "u"], ["y", "v"], [2, 1], [1, 1]))
+    plots.win_matrix(apart, ["x", "y", "u"], ax=ax)
+    shown = ax.images[-1].get_array().filled(np.nan)
+    assert np.isnan(shown).tolist() == [[True, False, True], [False, True, True], [True, True, True]]
+
+
+def test_plots_say_as_pages_who_may_be_first(found):
+    ranks = jr.arena.rank_sets(found)
+    finding = str(find_first_place(found.players, found, ranks, CONTENDERS)).replace("$", r"\$")
+    for ax in (plots.intervals(found), plots.rank_sets(ranks)):
+        assert " ".join(ax.figure.get_suptitle().split()) == finding
+        pyplot.close(ax.figure)
+
+
+def contrast(colour, other):
+    def luminance(channels):
+        linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in channels]
+        return np.dot(linear, (0.2126, 0.7152, 0.0722))
+
+    low, high = sorted(luminance(x) for x in (colour, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("palette", [DIVERGING_COLOURS, SEQUENTIAL_COLOURS])
+def test_numbers_stand_out_from_every_colour_of_cells(palette):
+    """At 4.5 to 1; on colours in the middle of either half they had 2.9 to 1."""
+    for share in np.linspace(0.0, 1.0, 101):
+        behind = mix_colours(palette, share)
+        assert contrast(to_rgb(cell_text_colour(*behind)), behind) >= 4.5
+
+
+# Pictures of predictions.
+
+
+# Predictions
+
+
+def test_calibration_is_that_of_the_metrics(ax):
+    score = games().matches.score
+    several = {name: past(name).events["prediction"] for name in ("elo", "glicko")}
+    assert plots.calibration(several, score, bins=8, ax=ax) is ax
+    for container, (name, p), said in zip(ax.containers, several.items(), texts(ax), strict=True):
+        found = jr.metrics.calibration(p, score, bins=8)
+        filled = found.weight > 0
+        np.testing.assert_array_equal(
+            container[0].get_xydata().T, [100.0 * found.predicted[filled], 100.0 * found.observed[filled]]
+        )
+        assert said == f"{name}, {100 * found.error:.1f}"
+        ends = interval_ends(container)[:, :, 1] / 100.0
+        for (low, high), share, count in zip(ends, found.observed[filled], found.weight[filled], strict=True):
+            for end in (low, high):  # Wilson: where the share is 1.96 standard errors of a binomial off
+                assert np.isclose((share - end) ** 2, 1.96**2 * end * (1 - end) / count, atol=1e-6)
+    assert len({c[0].get_marker() for c in ax.containers}) == 2
+
+
+def test_calibration_of_winners_is_from_either_side(ax):
+    p = np.array([0.9, 0.8, 0.6, 0.3])
+    plots.calibration(p, np.ones(4), bins=5, ax=ax)
+    found = jr.metrics.calibration(np.append(p, 1 - p), [1] * 4 + [0] * 4, bins=5)
+    np.testing.assert_allclose(ax.containers[0][0].get_ydata(), 100.0 * found.observed[found.weight > 0])
+
+
+def test_calibration_of_rounds_is_of_shares_left_behind(ax):
+    """Teams, a tie, a contest of one, and one of two, against counting."""
+    contest, team = [0, 0, 0, 0, 1, 2, 2, 2, 3, 3], [0, 0, 1, 2, 0, 0, 1, 2, 0, 1]
+    place = [1, 1, 2, 2, 1, 2, 2, 1, 1, 2]
+    with pytest.warns(UserWarning, match="contest 1 has one participant"):
+        rounds = jr.rounds(contest, np.arange(10), place, team=team)
+    share = []
+    for i in range(10):
+        others = {team[j]: place[j] for j in range(10) if contest[j] == contest[i] and team[j] != team[i]}
+        share.append(np.mean([(x > place[i]) + 0.5 * (x == place[i]) for x in others.values()]) if others else np.nan)
+    np.testing.assert_allclose(observed_share_of_sides_beaten(rounds), share)
+    prediction, share = np.linspace(0.05, 0.95, 10), np.array(share)
+    plots.calibration(prediction, rounds, bins=10, ax=ax)
+    there = ~np.isnan(share)
+    np.testing.assert_allclose(ax.containers[0][0].get_xydata().T, [100.0 * prediction[there], 100.0 * share[there]])
+    assert ax.get_ylabel() == "observed share of the others beaten (%)"
+
+
+def test_loss_by_difference(ax):
+    elo, glicko = past("elo"), past("glicko")
+    score = np.asarray(games().matches.score, float)
+    assert plots.loss_by_difference({"Elo": elo, "Glicko": glicko}, bins=6, ax=ax) is ax
+    means = [float(jr.metrics.log_loss(rated.events["prediction"], score)) for rated in (elo, glicko)]
+    assert texts(ax) == ["if predictions were right", f"Elo, {means[0]:.3f}", f"Glicko, {means[1]:.3f}"]
+    assert ax.get_legend().get_title().get_text() == "mean over all matches"
+    expected = [line for line in ax.lines if line.get_gid() == "right predictions"]
+    assert [line.get_color() for line in expected] == [one[0].get_color() for one in ax.containers]
+    for container, grey, rated in zip(ax.containers, expected, (elo, glicko), strict=True):
+        p = np.asarray(rated.events["prediction"], float)
+        difference = np.abs(np.diff(np.asarray(rated.events["rating"], float), axis=1))[:, 0]
+        edges = np.sort(difference)[[0, 99, 199, 299, 399, 499, 599]]
+        x, y = container[0].get_xydata().T
+        for i, (low, high) in enumerate(pairwise(edges)):
+            inside = (difference >= low) & ((difference < high) | (i == 5))
+            assert np.isclose(x[i], difference[inside].mean())
+            assert np.isclose(y[i], jr.metrics.log_loss(p, score, mask=inside), rtol=1e-5)
+            assert np.isclose(grey.get_ydata()[i], jr.metrics.log_loss(p, p, mask=inside), rtol=1e-5)
+            each = -score * np.log(p) - (1 - score) * np.log1p(-p)
+            error = each[inside].std(ddof=1) / inside.sum() ** 0.5
+            ends = y[i] - 1.96 * error, y[i] + 1.96 * error
+            np.testing.assert_allclose(interval_ends(container)[i, :, 1], ends, rtol=1e-4)
+
+
+def test_loss_of_equal_ratings_is_one_bin(ax):
+    one = jr.rate(jr.elo(), [{"a": "x", "b": "y", "score": 1.0}])
+    plots.loss_by_difference(one, ax=ax)
+    np.testing.assert_allclose(ax.containers[0][0].get_xydata(), [[0.0, np.log(2)]], rtol=1e-6)
+    few = {"a": [*"xxxy"], "b": [*"yyzz"], "score": [1.0, 1.0, 0.0, 0.5]}
+    plots.loss_by_difference(jr.rate(jr.elo(), few), ax=ax)
+    assert 1 < len(ax.containers[1][0].get_xydata()) < 4
+
+
+def test_residuals(ax):
+    prediction = np.asarray(past("elo").events["prediction"], float)
+    assert plots.residuals(prediction, games(), top=5, ax=ax) is ax
+    score, player = games().matches.score, games().matches.player
+    rows = []
+    for i, name in enumerate(games().players):
+        first, second = player[:, 0] == i, player[:, 1] == i
+        off = np.concatenate([(score - prediction)[first], (prediction - score)[second]])
+        p = prediction[first | second]
+        error = np.sqrt((p * (1 - p)).sum())
+        rows.append((off.sum() / error, off.mean(), error / len(off), name))
+    most = sorted(sorted(rows, key=lambda row: -abs(row[0]))[:5], reverse=True)
+    (container,) = ax.containers
+    np.testing.assert_allclose(container[0].get_xdata(), [row[1] for row in most])
+    ends = [[x - 1.96 * e, x + 1.96 * e] for _, x, e, _ in most]  # as far to either side, also at the largest score
+    np.testing.assert_allclose(interval_ends(container)[:, :, 0], ends)
+    games_of = [np.sum(player == list(games().players).index(row[3])) for row in most]
+    assert [label.get_text() for label in ax.get_yticklabels()] == fit_names([format_plot_name(x[3]) for x in most], ax)
+    values = [f"{x[0]:+.1f} ({n})".replace("-", "\N{MINUS SIGN}") for x, n in zip(most, games_of, strict=True)]
+    assert [text.get_text() for text in ax.texts] == [*values, "z (matches)"]
+
+
+def test_residuals_are_of_who_still_plays(ax):
+    """Gone has played more than a year before the end, and surprised most."""
+    a, b = ["Gone"] * 12 + ["Ada"] * 12, ["Bo"] * 24
+    days = np.datetime64("2020-01-01") + np.append(np.arange(12), 500 + np.arange(12))
+    data = jr.read({"a": a, "b": b, "score": [1] * 12 + [1, 0] * 6, "date": days})
+    plots.residuals(np.full(24, 0.5), data, ax=ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["Ada", "Bo"]
+    ax.clear()
+    plots.residuals(np.full(24, 0.5), data, active="all", ax=ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["Gone", "Ada", "Bo"]
+    figure = plots.residuals(np.full(24, 0.5), data, top=1).figure
+    said = " ".join(figure.artists[0].get_text().split())
+    assert "of the 1 most surprising of 2 who played in the last 365 days" in said
+    assert "beyond ±2.2 it is more than chance" in said
+    pyplot.close(figure)
+
+
+@pytest.mark.parametrize(
+    ("wins", "title"),
+    [(32, "None of 4 stands out alone, but together they scored more than expected"), (24, "None of 4 stands out")],
+)
+def test_a_lean_of_surprises_is_tested(wins, title):
+    """Four won so many of 40 matches against four who stopped; 24 may be chance."""
+    days = np.datetime64("2022-01-01") + np.append(np.arange(40), [2000, 2000])
+    a, b = ([f"{side}{i % 4}" for i in range(40)] for side in "SW")
+    score = [1.0 if i < wins else 0.0 for i in range(40)]
+    data = jr.read({"a": [*a, "S0", "S2"], "b": [*b, "S1", "S3"], "score": [*score, 0.5, 0.5], "date": days})
+    figure = plots.residuals(np.full(42, 0.5), data).figure
+    assert " ".join(figure.get_suptitle().split()) == title
+    pyplot.close(figure)
+
+
+def test_residuals_of_many(ax):
+    random = np.random.default_rng(0)
+    matches = jr.matches(np.arange(100_000).reshape(-1, 2), random.integers(0, 2, 50_000))
+    plots.residuals(np.full(50_000, 0.5), matches, ax=ax)
+    assert len(ax.get_yticklabels()) == 20
+    assert np.abs(interval_ends(ax.containers[0])[:, :, 0]).max() == pytest.approx(0.5 + 1.96 * 0.5)  # of one match
+    often = jr.matches([[0, 1], [0, 2], [0, 3]], [1, 1, 1])
+    ax.clear()
+    plots.residuals([0.5, 0.6, 0.7], often, min_games=2, ax=ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["player 0"] and ax.texts[0].get_text().endswith(
+        " (3)"
+    )
+
+
+def test_a_comparison_is_of_differences(ax):
+    found = jr.compare(games(), {"a_b": jr.elo(k=8), "elo": {}})
+    assert plots.comparison(found, ax=ax) is ax
+    behind = np.array([result.log_loss_difference for result in found.results])
+    (container,) = ax.containers
+    np.testing.assert_allclose(container[0].get_xdata(), behind[:, 0])
+    ends = behind[:, :1] + 1.96 * np.array([-1.0, 1.0]) * behind[:, 1:]
+    np.testing.assert_allclose(interval_ends(container)[:, :, 0], ends)
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == ["Elo" if result.name == "elo" else result.name for result in found.results] and behind[
+        0
+    ].tolist() == [0.0, 0.0]

@@ -13,9 +13,8 @@ from jaxrate import plots
 from jaxrate.plots import standing_plots
 from jaxrate.views import charts
 from tests.conftest import refused
-from tests.test_plots import rate_and_smooth_games
+from tests.test_plots import rate_and_smooth_games, rated
 from tests.test_plots_refusals import strengths
-from tests.test_plots_standings import rated
 
 
 def rows(chart, key):

@@ -1,18 +1,24 @@
 """What takes a rated history or a dataset takes its parts, and both print as a few lines."""
 
 import datetime
+import fnmatch
+import tomllib
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate import parts
 from jaxrate.events import slice_events
 from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.history.history import find_player_id
-from tests.conftest import refused
+from jaxrate.history.leaderboards import ranks_over_time
+from tests.conftest import MOSTLY_SINGLE, refused
 
 pytest.importorskip("pyarrow")
+
 NAMES = np.array([f"player {i:02}" for i in range(41)], object)
 
 
@@ -325,3 +331,294 @@ def test_a_history_of_no_events_is_refused_and_a_run_is_not(count):
     assert len(jr.run(jr.glicko(), nothing).state.rating) == count
     with refused("run: events must be a Matches"):
         jr.history.performance_ratings(jr.elo_mmr(), "contests.csv")
+
+
+# What a dataset says of itself.
+
+
+MATCHES = {"a": ["Ann", "Bob", "Cy"], "b": ["Bob", "Cy", "Ann"], "score": [1, 0.5, 0]}
+CONTESTS = {
+    "contest": ["Spa"] * 3 + ["Monza"] * 2,
+    "player": ["Ann", "Bob", "Cy", "Bob", "Dan"],
+    "rank": [1, 2, 3, 1, 2],
+}
+
+
+DAYS = [datetime.date(2024, 1, day) for day in (1, 9, 9)]
+RECORDED = {"date": DAYS, "w": [1, 2, 3], "on": ["clay", "grass", "clay"], "margin": [3, 2, 1]}
+TEAMS = [[["Ada", "Bo"], ["Cy", "Di"]], [["Ada", "Di"], ["Bo", "Eve"]]]
+ROLES = {"side": "a", "weight": "w", "category": "on", "columns": ["margin", "w"]}
+BY_PERIOD = jr.read(MATCHES | {"t": [1, 2, 20]})
+BEFORE_1970 = jr.matches([[0, 1]] * 2, [1, 0], [-0.25, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (jr.read(MATCHES), "3 matches | players 3: Ann, Bob, Cy"),
+        (jr.read(MATCHES | RECORDED, **ROLES), "3 matches | players 3: Ann, Bob, Cy | known side, weight | columns "
+         "margin, w | time 2024-01-01 to 2024-01-09 | categories 2: clay, grass"),
+        (jr.read(CONTESTS | {"time": [3, 3, 3, 2.5, 2.5]}),
+         "2 contests | players 4: Ann, Bob, Cy, Dan | size 2 to 3 players | time 2.5 to 3"),
+        (jr.data.from_teams(TEAMS), "2 contests | players 5: Ada, Bo, Cy, Di, ... | size 4 players in 2 teams"),
+        (BY_PERIOD._replace(events=jr.periods(BY_PERIOD.matches, 10.0)),
+         "2 periods | players 3: Ann, Bob, Cy | size 2 to 3 players | time 0 to 20"),
+        (jr.read({"a": [(1, 2), 7], "b": [7, "x"], "score": [1, 0], "t": [-0.25, 1e9]}),
+         "2 matches | players 3: (1, 2), 7, x | time -0.25 to 1000000000"),
+        (jr.data.Dataset(BEFORE_1970, np.array(["a", "b"], object), np.arange(2), clock="dates"),
+         "2 matches | players 2: a, b | time 1969-12-31 to 1970-01-01"),
+    ],
+)  # fmt: skip
+def test_a_dataset_says_what_it_holds(data, said):
+    lines = repr(data).removeprefix("Dataset of ").splitlines()
+    assert " | ".join(" ".join(line.split()) for line in lines) == said
+
+
+# The data sets that ship with the package.
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_nfl():
+    data = jr.data.datasets.nfl()
+    lines = repr(data).splitlines()
+    assert lines[0] == "Dataset of 16,810 matches" and lines[-2] == "  time       1920-09-26 to 2021-02-07"
+    assert len(lines) <= 7 and max(map(len, lines)) < 120
+    events = data.matches
+    assert len(events.score) == len(data.rows) == 16_810 and len(set(data.players)) == 123
+    assert data.clock == "dates" and data.contests is None
+    dates = events.time[[0, -1]].astype("datetime64[D]").astype(str).tolist()
+    assert dates == ["1920-09-26", "2021-02-07"]
+    assert set(events.score) == {0.0, 0.5, 1.0} and set(events.context.side) == {0.0, 1.0}
+    assert events.player[0].tolist() == [0, 1] and events.player.max() == 122
+    assert data.players[:2].tolist() == ["Rock Island Independents", "St. Paul Ideals"]
+    playing = {data.players[i] for i in np.unique(events.player[events.time > 18_500])}
+    assert len(playing) == 32 and {"Arizona Cardinals", "Chicago Bears", "Las Vegas Raiders"} <= playing
+    assert all("(" not in name for name in playing)
+
+
+def test_nfl_as_a_table():
+    """What is read of it is the dataset."""
+    data, table = jr.data.datasets.nfl(), jr.data.datasets.nfl_columns()
+    roles = {"a": "home", "b": "away", "side": "a", "neutral": "neutral", "season": "season"}
+    read = jr.read(table, **roles, margin=data.margin, columns=["season", "playoff"])
+    assert read.seasons == data.seasons and len(data.seasons) == 101 and data.margin == read.margin
+    assert read.players.tolist() == data.players.tolist() and read.clock == data.clock
+    for got, wanted in zip(jax.tree.leaves(read.matches), jax.tree.leaves(data.matches), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    del table["score"]  # which the points say as well
+    np.testing.assert_array_equal(jr.read(table, **roles, margin=data.margin).matches.score, data.matches.score)
+
+
+def test_the_last_super_bowl_and_the_forecasts_are_of_these_matches():
+    data, forecast = jr.data.datasets.nfl(), jr.data.datasets.nfl_forecast()
+    assert data.players[data.matches.player[-1]].tolist() == ["Tampa Bay Buccaneers", "Kansas City Chiefs"]
+    score = data.matches.score
+    assert score[-1] == 1.0 and data.matches.context.side[-1] == 0.0 and forecast[-1] == 0.4458
+    last = {name: x[-1] for name, x in data.matches.context.columns.items()}
+    assert last == {"season": 2020.0, "playoff": 1.0, "home_points": 31.0, "away_points": 9.0}
+    loss, moved = (-np.mean(score * np.log(x) + (1 - score) * np.log(1 - x)) for x in (forecast, np.roll(forecast, 1)))
+    assert abs(loss - 0.61401) < 1e-5 and moved > 0.66
+
+
+def test_every_file_is_installed():
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["jaxrate"]
+    files = [path.relative_to(ROOT / "jaxrate") for path in (ROOT / "jaxrate").rglob("*") if path.is_file()]
+    others = [str(path) for path in files if path.suffix not in (".py", ".pyc")]
+    assert "data/datasets/nfl.csv.gz" in others
+    for file in others:
+        assert any(file.count("/") == p.count("/") and fnmatch.fnmatch(file, p) for p in patterns), file
+
+
+# The table of participations, beside a loop over the events, of matches, periods, seasons, contests and hindsight.
+
+
+PARTICIPATIONS_NAMES = [f"player {i}" for i in range(7)]
+
+
+def matches(random, n=60):
+    pairs = np.array([random.choice(7, 2, replace=False) for _ in range(n)])
+    a, b = np.array(PARTICIPATIONS_NAMES, object)[pairs].T
+    points = random.integers(0, 9, (n, 2)).astype(float)
+    score = 0.5 + 0.5 * np.sign(points[:, 0] - points[:, 1])
+    table = {
+        "a": a,
+        "b": b,
+        "score": score,
+        "t": np.sort(random.integers(0, 40, n)),
+        "x": points[:, 0],
+        "y": points[:, 1],
+    }
+    return jr.read(table, time="t", margin=("x", "y"))
+
+
+def contests(random, n=15):
+    """Teams of two; some play in several teams of a contest."""
+    teams = [[random.choice(PARTICIPATIONS_NAMES, 2, replace=False).tolist() for _ in range(3)] for _ in range(n)]
+    return jr.data.from_teams(teams, ranks=[random.integers(0, 3, 3).tolist() for _ in range(n)], time=[*range(n)])
+
+
+HISTORIES = {
+    "matches": lambda random: jr.rate(jr.glicko(), matches(random)),
+    "periods": lambda random: jr.rate(jr.glicko2(), matches(random), period=7.0),
+    "seasons": lambda random: jr.rate(jr.skills(parts.seasons([10.0, 25.0], keep=0.5)), matches(random)),
+    "outcomes": lambda random: jr.rate(jr.forecasts.add_outcomes(jr.elo()), matches(random)),
+    "contests": lambda random: jr.rate(jr.elo_mmx(), contests(random)),
+    "hindsight of matches": lambda random: jr.smooth(jr.skills(), matches(random)),
+    "hindsight of contests": lambda random: jr.smooth(jr.skills(), contests(random)),
+}
+
+
+def seats(history):
+    """For each player what a loop over the events says: (event, row, side, opponent, score, expected, ratings)."""
+    if history.hindsight is not None:
+        smoothed = history.hindsight
+        events, mean, prediction = smoothed.events, np.asarray(smoothed.rating.mean), np.asarray(smoothed.prediction)
+        if isinstance(events, jr.Matches):
+            rows = [
+                (e, e, side, pair[1 - side], abs(side - s), abs(side - p), None, mean[e, side], events.time[e])
+                for e, (pair, s, p) in enumerate(zip(events.player, events.score, prediction, strict=True))
+                for side in (0, 1)
+            ]
+            players = events.player.ravel()
+        else:
+            event, time = np.repeat(np.arange(len(events.start) - 1), np.diff(events.start)), events.events.time
+            rows = [(e, r, 0, None, None, prediction[r], None, mean[r], time[e]) for r, e in enumerate(event)]
+            players = events.events.player
+    elif history.contests is None:
+        ids, rows, players = history.players.tolist(), [], []
+        for row, match in enumerate(history.predictions.to_pylist()):
+            for side, (own, other) in enumerate(("ab", "ba")):
+                score, expected = (abs(side - match[x]) for x in ("score", "prediction"))
+                left = match.get(f"rating_after_{own}")
+                one = (
+                    row,
+                    row,
+                    side,
+                    ids.index(match[other]),
+                    score,
+                    expected,
+                    match[f"rating_{own}"],
+                    left,
+                    match["time"],
+                )
+                rows.append(one)
+                players.append(ids.index(match[own]))
+    else:
+        ids, rows, players = history.players.tolist(), [], []
+        for row, one in enumerate(history.predictions.to_pylist()):
+            rows.append((one["contest"], row, 0, None, None, one["prediction"], one["rating"], None, one["time"]))
+            players.append(ids.index(one["player"]))
+    found = [[] for _ in history.players]
+    for player, row in zip(players, rows, strict=True):
+        found[player].append(row)
+    return found
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+@MOSTLY_SINGLE
+def test_the_table_is_that_of_a_loop_over_the_events(name, x64):
+    history = HISTORIES[name](np.random.default_rng(5))
+    table, period = history.rows, getattr(history, "period", None)
+    final = np.asarray(history.system.summary(history.system.params, history.state).mean)
+    for player, wanted in enumerate(seats(history)):
+        rows = slice(*table.start[player : player + 2])
+        event, row, side, opponent, score, expected, before, left, time = zip(*wanted, strict=True)
+        for found, told in ((table.event, event), (table.row, row), (table.side, side), (table.time, time)):
+            assert found[rows].tolist() == [*told]
+        assert (table.player[rows] == player).all()
+        np.testing.assert_allclose(table.column("prediction")[rows], expected)
+        if opponent[0] is not None:
+            assert table.opponent[rows].tolist() == [*opponent] and table.column("score")[rows].tolist() == [*score]
+        if before[0] is None:
+            np.testing.assert_array_equal(table.after.mean[rows], left)
+            continue
+        np.testing.assert_array_equal(table.before.mean[rows], before)
+        group = event if period is None else [x // period for x in time]
+        after = [final[player]]
+        for i in reversed(range(len(event) - 1)):
+            is_known = group[i] != group[i + 1] and left[i] is not None
+            after.insert(0, left[i] if is_known else before[i + 1])
+        np.testing.assert_array_equal(table.after.mean[rows], after)
+        alone = history.rows.of_player(player)
+        for found, whole in ((alone.row, table.row), (alone.side, table.side), (alone.end, table.end)):
+            np.testing.assert_array_equal(found, whole[rows])
+        np.testing.assert_array_equal(alone.after.mean, table.after.mean[rows])
+
+
+def test_a_column_of_both_players_is_turned_round(x64):
+    rated = HISTORIES["outcomes"](np.random.default_rng(6))
+    table = rated.rows
+    for player, row, side, win, draw, own, other in zip(
+        table.player, table.row, table.side, table.column("win"), table.column("draw"), table.column("points"),
+        table.column("points", of_opponent=True), strict=True,
+    ):  # fmt: skip
+        match = rated.predictions.slice(row, 1).to_pylist()[0]
+        assert match["ab"[side]] == rated.players[player]
+        assert (win, draw) == (match[("win", "loss")[side]], match["draw"])
+        assert (own, other) == tuple(match[f"points_{x}"] for x in ("ab", "ba")[side])
+
+
+def test_one_row_for_each_event_has_the_rating_that_its_last_seat_left():
+    rated = HISTORIES["contests"](np.random.default_rng(7))
+    table = rated.rows
+    once = table.once_per_event()
+    assert len(once.row) < len(table.row) and np.diff(once.start).tolist() == rated.games.tolist()
+    for player in range(7):
+        rows, first = slice(*table.start[player : player + 2]), slice(*once.start[player : player + 2])
+        last = [np.flatnonzero(table.event[rows] == event)[-1] for event in once.event[first]]
+        np.testing.assert_array_equal(once.after.mean[first], table.after.mean[rows][last])
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+@MOSTLY_SINGLE
+def test_ratings_of_any_date_are_those_that_a_loop_finds(name, x64):
+    """Of each player the rating before their first later event; of who has none, that of the state at the time."""
+    history = HISTORIES[name](np.random.default_rng(5))
+    rows = history.rows.once_per_event()
+    for time in (-3.0, 0.0, 6.5, 12.0, 26.0, 39.0):
+        found = jr.ratings(history, time=time)
+        if history.hindsight is not None:
+            np.testing.assert_array_equal(found.mean, history.hindsight.at(time).mean)
+            one_by_one = [jr.history.rating_at(history, player, time).mean for player in history.players]
+            np.testing.assert_array_equal(one_by_one, found.mean)
+            continue
+        later = jr.ratings(history)
+        for i, player in enumerate(history.players):
+            mine = rows.of_player(i)
+            after = np.flatnonzero(mine.end > time)
+            at = jr.history.rating_at(history, player, time)
+            assert [None if x is None else float(x[i]) for x in found] == [*at]
+            begun = [k for k, x in enumerate((10.0, 25.0)) if name == "seasons" and time < x]
+            if len(after) and not begun:
+                assert at.mean == mine.before.mean[after[0]]
+            elif not len(after) and name in ("matches", "outcomes", "contests"):
+                assert at.mean == pytest.approx(float(later.mean[i]), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+@MOSTLY_SINGLE
+def test_careers_lists_and_peaks_are_those_of_loops_over_the_rows(name, x64):
+    history = HISTORIES[name](np.random.default_rng(5))
+    table, times = history.rows.once_per_event(), np.array([12.5, 26.0, 37.0])
+    rows = [[] for _ in history.players]
+    for player, time, end, rating in zip(table.player, table.time, table.end, table.after.mean, strict=True):
+        rows[player].append((end, time, float(rating)))
+    for i, player in enumerate(history.players):
+        assert jr.career(history, player)["time"].tolist() == history.rows.time[history.rows.player == i].tolist()
+    for time, ranks in zip(times, ranks_over_time(history, times, active="all", min_games=1), strict=True):
+        past = [[x for x in mine if x[0] <= time] for mine in rows]
+        rating = jr.ratings(history, time=time).mean
+        order = sorted((i for i, x in enumerate(past) if x), key=lambda i: -rating[i])
+        listed = jr.leaderboard(history, as_of=time, active="all", min_games=1)
+        assert listed.player.tolist() == history.players[order].tolist()
+        assert listed.games.tolist() == [len(past[i]) for i in order]
+        assert listed.last.tolist() == [past[i][-1][1] for i in order]
+        np.testing.assert_allclose(listed.rating, [rating[i] for i in order], rtol=1e-6)
+        assert [ranks[i] for i in order] == [*range(1, len(order) + 1)]
+    found = jr.history.peak_ratings(history, min_games=3)
+    if found.above_median is None:  # else it is the lead over the median of the active
+        peaks = {i: max(mine[2:], key=lambda x: x[2]) for i, mine in enumerate(rows) if len(mine) > 2}
+        order = sorted(peaks, key=lambda i: -peaks[i][2])
+        assert found.player.tolist() == history.players[order].tolist()
+        assert found.time.tolist() == [peaks[i][1] for i in order]

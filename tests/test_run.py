@@ -1,8 +1,12 @@
 """`run`, `predict`, `ratings` and `leaderboard`: what they refuse, leave alone and promise beyond the contract."""
 
+import logging
 import math
 import re
-from functools import partial
+import subprocess
+import sys
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,11 +14,16 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.core.array_types import Array
+from jaxrate.core.pairwise import PairwiseRules, make_pairwise_rules
+from jaxrate.core.system import RatingSystem, full_leaf
 from jaxrate.core.text_format import format_credible_intervals
 from jaxrate.history.event_columns import no_events
+from jaxrate.live import start_history
 from jaxrate.replay.execution import CompilePolicy
+from jaxrate.replay.plan import MATCH_SIZE, gather_events, place_events
 from jaxrate.replay.schedule import make_plan
-from tests.conftest import MOSTLY_SINGLE, mark_full, refused
+from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, refused
 
 PLAYERS = 10
 DISTINCT = ["stream", "levels", "periods"]
@@ -418,3 +427,312 @@ def test_two_fields_of_a_fresh_state_may_be_one_array():
     system = jr.elo(k_new=40, new_games=30)
     shared, apart = (jr.run(system._replace(init=x), league()) for x in (init, partial(init, copy=True)))
     np.testing.assert_array_equal(shared.state.rating, apart.state.rating)
+
+
+# What a replay records of each event: the rows before and after it, the prediction and the event itself.
+
+
+ELO = jr.elo(k=20.0, side_advantage=30.0)
+PLAYER = np.array([[0, 1], [1, 2], [2, 0], [0, 1], [3, 2]])
+SCORE = np.array([1.0, 0.5, 0.0, 0.0, 1.0])
+
+
+def games():
+    return jr.matches(PLAYER, SCORE, [0.0, 1.0, 2.0, 3.0, 4.0], side=[1, 1, 0, -1, 1])
+
+
+def everything(rated):
+    return rated.before.rating, rated.after.rating, rated.prediction, rated.event.score, rated.params.k
+
+
+def twin():
+    """Elo by hand: ratings before, after and expected scores."""
+    rating, before, after, expected = np.full(4, 1500.0), [], [], []
+    for (a, b), score, side in zip(PLAYER, SCORE, [1, 1, 0, -1, 1], strict=True):
+        before.append(rating[[a, b]])
+        lead = rating[a] - rating[b] + 30.0 * side
+        expected.append(1.0 / (1.0 + 10.0 ** (-lead / 400.0)))
+        rating[[a, b]] += 20.0 * (score - expected[-1]) * np.array([1.0, -1.0])
+        after.append(rating[[a, b]])
+    return before, after, expected
+
+
+@MOSTLY_SINGLE
+@pytest.mark.parametrize("schedule", ["stream", "levels"])
+def test_a_record_is_of_rows_before_and_after_each_match(x64, schedule):
+    found, plain = (jr.run(ELO, games(), schedule=schedule, record=x) for x in (everything, None))
+    before, after, prediction, score, k = found.prediction
+    for got, wanted in zip((before, after, prediction), twin(), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12 if x64 else 1e-6)
+    np.testing.assert_array_equal(score, SCORE)
+    np.testing.assert_array_equal(k, np.full(5, 20.0))
+    np.testing.assert_array_equal(prediction, plain.prediction)
+    np.testing.assert_array_equal(found.state.rating, plain.state.rating)
+    assert plain._fields == ("state", "prediction")
+
+
+def test_a_scan_records_what_a_run_does_and_slopes_pass_through():
+    wanted = jr.run(ELO, games(), record=everything).prediction
+    state = ELO.init(ELO.params, 4)
+
+    @jax.jit
+    def last(k):
+        found = jr.scan(ELO, ELO.params._replace(k=k), state, games(), record=everything).prediction
+        return found[1][-1, 0], found
+
+    (_, found), slope = jax.value_and_grad(last, has_aux=True)(jnp.asarray(20.0))
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-6), found, wanted)
+    assert 0.4 < float(slope) < 1.6
+
+
+def rows_of_players(rated):
+    """Not a row for each pair of a period: there may be more pairs than players."""
+    return rated.before.rating
+
+
+def sides(rated):
+    pair = rated.event.pair
+    return rated.prediction, rated.before.rating[pair], rated.after.rating[pair]
+
+
+def test_a_record_of_periods_has_a_row_for_each_pair():
+    events = jr.periods(games(), 10.0)
+    prediction, before, after = jr.run(ELO, events, record=sides).prediction
+    np.testing.assert_array_equal(prediction, jr.run(ELO, events).prediction)
+    np.testing.assert_array_equal(before, np.full((5, 2), 1500.0))
+    final = np.asarray(jr.run(ELO, events).state.rating)
+    np.testing.assert_array_equal(after, final[PLAYER])
+    with pytest.raises(ValueError, match="record must return a row for each pair of a period, .* here, got"):
+        jr.run(ELO, jr.periods(jr.matches([[0, 1]] * 100, np.ones(100)), 1.0), record=rows_of_players)
+
+
+def test_a_record_of_rounds_has_a_row_for_each_participant():
+    rounds = jr.rounds([0, 0, 0, 1, 1], [0, 1, 2, 2, 0], [0, 1, 2, 0, 1])
+    before, after = jr.run(jr.codeforces(), rounds, record=lambda x: (x.before.rating, x.after.rating)).prediction
+    np.testing.assert_array_equal(before[:3], [1500.0] * 3)
+    np.testing.assert_array_equal(before[3:], [after[2], after[0]])
+
+
+def test_rounds_are_predicted_from_one_state_as_of_their_own_times():
+    """Whoever plays in several of them plays in each from the same state."""
+    system = jr.trueskill(drift=2.0)
+    state = jr.run(system, jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2])).state
+    contest, player, rank, time = [0, 0, 0, 1, 1, 2, 2, 2], [0, 1, 2, 2, 0, 1, 0, 2], [0, 1, 2, 0, 1, 0, 1, 2], 9.0
+    coming = jr.rounds(contest, player, rank, time=[time] * 3 + [2 * time] * 2 + [3 * time] * 3)
+    found = np.asarray(jr.predict(system, state, coming))
+    for number, at in enumerate((slice(0, 3), slice(3, 5), slice(5, 8)), 1):
+        count = len(player[at])
+        alone = jr.rounds([0] * count, player[at], rank[at], time=[number * time] * count)
+        np.testing.assert_allclose(found[at], jr.predict(system, state, alone), rtol=1e-6)
+
+
+# What the library says by `logging`, under its own name, to those who listen.
+
+
+def test_the_library_logs_under_its_own_name(tmp_path, caplog):
+    pytest.importorskip("pyarrow")
+    caplog.set_level(logging.INFO, "jaxrate")
+    live = jr.live.start_history(jr.elo())
+    for _ in range(3):
+        live.update("Ada", "Bo", 1.0)
+    live.correct(0, score=0.0)
+    live.undo()
+    live._donated_state = live._current.state  # as after Ctrl-C
+    jr.save(tmp_path / "run", live)
+    assert {record.name.partition(".")[0] for record in caplog.records} == {"jaxrate"}
+    assert [record.getMessage() for record in caplog.records] == [
+        "results from number 0 on are replaced",
+        "results from number 2 on are replaced",
+        "a call was interrupted; the history is that of its 2 results",
+        f"a history of 2 players is saved in {tmp_path / 'run'}",
+    ]
+
+
+def test_the_library_is_silent_by_itself_and_does_not_wait_for_jax():
+    code = (
+        "import logging, sys, jaxrate; logging.getLogger('jaxrate.history').warning('no');"
+        "assert 'jax' not in sys.modules; print(*logging.getLogger('jaxrate').handlers)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "" and done.stdout.strip() == "<NullHandler (NOTSET)>"
+
+
+# Further columns of matches reach the rules of a system of one's own, whatever the form of the history.
+
+
+class Params(NamedTuple):
+    k: float | Array = 20.0
+    power: float | Array = 1.5
+
+
+class State(NamedTuple):
+    rating: Array  # [num_players]
+
+
+def predict(constants, first, second, event):
+    return jax.nn.sigmoid((first.rating - second.rating) / 100.0)
+
+
+def evidence(constants, first, second, event):
+    """Wins by a margin m count log(m)^power times; a margin of 0 has no logarithm, and of 1 no gradient."""
+    surprise = (event.score - predict(constants, first, second, event)) * jnp.log(event.context.columns["margin"])
+    step = constants.k * jnp.sign(surprise) * jnp.abs(surprise) ** constants.power
+    return (step,), (-step,)
+
+
+def apply(constants, rows, total):
+    return State(rows.rating + total[0])
+
+
+def init(params, num_players):
+    return State(full_leaf(num_players, 0.0))
+
+
+RULES = make_pairwise_rules(PairwiseRules(predict, evidence, apply))
+SYSTEM = RatingSystem(init, RULES, name="margins", params=Params(), space=Params())
+
+
+@pytest.fixture
+def history():
+    """(matches, the number of the period of each): 1 to 5 matches of different players in a period."""
+    random = np.random.default_rng(5)
+    sizes = random.integers(1, 6, 60)
+    player = np.concatenate([random.permutation(11)[: 2 * size].reshape(size, 2) for size in sizes])
+    n = sizes.sum()
+    margin = {"margin": random.integers(2, 30, n), "unread": np.arange(n)}
+    return jr.matches(player, random.integers(0, 2, n), columns=margin), np.repeat(np.arange(60), sizes)
+
+
+def columns_twin(matches, k=20.0, power=1.5):
+    """Ratings and predictions, one match after the other in plain Python."""
+    rating, guesses = np.zeros(11), []
+    for (a, b), score, margin in zip(matches.player, matches.score, matches.context.columns["margin"], strict=True):
+        guess = 1 / (1 + np.exp((rating[b] - rating[a]) / 100))
+        surprise = (score - guess) * np.log(margin)
+        step = k * np.sign(surprise) * abs(surprise) ** power
+        rating[a], rating[b] = rating[a] + step, rating[b] - step
+        guesses.append(guess)
+    return rating, np.array(guesses)
+
+
+def forms(history):
+    """The history in its three forms: (events, schedule)."""
+    matches, number = history
+    return [(matches, "stream"), (matches, "levels"), (jr.periods(matches, period=number), "auto")]
+
+
+@MOSTLY_DOUBLE
+def test_rules_read_columns_in_every_form(history, x64):
+    rating, guesses = columns_twin(history[0])
+    for events, schedule in forms(history):
+        state, prediction = jr.run(SYSTEM, events, schedule=schedule)
+        np.testing.assert_allclose(state.rating, rating, rtol=1e-9 if x64 else 2e-5, atol=1e-3)
+        np.testing.assert_allclose(prediction, guesses, rtol=1e-9 if x64 else 2e-5, atol=0)
+
+
+def test_gradients_pass_through_padding(history):
+    with jax.enable_x64(True):
+        for events, schedule in forms(history):
+
+            def last(params, events=events, schedule=schedule):
+                return jr.run(SYSTEM, events, params=params, schedule=schedule).state.rating[3]
+
+            slope = jax.grad(last)(Params())
+            for name, h in (("k", 1e-4), ("power", 1e-6)):
+                up, down = (columns_twin(history[0], **{name: getattr(Params(), name) + x})[0][3] for x in (h, -h))
+                np.testing.assert_allclose(getattr(slope, name), (up - down) / (2 * h), rtol=1e-6)
+
+
+def test_columns_are_arranged_and_padded_with_values_of_theirs(history):
+    matches, number = history
+    margin = matches.context.columns["margin"]
+    arranged = jr.extend.schedule_by_level(matches, 8)
+    row = np.asarray(arranged.blocks[0].number)
+    slots, _ = gather_events(place_events(matches, arranged), row, MATCH_SIZE)
+    taken = np.asarray(slots.context.columns["margin"])
+    assert arranged.fill < 1.0
+    np.testing.assert_array_equal(taken[row < len(margin)], margin[row[row < len(margin)]])
+    assert set(taken.ravel().tolist()) <= set(margin.tolist())
+    periods = jr.periods(matches, period=number)
+    np.testing.assert_array_equal(periods.events.context.columns["margin"], margin)
+
+
+@pytest.mark.full
+def test_a_system_of_categories_bears_columns():
+    shares = np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]])
+    system = jr.category_glicko(2)
+
+    def state(columns):
+        matches = jr.matches([[0, 1], [1, 2]], [1, 0], category=shares, columns=columns)
+        return jr.run(system, jr.periods(matches, period=[0, 0])).state
+
+    for plain, more in zip(state(None), state({"margin": [3, 4]}), strict=True):
+        np.testing.assert_array_equal(plain, more)
+
+
+# Systems of contests rate matches as contests of two.
+
+
+DUELS_PLAYERS = 12
+SYSTEMS = {
+    "elo_mmr": jr.elo_mmr(3, newcomer=(0.6, 0.8), drift=20.0),
+    "elo_mmx": jr.elo_mmx(drift=15.0),
+    "codeforces": jr.codeforces(),
+    "topcoder": jr.topcoder(),
+}
+NAMES = pytest.mark.parametrize("name", SYSTEMS)
+
+
+@lru_cache
+def both():
+    """[n] matches with draws and weights, and the same as contests of two."""
+    random, n = np.random.default_rng(5), 60
+    first = random.integers(0, DUELS_PLAYERS, n)
+    player = np.stack([first, (first + random.integers(1, DUELS_PLAYERS, n)) % DUELS_PLAYERS], axis=1)
+    score, weight, time = random.integers(0, 3, n) / 2, random.choice([0.5, 1.0], n), np.sort(random.uniform(0, 90, n))
+    rank = np.stack([score < 0.5, score > 0.5], axis=1)
+    pair = [np.repeat(x, 2) for x in (np.arange(n), weight, time)]
+    contests = jr.rounds(pair[0], player.ravel(), rank.ravel(), weight=pair[1], time=pair[2])
+    return jr.matches(player, score, time, weight=weight), contests
+
+
+@MOSTLY_DOUBLE
+@pytest.mark.parametrize("schedule", mark_full(["auto", "stream"], "stream"))
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo_mmx"))
+def test_matches_are_contests_of_two(name, schedule, x64):
+    matches, contests = both()
+    wanted = jr.run(SYSTEMS[name], contests, num_players=DUELS_PLAYERS)
+    got = jr.run(SYSTEMS[name], matches, num_players=DUELS_PLAYERS, schedule=schedule)
+    for x, y in zip(jax.tree.leaves(got.state), jax.tree.leaves(wanted.state), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-12 if x64 else 1e-5, atol=1e-12 if x64 else 1e-4)
+    np.testing.assert_allclose(got.prediction, wanted.prediction[::2], atol=1e-6 if x64 else 1e-4)
+    assert np.ptp(np.asarray(wanted.state.rating)) > 100.0
+
+
+@NAMES
+def test_other_scores_are_refused(name):
+    said = f"row 1 (counting from 0): {name} ranks the two players of a match, and score 0.7 is no win, draw or loss"
+    with refused(said):
+        jr.run(SYSTEMS[name], jr.matches([[0, 1], [1, 0]], [1.0, 0.7]))
+
+
+TABLE = {"a": ["Ada", "Bo", "Cy", "Ada"] * 5, "b": ["Bo", "Cy", "Ada", "Cy"] * 5, "score": [1, 0.5, 0, 1] * 5}
+
+
+def test_rated_live_predicted_saved_and_compared(tmp_path):
+    data, system = jr.read(TABLE), SYSTEMS["codeforces"]
+    rated = jr.rate(system, data)
+    jr.save(tmp_path / "run", rated)
+    np.testing.assert_array_equal(jr.load(tmp_path / "run").state.rating, rated.state.rating)
+    going = start_history(system)
+    for a, b, score in zip(*TABLE.values(), strict=True):
+        going.update(a, b, score)
+    mean = {name: going.rating(name).mean for name in ("Ada", "Bo", "Cy")}
+    wanted = dict(zip(rated.players, np.asarray(jr.ratings(system, rated.state).mean), strict=True))
+    assert mean == pytest.approx({name: float(wanted[name]) for name in mean}, rel=1e-6)
+    with refused("score 0.7 is no win"):
+        going.update("Ada", "Bo", 0.7)
+    coming = jr.forecasts.predict_fixtures(rated, [("Ada", "Cy")])
+    assert coming is not None
+    named = jr.compare(data, ["elo", "codeforces"])
+    assert {x.name for x in named.results} == {"elo", "codeforces"}
