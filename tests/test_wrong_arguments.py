@@ -142,7 +142,8 @@ def right_values(history=None):
         "plots.rank_sets.ranks": jr.arena.rank_sets(strengths), "urns.replay_history.system": urnings,
         "history.category_ratings.category": 0, "urns.simulate_world.system": urnings,
         "urns.confidence_band.state": urns, "parts.own.name": "night",
-        "parts.own.loadings": lambda participants: participants.one[..., None],
+        "parts.own.loadings": lambda participants: participants.one[..., None], "parts.own_observation.name": "sets",
+        "parts.own_observation.log_likelihood": lambda lead, variance, match: -lead * lead,
         "fitting.likelihood_interval.fit": fitted, "plots.loss_surface.fit": fitted,
         **{f"forecasts.{name}_probabilities.probability": scorelines.probability
            for name in ("total_goals", "goal_difference")},

@@ -139,7 +139,7 @@ def make_pairwise_loss_record(system: RatingSystem) -> Record:
 
 def make_margin_loss_record(system: RatingSystem) -> Record:
     record = _find_skills_record(system, skills.rated_event_margin_loss)
-    if record is None or system.settings["outcome"] not in ("margin", "points", "goals"):
+    if record is None or system.settings["outcome"] in ("win", "logistic"):
         raise ValueError(f"{system.name} says nothing of margins here; take the skills of jr.parts.margin themselves")
     return record
 

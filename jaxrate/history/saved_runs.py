@@ -51,7 +51,7 @@ from jaxrate.storage.run_folder import (
 from jaxrate.systems import ALL_SYSTEMS
 from jaxrate.systems.prediction_wrapping import PREDICTION_WRAPPERS, make_wrapped_system, wrapper_names
 from jaxrate.systems.rounds.hazard_tables import Density
-from jaxrate.systems.skills.settings import OwnPart
+from jaxrate.systems.skills.settings import OwnObservation, OwnPart
 
 
 def make_run_metadata(rated: History) -> dict[str, Any]:
@@ -90,8 +90,8 @@ def _is_packaged_system(system: RatingSystem, params: dict[str, float | None]) -
 
 
 def _name_functions(value: Any) -> Any:
-    """A setting with the names of densities and of parts of a user's own, which have functions."""
-    if isinstance(value, Density | OwnPart):
+    """A setting with the names of densities, parts and observations of a user's own, which have functions."""
+    if isinstance(value, Density | OwnObservation | OwnPart):
         return value.name
     return tuple(map(_name_functions, value)) if isinstance(value, tuple) else value
 
@@ -122,7 +122,7 @@ def save(folder: FilePath, rated: History | MakesHistory) -> None:
     The file has the system's name, its hyperparameters, and those of its settings that are words, numbers, None or
     tuples of them. A density of your own is saved by its name only: `load` then needs `make=lambda **settings:
     jr.elo_mmr(**settings | {"density": density})`. So is a part of your own, of a system that you make again: give
-    `make=lambda own_parts, **saved: system.make(**saved)`.
+    `make=lambda own_parts, **saved: system.make(**saved)`; of an observation of your own it is `outcome`.
 
     Raises:
       ValueError: if the system was made with something else, such as your own function, or has its own rules under the

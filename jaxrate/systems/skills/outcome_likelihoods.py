@@ -162,12 +162,18 @@ def probit_outcomes(
     model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
 ) -> OutcomeProbabilities:
     """[..., 2] the chances of a difference beyond the draw margin, and within it; as TrueSkill's of two players."""
-    square = constants.noise + two.variances[0] + two.variances[1]
-    inverse, margin = lax.rsqrt(square), constants.params.draw_margin
+    inverse, margin = lax.rsqrt(constants.noise + two.variances[0] + two.variances[1]), constants.params.draw_margin
     ahead = jnp.stack([two.lead, -two.lead], axis=-1) * inverse[..., None]
     width = jnp.broadcast_to((margin * inverse)[..., None], ahead.shape)
     win, behind = normal_cdf(ahead - width), -jnp.abs(ahead)  # where the tails keep their digits
     draw = jnp.maximum(normal_cdf(behind + width) - normal_cdf(behind - width), 0.0)
+    return make_outcomes_of_two(constants, two, win, draw)
+
+
+def make_outcomes_of_two(constants: Constants, two: Predictors, win: Array, draw: Array) -> OutcomeProbabilities:
+    """[..., 2] the prediction in full, from the chances of win and draw of both players."""
+    square = constants.noise + two.variances[0] + two.variances[1]
+    ahead = jnp.stack([two.lead, -two.lead], axis=-1) * lax.rsqrt(square)[..., None]
     quality = jnp.sqrt(constants.noise / square)[..., None] * jnp.exp(-0.5 * ahead * ahead)
     return OutcomeProbabilities(win, draw, 2.0 - win - 0.5 * draw, quality)
 

@@ -13,7 +13,13 @@ from typing import Annotated, Any, Literal, NamedTuple, ParamSpec
 import numpy as np
 
 from jaxrate.core import mean_reversion
-from jaxrate.core.argument_checks import check_count, enforce_argument_annotations, signature_of_types
+from jaxrate.core.argument_checks import (
+    check_count,
+    check_keyword_names,
+    enforce_argument_annotations,
+    signature_of_types,
+)
+from jaxrate.core.hashable_functions_and_arrays import display_name
 from jaxrate.core.hyperparameter_definitions import (
     ANY,
     DEVIATION,
@@ -28,6 +34,7 @@ from jaxrate.core.hyperparameter_definitions import (
     Parameter,
     add_hyperparameters_to_docstring,
     check_param_value,
+    factory_hyperparameter_space,
     make_params_class,
 )
 from jaxrate.core.rules import Params
@@ -35,8 +42,10 @@ from jaxrate.core.system import Settings, format_setting
 from jaxrate.events import as_event_time
 from jaxrate.systems.skills.settings import (
     SETTING_DEFAULTS,
+    SHARED_BY_OBSERVATIONS,
     SIDES,
     ModelSettings,
+    OwnObservation,
     OwnPart,
     statistic_noise_name,
     statistic_scale_name,
@@ -102,7 +111,7 @@ class ModelPart(NamedTuple):
         return f"parts.{self.name}({', '.join(self._format_arguments())})"
 
     def _format_arguments(self) -> Iterator[str]:
-        for argument in PART_MAKERS[self.name].signature.parameters.values():
+        for argument in self.maker.signature.parameters.values():
             value = self.arguments[argument.name]
             if argument.kind is Argument.VAR_POSITIONAL:
                 yield from map(format_setting, value)
@@ -112,9 +121,14 @@ class ModelPart(NamedTuple):
                 yield f"{argument.name}={format_setting(value)}"
 
     @property
+    def maker(self) -> PartMaker:
+        """What makes it, with the hyperparameters of an observation of a user's own."""
+        return add_hyperparameters_of_functions(PART_MAKERS[self.name], self.settings.get("outcome"))
+
+    @property
     def names_in_system(self) -> dict[str, str]:
         """The names that its hyperparameters have in the system, by those of the arguments."""
-        names = PART_MAKERS[self.name].names_in_system.items()
+        names = self.maker.names_in_system.items()
         return {argument: name.format(**self.arguments) for argument, name in names}
 
     @property
@@ -125,13 +139,49 @@ class ModelPart(NamedTuple):
     @property
     def space(self) -> dict[str, Parameter]:
         """What the hyperparameters mean, by their names in the system."""
-        space = PART_MAKERS[self.name].space
+        space = self.maker.space
         return {name: space[argument] for argument, name in self.names_in_system.items()}
 
     def with_params(self, params: Mapping[str, Any]) -> "ModelPart":
         """The part with these of its hyperparameters, by their names in the system."""
         own = {argument: params[name] for argument, name in self.names_in_system.items() if name in params}
         return self._replace(arguments=Settings(self.arguments | own))
+
+
+def add_hyperparameters_of_functions(maker: PartMaker, outcome: Any) -> PartMaker:
+    """The maker of an observation of a user's own with the hyperparameters of its functions as arguments."""
+    if not isinstance(outcome, OwnObservation):
+        return maker
+    arguments = list_hyperparameters_of_functions(outcome)
+    known = [x for x in maker.signature.parameters.values() if x.kind is not Argument.VAR_KEYWORD]
+    own = [x.replace(kind=Argument.KEYWORD_ONLY) for x, _ in arguments.values()]
+    return maker._replace(
+        signature=maker.signature.replace(parameters=known + own),
+        space={**maker.space, **{name: about for name, (_, about) in arguments.items()}},
+        names_in_system={**maker.names_in_system, **{name: outcome.name_in_system(name) for name in arguments}},
+    )
+
+
+def list_hyperparameters_of_functions(own: OwnObservation) -> dict[str, tuple[Argument, Parameter]]:
+    """The hyperparameters that functions of an observation of a user's own have, beside those of all observations."""
+    found: dict[str, tuple[Argument, Parameter]] = {}
+    functions = (own.log_likelihood, 3), (own.message, 3), (own.outcomes, 2)
+    for function, count in functions:
+        if function is None:
+            continue
+        if not callable(function):
+            raise ValueError(f"own_observation: it takes functions, got {function!r}")
+        space = factory_hyperparameter_space(function)._asdict()
+        for argument in [*signature(function).parameters.values()][count:]:
+            if argument.kind is Argument.VAR_KEYWORD or argument.name in SHARED_BY_OBSERVATIONS:
+                continue
+            if argument.name not in space or argument.default is Argument.empty:
+                raise ValueError(
+                    f"own_observation: {argument.name} of {display_name(function)} must be a hyperparameter, as in "
+                    f"{argument.name}: Annotated[float, jr.extend.Parameter(jr.extend.POSITIVE, 'points', '...')] = 1.0"
+                )
+            found.setdefault(argument.name, (argument, space[argument.name]))
+    return found
 
 
 Arguments = ParamSpec("Arguments")
@@ -158,10 +208,11 @@ def skills_part(
         @wraps(make_settings)
         def make_part(*args: Arguments.args, **kwargs: Arguments.kwargs) -> ModelPart:
             values = checked(*args, **kwargs)
-            bound = call_signature.bind(*args, **kwargs)
+            maker = add_hyperparameters_of_functions(PART_MAKERS[name], values.get("outcome"))
+            bound = maker.signature.bind(*args, **kwargs)
             bound.apply_defaults()
             arguments = bound.arguments
-            for argument, about in space.items():
+            for argument, about in maker.space.items():
                 arguments[argument] = check_param_value(f"{name}: {argument}", argument, arguments[argument], about)
             kept = {argument: values.get(argument, value) for argument, value in arguments.items()}
             settings = {field: value for field, value in values.items() if field in ModelSettings._fields}
@@ -528,6 +579,55 @@ def goals(
       second: that of the second side.
     """
     return {"outcome": "goals", "margin": column_names("goals", (first, second), (2,))}
+
+
+@skills_part("outcome")
+def own_observation(
+    name: str,
+    log_likelihood: Any,
+    columns: str | Sequence[str] = (),
+    *,
+    message: Any = None,
+    outcomes: Any = None,
+    noise: Annotated[float, NOISE] = DEFAULT_NOISE,
+    draw_margin: Annotated[float | None, DRAW_MARGIN] = None,
+    **hyperparameters: float,
+) -> dict[str, Any]:
+    """An observation of your own, of matches of two: how likely what was seen is, by the lead of the first player.
+
+        POINTS = jr.extend.Parameter(jr.extend.POSITIVE, "points", "lead that is worth a set")
+
+        def set_log_density(lead, variance, match, noise, worth: Annotated[float, POINTS] = 200.0):
+            y = worth * (match.columns["sets_a"] - match.columns["sets_b"])
+            return jax.scipy.stats.norm.logpdf(y, lead, jnp.sqrt(noise**2 + variance)) + jnp.log(worth)
+
+        sets = jr.parts.own_observation("sets", set_log_density, columns=("sets_a", "sets_b"))
+
+    The lead is by how many points the first player should perform better, before the noise of performances; it is
+    believed to be normal. Arguments of the functions that are annotated with a `Parameter` are hyperparameters: worth
+    is sets_worth in the system. `noise` and `draw_margin` are those of all observations, and tell the chances of win
+    and draw as those of `result` do.
+
+    Args:
+      name: one plain word.
+      log_likelihood: a function of JAX of mean and variance of the lead, [n], and of the match, of which it sees
+        `match.score`, 1 where the first player won, and `match.columns`: the logarithm of how likely that is, [n].
+      columns: the names of the columns that the functions see, known after the match only.
+      message: of the same, the precision of what is learnt of the lead, and the precision times how far its mean is
+        from the lead. Without it they are those that keep mean and variance of the lead after the match, by derivatives
+        of the log likelihood.
+      outcomes: of mean and variance of the lead, the chances that the first player wins, and that they draw; without it
+        those of `result`.
+      **hyperparameters: of the functions, where they are not the defaults.
+    """
+    check_hyperparameter_names("name of an observation of your own", (name,))
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    names = column_names("own_observation", names, (len(names),))
+    own = OwnObservation(name, log_likelihood, message, outcomes, names)
+    known = list_hyperparameters_of_functions(own)
+    check_keyword_names("own_observation", hyperparameters, [*known, *signature(own_observation).parameters])
+    check_hyperparameter_names("name of an observation of your own", [own.name_in_system(x) for x in known])
+    return {"outcome": own, "columns": names}
 
 
 @skills_part("statistics", scale="{column}_scale", noise="{column}_noise")

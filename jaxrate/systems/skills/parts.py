@@ -9,7 +9,6 @@ Where a model has one number a player it is stored as [N] and not as [N, 1], see
 
 from collections.abc import Callable
 from functools import partial
-from itertools import product
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -127,27 +126,49 @@ def list_participants(event: Matches | Periods | Rounds) -> Participants:
     )
 
 
-SEEN_FIELDS = {"score", "context", "weight", "category", "columns"}  # of events, by `list_participants`
+SEEN_FIELDS = {"score", "context", "weight", "category", "columns"}  # of events, by functions of users
 CHECKED_AT_ONCE = 4096  # events, so that histories of all lengths share a program
 
 
 def check_own_loadings(model: ModelSettings, events: Matches | Ragged) -> None:
     """ValueError that names the part of a user's own whose loadings of these events fail, or are no finite numbers."""
+    for part in model.own_parts:
+        call = f"parts.own({part.name!r}, ...)"
+        use = f"they are a function of participants that returns [..., {part.size}], and see the columns {part.columns}"
+        check_function_of_user(
+            bind(are_loadings_finite, part), events, f"the loadings of {call} fail", use, f"a loading of {call}"
+        )
+
+
+def list_seen_fields(events: Matches | Ragged) -> Any:
+    """The events, of all games or participants, with what functions of users see of them."""
     flat: Any = events.flat
-    seen = type(flat)(**{name: x if name in SEEN_FIELDS else None for name, x in flat._asdict().items()})
-    count = len(flat.weight if isinstance(flat, Rounds) else flat.score)
-    for part, start in product(model.own_parts, range(0, count, CHECKED_AT_ONCE)):
+    return type(flat)(**{name: x if name in SEEN_FIELDS else None for name, x in flat._asdict().items()})
+
+
+def check_function_of_user(
+    are_finite: Callable[[Any], Array], events: Matches | Ragged, failure: str, use: str, number: str
+) -> None:
+    """ValueError where a function that a user wrote fails, or gives no finite numbers.
+
+    Args:
+      are_finite: [n] whether it gives finite numbers, of n matches or participants of contests.
+      events: those of the history.
+      failure: that it fails.
+      use: how it is used.
+      number: what it gives.
+    """
+    seen = list_seen_fields(events)
+    count = len(seen.weight if isinstance(seen, Rounds) else seen.score)
+    for start in range(0, count, CHECKED_AT_ONCE):
         rows = np.minimum(np.arange(start, start + CHECKED_AT_ONCE), count - 1)
         try:
             with jax.ensure_compile_time_eval():  # also where a caller traces
-                is_finite = are_loadings_finite(part, jax.tree.map(lambda x: np.asarray(x)[rows], seen))  # noqa: B023
+                is_finite = are_finite(jax.tree.map(lambda x: np.asarray(x)[rows], seen))  # noqa: B023
         except Exception as error:  # any of a function that a user wrote
-            raise ValueError(
-                f"the loadings of parts.own({part.name!r}, ...) fail: {type(error).__name__}: {error}; they are a "
-                f"function of participants that returns [..., {part.size}], and see the columns {part.columns}"
-            ) from error
+            raise ValueError(f"{failure}: {type(error).__name__}: {error}; {use}") from error
         bad = np.append(np.zeros(start, bool), ~np.asarray(is_finite))[:count]
-        fail_where(bad, lambda row: f"a loading of parts.own({part.name!r}, ...) is no finite number")  # noqa: B023
+        fail_where(bad, lambda row: f"{number} is no finite number")
 
 
 @partial(jax.jit, static_argnums=0)

@@ -68,6 +68,7 @@ from jaxrate.systems.skills.linear_predictors import Predictors, predict_partici
 from jaxrate.systems.skills.outcome_likelihoods import (
     MARGIN,
     WIN,
+    LeadLikelihood,
     log_likelihood_of_two,
     logistic_log_likelihood,
     logistic_messages,
@@ -79,6 +80,7 @@ from jaxrate.systems.skills.outcome_likelihoods import (
     probit_score,
     total_of_paces,
 )
+from jaxrate.systems.skills.own_observations import own_log_likelihood, own_message, own_outcomes, own_score
 from jaxrate.systems.skills.parts import (
     STRENGTH,
     Constants,
@@ -89,7 +91,7 @@ from jaxrate.systems.skills.parts import (
     prepare,
     without_vectors,
 )
-from jaxrate.systems.skills.settings import ModelSettings
+from jaxrate.systems.skills.settings import ModelSettings, OwnObservation
 from jaxrate.systems.skills.team_results import (
     STANDING,
     TEAM_POINTS,
@@ -133,7 +135,18 @@ OF_CONTESTS = {
 
 def observation_of(model: ModelSettings, event: Matches | Periods | Rounds) -> Observation:
     """How these events are observed."""
+    if isinstance(model.outcome, OwnObservation):
+        return own_observation(model.outcome)
     return (OF_CONTESTS if isinstance(event, Rounds) else OF_MATCHES)[model.outcome]
+
+
+def own_observation(own: OwnObservation) -> Observation:
+    """The observation of a user's own, by their functions; without chances of their own the result's."""
+    likelihood = LeadLikelihood(bind(own_message, own), bind(own_log_likelihood, own))
+    of_lead = bind(messages_of_two, likelihood), bind(log_likelihood_of_two, likelihood)
+    if own.outcomes is None:
+        return Observation(*of_lead, probit_score)
+    return Observation(*of_lead, bind(own_score, own), bind(own_outcomes, own))
 
 
 def upcoming_predictors(
@@ -257,7 +270,8 @@ def find_smoothing_model(system: RatingSystem) -> ModelSettings | None:
 def make_rules(model: ModelSettings, params: Params) -> Rules:
     """The rules; with chances of draws of their own, if a margin or goals tell them."""
     rules = Rules(*(bind(rule, model) for rule in (prepare, advance, predict, update)))
-    if params.draw_margin is None and params.goal_rate is None:
+    has_own_chances = isinstance(model.outcome, OwnObservation) and model.outcome.outcomes is not None
+    if params.draw_margin is None and params.goal_rate is None and not has_own_chances:
         return rules
     return rules._replace(outcomes=bind(predict_outcome_probabilities, model))
 

@@ -26,10 +26,32 @@ class OwnPart(NamedTuple):
         return f"OwnPart({self.name!r}, {display_name(self.loadings)}, {self.columns}, {self.size})"
 
 
+SHARED_BY_OBSERVATIONS = "noise", "draw_margin"  # hyperparameters that have one name in all observations
+
+
+class OwnObservation(NamedTuple):
+    """An observation of a user's own, see `jr.parts.own_observation`."""
+
+    name: str
+    log_likelihood: Callable[..., Any]  # of lead, variance, `ObservedMatch` and hyperparameters, [...]
+    message: Callable[..., Any] | None  # of the same, precision and surprise; None: those of the log likelihood
+    outcomes: Callable[..., Any] | None  # of lead, variance and hyperparameters, the chances of win and draw
+    columns: tuple[str, ...]  # that the functions see
+
+    def __repr__(self) -> str:
+        """The same in every process, where the functions have other addresses."""
+        functions = (display_name(x) for x in (self.log_likelihood, self.message, self.outcomes))
+        return f"OwnObservation({self.name!r}, {', '.join(functions)}, {self.columns})"
+
+    def name_in_system(self, argument: str) -> str:
+        """The name in the system of the hyperparameter that functions take as this argument."""
+        return argument if argument in SHARED_BY_OBSERVATIONS else f"{self.name}_{argument}"
+
+
 class ModelSettings(NamedTuple):
     """What the parts say of the model, fixed before hyperparameters have values."""
 
-    outcome: str = "win"  # | "logistic" | "margin" | "points" | "goals"
+    outcome: str | OwnObservation = "win"  # | "logistic" | "margin" | "points" | "goals"
     categories: int = 1  # 1: there are no modifiers
     covariates: tuple[str, ...] = ()  # the names of columns
     own_side: bool = False
@@ -59,6 +81,11 @@ class ModelSettings(NamedTuple):
     def pace(self) -> bool:
         """Whether players have a pace beside their skill: by how much more is scored in their matches."""
         return self.outcome in ("points", "goals")
+
+    @property
+    def observed_columns(self) -> tuple[str, ...]:
+        """The columns that an observation of a user's own sees."""
+        return self.outcome.columns if isinstance(self.outcome, OwnObservation) else ()
 
 
 SETTING_DEFAULTS = {name: value for name, value in ModelSettings()._asdict().items() if name != "form"}
@@ -109,8 +136,10 @@ def check_column(name: str, values: Any, is_valid: Any, requirement: str) -> Non
 
 def match_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """The columns of margins and statistics that skills of these settings learn from, known after a match only."""
-    margin = settings.get("margin", ()) if "outcome" in settings else ()
-    return (*margin, *settings.get("expected_goals", ()), *settings.get("statistics", ()))
+    outcome = settings.get("outcome")
+    margin = settings.get("margin", ()) if outcome else ()
+    own = outcome.columns if isinstance(outcome, OwnObservation) else ()
+    return (*margin, *own, *settings.get("expected_goals", ()), *settings.get("statistics", ()))
 
 
 def contest_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -154,7 +183,7 @@ def check_match_columns(model: ModelSettings, context: Context) -> None:
         "covariates": model.covariates,
         "margin": model.margin,
         "statistics": model.statistics,
-        "columns": (*model.expected_goals, *further),
+        "columns": (*model.expected_goals, *model.observed_columns, *further),
     }
     for name, argument in {name: argument for argument, names in arguments.items() for name in names}.items():
         named = [*arguments[argument]] if len(arguments[argument]) > 1 else name

@@ -23,12 +23,12 @@ in it, so that leagues have their own. With `side_since` t_0 the common side adv
 side_trend (t - t_0) / 365.25: a system whose rules see two players only has nowhere to learn what all share, and a line
 can be fitted.
 
-With `form_deviation` s players have a form beside their skill, which counts in every match: an Ornstein-Uhlenbeck
-process about 0 of time constant `form_reversion`, of variance s^2 while nothing is known of it.
+With `form` of deviation s players have a form beside their skill, which counts in every match: an Ornstein-Uhlenbeck
+process about 0 with a time constant of its own, of variance s^2 while nothing is known of it.
 
-When a season begins, after the time that passed, m <- newcomer's + season_keep (m - newcomer's), P <- season_keep^2 P,
-and the common skill gains `season_growth`^2, once for each season. Neither makes a variance larger than a newcomer's,
-or than `deviation_max`^2 of a common skill.
+When one of `seasons` begins, after the time that passed, m <- newcomer's + keep (m - newcomer's), P <- keep^2 P, and
+the common skill gains growth^2 of seasons, once for each. Neither makes a variance larger than a newcomer's, or than
+the square of the largest deviation of `skill`.
 
 What a match says of x^T theta of a player is a message of precision I and a surprise V, linear in x:
 
@@ -39,10 +39,10 @@ positive definite.
 
 win: the better performance wins, with noise of variance noise^2, so P(a wins) = Phi(d / c), c^2 = noise^2 + s_a + s_b;
 I and V match mean and variance of the belief after it (TrueSkill, Herbrich, Minka and Graepel 2006, of two players). A
-draw is half a win and half a loss, in log likelihood; with `draw_margin` it is a difference within it.
+draw is half a win and half a loss, in log likelihood; with a draw margin it is a difference within it.
 logistic: Glicko's, where only the opponent's variance attenuates (Glickman 1999).
 margin: y = d + noise, so I = 1 / (noise^2 + s_b) and V = I (y - d) of a, the Kalman filter (Kalman 1960). y has the
-sign of the result and the size of the margin in units of `margin_scale` rating points, compressed by `compression` k as
+sign of the result and the size of the margin, of which a unit is worth the scale in points, compressed by k as
 k log(1 + |margin| / k). What is predicted is the result, as after win.
 statistics: each of value z says c z = d + noise of its own, with c its scale, whatever the result was; they and then
 the result tell of d one after the other, see outcome_likelihoods.py.
@@ -72,6 +72,7 @@ from jaxrate.core.system import RatingSystem, Settings, check_param_names, forma
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
 from jaxrate.events import Matches, Periods, Ragged, Rounds
 from jaxrate.systems.skills import part_declarations
+from jaxrate.systems.skills.own_observations import check_own_observation
 from jaxrate.systems.skills.part_declarations import (
     DEFAULT_NOISE,
     PARAMETER_NAMES,
@@ -81,7 +82,13 @@ from jaxrate.systems.skills.part_declarations import (
 )
 from jaxrate.systems.skills.parts import check_own_loadings, init, summary
 from jaxrate.systems.skills.rules import make_rules
-from jaxrate.systems.skills.settings import SETTING_DEFAULTS, ModelSettings, OwnPart, check_events_fit
+from jaxrate.systems.skills.settings import (
+    SETTING_DEFAULTS,
+    ModelSettings,
+    OwnObservation,
+    OwnPart,
+    check_events_fit,
+)
 
 OUTCOMES: dict[str, Callable[..., ModelPart]] = {  # the observations, by what is learnt from
     "win": part_declarations.result,
@@ -91,18 +98,21 @@ OUTCOMES: dict[str, Callable[..., ModelPart]] = {  # the observations, by what i
     "goals": part_declarations.goals,
 }
 OUTCOME_PARTS = {make.__name__: outcome for outcome, make in OUTCOMES.items()}
-OBSERVATIONS = {*OUTCOME_PARTS, "statistic", "expected_goals", "quits"}
+OF_FUNCTIONS = "own", "own_observation"  # parts that need a function, which only Python gives
+RESULT_PARTS = {*OUTCOME_PARTS, "own_observation"}
+OBSERVATIONS = {*RESULT_PARTS, "statistic", "expected_goals", "quits"}
 # of a model without others of their kind
 USUAL_PARTS = part_declarations.skill(), part_declarations.side(), part_declarations.result()
 COLUMN_SETTINGS = "covariates", "margin", "kinds", "statistics", "expected_goals"
 DEFAULT_PERIOD = 7.0
+OF_TWO = "logistic", "points", "goals"  # outcomes of matches of two alone
 SEVERAL_SETTINGS = {"covariates", "own_parts", "statistics"}  # to which several parts may add
 CONTRADICTIONS = [  # a part, those of which it needs one, or has none, and why
     ("expected_goals", {"goals"}, True, "as it is beside the goals of both sides"),
     ("statistic", {"logistic"}, False, "which has Glicko's scale and nothing of its own beside the result"),
     ("statistic", {"goals"}, False, "where the goals of both sides make the result; take expected_goals"),
-    ("quits", {"points", "goals"}, False, "which are of matches of two"),
-    ("team", {"points", "goals"}, False, "which are of matches of two"),
+    ("quits", {"points", "goals", "own_observation"}, False, "which are of matches of two"),
+    ("team", {"points", "goals", "own_observation"}, False, "which are of matches of two"),
 ]
 
 
@@ -205,7 +215,8 @@ def check_values_have_parts(values: Mapping[str, Any], space: Mapping[str, Param
     check_param_names("skills", values, dict.fromkeys((*SETTING_DEFAULTS, *space, *PARAMETER_NAMES)))
     for name, value in values.items():
         if value is not None and name not in {*SETTING_DEFAULTS, *space}:
-            owners = [part for part, maker in PART_MAKERS.items() if name in maker.names_in_system.values()]
+            owners = [part for part, x in PART_MAKERS.items() if name in x.names_in_system.values()]
+            owners = [part for part in owners if part not in OF_FUNCTIONS]
             raise ValueError(f"skills: {name} needs {join_names(map(describe_setting, owners), 'or')}")
 
 
@@ -213,7 +224,7 @@ def list_further_hyperparameters() -> list[tuple[str, Any, Parameter]]:
     """The hyperparameters of parts that bare skills lack: name, usual value, and meaning with what brings the part."""
     settings: dict[tuple[str, Any, Parameter], list[str]] = {}
     for part, maker in PART_MAKERS.items():
-        if part == "own":  # it needs a function, which only Python gives
+        if part in OF_FUNCTIONS:
             continue
         for argument, name in maker.names_in_system.items():
             key = name.format(column="NAME"), maker.signature.parameters[argument].default, maker.space[argument]
@@ -238,7 +249,11 @@ def list_parts(values: Mapping[str, Any]) -> list[ModelPart]:
     """The parts that settings and hyperparameters by name stand for, with default hyperparameters."""
     settings = complete_settings(values)
     outcome, given = settings["outcome"], {name for name, x in values.items() if x is not None}
-    parts = [OUTCOMES[outcome](*(settings["margin"] if outcome in ("margin", "points", "goals") else ()))]
+    if isinstance(outcome, OwnObservation):
+        name, log_likelihood, message, outcomes, columns = outcome
+        parts = [part_declarations.own_observation(name, log_likelihood, columns, message=message, outcomes=outcomes)]
+    else:
+        parts = [OUTCOMES[outcome](*(settings["margin"] if outcome in ("margin", "points", "goals") else ()))]
     for maker in PART_MAKERS.values():
         if maker.setting is None and not given.isdisjoint(maker.names_in_system.values()):
             parts.append(maker.make())
@@ -261,8 +276,11 @@ def complete_settings(values: Mapping[str, Any]) -> dict[str, Any]:
             f"skills: own_parts={settings['own_parts']!r} are names, and parts of your own need their functions: make "
             "the system again, and load runs by jr.load(folder, make=lambda own_parts, **saved: system.make(**saved))"
         )
-    if outcome not in OUTCOMES:
-        raise ValueError(f"skills: outcome must be {join_names(map(repr, OUTCOMES), 'or')}, got {outcome!r}")
+    if not isinstance(outcome, OwnObservation) and outcome not in OUTCOMES:
+        raise ValueError(
+            f"skills: outcome must be {join_names(map(repr, OUTCOMES), 'or')}, got {outcome!r}; an observation of your "
+            "own needs its functions: jr.load(folder, make=lambda outcome, **saved: system.make(**saved))"
+        )
     if outcome in ("points", "goals") and len(settings["margin"]) != 2:
         raise ValueError(f"skills: with outcome={outcome!r} margin must be two columns: the {outcome} of each side")
     if len(settings["expected_goals"]) not in (0, 2):
@@ -290,13 +308,13 @@ def make_system_of_parts(parts: Sequence[ModelPart], period: float) -> RatingSys
     meaning = make_params(**space)
     params = check_params("skills", make_params(**values), meaning)
     model = ModelSettings(**settings, form="form_deviation" in space)
-    of_two = settings["outcome"] in ("logistic", "points", "goals")
+    is_own = isinstance(model.outcome, OwnObservation)
     return RatingSystem(
         bind(init, model),
         make_rules(model, complete_params(params)),
-        (Matches, Periods) if of_two else (Matches, Periods, Rounds),
+        (Matches, Periods) if is_own or model.outcome in OF_TWO else (Matches, Periods, Rounds),
         bind(summary, model),
-        bind(check_events, model),
+        bind(check_events, model, params if is_own else None),
         ("categories", "teams", "seats", "noise"),
         name="skills",
         params=params,
@@ -307,10 +325,12 @@ def make_system_of_parts(parts: Sequence[ModelPart], period: float) -> RatingSys
     )
 
 
-def check_events(model: ModelSettings, events: Matches | Ragged) -> None:
-    """ValueError for events that lack what the model or a part of a user's own needs."""
+def check_events(model: ModelSettings, params: Any, events: Matches | Ragged) -> None:
+    """ValueError for events that lack what the model needs, or where functions of a user fail, which have `params`."""
     check_events_fit(model, events)
     check_own_loadings(model, events)
+    if isinstance(model.outcome, OwnObservation):
+        check_own_observation(model, params, events)
 
 
 def combine_settings(parts: Iterable[ModelPart]) -> dict[str, Any]:
@@ -324,7 +344,7 @@ def combine_settings(parts: Iterable[ModelPart]) -> dict[str, Any]:
 def add_usual_parts(parts: Sequence[ModelPart]) -> list[ModelPart]:
     """The parts in the order of the makers, with a skill, a side and a result where there are none of these."""
     names = {part.name for part in parts}
-    names |= {"result"} if names & OUTCOME_PARTS.keys() else set()
+    names |= {"result"} if names & RESULT_PARTS else set()
     usual = [part for part in USUAL_PARTS if part.name not in names]
     return sorted([*usual, *parts], key=lambda part: [*PART_MAKERS].index(part.name))
 

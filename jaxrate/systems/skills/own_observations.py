@@ -1,0 +1,143 @@
+"""Observations of matches of a user's own, from functions of the lead of the first player.
+
+Of a lead d, of which the belief is N(m, v), an observation y has the log likelihood L(m, v), the logarithm of the mean
+of p(y | d). Where a user gives no message, it is the one that keeps mean and variance of the lead after y,
+
+    m' = m + v L_m,   v' = v + v^2 L_mm,   so that I = -L_mm / (1 + v L_mm) and V = L_m / (1 + v L_mm)
+
+with the derivatives L_m and L_mm by m. A variance never grows: where L_mm is above 0, it counts as 0.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import Parameter as Argument
+from inspect import signature
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxrate.core.array_types import Array
+from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.events import Matches, Periods, Ragged
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
+from jaxrate.systems.skills.belief_updates import ScalarMessage
+from jaxrate.systems.skills.linear_predictors import Predictors
+from jaxrate.systems.skills.outcome_likelihoods import make_outcomes_of_two
+from jaxrate.systems.skills.parts import Constants, check_function_of_user, list_seen_fields, prepare
+from jaxrate.systems.skills.settings import ModelSettings, OwnObservation
+
+LEAST_KEPT = 8.0  # share of a variance that a message leaves at least, in units of rounding
+
+
+class ObservedMatch(NamedTuple):
+    """What an observation of a user's own sees of matches."""
+
+    score: Array  # [...] of the first player: 1 a win, 0 a loss
+    columns: Mapping[str, Array]  # [...] those that it names
+
+
+def call_function_of_lead(own: OwnObservation, function: Callable[..., Any], params: Any, *values: Any) -> Any:
+    """The result of a function of these values and of the hyperparameters that it names."""
+    arguments = [*signature(function).parameters.values()][len(values) :]
+    names = [x.name for x in arguments if x.kind in (Argument.POSITIONAL_OR_KEYWORD, Argument.KEYWORD_ONLY)]
+    return function(*values, **{name: getattr(params, own.name_in_system(name)) for name in names})
+
+
+def observed_match(own: OwnObservation, event: Matches | Periods) -> ObservedMatch:
+    """What the observation sees."""
+    return ObservedMatch(event.score, {name: (event.context.columns or {})[name] for name in own.columns})
+
+
+def own_log_likelihood(
+    own: OwnObservation,
+    model: ModelSettings,
+    constants: Constants,
+    lead: Array,
+    variance: Array,
+    event: Matches | Periods,
+) -> Array:
+    """[...] of what is observed."""
+    terms = call_function_of_lead(own, own.log_likelihood, constants.params, lead, variance, observed_match(own, event))
+    return jnp.broadcast_to(jnp.asarray(terms, lead.dtype), lead.shape)
+
+
+def own_message(
+    own: OwnObservation,
+    model: ModelSettings,
+    constants: Constants,
+    lead: Array,
+    variance: Array,
+    event: Matches | Periods,
+) -> ScalarMessage:
+    """What is observed says of the lead."""
+    if own.message is None:
+        return message_that_keeps_moments(
+            lambda lead: own_log_likelihood(own, model, constants, lead, variance, event), lead, variance
+        )
+    match = observed_match(own, event)
+    precision, surprise = call_function_of_lead(own, own.message, constants.params, lead, variance, match)
+    return ScalarMessage(*(jnp.broadcast_to(jnp.asarray(x, lead.dtype), lead.shape) for x in (precision, surprise)))
+
+
+def message_that_keeps_moments(log_likelihood: Callable[[Array], Array], lead: Array, variance: Array) -> ScalarMessage:
+    """The message after which mean and variance of a lead are those of the exact belief."""
+    slope, curvature = jax.jvp(jax.grad(lambda lead: jnp.sum(log_likelihood(lead))), (lead,), (jnp.ones_like(lead),))
+    information = jnp.maximum(-curvature, 0.0)
+    kept = jnp.maximum(1.0 - variance * information, LEAST_KEPT * float(np.finfo(lead.dtype).eps))
+    return ScalarMessage(information / kept, slope / kept)
+
+
+def own_outcomes(
+    own: OwnObservation, model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+) -> OutcomeProbabilities:
+    """[..., 2] the chances of win and draw that the observation tells."""
+    win, draw = win_and_draw(own, constants, two)
+    return make_outcomes_of_two(
+        constants, two, jnp.stack([win, 1.0 - win - draw], axis=-1), jnp.stack([draw] * 2, axis=-1)
+    )
+
+
+def own_score(
+    own: OwnObservation, model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+) -> Array:
+    """[...] the expected score of the first player."""
+    win, draw = win_and_draw(own, constants, two)
+    return win + 0.5 * draw
+
+
+def win_and_draw(own: OwnObservation, constants: Constants, two: Predictors) -> tuple[Array, Array]:
+    """[...] the chances that the first player wins, and that nobody does."""
+    function: Any = own.outcomes
+    variance = two.variances[0] + two.variances[1]
+    win, draw = call_function_of_lead(own, function, constants.params, two.lead, variance)
+    return jnp.broadcast_to(win, two.lead.shape), jnp.broadcast_to(draw, two.lead.shape)
+
+
+def check_own_observation(model: ModelSettings, params: Any, events: Matches | Ragged) -> None:
+    """ValueError that names the observation of a user's own whose functions fail, or give no finite numbers."""
+    own: Any = model.outcome
+    call = f"parts.own_observation({own.name!r}, ...)"
+    use = f"they are functions of lead, variance and match, which has the score and the columns {own.columns}"
+    are_finite = bind(are_terms_finite, model, params)
+    number = f"the log likelihood or message of {call}"
+    check_function_of_user(are_finite, events, f"the functions of {call} fail", use, number)
+    padding = jax.tree.map(lambda x: np.zeros_like(np.asarray(x)[:1]), list_seen_fields(events))
+    with jax.ensure_compile_time_eval():
+        is_finite = np.all(are_finite(padding))
+    if not is_finite:
+        raise ValueError(
+            f"{number} must be a finite number where score and columns are 0, too, as in rows that fill up programs"
+        )
+
+
+@partial(jax.jit, static_argnums=0)
+def are_terms_finite(model: ModelSettings, params: Any, event: Matches | Periods) -> Array:
+    """[n] whether log likelihoods and messages of matches of newcomers are numbers."""
+    own, constants = model.outcome, prepare(model, params)
+    assert isinstance(own, OwnObservation)
+    lead = jnp.zeros(jnp.shape(event.score))
+    of_match = own, model, constants, lead, jnp.full_like(lead, 2.0 * constants.params.initial_deviation**2), event
+    terms = own_log_likelihood(*of_match), *own_message(*of_match)
+    return jnp.isfinite(jnp.stack(terms)).all(axis=0)
