@@ -278,6 +278,20 @@ def test_rate_says_that_sides_are_worth_nothing_to_a_system(caplog):
     ]
 
 
+def test_rate_says_that_a_side_that_changes_or_of_contests_has_no_effect(caplog):
+    caplog.set_level("WARNING", "jaxrate")
+    jr.rate(jr.skills(jr.parts.side_trend(0.0, 3.5)), jr.read({"a": ["Ada"], "b": ["Bo"], "score": [1.0]}))
+    columns = {"contest": "race", "participant": "driver", "rank": "place"}
+    contests = jr.read({"race": [0, 0], "driver": ["Ada", "Bo"], "place": [1, 2]}, **columns)
+    jr.rate(jr.skills(jr.parts.side(35)), contests)
+    assert caplog.messages == [
+        "skills is rated with side_trend=3.5, though the data do not say who has the side; name its column, as "
+        "side='home'",
+        "skills is rated with side_advantage=35, though contests have no side; skills take a column of it as "
+        "jr.parts.covariate('side')",
+    ]
+
+
 def test_rating_periods_have_one_length(data):
     """A default period is that of `rate`, in aging too; another one is refused wherever periods are rated."""
     data = data._replace(clock="numbers")

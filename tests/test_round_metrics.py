@@ -338,6 +338,21 @@ def test_pairs_refuse():
         jr.forecasts.predict_pairs(system, system.init(system.params, 3), [1])
 
 
+def test_any_two_of_two_kinds_meet_as_what_they_are():
+    """A learner and an exercise as in a match of theirs, and two learners as if one were of neither side."""
+    random = np.random.default_rng(5)
+    player = np.stack([random.integers(0, 6, 90), random.integers(6, 9, 90)], axis=1)
+    system = jr.skills(jr.parts.kinds("sides", growth=0, initial_deviation=80), jr.parts.skill(growth=20))
+    state = jr.run(system, jr.matches(player, random.integers(0, 2, 90).astype(float), np.arange(90.0))).state
+    found = jr.forecasts.predict_pairs(system, state, np.arange(9), time=95.0)
+    met = jr.predict(system, state, jr.matches(player, np.zeros(90), np.full(90, 95.0)))
+    np.testing.assert_allclose(found.probability(*player.T), met, atol=2.5e-4)
+    as_one = jr.skills(jr.parts.skill(growth=20))
+    of_learners = jr.forecasts.predict_pairs(as_one, state._replace(kind=None), np.arange(6), time=95.0)
+    pair = np.triu_indices(6, 1)
+    np.testing.assert_allclose(found.probability(*pair), of_learners.probability(*pair), atol=5e-4)
+
+
 def test_equals_take_no_numbers():
     system = jr.elo()
     found = jr.forecasts.predict_pairs(system, system.init(system.params, 5), np.arange(5))

@@ -19,6 +19,7 @@ from jaxrate.history.ratings_at_times import category_number, parse_time_after_l
 from jaxrate.replay.checked_replay import predict
 from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
 from jaxrate.systems.skills.settings import (
+    SIDES,
     contest_prior_columns,
     contest_result_columns,
     match_prior_columns,
@@ -117,6 +118,8 @@ def predict_neutral_matches(
     `category` is what both meet, or [n, 2] what each meets; options are those of `predict`, and `side`.
     """
     n, zero = len(pairs), np.zeros(len(pairs))
+    if system.settings.get("kinds") == (SIDES,):  # any two may meet, each of the kind that they are
+        system = system.make(**system.params._asdict(), kinds=("kind",))
     side = {"side": np.full(n, options.pop("side"))} if "side" in options else {}
     context = neutral_match_arguments(system, n) | side
     if category is not None:

@@ -402,7 +402,7 @@ def predict_fixtures(rated: History, source: Any, **options: Unpack[FixtureOptio
 
     Matches have time, a, b, who has the side (where anybody has), the chances of a to win, to draw and to lose, and the
     fair odds of each, 1 / chance. If the history has draws and its system predicts only expected scores, Davidson's
-    model divides these into win, draw and loss (see `add_outcomes`). Its `draw_odds` are those that make the results of
+    model divides these into win, draw and loss (see `add_outcomes`), with the odds of draws that make the results of
     the history likeliest, given its predictions. Without draws the chance to win is the expected score. Contests have
     time, contest, player, the expected rank, and the share of the others, or of the other teams, that the player should
     beat. Systems of `add_outcomes` add the chances to win and to draw. Where all contests are of two teams, each player

@@ -326,22 +326,26 @@ def _group_by_period(data: Dataset, period: float, onto: History | None) -> Ragg
 
 
 def _log_unfitting_side_advantage(system: RatingSystem, data: Dataset) -> None:
-    """Log a side advantage that does not fit the data."""
-    if data.of_matches and has_sides(data) != uses_side(system):
-        log_side_mismatch(system, has_sides(data))
+    """Log a worth of the side that does not fit the data."""
+    if has_sides(data) != uses_side(system):
+        log_side_mismatch(system, data.of_matches, has_sides(data))
 
 
 @lru_cache(maxsize=64)
-def log_side_mismatch(system: RatingSystem, sided: bool) -> None:
+def log_side_mismatch(system: RatingSystem, of_matches: bool, sided: bool) -> None:
     """Log, once for a system, a side advantage of 0 where the data have sides, or another where they have none."""
-    points = getattr(system.params, "side_advantage", None)
-    if sided and points == 0.0:
+    worth = {name: getattr(system.params, name, None) for name in ("side_advantage", "side_trend")}
+    used = [name for name, value in worth.items() if value]
+    if sided and worth["side_advantage"] == 0.0:
         text = "though the data say who has the side; give it points or fit it"
-    elif not sided and points:
+    elif used and not of_matches:
+        text = "though contests have no side; skills take a column of it as jr.parts.covariate('side')"
+    elif used:
         text = "though the data do not say who has the side; name its column, as side='home'"
     else:
         return
-    logging.getLogger("jaxrate").warning("%s is rated with side_advantage=%g, %s", system.name, points, text)
+    name = (used or ["side_advantage"])[0]
+    logging.getLogger("jaxrate").warning("%s is rated with %s=%g, %s", system.name, name, worth[name], text)
 
 
 def _check_names_storable(system: RatingSystem, data: Dataset) -> None:

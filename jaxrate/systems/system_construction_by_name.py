@@ -353,4 +353,5 @@ def has_sides(data: Dataset) -> bool:
 
 def uses_side(system: RatingSystem) -> bool:
     """Whether the system uses the side."""
-    return bool(getattr(system.params, "side_advantage", 0.0)) or bool(system.settings.get("own_side"))
+    points = (getattr(system.params, name, None) for name in ("side_advantage", "side_trend"))
+    return any(points) or bool(system.settings.get("own_side"))
