@@ -90,6 +90,22 @@ def test_fit_scores_the_rest_and_others_read_what_was_fitted(jaxrate, games, tmp
     assert seen in errors and json.loads(text)["results"][-1]["params"]["k"] == 7
 
 
+def test_fit_says_what_is_better_switched_off(jaxrate, tmp_path):
+    """Margins that nothing compresses: the fit raises the compression without end, and not at all is as good."""
+    random, path = np.random.default_rng(0), tmp_path / "margins.csv"
+    strength, first = random.normal(0, 8, 12), random.integers(0, 12, 300)
+    second = (first + random.integers(1, 12, 300)) % 12
+    margin = np.rint(strength[first] - strength[second] + random.normal(0, 10, 300))
+    rows = zip(first, second, np.abs(margin), 0.5 + 0.5 * np.sign(margin), strict=True)
+    path.write_text("\n".join(["a,b,margin,score", *(",".join(f"{x:g}" for x in row) for row in rows)]))
+    options = "--system", "skills", "--margin", "margin", "--loss", "margin"
+    param = "--param", "compression=30", "--param", "margin_scale=25"
+    code, text, _ = jaxrate("fit", path, *options, *param, "--free", "compression")
+    losses = r"\(loss ([.\d]+) without it, ([.\d]+) with the value at the start\)"
+    said = re.search(f"compression is better switched off: --param compression=none {losses}", text)
+    assert code == 0 and float(said[1]) < float(said[2]) and "fit the others" not in text
+
+
 def test_fit_says_what_is_open_which_is_no_failure(jaxrate, tmp_path):
     """Pairs who win in turns, three of five at home: it is best to learn nothing."""
     lines = [f"{2 * (i % 12)},{2 * (i % 12) + 1},{[1, 0, 1, 0, 1][i // 12 % 5]},1" for i in range(600)]

@@ -86,7 +86,8 @@ def fit(
     fitting = not settings["free"] or "side_advantage" in settings["free"]
     task = file_rating.choose_system(report, request, data, fitting=fitting, data_share=settings["data_share"])
     task = task._replace(system=_add_predictions(task.system, calibrated=calibrated, outlook=outlook))
-    result = _fit_with_progress(report, task, settings)
+    events = task.data.events if task.period is None else jr.periods(task.data.matches, task.period)
+    result = _fit_with_progress(report, task, events, settings)
     if save is not None:
         write_fitted(save, result, task.system, task.period, Path(request.file).name)
         report.note(f"saved the hyperparameters to {save}")
@@ -95,7 +96,7 @@ def fit(
     sections: list[str | TextTable] = [
         f"{task.system.name}: {count_events_and_players(task, are_teams)}",
         _hyperparameter_table(result, task.system),
-        "\n".join(_lines_about(result)),
+        "\n".join(_lines_about(result, lazy.losses_of_switches(result, task.system, events))),
     ]
     return Output(sections, _json_result(result, task, request.file), 0 if is_done else 1)
 
@@ -124,11 +125,10 @@ def _add_predictions(system: jr.extend.RatingSystem, *, calibrated: bool, outloo
 
 
 def _fit_with_progress(
-    report: ProgressReport, task: file_rating.RatingTask, settings: dict[str, Any]
+    report: ProgressReport, task: file_rating.RatingTask, events: Any, settings: dict[str, Any]
 ) -> jr.fitting.Fit:
     """`jr.fit` of a task, which shows its steps."""
     loss, steps = settings["loss"].replace("_", " "), settings["steps"]
-    events = task.data.events if task.period is None else jr.periods(task.data.matches, task.period)
     chosen = {name: settings[name] for name in ("loss", "warm_up", "data_share", "errors")}
     objective = jr.fitting.ahead(**chosen, key=lazy.make_fixed_key(task.system))
     with report.stage(f"fitting {task.system.name}") as update_progress:
@@ -141,11 +141,15 @@ def _fit_with_progress(
         return jr.fit(task.system, events, free=free, objective=objective, watch=watch, **search)
 
 
-def _lines_about(fit_result: jr.fitting.Fit) -> Iterator[str]:
-    """How good the fit is, why it ended, and how to use it."""
+def _lines_about(fit_result: jr.fitting.Fit, switches: dict[str, Any]) -> Iterator[str]:
+    """How good the fit is, why it ended, and how to use it, with the losses of what may be switched off."""
     yield fit_result.summary()
     determined = [key for key in fit_result.free if key not in fit_result.open]
-    if fit_result.open and determined:
+    better_off = {name: loss for name, loss in switches.items() if loss.off <= loss.start}
+    for name, loss in better_off.items():
+        losses = f"loss {loss.off:.5f} without it, {loss.start:.5f} with the value at the start"
+        yield f"{name} is better switched off: --param {name}=none ({losses})"
+    if better_off.keys() < {*fit_result.open} and determined:
         yield f"fit the others alone: --free {' '.join(determined)}"
     if hint := HINTS.get(fit_result.reason):
         yield hint

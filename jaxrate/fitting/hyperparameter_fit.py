@@ -26,7 +26,7 @@ from jaxrate.fitting.fit_problem import FitProblem, mean_loss, prepare_fit, prio
 from jaxrate.fitting.fit_results import Fit, HeldOutLosses
 from jaxrate.fitting.losses import loss_label, prediction_losses
 from jaxrate.fitting.objectives import DEFAULT_OBJECTIVE, Objective, ahead
-from jaxrate.fitting.prediction_task import constant_prediction_loss, make_prediction_task, replay_task
+from jaxrate.fitting.prediction_task import PredictionTask, constant_prediction_loss, make_prediction_task, replay_task
 from jaxrate.fitting.search import Search, minimise_from_starts
 from jaxrate.fitting.standard_errors import estimate_errors, fitted_params
 
@@ -283,6 +283,33 @@ def log_likelihood(
             f"{task.kind.__name__.lower()} have no likelihood: predictions of participants are not independent; give "
             "matches or periods"
         )
-    prediction = replay_task(task, system.params if params is None else params)
-    weight = jnp.asarray(task.weight, float)
-    return -jnp.sum(weight * prediction_losses(task.loss, prediction, task.score, weight))
+    return -summed_loss(task, system.params if params is None else params)
+
+
+def summed_loss(task: PredictionTask, params: Params) -> Array:
+    """[] the loss of all that is scored, with these hyperparameters."""
+    prediction, weight = replay_task(task, params), jnp.asarray(task.weight, float)
+    return jnp.sum(weight * prediction_losses(task.loss, prediction, task.score, weight))
+
+
+class LossesOfSwitch(NamedTuple):
+    """Mean losses of a fit but for one hyperparameter that may be None."""
+
+    off: float  # with None
+    start: float  # with the value from which the fit began
+
+
+def losses_of_switches(fitted: Fit, start: RatingSystem, events: Any) -> dict[str, LossesOfSwitch]:
+    """The losses of each hyperparameter that the events left open and that may be switched off, by its name."""
+    objective, params = fitted.objective._replace(errors=None), fitted.params._asdict()
+
+    def mean_loss_with(name: str, value: float | None) -> float:
+        system = start.make(**params | {name: value})
+        task = make_prediction_task(system, events, objective)
+        return float(summed_loss(task, system.params)) / float(np.sum(task.weight))
+
+    switches = [name for name in fitted.open if getattr(start.space, name).range.optional]
+    return {
+        name: LossesOfSwitch(mean_loss_with(name, None), mean_loss_with(name, getattr(start.params, name)))
+        for name in switches
+    }
