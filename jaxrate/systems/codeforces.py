@@ -115,14 +115,11 @@ def infer(
         p = selective_evaluation.evaluate_rows_where_needed(
             mask & coarse, _exact_performances, participants, few < many, target, p
         )
-    if event.ceiling is not None:
-        p = jnp.minimum(p, event.ceiling)
-    share = jax.nn.sigmoid(jnp.log(params.weight * cdf_sums.participant_weights(event)))  # v / (1 + v) of any v
-    state = State(
-        jnp.where(cdf_sums.is_rated_contest(event, skip_ties), rows.rating + share * (p - rows.rating), rows.rating)
-    )
     needed = performance_inference.worst_rank_with_limited_weight_ahead(above - 0.5, participants.gain, event)
-    return state, performance_inference.combine_performances_and_needed_ranks(p, rows.rating, needed, event)
+    performances = performance_inference.apply_rating_ceiling(p, rows.rating, needed, event)
+    share = jax.nn.sigmoid(jnp.log(params.weight * cdf_sums.participant_weights(event)))  # v / (1 + v) of any v
+    rating = rows.rating + share * (performances.performance - rows.rating)
+    return State(jnp.where(cdf_sums.is_rated_contest(event, skip_ties), rating, rows.rating)), performances
 
 
 def _exact_performances(indices: Array, participants: Participants, from_below: Array, target: Array) -> Array:

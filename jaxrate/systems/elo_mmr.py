@@ -568,12 +568,10 @@ def infer(
         performances = performance_inference.Performances(p, needed)
     else:
         sums = methods.gather(rows.rating, jnp.sqrt(drifted.variance + square), event, points, model.ties)
-        p = methods.performances(sums)
-        if event.ceiling is not None:
-            p = jnp.minimum(p, event.ceiling)
-        performances = performance_inference.combine_performances_and_needed_ranks(
-            p, rows.rating, methods.worst_ranks(sums), event
+        performances = performance_inference.apply_rating_ceiling(
+            methods.performances(sums), rows.rating, methods.worst_ranks(sums), event
         )
+        p = performances.performance
     if rows.past is None:
         change, kept = share * (p - rows.rating), variance / drifted.variance
         change, merged = round_teams.merge_multi_team_evidence(event, change, kept)

@@ -83,8 +83,9 @@ def infer(
         return expected - _normal_quantile_of_share(better, count - better, count, mask)
 
     p = rating + c * selective_evaluation.map_row_tiles(quantile_difference, event.present, above, below, better, mask)
-    if event.ceiling is not None:
-        p = jnp.minimum(p, event.ceiling)
+    needed = performance_inference.worst_rank_with_limited_weight_ahead(above - 0.5, gain, event)
+    performances = performance_inference.apply_rating_ceiling(p, rating, needed, event)
+    p = performances.performance
     weight = cdf_sums.participant_weights(event)
     number = rows.games.astype(rating.dtype) + 1.0
     q = (constants.weight_new + constants.weight_limit * rows.games.astype(rating.dtype)) / number
@@ -99,9 +100,7 @@ def infer(
         jnp.where(contested, jnp.maximum(variance, MIN_VARIANCE), rows.variance),
         rows.games + contested.astype(jnp.int32),
     )
-    return state, performance_inference.combine_performances_and_needed_ranks(
-        p, rating, performance_inference.worst_rank_with_limited_weight_ahead(above - 0.5, gain, event), event
-    )
+    return state, performances
 
 
 def _normal_quantile_of_share(part_count: Array, rest_count: Array, total_count: Array, mask: Array) -> Array:

@@ -605,13 +605,11 @@ class Performances(NamedTuple):
     rank_needed: Array  # [P] from 1: the worst rank that would have kept the rating; 0: none would
 
 
-def combine_performances_and_needed_ranks(
-    performance: Array, rating: Array, rank_needed: Array, event: Rounds
-) -> Performances:
-    """The performances with the ranks that would have kept the rating, 0 where the ceiling is below the rating."""
-    if event.ceiling is not None:
-        rank_needed = jnp.where(event.ceiling < rating, 0, rank_needed)
-    return Performances(performance, rank_needed)
+def apply_rating_ceiling(performance: Array, rating: Array, rank_needed: Array, event: Rounds) -> Performances:
+    """The performances up to the ceiling of the contest; where that is below the rating, no rank would have kept it."""
+    if event.ceiling is None:
+        return Performances(performance, rank_needed)
+    return Performances(jnp.minimum(performance, event.ceiling), jnp.where(event.ceiling < rating, 0, rank_needed))
 
 
 def worst_rank_with_limited_weight_ahead(max_weight_ahead: Array, weight: Array, event: Rounds) -> Array:
