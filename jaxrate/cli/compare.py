@@ -76,7 +76,7 @@ def compare(
     values, fits = _parse_contenders(name, params)
     columns = pop_columns(scoring | {"file": file, "plain": plain})
     request = RatingRequest(file, next(iter((*name, *fits)), None), values, None, columns, plain=plain)
-    data, request = _read_events(report, request, fits, first)
+    data, request = file_rating.read_events_with_evidence(report, request, first, fits.values())
     lengths = _period_lengths(report, data, period, fits)
     changes = _merge_hyperparameter_changes(data, name or (*jr.extend.SYSTEMS,), values, fits)
     comparison = compare_with_notes(
@@ -114,17 +114,6 @@ def _parse_contenders(
             raise ValueError(f"{fit.path} is of {fit.system}, which --system leaves out; add --system {fit.system}")
         fits[fit.system] = fit
     return values, fits
-
-
-def _read_events(
-    report: ProgressReport, request: RatingRequest, fits: dict[str, FittedParams], first: int | None
-) -> tuple[jr.data.Dataset, RatingRequest]:
-    """The events, with what all systems learn from where none is named, else what those of files learn from."""
-    if fits and first is None and not request.plain:
-        recognised = file_rating.recognise_evidence_columns_of_file(request.file, request.columns)
-        for fit in fits.values():
-            request = request._replace(columns=file_rating.fitted_evidence(recognised, fit) | request.columns)
-    return file_rating.read_events_with_evidence(report, request, first)
 
 
 def _period_lengths(

@@ -221,13 +221,13 @@ POINT_OUTCOMES = "points", "goals"  # values of its setting `outcome` for which 
 
 
 def read_events_with_evidence(
-    report: ProgressReport, request: RatingRequest, first: int | None = None
+    report: ProgressReport, request: RatingRequest, first: int | None = None, fits: Iterable[FittedParams] = ()
 ) -> tuple[jr.data.Dataset, RatingRequest]:
     """The events of a file with all that improves predictions, and the request with the columns that were recognised.
 
     Where a system or hyperparameters are named, the request is `plain`, or only the `first` rows are read, options
-    alone name columns, but for those that the system of a file of hyperparameters learns from, and goals or points
-    that are asked for. Plain events have no sides, unless an option names them.
+    alone name columns, but for those that the systems of files of hyperparameters learn from, that of the request and
+    further `fits`, and goals or points that are asked for. Plain events have no sides, unless an option names them.
     """
     recognised = {} if request.plain else recognise_evidence_columns_of_file(request.file, request.columns)
     if request.learns_from_all_evidence and first is None:
@@ -235,7 +235,8 @@ def read_events_with_evidence(
         if data.of_matches and "margin" in evidence and not has_informative_margins(data):
             data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
         return data, request._replace(columns=evidence | request.columns)
-    request = _complete_named_request(request, recognised)
+    fits = fits if request.fitted is None else (request.fitted, *fits)
+    request = _complete_named_request(request, recognised, fits)
     data = read_events(report, request.file, request.columns, first=first)
     if request.plain and data.of_matches and "side" not in request.columns:
         matches = data.matches
@@ -243,11 +244,13 @@ def read_events_with_evidence(
     return data, request
 
 
-def _complete_named_request(request: RatingRequest, recognised: dict[str, Any]) -> RatingRequest:
-    """The request with the recognised columns that its file of hyperparameters, its goals or its points need."""
+def _complete_named_request(
+    request: RatingRequest, recognised: dict[str, Any], fits: Iterable[FittedParams]
+) -> RatingRequest:
+    """The request with the recognised columns that files of hyperparameters, its goals or its points need."""
     columns = request.columns
-    if request.fitted is not None:
-        columns = fitted_evidence(recognised, request.fitted) | columns
+    for fit in fits:
+        columns = fitted_evidence(recognised, fit) | columns
     if request.changes.get("outcome") in POINT_OUTCOMES and request.name in (None, SKILLS):
         points = {role: x for role, x in recognised.items() if role in ("margin", "score")}
         return request._replace(name=SKILLS, columns=points | columns)

@@ -16,6 +16,7 @@ from jaxrate.core.text_format import format_range
 from jaxrate.site.drawings import encode_palette_png, interval_bar, make_axis
 from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, show_name, text_columns
 from jaxrate.site.page_templates import STYLE_FILES, render_page
+from jaxrate.site.site_data import values_for_json
 from jaxrate.views.charts import DIVERGING_COLOURS, RANK_TICKS, mix_colours
 from jaxrate.views.findings import (
     find_certain_ranks,
@@ -170,16 +171,8 @@ def _list_columns(strengths: Strengths, ranks: RankSets | None, names: list[str]
     columns |= {} if ranks is None else {"best rank": ranks.least, "worst rank": ranks.greatest}
     columns |= {"votes": strengths.games, "score": strengths.score}
     digits = {"votes": 3, "score": 3}
-    board = [_json_numbers(x[strengths.order], digits.get(name, 1)) for name, x in columns.items()]
+    board = [values_for_json(x[strengths.order], digits.get(name, 1)) for name, x in columns.items()]
     return {"columns": [*columns], "board": [*zip(*board, strict=True)]}
-
-
-def _json_numbers(values: HostArray, digits: int) -> list[Any]:
-    """Rounded numbers, or text, for JSON; None for numbers that are not finite."""
-    if values.dtype.kind == "O":
-        return list(values.tolist())
-    rounded = [round(float(x), digits) if np.isfinite(x) else None for x in values]
-    return [int(x) if x is not None and x == int(x) else x for x in rounded]
 
 
 def _ranking_view(

@@ -209,9 +209,6 @@ def _name_systems_in_print(texts: Iterable[str], systems: Iterable[ScoredForecas
     return [re.sub(pattern, lambda match: titles[match[0]], text) for text in texts]
 
 
-SCRIPT_FILES = ("words.js",)
-
-
 @enforce_argument_annotations
 def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Benchmark") -> str:
     """The HTML of the page, to be written to a file in UTF-8.

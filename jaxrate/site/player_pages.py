@@ -28,6 +28,7 @@ from jaxrate.site.site_data import (
     ratings_for_json,
     round_for_json,
     times_for_json,
+    values_for_json,
 )
 from jaxrate.site.table_rows import (
     build_event_table_cells,
@@ -183,15 +184,8 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
         columns["mates"] = site_data.line_ups.mates.to_tuples()
     columns |= _contest_columns(site_data) if site_data.line_ups.opponents is None else _match_columns(site_data)
     for name, values in site_data.columns.items():
-        columns[f"column {name}"] = _values_for_json(careers.gather(values))
+        columns[f"column {name}"] = values_for_json(careers.gather(values), 3)
     return columns
-
-
-def _values_for_json(values: HostArray) -> list[Any]:
-    """The values of a column for JSON, as numbers or as text; None for what is missing."""
-    if values.dtype.kind in "iuf":
-        return round_for_json(values, 3)
-    return [None if x is None or x != x else str(x) for x in values.tolist()]
 
 
 def _match_columns(site_data: SiteData) -> dict[str, Any]:

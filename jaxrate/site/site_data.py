@@ -371,6 +371,13 @@ def round_for_json(values: HostArray, digits: int) -> list[Any]:
     return [None if x != x else x for x in rounded.tolist()]
 
 
+def values_for_json(values: HostArray, digits: int) -> list[Any]:
+    """The values of a column for JSON, as numbers or as text; None for what is missing, or not finite."""
+    if values.dtype.kind in "iuf":
+        return round_for_json(np.where(np.isfinite(values), values, np.nan), 0 if values.dtype.kind in "iu" else digits)
+    return [None if x is None or x != x else str(x) for x in values.tolist()]
+
+
 def ratings_for_json(data: SiteData, ratings: HostArray, extra_digits: int = EXTRA_DIGITS) -> list[Any]:
     """Ratings for JSON, with more decimals than are shown: scripts, which round them again, show what pages do."""
     values, digits = ratings.astype(float), data.digits + extra_digits
