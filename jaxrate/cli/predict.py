@@ -146,7 +146,7 @@ def explanation_tables(one: jr.forecasts.Explanation, rated: jr.History) -> list
         sides["points"] = np.array([parts["points"][parts["side"] == side].sum() for side in sides["side"]])
     digits = rating_decimals([*parts["points"].tolist()])
     tables = []
-    for columns in (parts, sides):
+    for columns in (parts, columns_in_percent(sides)):
         headings, rows = lazy.heads_and_cells(columns, digits, unsigned)
         tables.append(TextTable([PART_NAMES.get(name, name) for name in headings], rows, WORD_COLUMNS))
     return tables

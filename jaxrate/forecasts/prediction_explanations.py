@@ -10,13 +10,7 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
-from jaxrate.core.text_format import (
-    format_decimals,
-    format_html_table,
-    format_number,
-    format_percentage,
-    format_table,
-)
+from jaxrate.core.text_format import format_decimals, format_html_table, format_number, format_table
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_events import FixtureOptions, read_upcoming_events
 from jaxrate.history.column_table import ColumnTable
@@ -233,9 +227,8 @@ def heads_and_cells(
     formats: dict[str, Callable[[Any], str]] = {
         **dict.fromkeys(table, lambda x: format_decimals(x, digits, signed=True) if x else ""),
         **dict.fromkeys(unsigned, lambda x: format_decimals(x, digits)),
-        **dict.fromkeys(TEXT_COLUMNS, str),
-        "expected": format_percentage,
+        "expected": "{:.3f}".format,
         "weight": lambda x: format_number(round(x, 3)),
     }
-    cells = [map(formats[name], values.tolist()) for name, values in table.items()]
+    cells = [map(formats[name] if x.dtype.kind == "f" else str, x.tolist()) for name, x in table.items()]
     return [name.replace("_", " ") for name in table], [*zip(*cells, strict=True)]
