@@ -235,7 +235,6 @@ def read_events_with_evidence(
         if data.of_matches and "margin" in evidence and not has_informative_margins(data):
             data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
         return data, request._replace(columns=evidence | request.columns)
-    fits = fits if request.fitted is None else (request.fitted, *fits)
     request = _complete_named_request(request, recognised, fits)
     data = read_events(report, request.file, request.columns, first=first)
     if request.plain and data.of_matches and "side" not in request.columns:
@@ -249,7 +248,7 @@ def _complete_named_request(
 ) -> RatingRequest:
     """The request with the recognised columns that files of hyperparameters, its goals or its points need."""
     columns = request.columns
-    for fit in fits:
+    for fit in filter(None, (request.fitted, *fits)):
         columns = fitted_evidence(recognised, fit) | columns
     if request.changes.get("outcome") in POINT_OUTCOMES and request.name in (None, SKILLS):
         points = {role: x for role, x in recognised.items() if role in ("margin", "score")}
