@@ -374,7 +374,8 @@ def round_for_json(values: HostArray, digits: int) -> list[Any]:
 def values_for_json(values: HostArray, digits: int) -> list[Any]:
     """The values of a column for JSON, as numbers or as text; None for what is missing, or not finite."""
     if values.dtype.kind in "iuf":
-        return round_for_json(np.where(np.isfinite(values), values, np.nan), 0 if values.dtype.kind in "iu" else digits)
+        rounded = round_for_json(np.where(np.isfinite(values), values, np.nan), digits)
+        return [x if x is None or x % 1 else int(x) for x in rounded]
     return [None if x is None or x != x else str(x) for x in values.tolist()]
 
 
