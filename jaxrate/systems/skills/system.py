@@ -248,12 +248,8 @@ def describe_setting(part: str) -> str:
 def list_parts(values: Mapping[str, Any]) -> list[ModelPart]:
     """The parts that settings and hyperparameters by name stand for, with default hyperparameters."""
     settings = complete_settings(values)
-    outcome, given = settings["outcome"], {name for name, x in values.items() if x is not None}
-    if isinstance(outcome, OwnObservation):
-        name, log_likelihood, message, outcomes, columns = outcome
-        parts = [part_declarations.own_observation(name, log_likelihood, columns, message=message, outcomes=outcomes)]
-    else:
-        parts = [OUTCOMES[outcome](*(settings["margin"] if outcome in ("margin", "points", "goals") else ()))]
+    given = {name for name, x in values.items() if x is not None}
+    parts = [make_observation(settings["outcome"], settings["margin"])]
     for maker in PART_MAKERS.values():
         if maker.setting is None and not given.isdisjoint(maker.names_in_system.values()):
             parts.append(maker.make())
@@ -263,6 +259,19 @@ def list_parts(values: Mapping[str, Any]) -> list[ModelPart]:
         parts = [part for part in parts if part.name != "team"]
         parts.append(part_declarations.team(performance=settings["team_performance"]))
     return parts
+
+
+def make_observation(outcome: str | OwnObservation, columns: Sequence[str]) -> ModelPart:
+    """The part for what is learnt from, by its outcome and the columns of margins."""
+    if isinstance(outcome, OwnObservation):
+        return part_declarations.own_observation(
+            outcome.name,
+            outcome.log_likelihood,
+            outcome.columns,
+            message=outcome.message,
+            outcomes=outcome.outcomes,
+        )
+    return OUTCOMES[outcome](*(columns if outcome in ("margin", "points", "goals") else ()))
 
 
 def complete_settings(values: Mapping[str, Any]) -> dict[str, Any]:
