@@ -9,11 +9,14 @@ ranks of a set together. In sets with clusters each voter has a taste of their o
 votes of one voter go together; strengths are then what all votes together would give, found from very many of them.
 """
 
-import time
+import json
+import subprocess
+import tempfile
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
-from arena_peers import arena_rank, peers
-from common import add_only, declare, find, forget_peak, keep, look_for, parse, resident
+from common import find, forget_peak, measure, resident, timed
 
 import jaxrate as jr
 from jaxrate.arena.strength_fit import POINTS_PER_LOG_STRENGTH
@@ -177,11 +180,6 @@ def sequential(options):
     return {f"{tests} tests of 0 against 5": rows}
 
 
-def used():
-    """CPU seconds of this process so far, on all cores: they tell more than a clock where others compute as well."""
-    return time.process_time()
-
-
 def speed(options):
     """Seconds of fits and bootstraps, warm: the best of three."""
     random = np.random.default_rng(0)
@@ -203,14 +201,10 @@ def speed(options):
     }
     rows, first = [], None
     for way, call in calls.items():
-        turns = []
-        for _ in range(most):
-            start, before = time.perf_counter(), used()
-            found = call()
-            turns.append((time.perf_counter() - start, used() - before))
-        seconds, cpu = np.min(turns[1:], axis=0).tolist()
+        turns = [timed(call) for _ in range(most)]
+        found, took = turns[0][0], {key: min(x[key] for _, x in turns[1:]) for key in turns[0][1]}
         first = found if first is None else first
-        rows.append({"way": way, "votes": many, "seconds": seconds, "CPU seconds": cpu, "off": off(found, first)})
+        rows.append({"way": way, "votes": many} | took | {"off": off(found, first)})
     if options.arena_rank:
         rows += [row | {"votes": many, "off": off(row.pop("rating"), first)} for row in arena_rank(options, a, b, won)]
     return {f"{n} players": rows}
@@ -242,11 +236,9 @@ def large(options):
     rows = []
     for turn in ("first", "again"):
         forget_peak()
-        start, before = time.perf_counter(), used()
-        found = jr.arena.fit_strengths(votes)
+        found, took = timed(lambda: jr.arena.fit_strengths(votes))
         known = np.isfinite(found.rating)
-        rows.append({"turn": turn, "seconds": time.perf_counter() - start, "CPU seconds": used() - before})
-        rows[-1]["peak MB"] = resident("VmHWM")
+        rows.append({"turn": turn} | took | {"peak MB": resident("VmHWM")})
         rows[-1] |= {"steps": found.steps, "converged": found.converged, "rated": int(known.sum())}
         rows[-1]["correlation"] = float(np.corrcoef(found.rating[known], strength[known])[0, 1])
     return {f"{n} players, {many} matches": rows}
@@ -288,21 +280,74 @@ def moved(options):
     return {f"{sets} sets of {n} players, {votes} votes": rows}
 
 
-PARTS = {
-    **{"arena": arena, "coverage": coverage, "sequential": sequential},
-    **{"moved": moved, "speed": speed, "large": large},
-}
+# --- Other packages, where they are installed. ---
 
+
+def peers(a, b, won, n):
+    """The same fit by evalica and by choix, where they are installed."""
+    calls = {}
+    with suppress(ImportError):
+        import evalica
+
+        winners = [evalica.Winner.X if x else evalica.Winner.Y for x in won]
+        left, right = [f"m{i:03}" for i in a], [f"m{i:03}" for i in b]
+
+        def by_evalica():
+            found = evalica.bradley_terry(left, right, winners).scores
+            return POINTS_PER_LOG_STRENGTH * np.log(found.sort_index().to_numpy())
+
+        calls["evalica, votes"] = by_evalica
+    with suppress(ImportError):
+        import choix
+
+        wins = np.zeros((n, n))
+        np.add.at(wins, (np.where(won, a, b), np.where(won, b, a)), 1.0)
+        calls["choix, counts (ilsr)"] = lambda: POINTS_PER_LOG_STRENGTH * choix.ilsr_pairwise_dense(wins)
+    return calls
+
+
+ARENA_RANK = """
+import json, sys, time
+import numpy as np, pandas as pd
+from arena_rank.models.bradley_terry import BradleyTerry
+from arena_rank.utils.data_utils import PairDataset
 
 def main():
-    parser = declare(__doc__, "few small sets", "arena.parquet")
-    add_only(parser, PARTS, "PART")
-    parser.add_argument("--arena-rank", metavar="PYTHON", help="a Python with arena-rank, which is compared too")
-    options = parse(parser, __file__)
-    if not options.quick:
-        look_for(options, "evalica", "choix")
-    keep(PARTS, options)
-
+    data = np.load(sys.argv[1])
+    name = np.array([f"m{i:03}" for i in range(200)])
+    won = np.where(data["won"], "model_a", "model_b")
+    table = pd.DataFrame({"model_a": name[data["a"]], "model_b": name[data["b"]], "winner": won})
+    made = PairDataset.from_pandas(table)
+    for way, make in {"votes": lambda: PairDataset.from_pandas(table), "counts": lambda: made}.items():
+        turns = []
+        for _ in range(4):
+            start, before = time.perf_counter(), time.process_time()
+            rating = np.asarray(BradleyTerry(200).compute_ratings_and_cis(make())["ratings"])
+            turns.append((time.perf_counter() - start, time.process_time() - before))
+        seconds, cpu = np.min(turns[1:], axis=0)
+        way = f"arena-rank, {way}"
+        print(json.dumps({"way": way, "seconds": seconds, "cpu_seconds": cpu, "rating": rating.tolist()}))
 
 if __name__ == "__main__":
     main()
+"""
+
+
+def arena_rank(options, a, b, won):
+    """The rows of arena-rank, with its ratings, by the other Python."""
+    with tempfile.TemporaryDirectory() as folder:
+        votes, script = Path(folder) / "votes.npz", Path(folder) / "peer.py"
+        np.savez(votes, a=a, b=b, won=won)
+        script.write_text(ARENA_RANK)
+        done = subprocess.run([options.arena_rank, script, votes], capture_output=True, text=True)
+    if done.returncode:
+        print(f"arena-rank failed: {done.stderr.strip().splitlines()[-1]}: skipped")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+PARTS = {"arena": arena, "coverage": coverage, "sequential": sequential}
+PARTS |= {"moved": moved, "speed": speed, "large": large}
+
+if __name__ == "__main__":
+    other = {"metavar": "PYTHON", "help": "a Python with arena-rank, which is compared too"}
+    measure(PARTS, "few small sets", "arena.parquet", ("evalica", "choix"), {"arena-rank": other})

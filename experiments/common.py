@@ -14,12 +14,13 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from unittest.mock import patch
 
 import jax
 import numpy as np
 
 import jaxrate as jr
-from jaxrate.data.simulate import league
+from jaxrate.replay import execution
 
 # Of programs that run once.
 FLAGS = ["--xla_cpu_parallel_codegen_split_count=1"]
@@ -43,20 +44,16 @@ def fit_options(quick, steps=100, **settings):
 # --- Options. ---
 
 
-def declare(doc, quick, data=None, out="the JSON file"):
-    """A parser that has --quick, --data if the script needs some, and --out, with their help."""
-    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+def declare(quick, data=None, arguments=None):
+    """A parser for the script that runs: --quick, --data if it needs some, --out, and further arguments by name."""
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help=quick)
     if data:
         parser.add_argument("--data", default=os.environ.get("JAXRATE_DATA", "../shared/data"), help=f"has {data}")
-    parser.add_argument("--out", type=Path, help=out)
+    parser.add_argument("--out", type=Path, help="the JSON file; pictures go beside it, and parts not run stay in it")
+    for name, about in (arguments or {}).items():
+        parser.add_argument(f"--{name}", **about)
     return parser
-
-
-def add_only(parser, choices, word):
-    parser.add_argument(
-        "--only", nargs="+", choices=choices, default=list(choices), metavar=word, help=", ".join(choices)
-    )
 
 
 def compile_quickly():
@@ -70,13 +67,14 @@ def compile_quickly():
     gc.set_threshold(100_000, 20, 20)  # what was traced lives long
 
 
-def parse(parser, script):
+def parse(parser):
     """The options; call it before JAX's first device is asked for. Only a quick form has no file of its own."""
     options = parser.parse_args()
     if options.quick:
         compile_quickly()
     elif not options.out:
-        options.out = Path(script).parent / "results" / f"{Path(script).stem}.json"
+        script = Path(sys.modules["__main__"].__file__)
+        options.out = script.parent / "results" / f"{script.stem}.json"
     return options
 
 
@@ -102,13 +100,19 @@ def find(options, name, otherwise="skipped"):
     return None
 
 
-def tennis(options):
-    """ATP tennis without walkovers, or None; in quick mode a small league on whole days."""
-    if options.quick:
-        small = league(1_000, 10_000, activity=0.8).matches
-        return small._replace(time=np.floor(small.time))
-    path = find(options, "atp.parquet")
-    return path and jr.read(path, time="t", drop="walkover", sort=False).matches
+# --- Losses. ---
+
+
+def log_losses(prediction, score):
+    """[n] of predictions of the first; a draw is half a win."""
+    p, score = (np.asarray(x, np.float64) for x in (prediction, score))
+    p = np.clip(p, 2.0**-24, 1.0 - 2.0**-24)
+    return -score * np.log(p) - (1.0 - score) * np.log1p(-p)
+
+
+def mean_and_error(values):
+    """The mean of differences [n], and its standard error."""
+    return {"difference": values.mean(), "error": values.std(ddof=1) / len(values) ** 0.5}
 
 
 # --- Clocks and memory. ---
@@ -129,7 +133,7 @@ def race(calls, n, rounds, cold=()):
     turns = [{way: clock(call) for way, call in calls.items()} for _ in range(rounds + 1)]  # the first does not count
     rows = {}
     for way in calls:
-        matches, best = n.get(way, n["all"]) if isinstance(n, dict) else n, min(turn[way] for turn in turns[1:])
+        matches, best = n.get(way, n.get("all")) if isinstance(n, dict) else n, min(turn[way] for turn in turns[1:])
         rows[way] = {"way": way, "matches": matches, "seconds": best, "million_per_second": matches / best / 1e6}
     return {way: row | first.get(way, {}) for way, row in rows.items()}
 
@@ -144,14 +148,55 @@ def forget_peak():
     Path("/proc/self/clear_refs").write_text("5")
 
 
-def spawn(what, *arguments):
+def spawn(what, *arguments, **environment):
     """Standard output of a fresh Python; None, with a line, if it fails."""
-    environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+    environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"} | environment
     done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, env=environment)
     if done.returncode == 0:
         return done.stdout
     print(f"{what} failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}: skipped")
     return None
+
+
+def call_alone(function, *arguments, package=None):
+    """What a function of the running script returns, as JSON, in a fresh Python, maybe with another jaxrate."""
+    script, name = Path(sys.modules["__main__"].__file__).resolve(), function.__name__
+    code = f"import json, sys; sys.path.append({str(script.parent)!r}); from {script.stem} import {name} as f\n"
+    code += "print(json.dumps(f(*json.loads(sys.argv[1]))))"
+    path = {"PYTHONPATH": str(package)} if package else {}
+    text = spawn(f"{name} {arguments}", "-c", code, json.dumps(arguments, default=str), **path)
+    return text and json.loads(text.splitlines()[-1])
+
+
+def timed(call):
+    """What it returns, and its seconds."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = jax.block_until_ready(call())
+    return result, {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
+
+
+class Caught(Exception):
+    """A program and its arguments, in place of the call."""
+
+
+def catch_replay(call):
+    """What a call of `run` would compile: the jitted replay, and its arguments."""
+    compiled = execution.compile_replay
+
+    def instead(*given, **options):
+        found = compiled(*given, **options)
+
+        def caught(*arguments):
+            raise Caught(found, arguments)
+
+        caught.lower = caught
+        return caught
+
+    with patch.object(execution, "compile_replay", instead):
+        try:
+            call()
+        except Caught as caught:
+            return caught.args
 
 
 def distance(x, y):
@@ -168,22 +213,14 @@ def show(tables):
         return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
     for title, rows in tables.items():
+        if not (isinstance(rows, list) and rows and isinstance(rows[0], dict)):
+            continue
         names = list(dict.fromkeys(name for row in rows for name in row))
         table = [names, *([text(row.get(name)) for name in names] for row in rows)]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         print(f"\n{title}")
         for line in table:
             print("  " + "  ".join(map(str.ljust, line, widths)).rstrip(), flush=True)
-
-
-def measure(parts, options):
-    """Name and rounded tables of each part, a call with the options, that is not skipped: then it returns None."""
-    for name, part in parts.items():
-        start, tables = time.perf_counter(), part(options)
-        show({f"{name}: {title}": rows for title, rows in (tables or {}).items()})
-        print(f"({name}: {time.perf_counter() - start:.0f} s)", flush=True)
-        if tables:
-            yield name, rounded(tables)
 
 
 def rounded(results, digits=5):
@@ -226,13 +263,32 @@ def write(out, report, results, digits=5):
         out.write_text(json.dumps(report | {"results": rounded(results, digits)}, indent=1) + "\n")
 
 
-def keep(parts, options):
-    """Measure the parts named by --only, and write the file after each; its other parts are kept."""
-    report = circumstances() if options.out else {}
-    results = results_in(options.out) if options.only != list(parts) else {}
-    for name, tables in measure({name: parts[name] for name in options.only}, options):
-        results[name] = tables
-        write(options.out, report, results)
+def measure(parts, quick, data=None, packages=(), arguments=None, digits=5, in_quick=None):
+    """Measure those parts that the command line asks for, and write the file of the script after each.
+
+    Args:
+      parts: by name a function of the options that returns tables, or None if it is skipped.
+      quick: what --quick does.
+      data: the files that the script looks for.
+      packages: others that stand beside; an option of each name says whether it is installed.
+      arguments: further ones of the command line, without dashes, and what `add_argument` takes.
+      digits: of the fractions that are kept.
+      in_quick: the parts of a quick form, if these are others.
+    """
+    every = parts | (in_quick or {})
+    only = {"nargs": "+", "choices": every, "metavar": "PART", "help": ", ".join(parts)}
+    options = parse(declare(quick, data, {"only": only} | (arguments or {})))
+    look_for(options, *packages)
+    about = circumstances(*packages) if options.out else {}
+    file = json.loads(options.out.read_text()) if options.out and options.out.exists() else {}
+    measured, results = file.get("measured", {}), file.get("results", {})
+    for name in options.only or list(in_quick if options.quick and in_quick else parts):
+        start, tables = time.perf_counter(), every[name](options)
+        show({f"{name}: {title}": rows for title, rows in (tables or {}).items()})
+        if tables:
+            print(f"({name}: {time.perf_counter() - start:.0f} s)", flush=True)
+            measured[name], results[name] = about, tables
+            write(options.out, {"measured": measured}, results, digits)
 
 
 if __name__ == "__main__":  # for other programs that are run once, as `.ci/run` does

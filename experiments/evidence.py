@@ -21,6 +21,10 @@ long histories add, are no part of the rule: one row of tennis has form, and was
 anew without one kind of evidence; the difference is that row's loss less the loss with all, with its standard error
 over matches. Parts that begin with "further" do the same with one kind of evidence more, on four fifths of a history.
 
+Those that begin with "hindsight" ask whether forecasts gain where the past is smoothed anew every so often, and
+filtered on from there (`jr.forecasts.forecast_by_smoothing`), with the hyperparameters that results/evidence.json has
+for the filter. A gain is the filter's mean log loss less that with hindsight, with its standard error over matches.
+
 Sources: Maystre, Kristof and Grossglauser, "Pairwise comparisons with flexible time-dynamics", KDD 2019, tables 2 and
 3 (batch methods refitted at each date); FiveThirtyEight's probabilities as published before each match; riix, elote,
 openskill and trueskill as `fit_data.py` searched their settings.
@@ -28,19 +32,27 @@ openskill and trueskill as `fit_data.py` searched their settings.
 
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import add_only, declare, find, fit_options, keep, parse
-from fit_peers import cross_entropy
+from common import fit_options, log_losses, mean_and_error, measure, results_in
+from histories import (
+    KDD,
+    KDD_CUT,
+    KDD_LOSSES,
+    RIIX_FOOTBALL,
+    RIIX_TENNIS,
+    days,
+    read_history,
+    read_tennis_of_kdd,
+    read_tennis_with_games,
+)
 
 import jaxrate as jr
 from jaxrate.events import slice_events
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 
-FIRST_YEAR, LAST_YEAR = np.datetime64("1991-01-01"), np.datetime64("2017-12-31")
-KDD_FIT, KDD_CUT = np.datetime64("2000-01-01"), np.datetime64("2011-08-28")
-NFL_CUT = np.datetime64("1990-03-01")
 LONG = 300_000  # matches from which fits take at most so many steps
 STEPS = 20
 
@@ -52,7 +64,7 @@ class History(NamedTuple):
     cut: int
     begin: int = 0
     learnt: Any = None  # the dataset that is fitted, to which `skills` is adapted
-    published: Any = ()  # (who, log loss, accuracy or None, source)
+    published: Any = ()  # (who, log loss, source)
     forecast: Any = None  # [n] published probabilities
     outcomes: int = 2  # 3: wins, draws and losses are predicted
 
@@ -65,10 +77,6 @@ class Told(NamedTuple):
 
 
 # --- Histories. ---
-
-
-def day(date):
-    return (date - np.datetime64("1970-01-01")).astype(int)
 
 
 def begins(column, matches):
@@ -92,57 +100,35 @@ def dataset(matches, cut, margin=(), seasons=(), statistics=()):
 
 
 def tennis(options):
-    path = find(options, "atp.parquet")
-    if not path:
+    if not (data := read_history(options, "tennis", category="surface")):
         return None
-    matches = jr.read(path, time="t", drop="walkover", category="surface", sort=False).matches
+    matches = data.matches
     cut = len(matches.score) * 4 // 5
-    peers = (("riix, Glicko-2", 0.5936, None, "fit_data.py"),)
+    peers = (("riix, Glicko-2", RIIX_TENNIS, "fit_data.py"),)
     return History(matches, cut, 0, dataset(matches, cut), peers)
 
 
 def tennis_games(options):
     """The same matches, of which the share of games is known once they are played."""
-    from pyarrow import parquet
-
-    path, games = find(options, "atp.parquet"), find(options, "atp_games.parquet")
-    if not path or not games:
+    data, _ = read_tennis_with_games(options)
+    if data is None:
         return None
-    table, games = parquet.read_table(path), parquet.read_table(games)
-    for name in ("games_a", "games_b"):
-        table = table.append_column(name, games[name])
-    shares = {"games": ("games_a", "games_b")}
-    matches = jr.read(table, time="t", drop="walkover", category="surface", shares=shares, sort=False).matches
-    cut = len(matches.score) * 4 // 5
-    return History(matches, cut, 0, dataset(matches, cut, statistics=["games"]))
+    cut = len(data.matches.score) * 4 // 5
+    return History(data.matches, cut, 0, dataset(data.matches, cut, statistics=["games"]))
 
 
 def tennis_kdd(walkovers, options):
-    from pyarrow import compute, parquet
-
-    path = find(options, "atp.parquet")
-    if not path:
+    if not (data := read_tennis_of_kdd(options, **{"drop": ()} if walkovers else {})):
         return None
-    table = parquet.read_table(path)
-    t, source = compute.cast(table["t"], "int32"), compute.cast(table["source"], "string")
-    inside = compute.and_(compute.greater_equal(t, int(day(FIRST_YEAR))), compute.less_equal(t, int(day(LAST_YEAR))))
-    table = table.filter(compute.and_(inside, compute.not_equal(source, "amateur")))
-    matches = jr.read(table, time="t", drop=() if walkovers else "walkover", category="surface", sort=False).matches
-    begin, cut = (int(np.searchsorted(matches.time, day(date))) for date in (KDD_FIT, KDD_CUT))
-    kdd = "Maystre and others, KDD 2019"
-    published = (
-        ("constant skills", 0.581, None, kdd),
-        ("Elo", 0.563, 0.705, kdd),
-        ("TrueSkill", 0.563, 0.705, kdd),
-        ("TrueSkill through time", 0.554, 0.712, kdd),
-        ("kickscore", 0.552, 0.714, kdd),
-    )
+    matches = data.matches
+    begin, cut = np.searchsorted(matches.time, days("2000-01-01", KDD_CUT)).tolist()
+    published = tuple((who, loss, KDD) for who, loss in KDD_LOSSES.items())
     return History(matches, cut, begin, dataset(matches, cut), published)
 
 
 def nfl(options):
     matches = jr.data.datasets.nfl().matches
-    cut = int(np.searchsorted(matches.time, day(NFL_CUT)))
+    cut = int(np.searchsorted(matches.time, days("1990-03-01")[0]))
     seasons = begins(matches.context.columns["season"], matches)
     learnt = dataset(matches, cut, ("home_points", "away_points"), seasons)
     forecast = np.asarray(jr.data.datasets.nfl_forecast(), np.float64)
@@ -153,30 +139,27 @@ def nfl(options):
 
 
 def basketball(options):
-    path = find(options, "ncaa_basketball.parquet")
-    if not path:
+    if not (data := read_history(options, "basketball", columns=["margin", "season"])):
         return None
-    columns = ["margin", "season"]
-    matches = jr.read(path, time="t", side="a", neutral="neutral", columns=columns, sort=False).matches
+    matches = data.matches
     cut, seasons = len(matches.score) * 4 // 5, begins(matches.context.columns["season"], matches)
     return History(matches, cut, 0, dataset(matches, cut, ("margin",), seasons))
 
 
 def football(share, outcomes, options):
-    path = find(options, "intl_football.parquet")
-    if not path:
-        return None
     columns = ["goals_a", "goals_b"]
-    matches = jr.read(path, time="t", side="a", neutral="neutral", columns=columns, sort=False).matches
+    if not (data := read_history(options, "football", columns=columns)):
+        return None
+    matches = data.matches
     cut = int(len(matches.score) * share)
     learnt = dataset(matches, cut, columns)
     if outcomes == 2:
-        peers = (("riix, Glicko-2, which knows no side", 0.5580, None, "fit_data.py"),)
+        peers = (("riix, Glicko-2, which knows no side", RIIX_FOOTBALL, "fit_data.py"),)
         return History(matches, cut, 0, learnt, peers)
     result = np.rint(2.0 * np.asarray(matches.score)).astype(int)
     share_of = np.bincount(result[:cut]) / cut
     frequencies = float(-np.log(share_of[result[cut:]]).mean())
-    return History(matches, cut, 0, learnt, (("their frequencies until then", frequencies, None, "here"),), None, 3)
+    return History(matches, cut, 0, learnt, (("their frequencies until then", frequencies, "here"),), None, 3)
 
 
 # --- Systems. ---
@@ -236,7 +219,7 @@ def losses(guess, score):
         loss = -np.log(np.maximum(chance, 2.0**-24))[np.rint(2.0 * score).astype(int), np.arange(len(score))]
         ahead = chance[2] > chance[0]
     else:
-        loss, ahead = cross_entropy(guess, score), np.asarray(guess) > 0.5
+        loss, ahead = log_losses(guess, score), np.asarray(guess) > 0.5
     return loss, np.where(score == 0.5, np.nan, ahead == (score > 0.5))
 
 
@@ -265,12 +248,6 @@ def fitted(label, system, history, options):
     return Told(row, late)
 
 
-def above(one, other):
-    """Mean loss of one less that of the other, and its standard error over matches."""
-    difference = one - other
-    return {"difference": difference.mean(), "error": difference.std(ddof=1) / np.sqrt(len(difference))}
-
-
 def alone(load, options, **changes):
     """The table of one history: skills by the rule, with some further hyperparameters, and nothing else."""
     history = load(options)
@@ -295,17 +272,14 @@ def benchmark(load, options, evidence=True):
     rows, others = [best.row], usual(matches, history.outcomes)
     for label, system in list(others.items())[: 1 if options.quick else None]:
         told = fitted(label, system, history, options)
-        rows.append(told.row | above(told.loss, best.loss))
+        rows.append(told.row | mean_and_error(told.loss - best.loss))
     tables["systems"] = rows
-    published = [
-        {"who": who, "log_loss": loss, "accuracy": share, "source": source}
-        for who, loss, share, source in history.published
-    ]
+    published = [{"who": who, "log_loss": loss, "source": source} for who, loss, source in history.published]
     if history.forecast is not None:
-        theirs = cross_entropy(history.forecast, np.asarray(matches.score, np.float64))[cut:]
+        theirs = log_losses(history.forecast, np.asarray(matches.score, np.float64))[cut:]
         published.append(
             {"who": "FiveThirtyEight", "log_loss": theirs.mean(), "source": "before each match"}
-            | above(theirs, best.loss)
+            | mean_and_error(theirs - best.loss)
         )
     if published:
         tables["published"] = published
@@ -316,51 +290,32 @@ def benchmark(load, options, evidence=True):
     rows = []
     for label, some in list(without.items())[: 1 if options.quick else None]:
         told = fitted(f"skills without {label}", skills(learnt, some), lacking(history, some), options)
-        rows.append({"without": label} | told.row | above(told.loss, best.loss))
+        rows.append({"without": label} | told.row | mean_and_error(told.loss - best.loss))
     return tables | {"without one kind of evidence": rows}
 
 
 # --- Evidence that is computed from the history itself. ---
 
 
-def read_with_points(file, points, options, **roles):
-    """Matches of teams, of which the first is at home, in order of time."""
-    path = find(options, file)
-    return path and jr.read(path, side="a", margin=points, sort=True, **roles)
-
-
-def read_players(file, options, *, time="t", most=None, **roles):
-    """Matches of individuals in order of time, the first ones at most."""
-    path = find(options, file)
-    data = path and jr.read(path, time=time, sort=True, **roles)
+def whole(name, options, most=None, **roles):
+    """A history in order of time, its first matches at most."""
+    data = read_history(options, name, sort=True, **roles)
     return data and data._replace(events=slice_events(data.matches, 0, most or len(data.rows)), rows=data.rows[:most])
 
 
-DATASETS = {  # whole histories
+DATASETS = {
     "nfl": lambda options: jr.data.datasets.nfl(),
-    "nba": partial(
-        read_with_points, "nba.parquet", ["points_a", "points_b"], time="t", neutral="neutral", season="season"
-    ),
-    "basketball": partial(
-        read_with_points, "ncaa_basketball.parquet", "margin", time="t", neutral="neutral", season="season"
-    ),
-    "football": partial(  # of github.com/martj42/international_results
-        read_with_points, "results.csv", ["home_score", "away_score"], time="date", neutral="neutral", venue="city"
-    ),
-    "australian football": partial(  # of github.com/akareen/AFL-Data-Analysis, the points of goals and behinds added up
-        read_with_points, "afl.csv", ["home_points", "away_points"], season="season", venue="venue"
-    ),
-    "rugby league": partial(  # of github.com/uselessnrlstats/uselessnrlstats
-        read_with_points, "nrl.csv", ["home_points", "away_points"], season="season", venue="venue"
-    ),
-    "clubs": partial(
-        read_with_points, "spi_football.parquet", ["points_a", "points_b"], time="t", league_season="season"
-    ),
-    "tennis": partial(read_players, "atp.parquet", drop="walkover", category="surface"),
-    "go": partial(read_players, "go_tygem.parquet", side="a", most=100_000),
-    "starcraft": partial(read_players, "sc2_tlpd_korean.parquet", time="time", category=["race_a", "race_b"]),
-    "chess": partial(read_players, "chess_lichess20k.parquet", side="a"),
-    "engines": partial(read_players, "chess_tcec.parquet", side="a"),
+    "nba": partial(whole, "nba", season="season"),
+    "basketball": partial(whole, "basketball", margin="margin", season="season"),
+    "football": partial(whole, "football with grounds"),
+    "australian football": partial(whole, "australian football"),
+    "rugby league": partial(whole, "rugby league"),
+    "clubs": partial(whole, "leagues", league_season="season"),
+    "tennis": partial(whole, "tennis", category="surface"),
+    "go": partial(whole, "go", most=100_000),
+    "starcraft": partial(whole, "starcraft", time="time", category=["race_a", "race_b"]),
+    "chess": partial(whole, "lichess"),
+    "engines": partial(whole, "computer chess"),
 }
 
 
@@ -406,9 +361,63 @@ def further(load, options):
     base, rows = fit_with("skills", data, {}), []
     for name in [name for name in FURTHER if has_evidence(data, name)][: 1 if options.quick else None]:
         told = fit_with(f"skills with {name}", *FURTHER[name](data, cut))
-        rows.append({"with": name} | told.row | above(told.loss, base.loss))
+        rows.append({"with": name} | told.row | mean_and_error(told.loss - base.loss))
     history = [{"matches": n, "fitted": cut, "scored": n - cut}]
     return {"history": history, "systems": [base.row], "with one kind of evidence more": rows}
+
+
+# --- Forecasts that smooth the past anew every so often. ---
+
+ONCE = 1e6  # days
+
+
+def compared(system, history, label, refits):
+    """A row for the filter, and one for each distance between refits."""
+    matches, cut = history.matches, history.cut
+    score, start = matches.score[cut:], matches.time[cut]
+    rows, filtered = [], None
+    for name, refit in (("never", None), ("once", ONCE), *((str(x), x) for x in refits)):
+        began = time.perf_counter()
+        found = (
+            jr.forecasts.forecast_by_smoothing(system, matches, start=start, refit=refit)
+            if refit
+            else jr.run(system, matches)
+        )
+        guess = np.asarray(found.prediction)[cut:]
+        row = {"hyperparameters": label, "refit": name, "log_loss": float(jr.metrics.log_loss(guess, score))}
+        if refit:
+            gain = jr.metrics.compare_log_loss(filtered, guess, score)
+            row |= {"gain": gain.difference, "error": gain.error}
+        else:
+            filtered = guess
+        rows.append(row | {"seconds": time.perf_counter() - began})
+    return rows
+
+
+def hindsight(name, load, refits, options):
+    """The table of one history; None if it is not there."""
+    history = load(options)
+    if history is None:
+        return None
+    rows = []
+    for label, without in (("fitted", []), ("without experience", ["experience"])):
+        if fitted := fitted_to(name, label):
+            system = skills(history.learnt, without)
+            system = system._replace(params=system.params._replace(**fitted))
+            rows += compared(system, history, label, (28.0,) if options.quick else refits)
+    return {f"{len(history.matches.score) - history.cut} matches scored": rows}
+
+
+def fitted_to(name, label):
+    """Hyperparameters that `evidence.py` found; None if it was not asked."""
+    found = results_in(Path(__file__).parent / "results" / "evidence.json")[name]
+    if label == "fitted":
+        return found["systems"][0]["fitted"]
+    rows = found.get("without one kind of evidence", ())
+    return next((row["fitted"] for row in rows if row["without"] == "experience"), None)
+
+
+SMALL, LARGE = (91.0, 28.0, 7.0), (91.0, 28.0)  # days between smoothings
 
 
 PARTS = {
@@ -422,18 +431,13 @@ PARTS = {
     "tennis, KDD 2019": partial(benchmark, partial(tennis_kdd, False), evidence=False),
     "tennis, KDD 2019, with walkovers": partial(benchmark, partial(tennis_kdd, True), evidence=False),
     **{f"further, {name}": partial(further, load) for name, load in DATASETS.items()},
+    "hindsight, nfl": partial(hindsight, "nfl", nfl, SMALL),
+    "hindsight, basketball": partial(hindsight, "basketball", basketball, SMALL),
+    "hindsight, football": partial(hindsight, "football", partial(football, 0.8, 2), SMALL),
+    "hindsight, tennis": partial(hindsight, "tennis", tennis, LARGE),
+    "hindsight, tennis, KDD 2019": partial(hindsight, "tennis, KDD 2019", partial(tennis_kdd, False), LARGE),
 }
 
-
-def run(doc, parts, script):
-    """Those parts that are asked for on the command line; with --quick the NFL."""
-    parser = declare(doc, "the NFL's first years, seconds", "the histories", "the JSON file; what is not run is kept")
-    add_only(parser, parts, "NAME")
-    options = parse(parser, script)
-    if options.quick:
-        options.only = [name for name in ("nfl", "further, nfl") if name in parts]
-    keep(parts, options)
-
-
 if __name__ == "__main__":
-    run(__doc__, PARTS, __file__)
+    in_quick = {name: PARTS[name] for name in ("nfl", "further, nfl", "hindsight, nfl")}
+    measure(PARTS, "the NFL's first years, seconds", "the histories", in_quick=in_quick)

@@ -9,35 +9,16 @@ history, then others: the same again, one match more, a third more of twice the 
 clock and of the processor; compilations are those that JAX reports.
 """
 
-import json
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import jax
 import numpy as np
-from common import circumstances, declare, parse, versions, write
+from common import call_alone, circumstances, declare, parse, versions, write
 
 import jaxrate as jr
 from jaxrate.data.simulate import contests, league
 
-SYSTEMS = {
-    "elo": jr.elo,
-    "glicko": jr.glicko,
-    "glicko2": jr.glicko2,
-    "category_glicko": jr.category_glicko,
-    "trueskill": jr.trueskill,
-    "weng_lin": jr.weng_lin,
-    "skills": jr.skills,
-    "blat_mmr": jr.blat_mmr,
-    "urnings": jr.urnings,
-    "elo_mmr": jr.elo_mmr,
-    "elo_mmx": jr.elo_mmx,
-    "codeforces": jr.codeforces,
-    "topcoder": jr.topcoder,
-}
 MATCHES, PLAYERS = 2_000, 200
 OF_CONTESTS = "elo_mmr", "elo_mmx", "codeforces", "topcoder"  # they rate matches as contests of two
 CONTESTS, SIZE = 100, 30
@@ -60,7 +41,7 @@ def history(system, times, crowd, seed):
 
 def measured(name):
     """Rows of one system, in this process."""
-    compiled, rows, system = [], [], SYSTEMS[name]()
+    compiled, rows, system = [], [], jr.extend.SYSTEMS[name]()
     jax.monitoring.register_event_duration_secs_listener(
         lambda event, duration, **_: compiled.append(duration) if event.endswith("backend_compile_duration") else None
     )
@@ -77,34 +58,21 @@ def measured(name):
     return rows
 
 
-def spawned(name, folder):
-    """The same in a process of its own, with the jaxrate of a folder."""
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    command = [sys.executable, __file__, "--one", name]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def main():
-    parser = declare(__doc__, "two systems")
-    parser.add_argument("--before", type=Path, help="a folder with another version of jaxrate")
-    parser.add_argument("--one", choices=SYSTEMS, help="print the rows of one system")
-    parser.add_argument("--only", nargs="+", choices=SYSTEMS, default=list(SYSTEMS), help="some systems")
-    options = parse(parser, __file__)
-    if options.one:
-        print(json.dumps(measured(options.one)))
-        return
-    folders = versions(options.before)
+    arguments = {
+        "before": {"type": Path, "help": "a folder with another version of jaxrate"},
+        "only": {"nargs": "+", "choices": jr.extend.SYSTEMS, "default": [*jr.extend.SYSTEMS], "help": "some systems"},
+    }
+    options = parse(declare("two systems", arguments=arguments))
     rows = []
     for name in options.only[:2] if options.quick else options.only:
-        for version, folder in folders.items():
-            tries = [spawned(name, folder) for _ in range(1 if options.quick else TRIES)]
+        for version, folder in versions(options.before).items():
+            tries = [call_alone(measured, name, package=folder) for _ in range(1 if options.quick else TRIES)]
             found = min(tries, key=lambda rows: rows[0]["seconds"])
             rows += [{"system": name, "version": version} | row for row in found]
             calls = ", ".join(f"{x['call']} {x['seconds']:.2f} s ({x['compilations']})" for x in found)
             print(f"{name:16} {version:7} {calls}", flush=True)
-    if options.out:
-        write(options.out, circumstances(), {"calls": rows})
+    write(options.out, circumstances(), {"calls": rows})
 
 
 if __name__ == "__main__":

@@ -27,8 +27,9 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from common import add_only, circumstances, declare, find, parse, results_in, show, write
-from fit_peers import cross_entropy, numbered
+from common import log_losses, measure, results_in
+from fit_peers import numbered
+from histories import read_history
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
@@ -73,7 +74,7 @@ def remedies(matches):
 def score(found, matches, cut):
     """What the fitted system loses from match `cut` on."""
     guess = np.asarray(jr.run(found.system, matches).prediction)[cut:]
-    loss = cross_entropy(guess, np.asarray(matches.score, np.float64)[cut:])
+    loss = log_losses(guess, np.asarray(matches.score, np.float64)[cut:])
     return Scored(loss, found.params.initial_deviation, found.reason)
 
 
@@ -110,12 +111,17 @@ def systems_of(matches):
     return {"glicko": jr.glicko(), "glicko2": jr.glicko2(), "trueskill": games(drift=0.01)}
 
 
-def examine(name, matches, systems, keep):
-    """The tables of one history; `keep` gets what there is of them after every system."""
+def examine(name, load, options):
+    """The tables of one history; None if it is not there."""
+    if (matches := load(options)) is None:
+        return None
+    systems = systems_of(matches)
+    systems = {"glicko": systems["glicko"]} if options.quick else systems
     n = len(matches.score)
     cut, players = int(SHARE * n), int(matches.player.max()) + 1
     young = ~jr.metrics.experience_mask(matches, YOUNG)[cut:]
     count = {"matches": n, "players": players, "scored": n - cut, "newcomers_scored": int(young.sum())}
+    count["again"] = ", from " in name
     tables, means = {"history": [count]}, {}
     for system in systems.values():
         rows = fitted(system, matches, cut)
@@ -128,17 +134,18 @@ def examine(name, matches, systems, keep):
             gain = {} if remedy == "none" else both(one.loss - plain, young)
             told = {"remedy": remedy, "initial_deviation": one.initial_deviation, "reason": one.reason}
             tables[system.name].append(told | gain)
-        keep(tables)
         print(f"{name}: {system.name}", flush=True)
     del means["none"]
     tables["all systems"] = [{"remedy": remedy} | both(np.mean(x, axis=0), young) for remedy, x in means.items()]
     return tables
 
 
-def verdict(results):
-    """For each remedy, on how many histories it wins and loses: on the large ones, and on the others."""
+def verdict(options):
+    """For each remedy, on how many histories of the file it wins and loses: on the large ones, and on the others."""
     rows = {}
-    for tables in results.values():
+    for name, tables in results_in(options.out).items():
+        if name == "verdict":
+            continue
         large = tables["history"][0]["matches"] >= LARGE and not tables["history"][0].get("again")
         where = "large" if large else "other"
         for row in tables["all systems"]:
@@ -152,67 +159,37 @@ def verdict(results):
         for where in ("large", "other"):
             if f"{where}_mean" in counts:
                 counts[f"{where}_mean"] /= counts[f"{where}_histories"]
-    return list(rows.values())
+    return {"verdict": list(rows.values())}
 
 
 # --- Histories. ---
 
 
-def from_file(name, low=0, **columns):
+def from_file(name, low=0):
     def load(options):
-        path = find(options, f"{name}.parquet")
-        if not path:
+        if not (data := read_history(options, name)):
             return None
-        matches = jr.read(path, sort=False, **columns).matches
-        matches = slice_events(matches, low, low + MOST)
+        matches = slice_events(data.matches, low, low + MOST)
         return matches._replace(player=numbered(matches.player))
 
     return load
 
 
 SETS = {
-    "go": from_file("go_tygem", time="t", side="a"),
-    "tennis": from_file("atp", time="t", drop="walkover"),
-    "football": from_file("intl_football", time="t", side="a", neutral="neutral"),
-    "basketball": from_file("ncaa_basketball", time="t", side="a", neutral="neutral"),
-    "films": from_file("movielens_small", time="t"),
-    "go, from 600,000": from_file("go_tygem", 600_000, time="t", side="a"),
-    "tennis, from 500,000": from_file("atp", 500_000, time="t", drop="walkover"),
-    "computer chess": from_file("chess_tcec", time="t", side="a"),
+    "go": from_file("go"),
+    "tennis": from_file("tennis"),
+    "football": from_file("football"),
+    "basketball": from_file("basketball"),
+    "films": from_file("films"),
+    "go, from 600,000": from_file("go", 600_000),
+    "tennis, from 500,000": from_file("tennis", 500_000),
+    "computer chess": from_file("computer chess"),
     "american football": lambda options: jr.data.datasets.nfl().matches,
-    "starcraft": from_file("sc2_tlpd_korean"),
+    "starcraft": from_file("starcraft"),
 }
-
-
-def main():
-    parser = declare(__doc__, "a simulated league, seconds in all", "the histories", "the JSON file; others are kept")
-    add_only(parser, SETS, "SET")
-    options = parse(parser, __file__)
-    report, results = circumstances(), {}
-    if options.quick:
-        loaders = {"league": lambda options: league(60, 1_500, drift=60.0, seed=3).matches}
-    else:
-        loaders, results = {name: SETS[name] for name in options.only}, results_in(options.out)
-    results.pop("verdict", None)
-    for name, load in loaders.items():
-        matches = load(options)
-        if matches is None:
-            continue
-        systems = systems_of(matches)
-        if options.quick:
-            systems = {"glicko": systems["glicko"]}
-
-        def keep(tables, name=name):
-            write(options.out, report, results | {name: tables}, 6)
-
-        results[name] = examine(name, matches, systems, keep)
-        results[name]["history"][0]["again"] = ", from " in name
-        keep(results[name])
-        show({f"{name}: {title}": rows for title, rows in results[name].items()})
-    rows = verdict(results)
-    show({"verdict": rows})
-    write(options.out, report, results | {"verdict": rows}, 6)
-
+PARTS = {name: partial(examine, name, load) for name, load in SETS.items()} | {"verdict": verdict}
 
 if __name__ == "__main__":
-    main()
+    small = partial(examine, "league", lambda options: league(60, 1_500, drift=60.0, seed=3).matches)
+    in_quick = {"league": small, "verdict": verdict}
+    measure(PARTS, "a simulated league, seconds in all", "the histories", digits=6, in_quick=in_quick)

@@ -27,29 +27,151 @@ takes sides; so the best of jaxrate is also fitted without them. The best system
 least loss on the last 20,000 matches, or half, of what is fitted: nothing is chosen by what is scored.
 """
 
-import importlib.util
 import math
 import multiprocessing
 import time
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from common import add_only, circumstances, declare, parse, results_in, show, write
-from fit_histories import QUICK, SETS, STRETCH, urns_of
-from fit_peers import PEER_STRETCH, PEERS, cross_entropy, numbered, tune_peer
+from common import find, log_losses, measure
+from fit_peers import PEER_STRETCH, PEERS, WEEK, numbered, tune_peer
+from histories import five_a_side, read_history
+from pyarrow import parquet
 
 import jaxrate as jr
 from jaxrate.core.system import replace_params
+from jaxrate.data.simulate import league
 from jaxrate.events import slice_events
 from jaxrate.fitting.prediction_task import make_prediction_task
 
+SHARE = 0.8  # of the events are fitted
+STRETCH = 100_000  # matches to which category Glicko is fitted at most
+SHORT = 10_000  # the same of BlatMMR
 STEPS = 15  # of fits on longer histories, and of those to a part
 PEER_START = 200_000  # matches before the cut that peers rate at most
 SIZES = 25.0, 50.0, 100.0, 200.0  # of urns
 SEED = 0
+
+
+class Contender(NamedTuple):
+    """What is rated, and where its fit starts."""
+
+    label: str
+    plain: Any
+    start: Any
+    build: Any = lambda matches: matches  # events of matches
+    most: int | None = None  # matches that it is fitted to at most
+
+
+class History(NamedTuple):
+    """Matches or rounds, of which the first `cut` are fitted."""
+
+    events: Any
+    cut: int
+    contenders: list[Contender]
+    peers: tuple[str, ...]
+
+
+# --- Systems. ---
+
+
+def urns_of(matches):
+    return matches if matches.context.side is None else jr.urns.split_by_side(matches)
+
+
+def weekly(matches):
+    return jr.periods(matches, WEEK)
+
+
+def of_matches(matches):
+    """Every system that rates matches, or periods of them; with categories also by weeks."""
+    draws = bool(np.any(matches.score == 0.5))
+    category = matches.context.category
+    games = jr.trueskill if draws else partial(jr.trueskill, draw_probability=0.0)
+    urns = jr.urnings(outcomes=3 if draws else 2, draw_weight=1.0)
+    races = partial(jr.category_glicko, 1 if category is None else int(np.max(category)) + 1, period=WEEK)
+    wide = {"initial_deviation": 1000.0, "deviation_max": 1000.0}
+    wide |= {"initial_modifier_deviation": 300.0, "modifier_deviation_max": 300.0, "match_weight": 0.5}
+    systems = [
+        Contender("elo", jr.elo(), jr.elo()),
+        Contender("elo, K of newcomers", jr.elo(), jr.elo(k_new=64.0, new_games=20.0)),
+        Contender("glicko", jr.glicko(), jr.glicko()),
+        Contender("glicko2", jr.glicko2(), jr.glicko2()),
+        Contender("weng_lin, Bradley-Terry", jr.weng_lin(), jr.weng_lin()),
+        Contender("trueskill", jr.trueskill(), games()),
+        Contender("trueskill, by the clock", jr.trueskill(), games(drift=0.01)),
+        Contender("urnings", urns, urns, urns_of),
+    ]
+    if category is not None:
+        systems += [
+            Contender("glicko, weekly", jr.glicko(), jr.glicko(), weekly),
+            Contender("glicko2, weekly", jr.glicko2(), jr.glicko2(), weekly),
+            Contender("category_glicko, weekly", races(), races(**wide), weekly, STRETCH),
+        ]
+    return [*systems, Contender("blat_mmr", jr.blat_mmr(), jr.blat_mmr(), most=SHORT)]
+
+
+def of_teams():
+    models = "plackett_luce", "bradley_terry_full"
+    systems = {"trueskill": jr.trueskill()} | {f"weng_lin, {model}": jr.weng_lin(model) for model in models}
+    return [Contender(label, system, system) for label, system in systems.items()]
+
+
+def of_rounds():
+    """Every system that rates rounds."""
+    systems = jr.elo_mmr(), jr.elo_mmx(), jr.codeforces(), jr.topcoder()
+    return [Contender(system.name, system, system) for system in systems] + of_teams()
+
+
+# --- Histories. ---
+
+
+def between_weeks(day):
+    """The first match of the first week after 80% of the matches."""
+    week = np.floor(np.asarray(day) / WEEK)
+    return int(np.searchsorted(week, week[int(SHARE * len(week))]))
+
+
+def from_matches(name, peers=tuple(PEERS), **roles):
+    def load(options):
+        if not (data := read_history(options, name, **roles)):
+            return None
+        matches = data.matches._replace(player=numbered(data.matches.player))
+        return History(matches, between_weeks(matches.time), of_matches(matches), peers)
+
+    return load
+
+
+def from_rounds(name):
+    def load(options):
+        if not (path := find(options, f"{name}.parquet")):
+            return None
+        contest, player, rank = parquet.read_table(path, columns=["contest", "player", "rank_lo"])
+        events = jr.rounds(*(column.to_numpy() for column in (contest, player, rank)))
+        return History(events, int(SHARE * (len(events.player_start) - 1)), of_rounds(), ())
+
+    return load
+
+
+def from_teams(options):
+    if not (path := find(options, "lol_pro.parquet")):
+        return None
+    rows = five_a_side(path)
+    team, player = (rows["side"] == "b").astype(int), rows["player"] - rows["player"].min()
+    events = jr.rounds(rows["game"], player, 1.0 - rows["score"], team=team)
+    return History(events, int(SHARE * (len(events.player_start) - 1)), of_teams(), ())
+
+
+def simulated(options):
+    matches = league(100, 2_000, draws=0.2, side_advantage=60.0, seed=3).matches
+    some = [contender for contender in of_matches(matches) if contender.label == "elo"]
+    return History(matches, between_weeks(matches.time), some, ("riix elo", "elote elo"))
+
+
+# --- Losses. ---
 
 
 class Scored(NamedTuple):
@@ -85,7 +207,7 @@ def score(system, events):
     guess = jr.run(system, events, schedule=what.schedule, key=key).prediction
     rounds = isinstance(events, jr.extend.Ragged) and events.pair_start is None
     event = what.event if rounds else np.arange(len(what.weight))
-    return Scored(cross_entropy(guess, np.asarray(what.score, np.float64)), what.weight, event)
+    return Scored(log_losses(guess, np.asarray(what.score, np.float64)), what.weight, event)
 
 
 def tune(contender, events, steps):
@@ -134,8 +256,17 @@ def compare(contender, history, steps):
     return row | told, after, system
 
 
-def examine(name, history, pool, keep):
-    """The tables of one set; `keep` gets what there is of them after every row."""
+def examine(name, load, options):
+    """The tables of one set; None if it is not there."""
+    if not (history := load(options)):
+        return None
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        there = tuple(peer for peer in history.peers if getattr(options, peer.split()[0]))
+        return examine_history(name, history._replace(peers=there), pool)
+
+
+def examine_history(name, history, pool):
+    """The tables; the peers are tuned in a process of their own meanwhile."""
     events, cut = history.events, history.cut
     number = len(events.player_start) - 1 if isinstance(events, jr.extend.Ragged) else len(events.score)
     steps = STEPS if cut > STRETCH else 100
@@ -152,7 +283,6 @@ def examine(name, history, pool, keep):
         row, ours[label], systems[label] = compare(contender, history, steps)
         rows.append(row)
         print(f"{name}: {contender.label} {row['default_loss']:.5f} {row['fitted_loss']:.5f}", flush=True)
-        keep({"histories": [about], "fitted": rows})
 
     def best(losses):
         return min(losses, key=lambda label: losses[label].mean(max(cut - PEER_STRETCH // 2, cut // 2), cut))
@@ -166,7 +296,7 @@ def examine(name, history, pool, keep):
         rows.append(row)
     for peer, job in waiting.items():
         settings, tried, p, seconds = job.result()
-        theirs[peer] = Scored(cross_entropy(p, result), np.ones(number - low), np.arange(low, number))
+        theirs[peer] = Scored(log_losses(p, result), np.ones(number - low), np.arange(low, number))
         row = {"peer": peer, "settings": settings, "tried": tried, "loss": theirs[peer].mean(cut), "seconds": seconds}
         peers.append(row)
         print(f"{name}: {peer} {row['loss']:.5f}", flush=True)
@@ -184,38 +314,18 @@ def examine(name, history, pool, keep):
     return tables
 
 
-def brief(value):
-    return " ".join(f"{key}={x:.4g}" for key, x in value.items()) if isinstance(value, dict) else value
-
-
-def main():
-    out = "the JSON file; sets in it that are not run are kept"
-    parser = declare(__doc__, "a simulated history, seconds in all", "the histories", out)
-    add_only(parser, SETS, "SET")
-    options = parse(parser, __file__)
-    report = circumstances("riix", "elote", "openskill", "trueskill")
-    there = {peer for peer in PEERS if importlib.util.find_spec(peer.split()[0])}
-    if missing := [peer for peer in PEERS if peer not in there]:
-        print(f"not installed: {', '.join(missing)}: skipped")
-    loaders = QUICK if options.quick else {name: SETS[name] for name in options.only}
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        for name, load in loaders.items():
-            history = load(Path(options.data))
-            if history is None:
-                print(f"there is no history of {name} in the data folder: skipped")
-                continue
-            history = history._replace(peers=tuple(peer for peer in history.peers if peer in there))
-            began = time.perf_counter()
-
-            def keep(tables, name=name):
-                write(options.out, report, results_in(options.out) | {name: tables}, 6)
-
-            tables = examine(name, history, pool, keep)
-            keep(tables)
-            for title, rows in tables.items():
-                show({f"{name}: {title}": [{key: brief(value) for key, value in row.items()} for row in rows]})
-            print(f"({name}: {time.perf_counter() - began:.0f} s)", flush=True)
-
+SETS = {
+    "reddit": from_rounds("reddit"),
+    "formula 1": from_rounds("f1_rounds"),
+    "league of legends": from_teams,
+    "starcraft": from_matches("starcraft", category=("race_a", "race_b")),
+    "chess": from_matches("computer chess"),
+    "football": from_matches("football"),
+    "tennis": from_matches("tennis", category="surface"),
+}
+PARTS = {name: partial(examine, name, load) for name, load in SETS.items()}
 
 if __name__ == "__main__":
-    main()
+    packages = dict.fromkeys(peer.split()[0] for peer in PEERS)
+    small = {"league": partial(examine, "league", simulated)}
+    measure(PARTS, "a simulated history, seconds in all", "the histories", packages, digits=6, in_quick=small)

@@ -13,6 +13,7 @@ from functools import partial
 from statistics import NormalDist
 
 import numpy as np
+from common import log_losses
 
 PEER_STRETCH = 40_000  # matches before the cut on which settings are searched
 SETTINGS = 12  # that are tried
@@ -23,11 +24,6 @@ def numbered(player):
     """The same players with numbers from 0 in order of first appearance."""
     _, first, which = np.unique(player, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[which].reshape(-1, 2).astype(np.int32)
-
-
-def cross_entropy(p, score):
-    p = np.clip(np.asarray(p, np.float64), 2.0**-24, 1.0 - 2.0**-24)
-    return -score * np.log(p) - (1.0 - score) * np.log1p(-p)
 
 
 def riix_play(name, player, score, day, **settings):
@@ -118,7 +114,7 @@ def tune_peer(name, player, score, day, cut):
     counts = np.arange(len(learnt)) >= (PEER_STRETCH // 2 if some.start else 0)
 
     def loss(settings):
-        return cross_entropy(play(mine, learnt, days, **settings), learnt)[counts].mean()
+        return log_losses(play(mine, learnt, days, **settings), learnt)[counts].mean()
 
     settings, tried = climb(loss, start)
     return settings, tried, play(player, score, day, **settings), time.perf_counter() - began

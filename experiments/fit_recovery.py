@@ -13,13 +13,13 @@ and of its logarithm or logit ("free").
 """
 
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from common import circumstances, declare, fit_options, parse, results_in, show, write
+from common import fit_options, measure
 
 import jaxrate as jr
 from jaxrate.core.rules import Rating
@@ -195,8 +195,9 @@ def simulate(case, key):
     return events, max(jax.tree.leaves(off))
 
 
-def recover(name, case, replications, search):
-    """A row for each parameter; `search` are options of the fits."""
+def recover(name, case, options):
+    """A row for each parameter."""
+    replications, search = 2 if options.quick else REPLICATIONS, fit_options(options.quick)
     names, begin, off, converged, found, error = list(case.truth), time.perf_counter(), 0.0, [], [], []
     for number in range(replications):
         events, apart = (simulate_latent if case.latent else simulate)(case, jax.random.key(number))
@@ -215,23 +216,12 @@ def recover(name, case, replications, search):
         row["covered_free"] = np.sum(np.abs(into(value) - into(truth)) <= 1.96 * width * slope(value)) / replications
         rows.append(row | {"with_errors": sure.mean(), "converged": np.mean(converged)})
     rows[0] |= {"replications": replications, "off": off, "seconds": time.perf_counter() - begin}
-    show({name: rows})
-    return rows
+    return {"recovery": rows}
 
 
-def main():
-    out = "the JSON file; with --only, its other systems are kept"
-    parser = declare(__doc__, "few replications of Elo, seconds in all", out=out)
-    parser.add_argument("--only", nargs="+", metavar="SYSTEM", help="as 'glicko in periods'")
-    options = parse(parser, __file__)
-    report, known = circumstances(), results_in(options.out).get("recovery", []) if options.only else []
-    rows = [row for row in known if row["system"] not in options.only]
-    for name, case in cases(options.quick).items():
-        if options.only and name not in options.only:
-            continue
-        rows += recover(name, case, 2 if options.quick else REPLICATIONS, fit_options(options.quick))
-        write(options.out, report, {"recovery": rows})
+def parts_of(cases):
+    return {name: partial(recover, name, case) for name, case in cases.items()}
 
 
 if __name__ == "__main__":
-    main()
+    measure(parts_of(cases(False)), "few replications of Elo, seconds in all", in_quick=parts_of(cases(True)))

@@ -8,11 +8,10 @@ made of the matches before, as the first player's less the second's: days of res
 up, matches in the last two weeks, on the same surface, and above the lowest tier (all but `hurt` as log(1 + x)).
 """
 
-import time
 from functools import partial
 
 import numpy as np
-from common import add_only, declare, find, fit_options, keep, parse
+from common import find, fit_options, measure, timed
 
 import jaxrate as jr
 from jaxrate import parts
@@ -94,12 +93,6 @@ def system_for(matches):
     )
 
 
-def timed(call):
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = call()
-    return result, {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
-
-
 def looks(options):
     """What it takes to look at the losses, and at the slopes, once it is compiled."""
     matches = history(options)
@@ -146,12 +139,5 @@ def dozen(options):
 PARTS = {"looks": looks, "dozen": dozen}
 
 
-def main():
-    parser = declare(__doc__, "a small league, a minute", "atp.parquet")
-    add_only(parser, PARTS, "PART")
-    options = parse(parser, __file__)
-    keep(PARTS, options)
-
-
 if __name__ == "__main__":
-    main()
+    measure(PARTS, "a small league, a minute", "atp.parquet")

@@ -8,12 +8,10 @@ post, in whose g pi^2 divides too much (at RD 30 it gives 3.01, not 0.996) and w
 games make a small RD and a large g.
 """
 
-import time
-
 import jax.numpy as jnp
 import numpy as np
-from common import circumstances, declare, parse, show, write
-from figures import BLUE, GREEN, RED, plt
+from common import measure
+from figures import BLUE, GREEN, RED, plt, save
 from scipy.stats import norm
 
 import jaxrate as jr
@@ -120,11 +118,9 @@ def beliefs(panel):
     panel.legend(loc="upper left")
 
 
-def main():
-    parser = declare(__doc__, "fewer points of each curve", out="the JSON file; the figure goes beside it")
-    options = parse(parser, __file__)
-    start, report = time.perf_counter(), circumstances("matplotlib")
-    figure = picture(21 if options.quick else 161)
+def part_tables(options):
+    """Both tables of the post, and the picture of its words."""
+    save({"intuition": picture(21 if options.quick else 161)}, options.out, "glicko")
     surprise = [
         {"result": result, "expected": expected, "lead": lead, "change": float(gain(lead, 100.0, 30.0, score)[0])}
         for result, score in (("win", 1.0), ("lose", 0.0))
@@ -135,13 +131,8 @@ def main():
         {"games": int(count), "RD": float(rd), "g": float(attenuation(rd**2))}
         for count, rd in zip(counts, after_games(counts, 0.0), strict=True)
     ]
-    results = {"first table: surprise": surprise, "second table: games, RD and g": games}
-    show(results)
-    print(f"({time.perf_counter() - start:.0f} s)")
-    write(options.out, report, results)
-    if options.out:
-        figure.savefig(options.out.with_suffix(".png"))
+    return {"first table: surprise": surprise, "second table: games, RD and g": games}
 
 
 if __name__ == "__main__":
-    main()
+    measure({"tables": part_tables}, "fewer points of each curve")

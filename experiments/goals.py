@@ -1,4 +1,4 @@
-"""Skills of goals and points: how well they predict, beside published figures and penaltyblog, and how fast they are.
+"""Skills of goals and points: how well they predict, beside published figures and penaltyblog.
 
     python experiments/goals.py           # ten minutes; writes experiments/results/goals.json, part by part
     python experiments/goals.py --quick   # half a minute, on a simulated league; writes nothing unless --out is given
@@ -21,14 +21,12 @@ import time
 from contextlib import suppress
 from functools import partial
 
-import jax
 import numpy as np
-from common import add_only, declare, find, fit_options, keep, look_for, parse, race
+from common import find, fit_options, log_losses, mean_and_error, measure, race
+from histories import read_history
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.fitting.fit_problem import evaluate, mean_loss, prepare_fit
-from jaxrate.fitting.prediction_task import make_prediction_task
 from jaxrate.forecasts.scorelines import make_point_system
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
@@ -197,10 +195,8 @@ def part_international(options):
 
 def part_basketball(options):
     """The NBA by margins and by points, with rest, and with a side that changes."""
-    path = None if options.quick else find(options, "nba.parquet")
-    if not path:
+    if options.quick or not find(options, "nba.parquet"):
         return None
-    columns = {"time": "t", "side": "a", "neutral": "neutral", "margin": ["points_a", "points_b"], "season": "season"}
     rows, losses = [], {}
     for label, outcome, roles, settings in (
         ("margins", "margin", {}, {}),
@@ -208,32 +204,25 @@ def part_basketball(options):
         ("points, rest", "points", {"rest": 2}, {}),
         ("points, rest, trend", "points", {"rest": 2}, {"side_since": SIDE_SINCE}),
     ):
-        data = jr.read(path, sort=False, columns=["p538_elo"], **columns, **roles)
+        data = read_history(options, "nba", season="season", columns=["p538_elo"], **roles)
         matches, cut = data.matches, len(data.matches.score) * 4 // 5
         system = make_system_for_data("skills", {"outcome": outcome} | settings, None, data)
         fit = jr.fit(system, slice_events(matches, 0, cut), steps=100)
         inner = skills_by_name(**dict(fit.system.settings), **fit.params._asdict())
-        losses[label] = losses_of_winner(jr.run(inner, matches).prediction, matches.score)
+        losses[label] = log_losses(jr.run(inner, matches).prediction, matches.score)
         found = {"fitted": {name: getattr(fit.params, name) for name in fit.free}, "seconds": fit.seconds}
         rows.append(basketball_row(label, losses, cut) | found)
-    losses["FiveThirtyEight's Elo, as published"] = losses_of_winner(matches.context.columns["p538_elo"], matches.score)
+    losses["FiveThirtyEight's Elo, as published"] = log_losses(matches.context.columns["p538_elo"], matches.score)
     rows.append(basketball_row("FiveThirtyEight's Elo, as published", losses, cut))
     totals = errors_of_totals(inner, matches, cut)
     return {"NBA, last fifth": rows, "NBA": [{"matches": len(matches.score), "fitted": cut}], "NBA, totals": [totals]}
 
 
-def losses_of_winner(chance, score):
-    """[n] log losses of the chance of the first."""
-    p = np.clip(np.asarray(chance, np.float64), 2.0**-24, 1.0 - 2.0**-24)
-    return -np.where(np.asarray(score) > 0.5, np.log(p), np.log1p(-p))
-
-
 def basketball_row(label, losses, cut):
     """A row, with the difference to margins without rest and its standard error."""
-    off = losses[label][cut:] - losses["margins"][cut:]
     print(f"{label}: {losses[label][cut:].mean():.5f}", flush=True)
     past = {"log_loss": losses[label][cut:].mean(), "fitted_log_loss": losses[label][:cut].mean()}
-    return {"what": label} | past | {"less_margins": off.mean(), "standard_error": off.std() / np.sqrt(len(off))}
+    return {"what": label} | past | mean_and_error(losses[label][cut:] - losses["margins"][cut:])
 
 
 def errors_of_totals(system, matches, cut):
@@ -253,7 +242,6 @@ def errors_of_totals(system, matches, cut):
 
 def part_peer(options):
     """penaltyblog's model, fitted every week in each league, beside one filter of all."""
-    look_for(options, "penaltyblog")
     loaded = leagues(options)
     if loaded is None or not options.penaltyblog:
         return None
@@ -302,46 +290,13 @@ def forecasts_of_peer(matches, past, week, now):
     return found
 
 
-def part_speed(options):
-    """Matches a second, and what slopes cost."""
-    if options.quick:  # programs that the leagues have compiled
-        matches, cut, _ = simulated()
-        matches, system = slice_events(matches, 0, cut), jr.forecasts.add_outcomes(make_full_goal_system())
-        loss, turns = "log_loss", 1
-    else:
-        from jaxrate.data.simulate import league
-
-        teams, n = 1_000, 500_000
-        drawn, goals = league(teams, n).matches, np.random.default_rng(0).poisson(1.4, (2, n))
-        matches = events(np.asarray(drawn.player), np.asarray(drawn.time), np.ones(n), goals)
-        system, loss, turns = skills_by_name(outcome="goals", margin=GOALS, **FIRST), "margin", 7
-    n = len(matches.score)
-    plan = jr.extend.schedule_by_level(matches)
-    speed = race({"goals": partial(jr.run, system, matches, schedule=plan)}, n, turns)
-    task = make_prediction_task(system, matches, jr.fitting.ahead(loss=loss))
-    problem = prepare_fit(task, ["growth"] if options.quick else None)
-    k, calls = len(problem.start), {"values": partial(mean_loss, problem, problem.start, task.weight)}
-    calls["forward"] = partial(evaluate, problem, problem.start[None], system.params)
-    times = race(calls, n, turns)
-    loss, both = (times[way]["seconds"] for way in calls)
-    slopes = {"slopes": k, "loss_seconds": loss, "loss_and_slopes_seconds": both, "over_1_and_k": both / loss / (1 + k)}
-    print(f"{speed['goals']['million_per_second']:.2f} million a second; slopes {slopes['over_1_and_k']:.2f} (1 + {k})")
-    jax.clear_caches()
-    return {"speed": [*speed.values()], "slopes": [slopes]}
-
-
 PARTS = {
     "leagues": part_leagues,
     "international": part_international,
     "basketball": part_basketball,
     "peer": part_peer,
-    "speed": part_speed,
 }
 
 if __name__ == "__main__":
-    parser = declare(
-        __doc__, "a simulated league, half a minute", "spi_football.parquet, intl_football.parquet and nba.parquet"
-    )
-    add_only(parser, PARTS, "NAME")
-    options = parse(parser, __file__)
-    keep(PARTS, options)
+    data = "spi_football.parquet, intl_football.parquet and nba.parquet"
+    measure(PARTS, "a simulated league, half a minute", data, ["penaltyblog"])

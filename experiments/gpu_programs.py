@@ -26,8 +26,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from common import circumstances, declare, parse, show, write
+from common import catch_replay, circumstances, declare, parse, show, write
+from jax.experimental import topologies
+
+import jaxrate as jr
+from jaxrate.data.simulate import contests, league
+from jaxrate.replay.compiler_options import REPLAY_CUDA_GRAPH_OPTIONS, supported_xla_options
+from jaxrate.replay.kernel import levels_kernel
+from jaxrate.replay.scan_programs import Steps, make_replay_rules
 
 TARGET = Path(__file__).with_name("h100.txt")  # what XLA must know of the device
 TURNS = 4  # turns that a loop within a step takes, where their number is not known
@@ -52,9 +61,6 @@ def can_compile():
 
 def on_one_device():
     """The sharding of an array that lies on the H100."""
-    import jax
-    from jax.experimental import topologies
-
     device = topologies.get_topology_desc(platform="cuda", target_config=TARGET.read_text(), topology="1x1x1")
     mesh = topologies.make_mesh(device, (1,), ("device",))
     return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
@@ -62,8 +68,6 @@ def on_one_device():
 
 def compiled_text(found, static, rest):
     """The optimised program for an H100, and its launches, as text."""
-    import jax
-
     there = on_one_device()
 
     def shape(x):
@@ -175,15 +179,8 @@ def counts(text, launches):
     }
 
 
-class Caught(Exception):
-    """A program and its arguments, in place of the call."""
-
-
 def histories(system):
     """Small histories of each kind that the system rates, as by `run`."""
-    import jaxrate as jr
-    from jaxrate.data.simulate import contests, league
-
     found = league(PLAYERS, MATCHES, seed=0, draws=0.0 if system.name == "urnings" else 0.2).matches
     if system.settings.get("categories", 1) > 1:
         category = np.random.default_rng(0).integers(0, 2, (len(found.score), 2))
@@ -200,38 +197,13 @@ def histories(system):
 
 def program(system, events, schedule):
     """What `run` would call: the jitted function, its static arguments, and the rest."""
-    import jax
-
-    import jaxrate as jr
-    from jaxrate.replay import execution
-
-    compiled = execution.compile_replay
-
-    def instead(*given, **options):
-        found = compiled(*given, **options)
-
-        def call(rules, static, *rest):
-            raise Caught(found, (rules, static), rest)
-
-        call.lower = call
-        return call
-
-    execution.compile_replay = instead
-    try:
-        key = None if system.rules.draw is None else jax.random.key(0)
-        jr.run(system, events, schedule=schedule, key=key)
-    except Caught as caught:
-        return caught.args
-    finally:
-        execution.compile_replay = compiled
+    key = None if system.rules.draw is None else jax.random.key(0)
+    found, arguments = catch_replay(lambda: jr.run(system, events, schedule=schedule, key=key))
+    return found, arguments[:2], arguments[2:]
 
 
 def count_steps(name):
     """A row for each kind of events that a system rates."""
-    import jax
-
-    import jaxrate as jr
-
     system = jr.extend.SYSTEMS[name]()
     arranged = [*histories(system)]
     with patch.object(jax, "default_backend", lambda: "gpu"):  # what the library asks to know for what it compiles
@@ -244,13 +216,6 @@ def count_steps(name):
 
 def compile_kernel(system, settings, events, plan):
     """The optimised program, its launches, and the kernel's code, each as text."""
-    import jax
-    import jax.numpy as jnp
-
-    from jaxrate.replay.compiler_options import REPLAY_CUDA_GRAPH_OPTIONS, supported_xla_options
-    from jaxrate.replay.kernel import levels_kernel
-    from jaxrate.replay.scan_programs import Steps, make_replay_rules
-
     there = on_one_device()
 
     def shape(x, *more):
@@ -306,10 +271,6 @@ def loop_of(code):
 
 def count_kernel(name, settings, events, plan):
     """The row of a system."""
-    import jax
-
-    import jaxrate as jr
-
     with patch.object(jax, "default_backend", lambda: "gpu"):
         text, launches, code = compile_kernel(jr.extend.SYSTEMS[name](), settings, events, plan)
     kernels = re.findall(r"kCustomKernel \[.*?\] (\S+) grid: \[(\d+),.*?threads: \[(\d+),", launches)
@@ -332,12 +293,8 @@ def count_kernel(name, settings, events, plan):
 
 
 def main():
-    import jaxrate as jr
-    from jaxrate.data.simulate import league
-
-    parser = declare(__doc__, "two systems")
-    parser.add_argument("--only", nargs="+", choices=jr.extend.SYSTEMS, help="some systems")
-    options = parse(parser, __file__)
+    only = {"nargs": "+", "choices": jr.extend.SYSTEMS, "help": "some systems"}
+    options = parse(declare("two systems", arguments={"only": only}))
     if not can_compile():
         return
     names = options.only or (["elo", "glicko2"] if options.quick else [*jr.extend.SYSTEMS])

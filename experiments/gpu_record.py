@@ -38,7 +38,7 @@ from unittest.mock import patch
 import jax
 import jax.numpy as jnp
 import numpy as np
-from common import add_only, circumstances, declare, parse, results_in, rounded, show, write
+from common import circumstances, declare, parse, results_in, rounded, show, write
 
 import jaxrate as jr
 from jaxrate.data.simulate import contests, league, stream_league
@@ -416,10 +416,9 @@ def conclude(results):
 
 
 def main():
-    parser = declare(__doc__, "small forms, on this CPU")
-    add_only(parser, PARTS, "PART")
-    parser.add_argument("--part", choices=PARTS, help="measure it in this process")
-    options = parse(parser, __file__)
+    only = {"nargs": "+", "choices": PARTS, "default": list(PARTS), "help": ", ".join(PARTS)}
+    part = {"choices": PARTS, "help": "measure it in this process"}
+    options = parse(declare("small forms, on this CPU", arguments={"only": only, "part": part}))
     if options.part:
         measure_part(options.part, options)
         return

@@ -7,70 +7,77 @@
 The folder --work needs some 40 bytes for each match, or with --brief 12. What is simulated there stays.
 """
 
-import json
+import multiprocessing
 import random
 import shutil
-import signal
-import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import jax
 import numpy as np
-from common import add_only, declare, keep, parse, resident, spawn
+import pyarrow
+from common import call_alone, measure, resident
+from pyarrow import compute, parquet
 
 import jaxrate as jr
-
-CHUNKED = """
-import json, sys
-import jaxrate as jr
-from common import resident
-games, out, name, brief, chunk = sys.argv[1:]
-chunk = jr.history.Chunks(int(chunk), brief=brief == "1")
-found = jr.rate(jr.extend.SYSTEMS[name](), games, chunk=chunk, out=out)
-told = {"matches": found.num_rows, "players": len(found.players), "log_loss": found.quality["log loss"]}
-print(json.dumps(told | {"seconds": found.seconds, "peak_mb": resident("VmHWM")}))
-"""
-WHOLE = """
-import json, sys, time
-import jaxrate as jr
-from common import resident
-games, out, name = sys.argv[1:]
-start = time.perf_counter()
-data = jr.read(games)
-read = time.perf_counter()
-rated = jr.rate(jr.extend.SYSTEMS[name](), data)
-done = time.perf_counter()
-jr.save(out, rated)
-end = time.perf_counter()
-seconds = {"reading": read - start, "rating": done - read, "writing": end - done, "all": end - start}
-print(json.dumps({"matches": len(rated.predictions), "seconds": seconds, "peak_mb": resident("VmHWM")}))
-"""
-TIMED = """
-import json, sys, time
-import jax
-import jaxrate as jr
+from jaxrate.data.table_files import join_files
+from jaxrate.history.event_columns import make_event_columns, to_table_columns
 from jaxrate.history.out_of_core import rating_by_chunks
-games, out, name, chunk = sys.argv[1:]
-replayed, rated, told = rating_by_chunks.replay_plan, [], []
+from jaxrate.history.out_of_core.chunk_reading import (
+    OpenedTable,
+    PlayerIds,
+    find_time_order,
+    read_event_chunks,
+    resolve_table_reading,
+)
 
-def timed(*given, **options):
+# --- What has a process of its own. ---
+
+
+def rate_by_chunks(games, out, name, brief, chunk, hurry=False):
+    """Seconds and memory of a run; in a hurry it has a checkpoint after each chunk."""
+    if hurry:
+        rating_by_chunks.CHECKPOINT_SECONDS = rating_by_chunks.CHECKPOINT_WORK_RATIO = 0.0
+    found = jr.rate(jr.extend.SYSTEMS[name](), games, chunk=jr.history.Chunks(chunk, brief=brief), out=out)
+    row = {"matches": found.num_rows, "players": len(found.players), "log_loss": found.quality["log loss"]}
+    return row | {"seconds": dict(found.seconds), "peak_mb": resident("VmHWM")}
+
+
+def rate_in_memory(games, out, name):
+    """The same of a run in memory."""
     start = time.perf_counter()
-    done = jax.block_until_ready(replayed(*given, **options))
-    rated.append(time.perf_counter() - start)
-    return done
+    data = jr.read(games)
+    read = time.perf_counter()
+    rated = jr.rate(jr.extend.SYSTEMS[name](), data)
+    done = time.perf_counter()
+    jr.save(out, rated)
+    end = time.perf_counter()
+    seconds = {"reading": read - start, "rating": done - read, "writing": end - done, "all": end - start}
+    return {"matches": len(rated.predictions), "seconds": seconds, "peak_mb": resident("VmHWM")}
 
-rating_by_chunks.replay_plan = timed
-chunks = jr.history.Chunks(int(chunk), progress=lambda rows: told.append((rows, time.perf_counter())))
-found = jr.rate(jr.extend.SYSTEMS[name](), games, chunk=chunks, out=out)
-whole = found.num_rows // int(chunk)  # chunks, but for the last if it is shorter
-late = told[whole // 2 - 1 : whole]
-quarter = max(len(late) // 2, 1)
-speeds = [(y[0] - x[0]) / (y[1] - x[1]) for x, y in zip(late, late[quarter:])]
-told = {"rating_per_second": int(chunk) / min(rated[whole // 2 : whole]), "all_per_second": max(speeds)}
-print(json.dumps(told | {"seconds": found.seconds}))
-"""
+
+def rate_late_chunks(games, out, name, chunk):
+    """Matches a second in the second half of a history: of rating alone, and of the quickest quarter with all work."""
+    replayed, rated, told = rating_by_chunks.replay_plan, [], []
+
+    def timed_replay(*given, **options):
+        start = time.perf_counter()
+        done = jax.block_until_ready(replayed(*given, **options))
+        rated.append(time.perf_counter() - start)
+        return done
+
+    rating_by_chunks.replay_plan = timed_replay
+    chunks = jr.history.Chunks(chunk, progress=lambda rows: told.append((rows, time.perf_counter())))
+    found = jr.rate(jr.extend.SYSTEMS[name](), games, chunk=chunks, out=out)
+    whole = found.num_rows // chunk  # chunks, but for the last if it is shorter
+    late = told[whole // 2 - 1 : whole]
+    speeds = [(y[0] - x[0]) / (y[1] - x[1]) for x, y in zip(late, late[max(len(late) // 2, 1) :], strict=False)]
+    rates = {"rating_per_second": chunk / min(rated[whole // 2 : whole]), "all_per_second": max(speeds)}
+    return rates | {"seconds": dict(found.seconds)}
+
+
 SYSTEMS = "elo", "glicko", "glicko2", "trueskill", "skills", "blat_mmr"
 KINDS = "ordering", "reading", "scheduling", "rating", "writing"
 
@@ -84,12 +91,6 @@ def simulated(options, matches, players):
         jr.data.simulate.write(jr.data.simulate.stream_league(players, matches), made / "league.parquet")
         made.rename(folder)
     return folder
-
-
-def ran(code, *arguments):
-    """What a script printed last, as JSON."""
-    said = spawn("a run", "-c", f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n{code}", *arguments)
-    return said and json.loads(said.splitlines()[-1])
 
 
 def row_of(way, found):
@@ -114,7 +115,7 @@ def long(options):
     """A history of the length that is asked for, by chunks."""
     games, out = simulated(options, options.matches, options.players), clean(options.work / "out")
     start = time.perf_counter()
-    found = ran(CHUNKED, games, out, options.system, int(options.brief), options.chunk)
+    found = call_alone(rate_by_chunks, games, out, options.system, options.brief, options.chunk)
     process = time.perf_counter() - start
     size = sum(x.stat().st_size for x in out.rglob("*") if x.is_file())
     clean(out)
@@ -131,9 +132,9 @@ def beside(options):
         turns = {"by chunks": [], "in memory": []}
         for _ in range(1 if options.quick else 3):
             out = clean(options.work / "out")
-            turns["by chunks"].append(ran(CHUNKED, games, out, name, 0, options.chunk))
+            turns["by chunks"].append(call_alone(rate_by_chunks, games, out, name, False, options.chunk))
             clean(out)
-            turns["in memory"].append(ran(WHOLE, games / "league.parquet", out, name))
+            turns["in memory"].append(call_alone(rate_in_memory, games / "league.parquet", out, name))
             clean(out)
         best = {way: min(found, key=lambda x: x["seconds"]["all"]) for way, found in turns.items()}
         whole = best["in memory"]["seconds"]["all"]
@@ -144,17 +145,6 @@ def beside(options):
 
 def alone(options):
     """Reading and writing by themselves: million rows a second."""
-    from jaxrate.data.table_files import join_files
-    from jaxrate.history.event_columns import make_event_columns, to_table_columns
-    from jaxrate.history.out_of_core.chunk_reading import (
-        OpenedTable,
-        PlayerIds,
-        find_time_order,
-        read_event_chunks,
-        resolve_table_reading,
-    )
-    from jaxrate.history.out_of_core.rating_by_chunks import _write_predictions_file as write_predictions_file
-
     matches, players = (20_000, 2_000) if options.quick else (10_000_000, 500_000)
     files, rng = join_files(simulated(options, matches, players)), np.random.default_rng(0)
     reading = resolve_table_reading(files, {})
@@ -163,28 +153,21 @@ def alone(options):
     last = [data for _, data in read_event_chunks(opened, options.chunk)][-1]
     reading, n = time.perf_counter() - start, len(last.rows)
     found = {name: rng.normal(1500.0, 300.0, (n, 2)).astype(np.float32) for name in ("rating", "deviation")}
-    columns = to_table_columns(make_event_columns(last, rng.random(n, np.float32), found), _names(opened), None)
+    columns = to_table_columns(
+        make_event_columns(last, rng.random(n, np.float32), found), pyarrow.array(opened.players.names), None
+    )
     times = []
     for _ in range(3):
         start = time.perf_counter()
-        write_predictions_file(options.work / "written.parquet", columns)
+        rating_by_chunks._write_predictions_file(options.work / "written.parquet", columns)
         times.append(time.perf_counter() - start)
     (options.work / "written.parquet").unlink()
     row = {"reading": matches / reading / 1e6, "writing": n / min(times) / 1e6, "columns_written": len(columns)}
     return {"million rows a second": [row | {"peak_mb": resident("VmHWM")}]}
 
 
-def _names(opened):
-    import pyarrow
-
-    return pyarrow.array(opened.players.names)
-
-
 def disorder(options):
     """The same matches in disorder, with names that are text: what DuckDB takes to put them in order."""
-    import pyarrow
-    from pyarrow import compute, parquet
-
     matches, players = (20_000, 2_000) if options.quick else (10_000_000, 500_000)
     games, folder = simulated(options, matches, players), options.work / "disorder"
     if not folder.exists():
@@ -197,7 +180,7 @@ def disorder(options):
         folder.mkdir()
         parquet.write_table(table, folder / "league.parquet")
     out = clean(options.work / "out")
-    found = ran(CHUNKED, folder, out, "glicko2", 0, options.chunk)
+    found = call_alone(rate_by_chunks, folder, out, "glicko2", False, options.chunk)
     clean(out)
     ordering = {"ordering_million_per_second": matches / found["seconds"]["ordering"] / 1e6}
     return {f"{matches:,} matches of {players:,} players": [row_of("put in order", found) | ordering]}
@@ -207,25 +190,25 @@ def kills(options):
     """Runs that are killed at random moments, with a checkpoint after each chunk, and go on: are the files the same?"""
     matches, players, times = (20_000, 2_000, 1) if options.quick else (1_000_000, 50_000, 20)
     games, random_, killed = simulated(options, matches, players), random.Random(1), 0
-    hurry = "from jaxrate.history.out_of_core import rating_by_chunks as files\n"
-    hurry += "files.CHECKPOINT_SECONDS = files.CHECKPOINT_WORK_RATIO = 0.0\n"
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n{hurry}{CHUNKED}"
     whole, out = clean(options.work / "whole"), clean(options.work / "out")
-    arguments = "glicko2", "0", str(matches // (8 if options.quick else 40))
+    chunk = matches // (8 if options.quick else 40)
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code, games, whole, *arguments], check=True, capture_output=True)
+    call_alone(rate_by_chunks, games, whole, "glicko2", False, chunk, True)
     took = time.perf_counter() - start
     while killed < times:
-        process = subprocess.Popen([sys.executable, "-c", code, games, out, *arguments], stdout=subprocess.DEVNULL)
-        while not any(out.glob("predictions/part-*")) and process.poll() is None:
+        process = multiprocessing.get_context("spawn").Process(
+            target=rate_by_chunks, args=(games, out, "glicko2", False, chunk, True)
+        )
+        process.start()
+        while not any(out.glob("predictions/part-*")) and process.is_alive():
             time.sleep(0.01)
         time.sleep(took * random_.random())
-        killed += process.poll() is None
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        killed += process.is_alive()
+        process.kill()
+        process.join()
         if (out / "ratings.parquet").exists():  # it had ended: begin anew
             clean(out)
-    subprocess.run([sys.executable, "-c", code, games, out, *arguments], check=True, capture_output=True)
+    call_alone(rate_by_chunks, games, out, "glicko2", False, chunk, True)
     same = [{x.name: x.read_bytes() for x in folder.rglob("*") if x.is_file()} for folder in (whole, out)]
     row = {"matches": matches, "kills": killed, "files": len(same[0]), "same_bytes": same[0] == same[1]}
     clean(whole), clean(out)
@@ -248,7 +231,7 @@ def systems(options):
         games, found = simulated(options, matches, players), []
         for _ in range(options.runs):
             out = clean(options.work / "out")
-            found += filter(None, [ran(TIMED, games, out, name, chunk)])
+            found += filter(None, [call_alone(rate_late_chunks, games, out, name, chunk)])
             clean(out)
         if not found:
             if options.quick:
@@ -269,25 +252,34 @@ def systems(options):
 PARTS = {"alone": alone, "beside": beside, "disorder": disorder, "kills": kills, "long": long, "systems": systems}
 
 
-def main():
-    parser = declare(__doc__, "twenty thousand matches")
-    add_only(parser, PARTS, "PART")
-    parser.add_argument("--matches", type=int, default=100_000_000, help="of the part long")
-    parser.add_argument("--players", type=int, default=5_000_000, help="of the part long")
-    parser.add_argument("--system", default="glicko2", help="of the part long")
-    parser.add_argument("--systems", nargs="*", help="of the part systems")
-    parser.add_argument("--runs", type=int, default=2, help="of each system, of which the best counts")
-    parser.add_argument("--brief", action="store_true", help="the part long writes row and prediction only")
-    parser.add_argument("--chunk", type=int, default=1 << 20, help="matches rated at a time")
-    parser.add_argument("--work", type=Path, default=Path("larger_than_memory"), help="a folder for all files")
-    options = parse(parser, __file__)
-    if options.quick:
-        options.matches, options.players, options.chunk, options.runs = 20_000, 2_000, 5_000, 1
-    there = options.work.exists()
-    keep(PARTS, options)
-    if options.quick and not there:
-        clean(options.work)
+ARGUMENTS = {
+    "matches": {"type": int, "default": 100_000_000, "help": "of the part long"},
+    "players": {"type": int, "default": 5_000_000, "help": "of the part long"},
+    "system": {"default": "glicko2", "help": "of the part long"},
+    "systems": {"nargs": "*", "help": "of the part systems"},
+    "runs": {"type": int, "default": 2, "help": "of each system, of which the best counts"},
+    "brief": {"action": "store_true", "help": "the part long writes row and prediction only"},
+    "chunk": {"type": int, "default": 1 << 20, "help": "matches rated at a time"},
+    "work": {"type": Path, "help": "a folder for all files; by default one that is removed"},
+}
+
+
+def with_work(part):
+    """The part, with small numbers in a quick form, and a folder for its files."""
+
+    def call(options):
+        if options.quick:
+            options.matches, options.players, options.chunk, options.runs = 20_000, 2_000, 5_000, 1
+        if options.work:
+            return part(options)
+        with tempfile.TemporaryDirectory() as folder:
+            options.work = Path(folder)
+            tables = part(options)
+        options.work = None
+        return tables
+
+    return call
 
 
 if __name__ == "__main__":
-    main()
+    measure({name: with_work(part) for name, part in PARTS.items()}, "twenty thousand matches", arguments=ARGUMENTS)

@@ -13,7 +13,8 @@ same past, to the best of them.
 import time
 
 import numpy as np
-from common import add_only, declare, find, fit_options, keep, parse
+from common import fit_options, log_losses, mean_and_error, measure
+from histories import read_history
 
 import jaxrate as jr
 from jaxrate.evaluation.blending import blend_one_step_ahead
@@ -35,11 +36,6 @@ def ways(begin):
     return {"none": {}, "clock": clock, "seasons": season, "both": clock | season}
 
 
-def losses(prediction, score):
-    p = np.asarray(prediction, np.float64)
-    return -score * np.log(p) - (1.0 - score) * np.log1p(-p)
-
-
 def rows(matches, season, cut, systems, only=("none", "clock", "seasons", "both"), search=FIT):
     """A row for each system and way, fitted to the matches before `cut` and scored on the others."""
     moment, score = np.asarray(matches.time), np.asarray(matches.score, np.float64)
@@ -51,25 +47,16 @@ def rows(matches, season, cut, systems, only=("none", "clock", "seasons", "both"
             began, given = time.perf_counter(), ways(begin)[way]
             found = jr.fit(jr.extend.SYSTEMS[name](**START[name] | given), slice_events(matches, 0, cut), **search)
             guesses[way].append(jr.run(found.system, matches).prediction)
-            loss = losses(guesses[way][-1], score)[cut:]
+            loss = log_losses(guesses[way][-1], score)[cut:]
             best[way] = min(best.get(way, loss), loss, key=np.mean)
             plain = loss if plain is None else plain
-            less = loss - plain
-            yield {
-                "system": name,
-                "reverts": way,
-                "log_loss": loss.mean(),
-                "difference": less.mean(),
-                "error": less.std(ddof=1) / len(less) ** 0.5,
-                "seconds": time.perf_counter() - began,
-                **{x: getattr(found.params, x) for x in found.free},
-            }
+            row = {"system": name, "reverts": way, "log_loss": loss.mean()} | mean_and_error(loss - plain)
+            values = {x: getattr(found.params, x) for x in found.free}
+            yield row | {"seconds": time.perf_counter() - began} | values
     for way in only if len(systems) > 1 else ():
         weights, together, _ = blend_one_step_ahead(guesses[way], score, None, np.arange(len(score)) >= cut)
-        loss = losses(together, score)[cut:]
-        less = loss - best[way]
-        error = less.std(ddof=1) / len(less) ** 0.5
-        row = {"system": "blend", "reverts": way, "log_loss": loss.mean(), "difference": less.mean(), "error": error}
+        loss = log_losses(together, score)[cut:]
+        row = {"system": "blend", "reverts": way, "log_loss": loss.mean()} | mean_and_error(loss - best[way])
         yield row | {f"weight_{name}": weight for name, weight in zip(systems, weights, strict=True)}
 
 
@@ -84,10 +71,9 @@ def nfl(options):
 
 
 def basketball(options):
-    path = find(options, "ncaa_basketball.parquet")
-    if options.quick or path is None:
+    if options.quick or not (data := read_history(options, "basketball", columns=["season"])):
         return None
-    matches = jr.read(path, time="t", side="a", neutral="neutral", columns=["season"]).matches
+    matches = data.matches
     cut = len(matches.score) * 4 // 5
     season = matches.context.columns["season"]
     return {"the last fifth": [*rows(matches, season, cut, options.systems, ("none", "seasons"))]}
@@ -96,14 +82,6 @@ def basketball(options):
 PARTS = {"nfl": nfl, "basketball": basketball}
 
 
-def main():
-    parser = declare(__doc__, "Elo on the first matches of the NFL", data="ncaa_basketball.parquet")
-    add_only(parser, PARTS, "PART")
-    parser.add_argument(
-        "--systems", nargs="+", choices=START, default=[*START], metavar="SYSTEM", help=", ".join(START)
-    )
-    keep(PARTS, parse(parser, __file__))
-
-
 if __name__ == "__main__":
-    main()
+    systems = {"nargs": "+", "choices": START, "default": [*START], "metavar": "SYSTEM", "help": ", ".join(START)}
+    measure(PARTS, "Elo on the first matches of the NFL", "ncaa_basketball.parquet", arguments={"systems": systems})

@@ -12,11 +12,10 @@ and for dark pages. The other one has four careers by skills that learn from mar
 
 import io
 import re
-import time
 from pathlib import Path
 
 import numpy as np
-from common import circumstances, declare, parse, show, write
+from common import log_losses, mean_and_error, measure
 from figures import legend_above, plt
 from matplotlib.colors import to_hex
 from PIL import Image
@@ -55,35 +54,23 @@ CAREERS = {  # and the years that are shown
 }
 
 
-def losses(prediction, score):
-    p = np.asarray(prediction, np.float64)
-    return -score * np.log(p) - (1.0 - score) * np.log1p(-p)
-
-
-def comparison(systems):
+def part_losses(options):
     """A row for each system, scored on the last fifth."""
+    systems = {"elo": SYSTEMS["elo"]} if options.quick else SYSTEMS
     matches = DATA.matches
     score = np.asarray(matches.score, np.float64)
     n = len(score)
     early, late = np.arange(n) < n * 4 // 5, np.arange(n) >= n * 4 // 5
     forecast = jr.data.datasets.nfl_forecast()
-    theirs = losses(forecast, score)
+    theirs = log_losses(forecast, score)
     rows = [{"system": "FiveThirtyEight", "fitted_loss": float(theirs[late].mean())}]
     for name, (system, free) in systems.items():
         fitted = jr.fit(system, matches, free=free, objective=jr.fitting.ahead(weight=early))
-        default, best = (losses(jr.run(x, matches).prediction, score) for x in (MAKE[name](), fitted.system))
-        above = (best - theirs)[late]
-        rows.append(
-            {
-                "system": name,
-                "default_loss": float(default[late].mean()),
-                "fitted_loss": float(best[late].mean()),
-                "above_theirs": float(above.mean()),
-                "error": float(above.std(ddof=1) / np.sqrt(len(above))),
-                **{parameter: float(getattr(fitted.params, parameter)) for parameter in free},
-            }
-        )
-    return rows
+        default, best = (log_losses(jr.run(x, matches).prediction, score) for x in (MAKE[name](), fitted.system))
+        row = {"system": name, "default_loss": default[late].mean(), "fitted_loss": best[late].mean()}
+        values = {parameter: float(getattr(fitted.params, parameter)) for parameter in free}
+        rows.append(row | mean_and_error((best - theirs)[late]) | values)
+    return {"log loss on the last fifth": rows}
 
 
 def picture():
@@ -153,24 +140,15 @@ def save(figure, path, dpi=110):
     Image.open(memory).convert("RGB").quantize(160).save(path, optimize=True)
 
 
-def main():
-    options = parse(
-        declare(__doc__, "Elo alone, and no picture", out="the JSON file; the pictures go beside it"), __file__
-    )
-    start, report = time.perf_counter(), circumstances("matplotlib")
-    systems = {"elo": SYSTEMS["elo"]} if options.quick else SYSTEMS
-    rows = comparison(systems)
-    results = {"log loss on the last fifth": rows}
-    show(results)
-    write(options.out, report, results)
-    if not options.quick:
+def part_pictures(options):
+    """All careers, for light and for dark pages and for phones, and four in hindsight."""
+    if options.out and not options.quick:
         figure = picture()
         save(figure, options.out.with_suffix(".png"))
         save(darken(figure), options.out.with_name("nfl_dark.png"))
         save(phone_picture(), options.out.with_name("nfl_phone.png"), dpi=200)
         save(hindsight(), options.out.with_name("nfl_hindsight.png"))
-    print(f"({time.perf_counter() - start:.0f} s)")
 
 
 if __name__ == "__main__":
-    main()
+    measure({"losses": part_losses, "pictures": part_pictures}, "Elo alone, and no picture")

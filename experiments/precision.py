@@ -13,7 +13,8 @@ import sys
 
 import jax
 import numpy as np
-from common import add_only, declare, find, keep, parse, tennis
+from common import measure
+from histories import read_history, tennis
 
 import jaxrate as jr
 from jaxrate.data.simulate import contests, league
@@ -51,12 +52,8 @@ def row(history, name, form, system, events):
         if form == "matches"
         else len(events.events.player if form == "rounds" else events.events.score)
     )
-    found = {
-        "history": history,
-        "system": name,
-        "form": form,
-        "matches" if form != "rounds" else "participations": count,
-    }
+    found = {"history": history, "system": name, "form": form}
+    found |= {"matches" if form != "rounds" else "participations": count}
     if system.rules.draw is not None:
         one, other = same_urns(system, events)
         return found | {"prediction_worst": float(np.max(np.abs(one - other)))}
@@ -122,15 +119,10 @@ def part_codeforces(options):
     """The first contests of Codeforces."""
     if options.quick:
         return None
-    path = find(options, "codeforces2020.parquet")
-    if not path:
+    if not (data := read_history(options, "codeforces")):
         return None
-    rounds = jr.read(path, rank="rank_lo", last_rank="rank_hi").rounds
-    return {
-        "Codeforces": of_rounds(
-            "Codeforces", slice_events(rounds, 0, int(np.searchsorted(rounds.player_start, 200_000))), options
-        )
-    }
+    first = slice_events(data.rounds, 0, int(np.searchsorted(data.rounds.player_start, 200_000)))
+    return {"Codeforces": of_rounds("Codeforces", first, options)}
 
 
 def part_contests(options):
@@ -155,13 +147,6 @@ PARTS = {"tennis": part_tennis, "league": part_league, "codeforces": part_codefo
 PARTS |= {"level": part_level}
 
 
-def main():
-    parser = declare(__doc__, "small histories, seconds in all", "atp.parquet and codeforces2020.parquet")
-    add_only(parser, PARTS, "PART")
-    options = parse(parser, __file__)
-    jax.config.update("jax_enable_compilation_cache", False)
-    keep(PARTS, options)
-
-
 if __name__ == "__main__":
-    main()
+    jax.config.update("jax_enable_compilation_cache", False)
+    measure(PARTS, "small histories, seconds in all", "atp.parquet and codeforces2020.parquet")

@@ -39,10 +39,7 @@ ROWS = (  # of the tables of experiments/README.md: what is shown, the row, and 
 
 
 def main():
-    options = parse(
-        declare(__doc__, "draw the speed bar alone", "llmfao.parquet", "a file beside which pictures are written"),
-        __file__,
-    )
+    options = parse(declare("draw the speed bar alone", "llmfao.parquet"))
     figures = {suffix: draw_speed_bar(suffix) for suffix in SCHEMES}
     if options.quick:
         return

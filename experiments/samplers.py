@@ -8,12 +8,12 @@ ten seasons of the NFL that ship. c and the deviation are positive, so their log
 factor of e for these two, and 100 points for the side.
 """
 
-import time
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from common import circumstances, declare, look_for, parse, show, write
+from common import measure, timed
 
 import jaxrate as jr
 from jaxrate.events import slice_events
@@ -67,9 +67,8 @@ def summarise(way, draws, seconds):
     return {"way": way} | {name.strip(): x for name, x in numbers.items()} | {"seconds": seconds}
 
 
-def main():
-    options = parse(declare(__doc__, "few draws of few matches"), __file__)
-    look_for(options, "numpyro", "blackjax")
+def part_draws(options):
+    """A row of the fit, and one of each sampler."""
     matches = jr.data.datasets.nfl().matches
     matches = slice_events(matches, len(matches.score) - (200 if options.quick else MATCHES), len(matches.score))
     warmup, draws = (5, 5) if options.quick else (300, 500)
@@ -81,13 +80,10 @@ def main():
         table[0] |= {name: float(getattr(fit.params, name)), f"{name} sd": fit.standard_error[name]}
     for way, sample in {"numpyro": sample_with_numpyro, "blackjax": sample_with_blackjax}.items():
         if getattr(options, way):
-            start = time.perf_counter()
-            positions = jax.block_until_ready(sample(density, jax.random.key(0), warmup, draws))
-            table.append(summarise(way, positions, time.perf_counter() - start))
-    count = len(matches.score)
-    show({f"{count} matches, {draws} draws after {warmup}": table})
-    write(options.out, circumstances("numpyro", "blackjax"), {"matches": count, "draws": draws, "rows": table})
+            positions, took = timed(partial(sample, density, jax.random.key(0), warmup, draws))
+            table.append(summarise(way, positions, took["seconds"]))
+    return {f"{len(matches.score)} matches, {draws} draws after {warmup}": table}
 
 
 if __name__ == "__main__":
-    main()
+    measure({"draws": part_draws}, "few draws of few matches", packages=("numpyro", "blackjax"))

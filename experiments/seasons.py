@@ -4,19 +4,12 @@ python experiments/seasons.py            # under a minute; writes experiments/re
 python experiments/seasons.py --quick    # seconds; writes nothing unless --out is given
 """
 
-import time
 from functools import partial
 
 import numpy as np
-from common import add_only, declare, keep, parse
+from common import measure, timed
 
 import jaxrate as jr
-
-
-def timed(call):
-    start = time.perf_counter()
-    found = call()
-    return time.perf_counter() - start, found
 
 
 def rated():
@@ -30,7 +23,7 @@ def seasons(options):
         some = jr.leaderboard(history, top=teams).player.tolist()
         coming = [(a, b) for a in some for b in some if a != b]
         play = partial(jr.forecasts.simulate_season, history, coming, samples=samples)
-        first, again = timed(play)[0], timed(play)[0]
+        first, again = (timed(play)[1]["seconds"] for _ in range(2))
         rows.append({"teams": teams, "matches": len(coming), "seasons": samples, "first": first, "later": again})
     return {"seconds": rows}
 
@@ -40,16 +33,19 @@ def balance(options):
     history, rows = rated(), []
     for pool in (4, 6) if options.quick else (8, 10, 16, 30):
         some = jr.leaderboard(history, top=pool).player.tolist()
-        divided, teams = timed(partial(jr.forecasts.balance_teams, history, some))
-        paired, pairs = timed(partial(jr.forecasts.pair_players, history, some))
-        row = {"players": pool, "teams": divided, "proved": bool(teams.optimal), "apart": float(np.ptp(teams.strength))}
-        rows.append(row | {"pairings": paired, "pairings_proved": bool(pairs.optimal)})
+        teams, divided = timed(partial(jr.forecasts.balance_teams, history, some))
+        pairs, paired = timed(partial(jr.forecasts.pair_players, history, some))
+        row = {
+            "players": pool,
+            "teams": divided["seconds"],
+            "proved": bool(teams.optimal),
+            "apart": float(np.ptp(teams.strength)),
+        }
+        rows.append(row | {"pairings": paired["seconds"], "pairings_proved": bool(pairs.optimal)})
     return {"seconds": rows}
 
 
 PARTS = {"seasons": seasons, "balance": balance}
 
 if __name__ == "__main__":
-    parser = declare(__doc__, "few teams, few seasons and small pools")
-    add_only(parser, PARTS, "PART")
-    keep(PARTS, parse(parser, __file__))
+    measure(PARTS, "few teams, few seasons and small pools")

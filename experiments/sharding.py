@@ -13,50 +13,28 @@ import re
 import time
 from functools import partial
 
-from common import circumstances, declare, parse, show, write
+import jax
+from common import catch_replay, circumstances, declare, parse, show, write
+
+import jaxrate as jr
 
 DEVICES = (1, 2, 4, 8)
 COLLECTIVE = re.compile(r"= [^=]*?\b(all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter)(?:-start)?\(")
 
 
-class Caught(Exception):
-    """A compiled program, in place of its call."""
-
-
 def spread_over(count):
-    import jax
-
     return jax.NamedSharding(jax.make_mesh((count,), ("players",), devices=jax.devices()[:count]), jax.P("players"))
 
 
 def fresh(system, players, count):
     """A state with as many players on each of so many devices; it was never whole on one of them."""
-    import jax
-
     return jax.jit(partial(system.init, system.params, players), out_shardings=spread_over(count))()
 
 
 def program(rated):
     """What `run` compiles: the program of the replay, of matches."""
-    from jaxrate.replay import execution
-
-    compiled = execution.compile_replay
-
-    def instead(*given, **options):
-        found = compiled(*given, **options)
-
-        def call(*arguments):
-            raise Caught(found.lower(*arguments).compile())
-
-        return call
-
-    execution.compile_replay = instead
-    try:
-        rated()
-    except Caught as caught:
-        return caught.args[0]
-    finally:
-        execution.compile_replay = compiled
+    found, arguments = catch_replay(rated)
+    return found.lower(*arguments).compile()
 
 
 def in_loops(text):
@@ -68,10 +46,6 @@ def in_loops(text):
 
 def memory(systems, players, matches, form, devices=DEVICES):
     """A row for each system and number of devices."""
-    import jax
-
-    import jaxrate as jr
-
     for name, system in systems.items():
         for count in devices:
             state = fresh(system, players, count)
@@ -95,10 +69,6 @@ def memory(systems, players, matches, form, devices=DEVICES):
 
 def ways(system, players, matches):
     """Levels and a stream of the same matches on eight devices, the second time."""
-    import jax
-
-    import jaxrate as jr
-
     events, state = jr.data.simulate.league(players, matches, seed=0).matches, fresh(system, players, 8)
     for form in ("levels", "stream"):
         for _ in range(2):
@@ -113,10 +83,8 @@ def ways(system, players, matches):
 
 
 def main():
-    options = parse(declare(__doc__, "20 thousand players"), __file__)
+    options = parse(declare("20 thousand players"))
     os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
-    import jaxrate as jr
-
     blat = jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6) if options.quick else jr.blat_mmr()
     systems = {"glicko": jr.glicko(), "blat_mmr": blat}
     systems |= {} if options.quick else {"elo": jr.elo(), "glicko2": jr.glicko2(), "trueskill": jr.trueskill()}

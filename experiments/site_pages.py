@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from common import circumstances, declare, find, parse, tennis, write
+from common import find, measure, timed
+from histories import tennis
 
 import jaxrate as jr
 
@@ -62,47 +63,33 @@ def ready(folder, pages):
     return rows
 
 
-def measured(options):
+def part_tennis(options):
+    """The site, the report, and how soon pages are ready."""
     rated, names = history(options)
     if rated is None:
         return {}
     with tempfile.TemporaryDirectory() as path:
         folder = Path(path) / "site"
-        start, start_processor = time.perf_counter(), time.process_time()
-        jr.site.write_site(rated, folder, title="Tennis", names=names)
-        seconds, processor_seconds = time.perf_counter() - start, time.process_time() - start_processor
+        _, took = timed(lambda: jr.site.write_site(rated, folder, title="Tennis", names=names))
         files = [file for file in folder.rglob("*") if file.is_file()]
         sizes = np.array([file.stat().st_size for file in folder.glob("players/*.html")])
         largest = sorted(folder.rglob("*.html"), key=lambda file: -file.stat().st_size)[:LARGEST]
         row = {
             "players": len(rated.players),
             "matches": len(rated.predictions),
-            "seconds": seconds,
-            "processor_seconds": processor_seconds,
+            **took,
             "files": len(files),
             "megabytes": sum(file.stat().st_size for file in files) / 1e6,
             "player_kilobytes_median": float(np.median(sizes) / 1e3),
             "player_kilobytes_most": float(sizes.max() / 1e3),
             "compressed_kilobytes_most": max(len(gzip.compress(file.read_bytes())) for file in largest) / 1e3,
         }
-        start = time.perf_counter()
-        page = jr.site.report_html(rated)
-        one = {
-            "players": len(rated.players),
-            "seconds": time.perf_counter() - start,
-            "megabytes": len(page.encode()) / 1e6,
-        }
+        page, took = timed(lambda: jr.site.report_html(rated))
+        one = {"players": len(rated.players), **took, "megabytes": len(page.encode()) / 1e6}
         best = re.search(r'href="?(players/[^">]*)', (folder / "index.html").read_text(encoding="utf-8"))[1]
-        return {
-            "building": [row],
-            "report": [one],
-            "pages": ready(folder, ["index.html", best, "pairs.html", "quality.html"]),
-        }
+        pages = ready(folder, ["index.html", best, "pairs.html", "quality.html"])
+        return {"building": [row], "report": [one], "pages": pages}
 
 
 if __name__ == "__main__":
-    options = parse(declare(__doc__, "a small league, seconds", "atp.parquet and atp_players.parquet"), __file__)
-    results = measured(options)
-    for row in [row for rows in results.values() for row in rows]:
-        print(row)
-    write(options.out, circumstances(), results)
+    measure({"tennis": part_tennis}, "a small league, seconds", "atp.parquet and atp_players.parquet")

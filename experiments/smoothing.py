@@ -9,17 +9,17 @@ packages run once. Held-out matches count with a weight of 1e-9, so that they sa
 tennis parts that need it are skipped.
 """
 
-import argparse
 import gc
-import json
 import sys
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
-from common import add_only, declare, find, forget_peak, keep, look_for, parse, resident, spawn
+from common import call_alone, forget_peak, measure, resident, timed
+from histories import tennis
 from scipy.special import ndtr
 
 import jaxrate as jr
@@ -52,20 +52,8 @@ LITTLE = 1e-9
 QUICK_MATCHES = 1_000
 
 
-def tennis(options, surfaces=False, first=None):
-    """ATP tennis without walkovers, or its first matches; in a quick form a league."""
-    if options.quick:
-        matches = league(100, QUICK_MATCHES, activity=0.8).matches
-        matches = matches._replace(time=np.floor(matches.time))
-        surface = np.random.default_rng(0).integers(0, 5, (QUICK_MATCHES, 1)).repeat(2, axis=1)
-        matches = matches._replace(context=matches.context._replace(category=surface if surfaces else None))
-        return slice_events(matches, 0, min(first or QUICK_MATCHES, QUICK_MATCHES))
-    path = find(options, "atp.parquet")
-    if path is None:
-        return None
-    more = {"category": "surface"} if surfaces else {}
-    matches = jr.read(path, time="t", drop="walkover", sort=False, **more).matches
-    return slice_events(matches, 0, min(first or len(matches.score), len(matches.score)))
+def first_of(matches, most):
+    return matches and slice_events(matches, 0, min(most or len(matches.score), len(matches.score)))
 
 
 def system_of(matches):
@@ -74,15 +62,10 @@ def system_of(matches):
     return skills_by_name(categories=categories, **FITTED, **(SURFACES if surfaces else {}))
 
 
-def timed(call, rounds=2):
+def best_of_two(call):
     """The best seconds, those of the first call, and what comes out."""
-    seconds = []
-    for _ in range(rounds + 1):
-        start = time.perf_counter()
-        found = call()
-        jax.block_until_ready(found.state)
-        seconds.append(time.perf_counter() - start)
-    return {"seconds": min(seconds[1:]), "first_seconds": seconds[0]}, found
+    (_, first), *later = [timed(lambda: call().state) for _ in range(3)]
+    return {"seconds": min(x["seconds"] for _, x in later), "first_seconds": first["seconds"]}, call()
 
 
 def part_size(options):
@@ -90,32 +73,28 @@ def part_size(options):
     every = "10000", "100000", "1000000", "10000000", "tennis", "tennis with surfaces"
     rows = []
     for name in ("1000",) if options.quick else every:
-        found = spawn(name, __file__, "--history", name, "--data", options.data, *["--quick"] * options.quick)
-        if found and (row := json.loads(found.splitlines()[-1])):
-            rows.append(row)
+        rows += filter(None, [call_alone(of_length, name, options.data)])
     if not options.quick:
         picture(rows, options.out.parent / "smoothing_cost.png")
     return {"by length": rows}
 
 
-def of_length(options):
-    """Print the row of one history; null where there is no file."""
-    name = options.history
+def of_length(name, data):
+    """The row of one history, in this process; None where there is no file."""
     if name.isdigit():
         matches = league(max(int(name) // 50, 20), int(name), activity=0.8).matches
     else:
-        matches = tennis(options, surfaces="surfaces" in name)
+        matches = tennis(SimpleNamespace(quick=False, data=data), surfaces="surfaces" in name)
     if matches is None:
-        print("null")
-        return
+        return None
     gc.collect()
     forget_peak()
     before, system, n = resident("VmRSS"), system_of(matches), len(matches.score)
-    row, found = timed(partial(smooth_events, system, matches))
+    row, found = best_of_two(partial(smooth_events, system, matches))
     title = f"league of {n:,}" if name.isdigit() else name
     row = {"history": title, "matches": n, "numbers_a_player": find_smoothing_model(system).size} | row
     row |= {"sweeps": found.sweeps, "microseconds_a_match": 1e6 * row["seconds"] / n}
-    print(json.dumps(row | {"mb_at_most": resident("VmHWM"), "mb_before": before}))
+    return row | {"mb_at_most": resident("VmHWM"), "mb_before": before}
 
 
 def picture(rows, path):
@@ -137,7 +116,7 @@ def picture(rows, path):
 
 def part_whole_history(options):
     """Whole-history rating's joint maximum, by its twin: tennis by weeks, and how far the means of hindsight are."""
-    matches = tennis(options, first=20_000 if options.quick else None)
+    matches = first_of(tennis(options), 20_000 if options.quick else None)
     if matches is None:
         return None
     start, week = time.perf_counter(), np.floor(matches.time / 7)
@@ -161,7 +140,7 @@ def part_whole_history(options):
 
 def part_sweeps(options):
     """Sweeps until no mean moves by more than 0.001 deviations, by how sites are renewed, all at once in each."""
-    rows, matches = [], tennis(options, first=100_000)
+    rows, matches = [], first_of(tennis(options), 100_000)
     if matches is None:
         return None
     for name, some in (("nfl margins", None),) if options.quick else (("wins", matches), ("nfl margins", None)):
@@ -204,7 +183,7 @@ def plain_sweeps(system, matches, damping, most=400):
 def part_peers(options):
     """The same model by other packages: wins, one number a player that drifts, all to about the same change."""
     n = 1_000 if options.quick else 20_000
-    matches = tennis(options, first=n)
+    matches = first_of(tennis(options), n)
     if matches is None:
         return None
     system = jr.skills(
@@ -212,7 +191,7 @@ def part_peers(options):
         observe=parts.result(noise=2.0**0.5),
         period=1.0,
     )
-    row, found = timed(partial(smooth_events, system, matches))
+    row, found = best_of_two(partial(smooth_events, system, matches))
     rows = [{"package": "jaxrate", "matches": n, "sweeps": found.sweeps} | row]
     if options.trueskillthroughtime:
         rows.append(by_ttt(matches, found))
@@ -341,16 +320,5 @@ PARTS = {
 }
 
 
-def main():
-    parser = declare(__doc__, "small leagues, seconds in all", "atp.parquet")
-    add_only(parser, PARTS, "PART")
-    parser.add_argument("--history", help=argparse.SUPPRESS)
-    options = parse(parser, __file__)
-    if options.history:
-        return of_length(options)
-    look_for(options, *PEERS)
-    return keep(PARTS, options)
-
-
 if __name__ == "__main__":
-    main()
+    measure(PARTS, "small leagues, seconds in all", "atp.parquet", PEERS)

@@ -20,9 +20,10 @@ hyperparameters that were fitted to that league.
 """
 
 import time
+from functools import partial
 
 import numpy as np
-from common import add_only, declare, fit_options, keep, parse
+from common import fit_options, measure
 
 import jaxrate as jr
 from jaxrate.systems.skills.system import skills_by_name
@@ -149,8 +150,6 @@ def rating_error(system, rounds, skill):
 
 def recover_hyperparameters(way, options):
     """Fits of one way to all leagues, and, where there are statistics, ratings without them beside those with them."""
-    if options.quick and way != "joint":
-        return None
     settings, names, objective = WAYS[way]
     search = fit_options(options.quick) | ({} if options.quick else {"objective": objective})
     leagues, contests = (2, 60) if options.quick else (LEAGUES, CONTESTS)
@@ -181,10 +180,8 @@ def recover_hyperparameters(way, options):
     return tables
 
 
-PARTS = {way: (lambda options, way=way: recover_hyperparameters(way, options)) for way in WAYS}
+PARTS = {way: partial(recover_hyperparameters, way) for way in WAYS}
 
 
 if __name__ == "__main__":
-    parser = declare(__doc__, "few leagues")
-    add_only(parser, PARTS, "WAY")
-    keep(PARTS, parse(parser, __file__))
+    measure(PARTS, "few leagues", in_quick={"joint": PARTS["joint"]})

@@ -1,4 +1,4 @@
-"""TrueSkill on real histories, by the command line; and its probabilities of win, draw and loss.
+"""TrueSkill on real histories; and its probabilities of win, draw and loss.
 
     python experiments/trueskill_data.py             # minutes; writes experiments/results/trueskill_data.json
     python experiments/trueskill_data.py --quick     # seconds, on simulated ones; writes nothing unless --out is given
@@ -6,26 +6,19 @@
 Two players: ATP tennis without walkovers. Teams: professional League of Legends, five against five, whose wide rows
 become one row per player. Free for all: Formula 1; the classified rank by place, the retired, not classified,
 disqualified and excluded tie behind them, the withdrawn and not qualified are left out, and of a driver's two cars the
-better counts. All three go through `jaxrate rate`.
+better counts. All three are rated by the defaults.
 
 The probabilities of win, draw and loss are scored on football and chess by the mean log loss of what happened, one step
 ahead, on the last half, with hyperparameters fitted by slopes to the first half; beside them the frequencies of the
 first half.
 """
 
-import re
-import subprocess
-import sys
-import tempfile
-import time
-from pathlib import Path
+from functools import partial
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet as pq
-from common import circumstances, declare, find, parse, show, write
-from scipy.optimize import minimize
+from common import find, fit_options, measure, timed
+from histories import five_a_side, read_history
 
 import jaxrate as jr
 from jaxrate.data.simulate import league
@@ -34,24 +27,9 @@ FITTED = "beta", "tau", "draw_probability", "side_advantage"
 FINISHED = "classified", "retired", "not_classified", "disqualified", "excluded"
 
 
-def five_a_side(data):
-    """A row for each player of each game."""
-    table = pq.read_table(data / "lol_pro.parquet")
-    got = {name: table[name].to_numpy() for name in table.column_names if name != "league"}
-    rows = {name: [] for name in ("game", "player", "side", "score", "period")}
-    for side, score in (("a", got["score"]), ("b", 1.0 - got["score"])):
-        for seat in range(5):
-            columns = np.arange(len(score)), got[f"p{side}{seat}"], np.full(len(score), side), score, got["period"]
-            for values, column in zip(rows.values(), columns, strict=True):
-                values.append(column)
-    rows = {name: np.concatenate(values) for name, values in rows.items()}
-    order = np.lexsort((rows["side"], rows["game"]))
-    return {name: values[order] for name, values in rows.items()}
-
-
-def free_for_all(data):
+def free_for_all(path):
     """A row for each driver of each race."""
-    table = pq.read_table(data / "f1.parquet")
+    table = pq.read_table(path)
     event, player, rank, t = (table[name].to_numpy() for name in ("event", "player", "rank", "t"))
     kind = np.asarray(table["kind"].to_pylist())
     place = np.where(kind == "classified", rank, 1000)
@@ -78,112 +56,52 @@ def simulated():
     return teams, races
 
 
-def command_lines(options, folder):
-    """What `jaxrate rate` says of each history, and the seconds of all of it."""
-    tennis = Path(options.data) / "atp.parquet"
-    if options.quick:
-        tennis, (teams, races) = folder / "league.parquet", simulated()
-        matches = league(100, 500, seed=2).matches
-        columns = {"a": matches.player[:, 0], "b": matches.player[:, 1], "score": matches.score, "t": matches.time}
-        jr.data.write(columns | {"walkover": np.zeros(len(matches.score), bool)}, tennis)
-    else:
-        teams, races = five_a_side(Path(options.data)), free_for_all(Path(options.data))
-    jr.data.write(teams, folder / "teams.parquet")
-    jr.data.write(races, folder / "races.parquet")
-    commands = {
-        "two players": [tennis, "--time", "t", "--column", "drop=walkover"],
-        "five against five": [
-            folder / "teams.parquet",
-            *("--contest", "game", "--participant", "player", "--score", "score", "--team", "side", "--time", "period"),
-        ],
-        "free for all": [
-            folder / "races.parquet",
-            *("--contest", "race", "--participant", "driver", "--rank", "place", "--time", "t"),
-        ],
-    }
+def part_defaults(options):
+    """What the defaults make of each history: seconds, and how good predictions were."""
+    tables = dict(zip(("lol_pro", "f1"), simulated(), strict=True))
+    if not options.quick:
+        readers = {"lol_pro": five_a_side, "f1": free_for_all}
+        paths = {name: find(options, f"{name}.parquet") for name in readers}
+        tables = {name: readers[name](path) for name, path in paths.items() if path}
+    data = {} if options.quick else {"two players": read_history(options, "tennis")}
+    roles = {"contest": "game", "participant": "player", "score": "score", "team": "side", "time": "period"}
+    if "lol_pro" in tables:
+        data["five against five"] = jr.read(tables["lol_pro"], **roles)
+    if "f1" in tables:
+        data["free for all"] = jr.read(tables["f1"], contest="race", participant="driver", rank="place", time="t")
     rows = []
-    for title, arguments in [*commands.items()][: 2 if options.quick else None]:
-        start = time.perf_counter()
-        command = [sys.executable, "-m", "jaxrate", "rate", *arguments, "--system", "trueskill", "--list", "cautious=3"]
-        done = subprocess.run([*map(str, command), "--out", str(folder / "run")], capture_output=True, text=True)
-        seconds = time.perf_counter() - start
-        if done.returncode:
-            raise SystemExit(f"{title}: {done.stderr}")
-        print(f"\n{title}\n{done.stdout}", flush=True)
-        found = dict(
-            re.findall(r"^(log loss|Brier score|accuracy|pair inversion|rank deviation) +([\d.]+)", done.stdout, re.M)
-        )
-        rows.append({"history": title, "seconds": seconds} | {key: float(value) for key, value in found.items()})
-    return rows
+    for title, some in data.items():
+        if some:
+            found, took = timed(partial(jr.compare, some, ["trueskill"]))
+            rows.append({"history": title} | took | found.to_pandas().iloc[0].to_dict())
+    return {"defaults": rows}
 
 
-def three_ways(name, matches):
-    """Log losses of win, draw and loss on the last half, fitted on the first; and slopes against differences."""
-    half = len(matches.score) // 2
-    outcome = np.round(2.0 * (1.0 - matches.score)).astype(int)  # 0: won, 1: drawn, 2: lost
-    system, schedule = jr.forecasts.add_outcomes(jr.trueskill()), jr.extend.schedule_by_level(matches)
-    share = float((outcome[:half] == 1).mean())
-    begin = np.array([np.log(25.0 / 6.0), np.log(25.0 / 300.0), np.log(share / (1.0 - share)), 0.0])
-
-    def params(x):
-        values = jnp.exp(x[0]), jnp.exp(x[1]), jax.nn.sigmoid(x[2]), x[3]
-        return system.params._replace(**dict(zip(FITTED, values, strict=True)))
-
-    def losses(x):
-        full = jr.run(system, matches, params=params(x), schedule=schedule).prediction
-        p = jnp.stack([full.win[:, 0], full.draw[:, 0], full.win[:, 1]], axis=1)
-        return -jnp.log(jnp.take_along_axis(p, jnp.asarray(outcome)[:, None], axis=1)[:, 0])
-
-    def both(x):
-        slopes, value = jax.jacfwd(lambda y: (jnp.mean(losses(y)[:half]),) * 2, has_aux=True)(jnp.asarray(x))
-        return float(value), np.asarray(slopes)
-
-    with jax.enable_x64(True):
-        _, slopes = both(begin)
-        steps = 1e-4 * np.eye(len(begin))
-        value = lambda x: float(jnp.mean(losses(jnp.asarray(x))[:half]))  # noqa: E731
-        differences = [(value(begin + step) - value(begin - step)) / 2e-4 for step in steps]
-        found = minimize(both, begin, jac=True, method="L-BFGS-B", options={"maxiter": 40})
-        before, after = (float(np.mean(np.asarray(losses(jnp.asarray(x)))[half:])) for x in (begin, found.x))
-        fitted = [float(getattr(params(jnp.asarray(found.x)), key)) for key in FITTED]
-    frequency = np.bincount(outcome[:half], minlength=3) / half
-    constant = float(-np.log(frequency[outcome[half:]]).mean())
-    row = {"history": name, "matches": len(matches.score), "draws": float((outcome == 1).mean())}
-    row |= {"frequencies": constant, "defaults": before, "fitted": after, "evaluations": found.nfev}
-    table = [
-        {"history": name, "parameter": key, "slope": float(slope), "difference": difference, "fitted": value}
-        for key, slope, difference, value in zip(FITTED, slopes, differences, fitted, strict=True)
-    ]
-    return row, table
-
-
-def main():
-    options = parse(declare(__doc__, "simulated histories, seconds in all", "the histories"), __file__)
-    if not options.quick and not find(options, "lol_pro.parquet", "nothing to do"):
-        return
-    report = circumstances()
-    with tempfile.TemporaryDirectory() as folder:
-        results = {
-            "command lines": command_lines(options, Path(folder)),
-            "win, draw, loss": [],
-            "slopes of the loss": [],
-        }
+def part_outcomes(options):
+    """Log losses of win, draw and loss on the last half, fitted to the first."""
     if options.quick:
-        histories = {"league": league(100, 500, draws=0.25, seed=3).matches}
+        histories = {"league": league(100, 500, draws=0.25, side_advantage=60.0, seed=3).matches}
     else:
-        data = Path(options.data)
-        histories = {
-            "football": jr.read(data / "intl_football.parquet", time="t", side="a", neutral="neutral").matches,
-            "computer chess": jr.read(data / "chess_tcec.parquet", time="t", side="a").matches,
-            "online chess": jr.read(data / "chess_lichess20k.parquet", time="t", side="a").matches,
-        }
+        data = {name: read_history(options, name) for name in ("football", "computer chess", "lichess")}
+        histories = {name: some.matches for name, some in data.items() if some}
+    rows = []
     for name, matches in histories.items():
-        row, table = three_ways(name, matches)
-        results["win, draw, loss"].append(row)
-        results["slopes of the loss"] += table
-    show(results)
-    write(options.out, report, results, 6)
+        half = len(matches.score) // 2
+        outcome = np.round(2.0 * (1.0 - matches.score)).astype(int)  # 0: won, 1: drawn, 2: lost
+        frequency = np.bincount(outcome[:half], minlength=3) / half
+        plain = jr.forecasts.add_outcomes(jr.trueskill(draw_probability=float(frequency[1])))
+        first = np.arange(len(outcome)) < half
+        fit = jr.fit(plain, matches, free=FITTED, **fit_options(options.quick, weight=first * 1.0))
+        row = {"history": name, "matches": len(outcome), "draws": float((outcome == 1).mean())}
+        row["frequencies"] = float(-np.log(frequency[outcome[half:]]).mean())
+        for way, system in (("defaults", plain), ("fitted", fit.system)):
+            guess = jr.run(system, matches).prediction
+            p = np.stack([np.asarray(x, np.float64) for x in (guess.win[:, 0], guess.draw[:, 0], guess.win[:, 1])])
+            row[way] = float(-np.log(p[outcome, np.arange(len(outcome))])[half:].mean())
+        rows.append(row | {key: float(getattr(fit.params, key)) for key in FITTED})
+    return {"win, draw, loss": rows}
 
 
 if __name__ == "__main__":
-    main()
+    parts = {"defaults": part_defaults, "outcomes": part_outcomes}
+    measure(parts, "simulated histories, seconds in all", "the histories", digits=6)

@@ -240,7 +240,7 @@ def forecast_by_smoothing(
     from their state until the next time. A filter judges a newcomer's first opponents by what it knew then; smoothing
     corrects that by what they did later. Still no forecast knows its own match or any later one. With fitted
     hyperparameters log losses of tennis, college basketball and international football fall by 0.0005 to 0.0008 nats;
-    that of the National Football League does not (`experiments/hindsight_prediction.py`).
+    that of the National Football League does not (`experiments/evidence.py`).
 
         data = jr.data.datasets.nfl()
         system = jr.skills(jr.parts.seasons(data.seasons), observe=jr.parts.margin(*data.margin, compression=10.0))

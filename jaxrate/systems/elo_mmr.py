@@ -631,7 +631,7 @@ def elo_mmr(
 
     Args:
       history: performances kept of each player, from 1: the memory, and most of the time, are proportional to it. What
-        32 lose is measured in `experiments/elo_mmr_speed.py`.
+        32 lose is measured in `experiments/speed.py`.
       split_ties: count a tie as half a win and half a loss, not as one of each; a number above 0 and below 1: as so
         much of each; two numbers (w_l, w_v), above 0 and at most 1: as so much of a loss and of a win (footnote 2).
       newcomer: factors of the weight in a player's first contests, as (0.6, 0.8).

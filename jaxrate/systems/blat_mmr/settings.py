@@ -29,7 +29,7 @@ class AlgorithmPreferences(NamedTuple):
     wide_kernel: str  # of a kernel of the distance beyond them: "fft", or "naive", a product with its whole matrix
 
 
-PREFERENCES = {  # by kind of device: measured by `experiments/blatmmr_speed.py` and `experiments/gpu_record.py`
+PREFERENCES = {  # by kind of device: measured by `experiments/speed.py` and `experiments/gpu_record.py`
     "cpu": AlgorithmPreferences(("low_rank", "fft", "naive"), 100, "fft"),
     "gpu": AlgorithmPreferences(("low_rank", "fft", "naive"), 50, "naive"),  # no CUDA graph has a Fourier transform
 }
