@@ -46,8 +46,8 @@ def test_state_carries_on_to_the_same_run(jaxrate, halves, tmp_path, period):
     for name in ("ratings", "predictions"):
         one, two = (pa.parquet.read_table(tmp_path / run / f"{name}.parquet").to_pydict() for run in ("run", "whole"))
         assert one.pop("row", None) != two.pop("row", []) and one == two
-    one, two = (np.load(tmp_path / run / "state.npz") for run in ("run", "whole"))
-    assert all((one[leaf] == two[leaf]).all() for leaf in two)
+    with np.load(tmp_path / "run/state.npz") as one, np.load(tmp_path / "whole/state.npz") as two:
+        assert all((one[leaf] == two[leaf]).all() for leaf in two)
 
 
 def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):

@@ -146,7 +146,7 @@ def test_fits_of_long_histories_let_the_side_change_where_that_is_clear(fall, ch
         middle = 0.5 * (data.matches.time[0] + data.matches.time[479])
         assert abs(settings["side_since"] - middle) <= 0.5
         assert -40.0 < params.side_trend < -15.0  # a year: 400 points in 15
-        assert params.side_advantage == pytest.approx(90.0, abs=40.0)
+        assert params.side_advantage == pytest.approx(90.0, abs=60.0)  # known to some 20 points by 480 matches
     elif choice:
         assert settings["side_since"] == 13149.0 and abs(params.side_trend) < 20.0
     else:

@@ -115,8 +115,8 @@ def line(name, mean, deviation=None, times=YEARS):
 
 
 ADA, BO = line("Ada", [1500.0, 1700.0, 1601.0]), line("Bo", [1500.0, 1550.0, 1600.0])
-RETIRED = line("Cy", [1400.0, 1450.0, 1400.0], times=YEARS - 4000)
-AWAY = line("Di", [1400.0, 1450.0, 1400.0], times=YEARS - 150)  # since a fifth of the time
+RETIRED = line("Cy", [1400.0, 1450.0, 1400.0], times=YEARS - np.timedelta64(4000, "D"))
+AWAY = line("Di", [1400.0, 1450.0, 1400.0], times=YEARS - np.timedelta64(150, "D"))  # since a fifth of the time
 UNSURE, SURER = ([x._replace(deviation=np.full(3, y)) for x in (ADA, BO)] for y in (90.0, 1.0))
 COUNTED = line("Ada", [1.0, 3.0, 2.0], times=np.arange(1, 4))
 

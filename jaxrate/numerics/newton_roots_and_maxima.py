@@ -62,6 +62,7 @@ def decreasing_root(
     eps = float(np.finfo(guess.dtype).eps)
     rounding = 4.0 * eps
     tolerance = 6e-4 * eps  # of the error of a Newton step: far below rounding
+    low, high = lax.stop_gradient((lower, upper))  # which may be infinite
 
     def solve(_: Callable[[Array], Array], x0: Array) -> Array:
         def step(carry: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -83,7 +84,6 @@ def decreasing_root(
             change = jnp.where(jnp.where(trusted, is_last, size <= rounding * scale), 0.0, size)  # 0: converged
             return new, low, high, change
 
-        low, high = lax.stop_gradient(lower), lax.stop_gradient(upper)
         carry: tuple[Array, ...] = (x0, low, high, tiles.zero_elsewhere(2.0 * (high - low)))
         units = jnp.broadcast_to(jnp.asarray(unit, x0.dtype), x0.shape)
         if has_launch_overhead():  # no kernels that count steps; brackets shrink, so the loop ends

@@ -49,8 +49,10 @@ def test_a_cursor_is_read_once_it_has_rows(file):
 
 def test_results_of_sqlalchemy_are_read(file):
     alchemy = pytest.importorskip("sqlalchemy")
-    with alchemy.create_engine(f"sqlite:///{file}").connect() as club:
+    engine = alchemy.create_engine(f"sqlite:///{file}")
+    with engine.connect() as club:
         check_games(jr.read(club.execute(alchemy.text(QUERY))))
+    engine.dispose()
 
 
 def test_duckdb_reads_games_and_takes_histories():
