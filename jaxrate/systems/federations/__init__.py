@@ -1,19 +1,24 @@
 """The official ratings of federations, one a file.
 
-dwz.py              the German chess federation
-ecf.py              the English Chess Federation
-egf.py              the European Go Federation
-fide.py             FIDE, chess
-fifa.py             FIFA's men's world ranking
-ingo.py             Ingo, before DWZ
-fivethirtyeight.py  FiveThirtyEight's Elo of American football and of basketball
-uscf.py             the US Chess Federation, and its formulas for the hand
-world_rugby.py      World Rugby
+dwz.py               the German chess federation
+ecf.py               the English Chess Federation
+egf.py               the European Go Federation
+fide.py              FIDE, chess
+fifa.py              FIFA's men's world ranking
+ingo.py              Ingo, before DWZ
+nba_elo.py           FiveThirtyEight's Elo of basketball
+nfl_elo.py           FiveThirtyEight's Elo of American football
+uscf.py              the US Chess Federation
+uscf_approximate.py  its formulas for the hand
+world_rugby.py       World Rugby
 
 What they share:
 
-official_rules.py   how rules become a system: games as players see them, expected scores, rounding
-fide_tables.py      FIDE's tables, which ECF has too
+official_rules.py    how rules become a system
+game_columns.py      games as their players see them, and the columns that settings name
+games.py             what games add up to
+score_curves.py      expected scores, performance ratings, rounding
+fide_tables.py       FIDE's tables, which ECF has too
 """
 
 from collections.abc import Callable
@@ -24,12 +29,23 @@ from jaxrate.systems.federations.ecf import ecf
 from jaxrate.systems.federations.egf import egf
 from jaxrate.systems.federations.fide import fide
 from jaxrate.systems.federations.fifa import fifa
-from jaxrate.systems.federations.fivethirtyeight import nba_elo, nfl_elo
 from jaxrate.systems.federations.ingo import ingo
-from jaxrate.systems.federations.uscf import uscf, uscf_approximate
+from jaxrate.systems.federations.nba_elo import nba_elo
+from jaxrate.systems.federations.nfl_elo import nfl_elo
+from jaxrate.systems.federations.uscf import uscf
+from jaxrate.systems.federations.uscf_approximate import uscf_approximate
 from jaxrate.systems.federations.world_rugby import world_rugby
 
 FEDERATIONS: dict[str, Callable[..., RatingSystem]] = {
-    factory.__name__: factory
-    for factory in (fide, uscf, uscf_approximate, dwz, ecf, ingo, egf, fifa, world_rugby, nfl_elo, nba_elo)
+    "fide": fide,
+    "uscf": uscf,
+    "uscf_approximate": uscf_approximate,
+    "dwz": dwz,
+    "ecf": ecf,
+    "ingo": ingo,
+    "egf": egf,
+    "fifa": fifa,
+    "world_rugby": world_rugby,
+    "nfl_elo": nfl_elo,
+    "nba_elo": nba_elo,
 }

@@ -19,18 +19,10 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, Parameter
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.official_rules import (
-    INITIAL_RATING,
-    UNRATED,
-    AgeColumns,
-    Game,
-    Games,
-    expected_by_normal,
-    official_factory,
-    official_system,
-    performance_ratings,
-    round_half_away,
-)
+from jaxrate.systems.federations.game_columns import AgeColumns, Game
+from jaxrate.systems.federations.games import Games
+from jaxrate.systems.federations.official_rules import INITIAL_RATING, UNRATED, official_factory, official_system
+from jaxrate.systems.federations.score_curves import expected_by_normal, performance_ratings, round_half_away
 
 
 class State(NamedTuple):

@@ -18,14 +18,10 @@ from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import ANY, NOT_NEGATIVE, POSITIVE, RATING, Parameter
 from jaxrate.core.pairwise import Terms
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.official_rules import (
-    Game,
-    Games,
-    RatingState,
-    official_factory,
-    official_system,
-    round_half_away,
-)
+from jaxrate.systems.federations.game_columns import Game
+from jaxrate.systems.federations.games import Games
+from jaxrate.systems.federations.official_rules import RatingState, official_factory, official_system
+from jaxrate.systems.federations.score_curves import round_half_away
 
 HIGHEST = 3299.0  # that beta takes, below 3300, of which no rating comes near
 

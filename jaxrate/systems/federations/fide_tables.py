@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array
-from jaxrate.systems.federations.official_rules import expected_by_normal, round_half_away
+from jaxrate.systems.federations.score_curves import expected_by_normal, round_half_away
 
 TABLE_8_1_2 = """3 10 17 25 32 39 46 53 61 68 76 83 91 98 106 113 121 129 137 145 153 162 170 179 188 197 206 215 225
 235 245 256 267 278 290 302 315 328 344 357 374 391 411 432 456 484 517 559 619 735"""  # last D of .50, .51, ...

@@ -19,15 +19,10 @@ from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, RATING, Parameter
 from jaxrate.core.pairwise import Terms
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.official_rules import (
-    Game,
-    RatingState,
-    add_changes,
-    expected_by_logistic,
-    official_factory,
-    official_system,
-    refuse_rows,
-)
+from jaxrate.systems.federations.game_columns import Game, refuse_rows
+from jaxrate.systems.federations.games import add_changes
+from jaxrate.systems.federations.official_rules import RatingState, official_factory, official_system
+from jaxrate.systems.federations.score_curves import expected_by_logistic
 
 
 def expected(params: Any, team: RatingState, opponent: RatingState, _match: Game) -> Array:

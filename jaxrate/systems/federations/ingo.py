@@ -14,15 +14,10 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.hyperparameter_definitions import ANY, POSITIVE, Parameter
 from jaxrate.core.rules import Params, Rating
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.official_rules import (
-    AgeColumns,
-    Game,
-    Games,
-    RatingState,
-    expected_by_line,
-    official_factory,
-    official_system,
-)
+from jaxrate.systems.federations.game_columns import AgeColumns, Game
+from jaxrate.systems.federations.games import Games
+from jaxrate.systems.federations.official_rules import RatingState, official_factory, official_system
+from jaxrate.systems.federations.score_curves import expected_by_line
 
 
 def expected(_params: Any, player: RatingState, opponent: RatingState, _game: Game) -> Array:

@@ -16,15 +16,10 @@ from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
 from jaxrate.core.pairwise import Terms
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.official_rules import (
-    Game,
-    MarginColumns,
-    RatingState,
-    add_changes,
-    expected_by_line,
-    official_factory,
-    official_system,
-)
+from jaxrate.systems.federations.game_columns import Game, MarginColumns
+from jaxrate.systems.federations.games import add_changes
+from jaxrate.systems.federations.official_rules import RatingState, official_factory, official_system
+from jaxrate.systems.federations.score_curves import expected_by_line
 
 LARGE_MARGIN = 15.0  # points
 

@@ -1,12 +1,10 @@
-"""FiveThirtyEight's Elo of American football and of basketball, with margins, of matches.
+"""FiveThirtyEight's Elo of the NFL, with margins, of matches (github.com/fivethirtyeight/nfl-elo-game).
 
     D = r - r_j + side_advantage,   r' = r + K M (s - 1 / (1 + 10^(-D / 400)))
-    NFL: M = ln(max(m, 1) + 1) 2.2 / (2.2 + .001 D_w),   2.2 ln 2 after a tie
-    NBA: M = (m + 3)^.8 / (7.5 + .006 D_w)
+    M = ln(max(m, 1) + 1) 2.2 / (2.2 + .001 D_w),   2.2 ln 2 after a tie
 
-with m the margin and D_w as D, of the winner (github.com/fivethirtyeight/nfl-elo-game, and their nba_elo.csv). From
-season to season a rating keeps `season_keep` of what it is above `reversion_mean`: two thirds in the NFL, three
-quarters in the NBA. Teams begin at 1300, but for the first ones.
+with m the margin and D_w as D, of the winner. From season to season a rating keeps `season_keep`, two thirds, of what
+it is above `reversion_mean`. Teams begin at 1300, but for the first ones.
 """
 
 import math
@@ -21,14 +19,10 @@ from jaxrate.core.hyperparameter_definitions import ANY, NOT_NEGATIVE, RATING, S
 from jaxrate.core.mean_reversion import SEASON_KEEP
 from jaxrate.core.pairwise import Terms
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.official_rules import (
-    Game,
-    MarginColumns,
-    add_changes,
-    expected_by_logistic,
-    official_factory,
-    official_system,
-)
+from jaxrate.systems.federations.game_columns import Game, MarginColumns
+from jaxrate.systems.federations.games import add_changes
+from jaxrate.systems.federations.official_rules import official_factory, official_system
+from jaxrate.systems.federations.score_curves import expected_by_logistic
 
 REVERSION_MEAN = Parameter(ANY, "points", "rating to which seasons pull")
 K = Parameter(NOT_NEGATIVE, "points", "how fast ratings move")
@@ -78,27 +72,4 @@ def nfl_elo(
       seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
     """
     rate = bind(add_changes, bind(change, nfl_factor))
-    return official_system(State, expected, rate, {"margin": margin}, time=math.inf)
-
-
-def nba_factor(margin: Array, winner_lead: Array) -> Array:
-    return (margin + 3.0) ** 0.8 / (7.5 + 0.006 * winner_lead)
-
-
-@official_factory
-def nba_elo(
-    margin: MarginColumns = ("home_points", "away_points"),
-    seasons: Sequence[Any] | Mapping[str, Any] | None = (),
-    *,
-    k: Annotated[float, K] = 20.0,
-    initial_rating: Annotated[float, RATING] = 1300.0,
-    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 100.0,
-    season_keep: Annotated[float | None, SEASON_KEEP] = None,
-    reversion_mean: Annotated[float, REVERSION_MEAN] = 1505.0,
-) -> RatingSystem:
-    """FiveThirtyEight's Elo of the National Basketball Association, of matches; see `nfl_elo`.
-
-    jr.rate(jr.federations.nba_elo(seasons=data.seasons, season_keep=3 / 4), data)
-    """
-    rate = bind(add_changes, bind(change, nba_factor))
     return official_system(State, expected, rate, {"margin": margin}, time=math.inf)
