@@ -141,8 +141,8 @@ def calibrate_online(
         if needed <= 0.0 and begins_time[begin]:
             state = state.learn()
             needed = max(min(state.matches, MEMORY) / STEPS_PER_MEMORY, 1.0)
-        enough = max(np.searchsorted(matches_before, matches_before[begin] + max(needed, 1.0)), begin + 1)
-        end = int(starts[np.searchsorted(starts, min(enough, n))])
+        enough = max(matches_before.searchsorted(matches_before[begin] + max(needed, 1.0)), begin + 1)
+        end = int(starts[starts.searchsorted(min(enough, n))])
         block = slice(begin, end)
         x, w = log_odds[block], weight[block]
         odds = state.slope * x
@@ -154,8 +154,8 @@ def calibrate_online(
         calibrated[block], begin = q, end
         state = state._replace(
             new_matches=state.new_matches + float(matches_before[end] - matches_before[block.start]),
-            gradient=state.gradient + float(np.sum(w * (score[block] - q) * x)),
-            curvature=state.curvature + float(np.sum(w * q * (1.0 - q) * x * x)),
+            gradient=state.gradient + float((w * (score[block] - q) * x).sum()),
+            curvature=state.curvature + float((w * q * (1.0 - q) * x * x).sum()),
         )
     return calibrated.astype(prediction.dtype), state
 

@@ -439,7 +439,7 @@ def _write_chunk(run: ChunkedRun, progress: RunProgress, chunk: ScheduledChunk, 
             contests=(progress.contests or 0) + len(contests), last_contest=contests[-1:].tolist()[0]
         )
     else:
-        np.add.at(progress.games, data.matches.player.ravel(), 1)
+        progress.games[:n] += np.bincount(data.matches.player.ravel(), minlength=n)
         sums = add_match_metrics(sums, prediction, data.matches.score, data.matches.context.weight)
     flat: Any = data.events.flat
     return progress._replace(
