@@ -241,6 +241,12 @@ def run_observation(log_likelihood, columns=(), **options):
     [
         (lambda: parts.own_observation("a b", result_log_likelihood), "must be one plain word"),
         (lambda: parts.own_observation("x", 3), "own_observation: it takes functions, got 3"),
+        (lambda: parts.own_observation("win", result_log_likelihood), "'win' is the name of what another observation"),
+        (lambda: parts.own_observation("x", None), "own_observation: it takes functions, got None"),
+        (
+            lambda: parts.own_observation("x", lambda lead, variance, match, columns=1.0: 0.0),
+            "rename columns of <lambda>",
+        ),
         (lambda: parts.own_observation("x", lambda lead, variance, match, worth: 0.0), "worth of <lambda> must be a"),
         (
             lambda: parts.own_observation("x", clear_log_likelihood, edge=-1),
@@ -253,11 +259,24 @@ def run_observation(log_likelihood, columns=(), **options):
         (lambda: run_observation(clear_log_likelihood, "gap"), "skills needs the column 'gap' of the matches"),
         (lambda: run_observation(clear_log_likelihood), "('x', ...) fail: KeyError: 'margin'; they are functions of"),
         (lambda: run_observation(lambda *_: 0.0, message=lambda *_: 1.0), "fail: TypeError: "),
+        (lambda: run_observation(lambda *_: 0.0, outcomes=lambda lead: (0.5, 0.0)), "fail: TypeError: "),
+        (
+            lambda: run_observation(lambda *_: 0.0, outcomes=lambda *_: (0.9, 0.8)),
+            "outcomes (chances from 0 to 1) of parts.own",
+        ),
+        (
+            lambda: run_observation(lambda *_: 0.0, message=lambda *_: (-1e-3, 0.0)),
+            "message (precision 0 or more) or outcomes",
+        ),
+        (
+            lambda: run_observation(lambda lead, *_: jnp.log1p(-jnp.exp(-(lead + 1.0)))),  # a number where nobody leads
+            "of parts.own_observation('x', ...) is no finite number",
+        ),
         (
             lambda: run_observation(
                 lambda lead, variance, match: jnp.log(match.columns["margin"] - 1) * lead, "margin"
             ),
-            "the log likelihood or message of parts.own_observation('x', ...) is no finite number",
+            "(chances from 0 to 1) of parts.own_observation('x', ...) is no finite number",
         ),
         (
             lambda: run_observation(

@@ -87,7 +87,7 @@ def test_tables_of_chances_have_room_at_320_pixels(browser, tmp_path):
     rated = jr.rate(jr.elo(), jr.read({"a": names[a], "b": names[b], "score": random.integers(0, 2, n).astype(float)}))
     (tmp_path / "report.html").write_text(jr.site.report_html(rated), encoding="utf-8")
     narrowed(browser, 320, "light")
-    browser.get((tmp_path / "report.html").as_uri())
+    open_page(browser, tmp_path / "report.html")
     assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
 
 

@@ -40,7 +40,7 @@ from jaxrate.views.accuracy import (
     summarise_two_sided,
 )
 from jaxrate.views.wording import MODELS
-from tests.browser import inside, text_of, texts
+from tests.browser import inside, open_page, text_of, texts
 
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
@@ -295,7 +295,7 @@ def test_the_side_is_chosen_by_name(browser, tmp_path):
     rated = jr.rate(jr.elo(side_advantage=60.0), jr.read(table, side="side"))
     page = tmp_path / "report.html"
     page.write_text(jr.site.report_html(rated), encoding="utf-8")
-    browser.get(page.as_uri())
+    open_page(browser, page)
     chosen = [browser.execute_script(f"return document.getElementById('{x}').value") for x in ("first", "second")]
     assert texts(browser, "#side option") == ["neutral ground", *chosen] and all(chosen)
 

@@ -28,6 +28,7 @@ from jaxrate.systems.skills.outcome_likelihoods import make_outcomes_of_two
 from jaxrate.systems.skills.parts import Constants, check_function_of_user, list_seen_fields, prepare
 from jaxrate.systems.skills.settings import ModelSettings, OwnObservation
 
+CHECKED_LEADS = -4.0, -1.0, 0.0, 1.0, 4.0  # at which functions must give numbers, in deviations of newcomers' leads
 LEAST_KEPT = 8.0  # share of a variance that a message leaves at least, in units of rounding
 
 
@@ -119,9 +120,12 @@ def check_own_observation(model: ModelSettings, params: Any, events: Matches | R
     """ValueError that names the observation of a user's own whose functions fail, or give no finite numbers."""
     own: Any = model.outcome
     call = f"parts.own_observation({own.name!r}, ...)"
-    use = f"they are functions of lead, variance and match, which has the score and the columns {own.columns}"
+    use = (
+        f"they are functions of lead, variance and match, which has the score and the columns {own.columns}; outcomes "
+        "are of lead and variance, and two chances, of win and draw"
+    )
     are_finite = bind(are_terms_finite, model, params)
-    number = f"the log likelihood or message of {call}"
+    number = f"the log likelihood, message (precision 0 or more) or outcomes (chances from 0 to 1) of {call}"
     check_function_of_user(are_finite, events, f"the functions of {call} fail", use, number)
     padding = jax.tree.map(lambda x: np.zeros_like(np.asarray(x)[:1]), list_seen_fields(events))
     with jax.ensure_compile_time_eval():
@@ -134,10 +138,21 @@ def check_own_observation(model: ModelSettings, params: Any, events: Matches | R
 
 @partial(jax.jit, static_argnums=0)
 def are_terms_finite(model: ModelSettings, params: Any, event: Matches | Periods) -> Array:
-    """[n] whether log likelihoods and messages of matches of newcomers are numbers."""
+    """[n] whether the terms of matches of newcomers are numbers at several leads, precisions not negative, and chances
+    from 0 to 1.
+    """
     own, constants = model.outcome, prepare(model, params)
     assert isinstance(own, OwnObservation)
-    lead = jnp.zeros(jnp.shape(event.score))
-    of_match = own, model, constants, lead, jnp.full_like(lead, 2.0 * constants.params.initial_deviation**2), event
-    terms = own_log_likelihood(*of_match), *own_message(*of_match)
-    return jnp.isfinite(jnp.stack(terms)).all(axis=0)
+    variance = jnp.full(jnp.shape(event.score), 2.0 * constants.params.initial_deviation**2)
+    are_finite = jnp.ones(variance.shape, bool)
+    for deviations in CHECKED_LEADS:
+        lead = deviations * jnp.sqrt(variance)
+        message = own_message(own, model, constants, lead, variance, event)
+        terms = [own_log_likelihood(own, model, constants, lead, variance, event), *message]
+        terms.append(jnp.where(message.precision < 0.0, jnp.nan, 0.0))
+        if own.outcomes is not None:
+            win, draw = call_function_of_lead(own, own.outcomes, constants.params, lead, variance)
+            rounding = 8.0 * float(np.finfo(lead.dtype).eps)
+            terms += [jnp.where((x < -rounding) | (x > 1.0 + rounding), jnp.nan, x) for x in (win, draw, win + draw)]
+        are_finite &= jnp.isfinite(sum(jnp.broadcast_to(x, lead.shape) for x in terms))
+    return are_finite

@@ -41,6 +41,7 @@ from jaxrate.core.rules import Params
 from jaxrate.core.system import Settings, format_setting
 from jaxrate.events import as_event_time
 from jaxrate.systems.skills.settings import (
+    OUTCOME_NAMES,
     SETTING_DEFAULTS,
     SHARED_BY_OBSERVATIONS,
     SIDES,
@@ -167,7 +168,7 @@ def list_hyperparameters_of_functions(own: OwnObservation) -> dict[str, tuple[Ar
     found: dict[str, tuple[Argument, Parameter]] = {}
     functions = (own.log_likelihood, 3), (own.message, 3), (own.outcomes, 2)
     for function, count in functions:
-        if function is None:
+        if function is None and function is not own.log_likelihood:
             continue
         if not callable(function):
             raise ValueError(f"own_observation: it takes functions, got {function!r}")
@@ -175,6 +176,8 @@ def list_hyperparameters_of_functions(own: OwnObservation) -> dict[str, tuple[Ar
         for argument in [*signature(function).parameters.values()][count:]:
             if argument.kind is Argument.VAR_KEYWORD or argument.name in SHARED_BY_OBSERVATIONS:
                 continue
+            if argument.name in OwnObservation._fields:
+                raise ValueError(f"own_observation: rename {argument.name} of {display_name(function)}, as it has one")
             if argument.name not in space or argument.default is Argument.empty:
                 raise ValueError(
                     f"own_observation: {argument.name} of {display_name(function)} must be a hyperparameter, as in "
@@ -613,14 +616,16 @@ def own_observation(
       log_likelihood: a function of JAX of mean and variance of the lead, [n], and of the match, of which it sees
         `match.score`, 1 where the first player won, and `match.columns`: the logarithm of how likely that is, [n].
       columns: the names of the columns that the functions see, known after the match only.
-      message: of the same, the precision of what is learnt of the lead, and the precision times how far its mean is
-        from the lead. Without it they are those that keep mean and variance of the lead after the match, by derivatives
-        of the log likelihood.
+      message: of the same, the precision of what is learnt of the lead, 0 or more, and the precision times how far its
+        mean is from the lead. Without it they are those that keep mean and variance of the lead after the match, by
+        derivatives of the log likelihood.
       outcomes: of mean and variance of the lead, the chances that the first player wins, and that they draw; without it
         those of `result`.
       **hyperparameters: of the functions, where they are not the defaults.
     """
     check_hyperparameter_names("name of an observation of your own", (name,))
+    if name in OUTCOME_NAMES:
+        raise ValueError(f"own_observation: {name!r} is the name of what another observation learns from; rename it")
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     names = column_names("own_observation", names, (len(names),))
     own = OwnObservation(name, log_likelihood, message, outcomes, names)

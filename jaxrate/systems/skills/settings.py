@@ -29,6 +29,9 @@ class OwnPart(NamedTuple):
 SHARED_BY_OBSERVATIONS = "noise", "draw_margin"  # hyperparameters that have one name in all observations
 
 
+OUTCOME_NAMES = "win", "logistic", "margin", "points", "goals"  # what the library's observations learn from
+
+
 class OwnObservation(NamedTuple):
     """An observation of a user's own, see `jr.parts.own_observation`."""
 
