@@ -41,7 +41,6 @@ from jaxrate.core.rules import Params
 from jaxrate.core.system import Settings, format_setting
 from jaxrate.events import as_event_time
 from jaxrate.systems.skills.settings import (
-    OUTCOME_NAMES,
     SETTING_DEFAULTS,
     SHARED_BY_OBSERVATIONS,
     SIDES,
@@ -166,10 +165,8 @@ def add_hyperparameters_of_functions(maker: PartMaker, outcome: Any) -> PartMake
 def list_hyperparameters_of_functions(own: OwnObservation) -> dict[str, tuple[Argument, Parameter]]:
     """The hyperparameters that functions of an observation of a user's own have, beside those of all observations."""
     found: dict[str, tuple[Argument, Parameter]] = {}
-    functions = (own.log_likelihood, 3), (own.message, 3), (own.outcomes, 2)
-    for function, count in functions:
-        if function is None and function is not own.log_likelihood:
-            continue
+    further = [(x, count) for x, count in ((own.message, 3), (own.outcomes, 2)) if x is not None]
+    for function, count in ((own.log_likelihood, 3), *further):
         if not callable(function):
             raise ValueError(f"own_observation: it takes functions, got {function!r}")
         space = factory_hyperparameter_space(function)._asdict()
@@ -624,7 +621,7 @@ def own_observation(
       **hyperparameters: of the functions, where they are not the defaults.
     """
     check_hyperparameter_names("name of an observation of your own", (name,))
-    if name in OUTCOME_NAMES:
+    if name in OUTCOMES:
         raise ValueError(f"own_observation: {name!r} is the name of what another observation learns from; rename it")
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     names = column_names("own_observation", names, (len(names),))
@@ -697,3 +694,12 @@ def complete_params(params: Params) -> Any:
     """The hyperparameters with None for those of parts that are not there."""
     values = dict.fromkeys(PARAMETER_NAMES) | params._asdict()
     return make_params_class(tuple(values))(**values)
+
+
+OUTCOMES: dict[str, Callable[..., ModelPart]] = {  # the observations, by what is learnt from
+    "win": result,
+    "logistic": logistic,
+    "margin": margin,
+    "points": points,
+    "goals": goals,
+}

@@ -29,9 +29,6 @@ class OwnPart(NamedTuple):
 SHARED_BY_OBSERVATIONS = "noise", "draw_margin"  # hyperparameters that have one name in all observations
 
 
-OUTCOME_NAMES = "win", "logistic", "margin", "points", "goals"  # what the library's observations learn from
-
-
 class OwnObservation(NamedTuple):
     """An observation of a user's own, see `jr.parts.own_observation`."""
 
@@ -49,6 +46,11 @@ class OwnObservation(NamedTuple):
     def name_in_system(self, argument: str) -> str:
         """The name in the system of the hyperparameter that functions take as this argument."""
         return argument if argument in SHARED_BY_OBSERVATIONS else f"{self.name}_{argument}"
+
+
+def observed_columns(outcome: Any) -> tuple[str, ...]:
+    """The columns that an observation of a user's own sees; none where another is learnt from."""
+    return outcome.columns if isinstance(outcome, OwnObservation) else ()
 
 
 class ModelSettings(NamedTuple):
@@ -84,11 +86,6 @@ class ModelSettings(NamedTuple):
     def pace(self) -> bool:
         """Whether players have a pace beside their skill: by how much more is scored in their matches."""
         return self.outcome in ("points", "goals")
-
-    @property
-    def observed_columns(self) -> tuple[str, ...]:
-        """The columns that an observation of a user's own sees."""
-        return self.outcome.columns if isinstance(self.outcome, OwnObservation) else ()
 
 
 SETTING_DEFAULTS = {name: value for name, value in ModelSettings()._asdict().items() if name != "form"}
@@ -141,8 +138,7 @@ def match_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """The columns of margins and statistics that skills of these settings learn from, known after a match only."""
     outcome = settings.get("outcome")
     margin = settings.get("margin", ()) if outcome else ()
-    own = outcome.columns if isinstance(outcome, OwnObservation) else ()
-    return (*margin, *own, *settings.get("expected_goals", ()), *settings.get("statistics", ()))
+    return (*margin, *observed_columns(outcome), *settings.get("expected_goals", ()), *settings.get("statistics", ()))
 
 
 def contest_result_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -186,7 +182,7 @@ def check_match_columns(model: ModelSettings, context: Context) -> None:
         "covariates": model.covariates,
         "margin": model.margin,
         "statistics": model.statistics,
-        "columns": (*model.expected_goals, *model.observed_columns, *further),
+        "columns": (*model.expected_goals, *observed_columns(model.outcome), *further),
     }
     for name, argument in {name: argument for argument, names in arguments.items() for name in names}.items():
         named = [*arguments[argument]] if len(arguments[argument]) > 1 else name

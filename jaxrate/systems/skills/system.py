@@ -60,7 +60,7 @@ and in TrueSkill. (After Szczecinski and Tihon 2023, "Simplified Kalman filter f
 approach", with a covariance for each player.) Contests of teams: see rules.py.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Never
 
 import numpy as np
@@ -75,6 +75,7 @@ from jaxrate.systems.skills import part_declarations
 from jaxrate.systems.skills.own_observations import check_own_observation
 from jaxrate.systems.skills.part_declarations import (
     DEFAULT_NOISE,
+    OUTCOMES,
     PARAMETER_NAMES,
     PART_MAKERS,
     ModelPart,
@@ -90,13 +91,6 @@ from jaxrate.systems.skills.settings import (
     check_events_fit,
 )
 
-OUTCOMES: dict[str, Callable[..., ModelPart]] = {  # the observations, by what is learnt from
-    "win": part_declarations.result,
-    "logistic": part_declarations.logistic,
-    "margin": part_declarations.margin,
-    "points": part_declarations.points,
-    "goals": part_declarations.goals,
-}
 OUTCOME_PARTS = {make.__name__: outcome for outcome, make in OUTCOMES.items()}
 OF_FUNCTIONS = "own", "own_observation"  # parts that need a function, which only Python gives
 RESULT_PARTS = {*OUTCOME_PARTS, "own_observation"}
