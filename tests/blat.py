@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxrate as jr
-from tests.conftest import quick
+from tests.conftest import draw_pairs, quick
 from tests.reference import blat_twin as twin
 
 REFERENCE = dict(np.load(Path(__file__).parent / "reference" / "blat_mmr.npz"))
@@ -60,8 +60,7 @@ STEP = 2 * WIDTH / (SIZE - 1)
 def games(n=40, players=PLAYERS, seed=0):
     """A league in both forms, with sides, weights and any scores."""
     random = np.random.default_rng(seed)
-    a = random.integers(0, players, n)
-    b = (a + random.integers(1, players, n)) % players
+    a, b = draw_pairs(random, players, n).T
     score, time = random.choice([0.0, 0.5, 1.0, 0.25], n), np.sort(random.uniform(0, 30, n))
     side, weight = random.integers(-1, 2, n), random.choice([0.5, 1.0, 2.0], n)
     rows = zip(*(x.tolist() for x in (time, a, b, score, side, weight)), strict=True)

@@ -65,6 +65,12 @@ def refused(message):
     return pytest.raises(ValueError, match=re.escape(message))
 
 
+def draw_pairs(random, players, count):
+    """Two different players of each of so many matches, [count, 2]."""
+    first = random.integers(0, players, count)
+    return np.stack([first, (first + random.integers(1, players, count)) % players], axis=1)
+
+
 @pytest.fixture(params=[False, True], ids=["float32", "float64"])
 def x64(request):
     with jax.enable_x64(request.param):

@@ -38,7 +38,7 @@ MUTATIONS = [
     M("blat_mmr laplace index", "nearest = jnp.maximum(place - 1, 0)", "nearest = jnp.maximum(place - 2, 0)",
       "tests/test_blat_mmr.py -k 'laplace_sums'"),
     M("blat_mmr margin's ends", "return x - y > margin + 8.0", "return x - y > margin - 8.0",
-      "tests/test_systems.py -k margin"),
+      "tests/test_blat_mmr.py -k 'by_hand'"),
     M("elo_mmr drift in beta", "(square + drift) / params.weight", "square / params.weight",
       "tests/test_elo_mmr.py -k 'history_of_contests and elo_mm'"),
     M("performance interpolation", "(s - 4.0) / 20.0 * four", "(s - 4.0) / 24.0 * four",

@@ -7,7 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.evaluation.ceilings import past_frequencies, resolve_external_forecasts
-from tests.conftest import refused
+from tests.conftest import draw_pairs, refused
 
 NAMES = ["elo", "glicko"]
 KEEP = {"fit_seconds": 0}
@@ -17,8 +17,7 @@ def make_league(n=500, draws=0.0, seed=0, lead=0.0):
     """Matches of 20 players of known strengths at home, and the probabilities of loss, draw and win that made them."""
     rng = np.random.default_rng(seed)
     strength = rng.normal(0.0, 1.0, 20)
-    first = rng.integers(0, 20, n)
-    player = np.stack([first, (first + rng.integers(1, 20, n)) % 20], axis=1)
+    player = draw_pairs(rng, 20, n)
     log_odds = strength[player] @ [1.0, -1.0] + 0.3 + lead
     win = (1.0 - draws) / (1.0 + np.exp(-log_odds))
     truth = np.stack([1.0 - draws - win, np.full(n, draws), win], axis=1)

@@ -13,7 +13,7 @@ from jaxrate.core.hashable_functions_and_arrays import bind, hashable_array
 from jaxrate.core.system import replace_params
 from jaxrate.systems.blat_mmr import kernels
 from tests.blat import REFERENCE, Kernel, close, match, start
-from tests.conftest import MOSTLY_DOUBLE, mark_full, quick
+from tests.conftest import MOSTLY_DOUBLE, draw_pairs, mark_full, quick
 from tests.reference import blat_kernels_twin as slow
 from tests.reference import blat_twin as twin
 
@@ -113,8 +113,7 @@ FACTORS = np.array([0.5, 1.0, 1.5, 2.0])
 
 def games(n=14):
     random = np.random.default_rng(2)
-    a = random.integers(0, PLAYERS, n)
-    b = (a + random.integers(1, PLAYERS, n)) % PLAYERS
+    a, b = draw_pairs(random, PLAYERS, n).T
     score, time = random.choice([0.0, 0.5, 1.0], n), np.cumsum(random.uniform(1.0, 2.0, n))
     return jr.matches(np.stack([a, b], 1), score, time), [*zip(time, zip(a, b, score, strict=True), strict=True)]
 
@@ -148,13 +147,6 @@ def test_a_kernel_by_time_with_widths_of_the_players():
 
     state = system.init(system.params, PLAYERS)._replace(width=jnp.asarray(FACTORS))
     league(system, state, kernels=None, by_time=by_time, edges="global")
-
-
-def test_players_have_a_width_of_a_function_of_the_distance():
-    system = jr.blat_mmr(kernel=Kernel(skew, own=True), **ON_GRID)
-    state = system.init(system.params, PLAYERS)._replace(width=jnp.asarray(FACTORS))
-    rows = [slow.of_distance(GRID, skew, [(1.0, 0.5 * f)], STEP) for f in FACTORS]
-    league(system, state, kernels=rows, edges="global")
 
 
 @pytest.mark.parametrize("shape", mark_full(["gaussian", steadier, "matrix"], "gaussian", "matrix"))

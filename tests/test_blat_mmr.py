@@ -3,7 +3,6 @@
 import itertools
 import math
 from functools import partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +14,7 @@ from jaxrate.events import slice_events
 from jaxrate.numerics.fourier_convolution import grid_differences_in_fft_order, padded_spectrum_of_differences
 from jaxrate.systems.blat_mmr import kernels
 from jaxrate.systems.blat_mmr.kernels import PreparedKernelComponent, spread_belief
+from jaxrate.testing.cases import record_compilations
 from tests.blat import (
     ALGORITHMS,
     GRID,
@@ -33,7 +33,6 @@ from tests.blat import (
     lucks,
     match,
     moments,
-    observed,
     on_grid,
     ratings,
     start,
@@ -271,44 +270,6 @@ def test_a_league_of_beliefs_over_distributions():
 # 300 matches on the grid of the paper
 
 
-def a_hundred():
-    random = np.random.default_rng(7)
-    a = random.integers(0, 10, 100)
-    return jr.matches(np.stack([a, (a + random.integers(1, 10, 100)) % 10], 1), random.choice([0.0, 0.5, 1.0], 100))
-
-
-@pytest.mark.full
-def test_algorithms_agree_over_100_matches():
-    def means(algorithm, x64):
-        with jax.enable_x64(x64):
-            system = jr.blat_mmr(algorithm=algorithm)
-            states = [
-                jr.run(system, a_hundred(), params=system.params._replace(beta=beta), schedule="stream").state
-                for beta in (0.8, 1.0)
-            ]
-            return np.array([moments(system, state)[0] for state in states])
-
-    exact = means("naive", True)
-    assert (np.ptp(exact, axis=1) > 1.0).all()
-    tolerance = {("low_rank", True): 1e-10, ("fft", True): 1e-10}
-    tolerance |= {("low_rank", False): 1e-6, ("naive", False): 1e-6, ("fft", False): 5e-5}
-    for (algorithm, x64), allowed in tolerance.items():
-        np.testing.assert_allclose(means(algorithm, x64), exact, rtol=0, atol=allowed, err_msg=f"{algorithm} {x64}")
-
-
-@pytest.mark.full
-def test_the_laplace_algorithm_agrees_over_100_matches():
-    """In float32 to 5e-6; in float64 the shorter leagues above agree."""
-    setting = dict(luck="laplace(0.8)", kernel="laplace", draws="outside", size=301, kernel_width=0.15)
-    mean = []
-    for algorithm, x64 in (("laplace", False), ("fft", True)):
-        with jax.enable_x64(x64):
-            system = jr.blat_mmr(algorithm=algorithm, **setting)
-            rating = jr.ratings(system, jr.run(system, a_hundred()).state)
-            mean.append((np.asarray(rating.mean, float) - 1500.0) / POINTS)
-    np.testing.assert_allclose(*mean, rtol=0, atol=5e-6)
-
-
 FAR = {  # without luck: size and half width of the grid, deviation of beliefs
     "bradley_terry": (1717, 14.0, 0.35),
     "bradley_terry_400": (801, 12000.0, 200.0),
@@ -401,23 +362,6 @@ def test_outcomes(own, draws):
     if not draws:
         close(outcomes[:, 0], jr.predict(system, state, matches))
         close(outcomes[:, 1], 0.0)
-
-
-def test_equals_draw_as_often_as_said():
-    system = jr.blat_mmr(size=SIZE, half_width=WIDTH, kernel=None)
-    point = np.where(np.arange(SIZE) == 80, 1.0, 0.0)
-    outcomes = jr.history.blat_mmr_beliefs.outcome_probabilities(
-        system, start(system, [point, point]), jr.matches([[0, 1]], [1.0]), draws=0.3
-    )
-    close(outcomes, [[0.35, 0.3, 0.35]])
-
-
-def test_evidence_of_wins_is_the_chance_foreseen():
-    system = jr.blat_mmr(size=SIZE, half_width=WIDTH, kernel_width=0.2)
-    matches = jr.matches(MATCHES.player, np.ones(len(MATCHES.score)))
-    prediction, evidence = jr.run(observed(system), matches).prediction
-    close(evidence, prediction)
-    close(np.prod(evidence), np.exp(np.sum(np.log(prediction))))
 
 
 def test_evidence_is_the_exact_likelihood_of_a_tree():
@@ -587,31 +531,15 @@ def test_derivatives(case):
         np.testing.assert_allclose(getattr(slope, name), (high - low) / (2 * step), rtol=1e-5, err_msg=name)
 
 
-def test_systems_alike_share_their_rules_and_new_parameters_compile_nothing():
-    one, two = jr.blat_mmr(), jr.blat_mmr()
-    assert one.rules == two.rules
-    assert jr.blat_mmr(size=2001).rules != one.rules
-    assert (
-        jr.history.blat_mmr_beliefs.make_evidence_predicting_system(one).rules
-        == jr.history.blat_mmr_beliefs.make_evidence_predicting_system(two).rules
-    )
+def test_new_parameters_compile_nothing():
     setting = dict(size=SIZE, half_width=WIDTH, kernel_width=0.3)
     first, second = jr.blat_mmr(**setting), jr.blat_mmr(**setting, side_advantage=30, prior_mean=0.1)
     assert first.rules == second.rules
     jr.run(first, MATCHES)
-    compiled = []
-    jax.monitoring.register_event_duration_secs_listener(partial(noted, compiled))
-    jr.run(second, MATCHES)
-    jr.run(first, MATCHES, params=first.params._replace(beta=0.5, temperature=2.0, kernel_width=0.29))
-    assert not compiled
-    jr.run(jr.blat_mmr(**setting | dict(size=SIZE + 2)), MATCHES)
-    assert compiled  # the listener works
-    compiled.append(None)
-
-
-def noted(compiled, event, duration, **_):
-    if event.endswith("backend_compile_duration") and None not in compiled:
-        compiled.append(event)
+    with record_compilations() as made:
+        jr.run(second, MATCHES)
+        jr.run(first, MATCHES, params=first.params._replace(beta=0.5, temperature=2.0, kernel_width=0.29))
+    assert not made
 
 
 @pytest.mark.parametrize("kernel", mark_full(["none", "gaussian_by_time"], "gaussian_by_time"))
@@ -626,29 +554,6 @@ def test_derivatives_of_contradicted_certainties_are_finite(kernel):
 
     for slope in jax.tree.leaves(quick(jax.grad(mean, argnums=(0, 1)))(sure, jax.tree.map(jnp.asarray, system.params))):
         assert np.isfinite(slope).all()
-
-
-@pytest.mark.full
-@pytest.mark.filterwarnings("ignore:.*repeat an earlier one")
-def test_slopes_of_the_log_loss_of_tennis():
-    path = Path(__file__).parents[2] / "shared/data/atp.parquet"
-    if not path.exists():
-        pytest.skip("there is no tennis history beside the repository")
-    matches = slice_events(jr.read(path, drop="walkover").matches, 500_000, 500_600)
-    system, names = jr.blat_mmr(), ("beta", "prior_deviation", "kernel_width")
-    with jax.enable_x64(True):
-        arranged = jr.extend.schedule_by_level(matches, 32)
-
-        def loss(values):
-            params = system.params._replace(**dict(zip(names, values, strict=True)))
-            p = jr.run(system, matches, params=params, schedule=arranged).prediction
-            return -jnp.mean(jnp.log(jnp.where(matches.score == 1.0, p, 1.0 - p)))
-
-        at = jnp.array([getattr(system.params, name) for name in names])
-        step = 1e-4 * at
-        around = at[None] + jnp.concatenate([-jnp.diag(step), jnp.diag(step)])
-        low, high = quick(jax.vmap(loss))(around).reshape(2, 3)
-        np.testing.assert_allclose(quick(jax.jacfwd(loss))(at), (high - low) / (2.0 * step), rtol=1e-5)
 
 
 # BlatMMR where it is another system, where it converges, and in hard cases.
@@ -874,19 +779,6 @@ def test_off_a_grid_laplace_sums_are_the_linear_ones_and_equal(x64, luck, kernel
     limit = 1e-12 if x64 else 1e-6
     np.testing.assert_allclose(got.prediction, wanted.prediction, rtol=0, atol=limit)
     np.testing.assert_allclose(got.state.belief, wanted.state.belief, rtol=0, atol=limit)
-
-
-@pytest.mark.parametrize(
-    ("luck", "options", "summing"),
-    [
-        ("laplace", OFF_GRID | {"draws": "inside"}, "naive"),
-        ("bradley_terry", OFF_GRID, "naive"),
-        ("laplace", {"draws": "outside", "size": 201}, "fft"),
-    ],
-)
-def test_elsewhere_auto_does_not_take_laplace(luck, options, summing):
-    system = jr.blat_mmr(luck, kernel_width=0.3, **options)
-    assert system.rules.with_sizes_for(system.params).prepare.bound_args[1].summing == summing
 
 
 # BlatMMR against the golden numbers: matches, a league, kernels, and the paper's examples.

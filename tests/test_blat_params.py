@@ -10,9 +10,9 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.system import replace_params
 from jaxrate.systems.blat_mmr import settings
-from jaxrate.systems.blat_mmr.settings import AlgorithmPreferences, device_preferences
+from jaxrate.systems.blat_mmr.settings import AlgorithmPreferences
 from jaxrate.testing.cases import assert_close_leaves
-from tests.conftest import MOSTLY_DOUBLE, mark_full
+from tests.conftest import MOSTLY_DOUBLE, draw_pairs, mark_full
 
 SIZE, HALF = 121, 4.9
 GRID = dict(size=SIZE, half_width=HALF, kernel_width=0.2)
@@ -34,8 +34,7 @@ CLOSE = {np.dtype(np.float32): 3e-5, np.dtype(np.float64): 1e-9}
 
 def league(n=30, players=5):
     random = np.random.default_rng(1)
-    a = random.integers(0, players, n)
-    b = (a + random.integers(1, players, n)) % players
+    a, b = draw_pairs(random, players, n).T
     return jr.matches(np.stack([a, b], 1), random.choice([0.0, 0.5, 1.0], n), side=random.integers(-1, 2, n))
 
 
@@ -50,12 +49,6 @@ def close(actual, desired):
     desired = np.asarray(desired)
     limit = CLOSE[np.dtype(jnp.result_type(float))]
     np.testing.assert_allclose(actual, desired, rtol=limit, atol=limit)
-
-
-def loss(system, params):
-    guess = jr.run(system, MATCHES, params=params, schedule="stream").prediction
-    score = jnp.asarray(MATCHES.score, guess.dtype)
-    return -jnp.mean(score * jnp.log(guess) + (1.0 - score) * jnp.log1p(-guess))
 
 
 @MOSTLY_DOUBLE
@@ -80,14 +73,6 @@ def test_sweeps_histories_and_predictions_hold_for_other_values(name):
     wanted = jr.history.rating_history(made, MATCHES)
     close(runs[0].prediction, wanted.prediction)
     close(jr.predict(system, wanted.state, MATCHES, params=each[0]), jr.predict(made, wanted.state, MATCHES))
-
-
-@pytest.mark.full
-def test_a_profile_is_that_of_systems_made_for_its_values():
-    system = jr.blat_mmr(**GRID)
-    profile = jr.fitting.profile_loss(system, MATCHES, "kernel_width", [0.2, 0.9], free=["beta"], steps=0)
-    made = replace_params(system, other(system, "kernel_width", 0.9))
-    close(profile.loss[1], jr.metrics.log_loss(jr.run(made, MATCHES).prediction, MATCHES.score))
 
 
 def test_few_sizes_are_compiled():
@@ -133,15 +118,6 @@ WAYS = {
     "fft": AlgorithmPreferences(("fft", "naive", "low_rank"), 0, "fft"),
     "naive": AlgorithmPreferences(("naive", "low_rank", "fft"), 0, "naive"),
 }
-
-
-def test_every_device_has_its_preferences(monkeypatch):
-    table = settings.PREFERENCES
-    assert table.keys() == {"cpu", "gpu"} and device_preferences() is table["cpu"]
-    for row in table.values():
-        assert sorted(row.sums) == ["fft", "low_rank", "naive"] and row.wide_kernel in ("fft", "naive")
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    assert device_preferences() is table["gpu"]
 
 
 def test_auto_follows_them_and_the_numbers_stay(monkeypatch):

@@ -2,7 +2,6 @@
 
 import json
 import math
-from itertools import permutations
 from pathlib import Path
 
 import jax
@@ -223,27 +222,6 @@ def test_one_category_is_glicko_in_one_dimension(outcome, expansion):
     assert not state.modifiers.any() and not state.modifier_variance.any()
 
 
-@pytest.mark.parametrize(("outcome", "expansion"), mark_full(WAYS, ("probit", "mode")))
-def test_the_order_of_the_categories_does_not_matter(outcome, expansion):
-    matches = league(3, n=90)
-    with jax.enable_x64(True):
-        system = jr.category_glicko(3, outcome, expansion, **WIDE)
-
-        def rate(order):
-            context = matches.context._replace(category=np.array(order, np.int32)[matches.context.category])
-            return jr.run(system, jr.periods(matches._replace(context=context), 7.0))
-
-        plain = rate((0, 1, 2))
-        for order in permutations(range(3)):
-            result, place = rate(order), np.array(order)
-            for name in ("rating", "variance"):
-                np.testing.assert_allclose(getattr(result.state, name), getattr(plain.state, name), rtol=1e-12)
-            for name in ("modifiers", "modifier_variance"):
-                got, wanted = getattr(result.state, name)[:, place], getattr(plain.state, name)
-                np.testing.assert_allclose(got, wanted, atol=1e-9, rtol=1e-12)
-            np.testing.assert_allclose(result.prediction, plain.prediction, rtol=1e-12)
-
-
 def test_the_integral_over_the_opponent_by_quadrature():
     """I_jk: a game against an opponent whose rating and modifier are normal, and whose performance is as well."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
@@ -300,31 +278,6 @@ def test_extremes_are_finite(outcome, expansion):
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(result))
     assert np.abs(result.state.rating).max() < 5e6 and np.abs(result.state.modifiers).max() < 5e6
     np.testing.assert_allclose(result.state.modifiers.sum(axis=1), 0, atol=4.0)
-
-
-@pytest.mark.parametrize(
-    ("outcome", "expansion"), [("probit", "mode"), pytest.param("logistic", "map", marks=pytest.mark.full)]
-)
-@pytest.mark.full
-def test_slopes_at_extremes_are_finite(outcome, expansion):
-    """A sum of slopes is finite only if all of them are."""
-    system = jr.category_glicko(3, outcome, expansion)
-    params = jax.tree.map(jnp.asarray, system.params)
-    ones = jax.tree.map(jnp.ones_like, params)
-    _, slope = quick(lambda x: jax.jvp(lambda params: extreme(2e4, 2, system, params), (x,), (ones,)))(params)
-    assert all(np.isfinite(x).all() for x in jax.tree.leaves(slope))
-
-
-def test_idle_players_grow_uncertain_in_everything():
-    system = jr.category_glicko(2, initial_deviation=100, initial_modifier_deviation=80, deviation_min=None)
-    state = jr.run(system, jr.periods(jr.matches([[0, 1]], [1.0], [0.0], category=[[0, 1]]), 14.0), num_players=3).state
-    later = quick(lambda x, time: system.rules.advance(system.rules.prepare(system.params), x, time))(
-        state, 14.0 + 28.0
-    )
-    grown = np.asarray(later.variance) - np.asarray(state.variance)
-    np.testing.assert_allclose(grown, [2 * 65.0**2] * 2 + [0.0], rtol=1e-5)
-    np.testing.assert_allclose(jr.ratings(system, state, time=1e6).deviation, [160.0, 160.0, 100.0], rtol=1e-6)
-    assert float(state.modifier_variance[0, 0]) == pytest.approx(80.0**2)  # against a category not played
 
 
 ODD = jr.matches([[0, 1], [1, 2]], [1.0, 0.0], category=[[0, 1], [2, 0]])
@@ -403,25 +356,6 @@ def test_a_newcomers_modifiers_grow_in_their_first_period_where_they_were_not_pl
     deviation = jr.history.modifiers(system, jr.run(system, events).state).deviation
     np.testing.assert_allclose(deviation[:, 1], np.hypot(200.0, 70.0), rtol=1e-6)
     assert (deviation[:, 0] < 200.0).all()
-
-
-def test_the_slope_by_growth_is_that_of_differences():
-    with jax.enable_x64(True):
-        events, system = (
-            jr.periods(league(4, n=40), 7.0),
-            jr.category_glicko(3, "logistic", "map", "unplayed", period=7),
-        )
-        wide = system.params._replace(deviation_max=400.0, modifier_deviation_max=400.0)
-        schedule = jr.extend.schedule_by_level(events)
-
-        def total(growth):
-            return jnp.sum(
-                jr.run(system, events, params=wide._replace(growth=growth), schedule=schedule).prediction ** 2
-            )
-
-        both = jax.jit(lambda growth: jax.jvp(total, (growth,), (1.0,)))
-        (low, _), (_, slope), (high, _) = (both(65.0 + step) for step in (-1e-3, 0.0, 1e-3))
-        assert abs(slope - (high - low) / 2e-3) < 1e-6 * abs(slope) and slope != 0
 
 
 def test_modifiers_are_given_with_their_deviations_as_of_a_time():

@@ -10,7 +10,7 @@ import jaxrate as jr
 from jaxrate.arena import rank_inference, sequential_testing
 from jaxrate.arena import strength_drift as module
 from jaxrate.arena.newton import outcome_probabilities, vote_information
-from tests.conftest import mark_full
+from tests.conftest import draw_pairs, mark_full
 from tests.reference import static_twin as twin
 
 
@@ -221,8 +221,7 @@ PLAYERS = 8
 def drawn(seed, *, move=0.0, votes=1200, ties=0.0, columns=None, voters=None):
     """Votes in order of time on eight players, of whom player 4 gains `move` points in the middle."""
     random = np.random.default_rng(seed)
-    a = random.integers(0, PLAYERS, votes)
-    b = (a + random.integers(1, PLAYERS, votes)) % PLAYERS
+    a, b = draw_pairs(random, PLAYERS, votes).T
     strength = np.tile(np.linspace(150, -150, PLAYERS), (votes, 1))
     strength[votes // 2 :, 4] += move
     if voters is not None:

@@ -4,11 +4,9 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -143,22 +141,6 @@ def test_no_command_loads_numpy_or_jax_before_it_runs():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
-@pytest.mark.parametrize(
-    "command",
-    [[], *([pytest.param([x], marks=pytest.mark.full) for x in cli.cli.commands])],
-    ids=" ".join,
-)
-def test_help_loads_neither_numpy_nor_jax(tmp_path, command):
-    """Through the installed script, in a process of its own."""
-    script = shutil.which("jaxrate", path=Path(sys.executable).parent)
-    assert script is not None
-    argv = ["jaxrate", *command, "--help"]
-    code = f"import sys, runpy; sys.argv = {argv}\ntry: runpy.run_path({script!r}, run_name='__main__')\n"
-    code += "finally: print(sorted({'jax', 'pyarrow', 'numpy'} & set(sys.modules)), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0 and done.stdout.startswith("Usage: jaxrate ") and done.stderr == "[]\n"
-
-
 def test_systems_are_completed():
     complete = BashComplete(cli.cli, {}, "jaxrate", "_JAXRATE_COMPLETE")
     assert [x.value for x in complete.get_completions(["rate", "--system"], "gli")] == [
@@ -166,14 +148,6 @@ def test_systems_are_completed():
         "glicko2",
         "glicko_boost",
     ]
-
-
-@pytest.mark.full
-def test_the_shell_completes(tmp_path):
-    words = {"COMP_WORDS": "jaxrate rate --system gli", "COMP_CWORD": "3", "_JAXRATE_COMPLETE": "bash_complete"}
-    script = shutil.which("jaxrate", path=Path(sys.executable).parent)
-    done = subprocess.run([script], env=os.environ | words, capture_output=True, text=True, cwd=tmp_path)
-    assert done.stdout.split() == ["plain,glicko", "plain,glicko2"]
 
 
 FRESH = """
@@ -344,41 +318,6 @@ def season(folder):
         lines.append(",".join(map(str, row)))
     coming = "date,home,away\n2024-06-01,Ayr,Bo\n2024-06-02,Ely,Cork\n"
     return folder(games__csv="\n".join(lines) + "\n", june__csv=coming)
-
-
-@pytest.mark.full
-def test_goals_from_a_file_to_scorelines_and_a_season(jaxrate, season):
-    games, run, june = season / "games.csv", season / "run", season / "june.csv"
-    goals = "--param", "outcome=goals", "--column", "expected_goals=xg_home,xg_away"
-    code, text, _ = jaxrate("rate", games, *goals, "--out", run)
-    assert code == 0 and text.startswith("skills: 60 matches of 4 teams")
-    rated = jr.load(run)
-    assert rated.system.settings["margin"] == ("home_goals", "away_goals")
-    assert rated.system.settings["expected_goals"] == ("xg_home", "xg_away")
-
-    code, text, _ = jaxrate("predict", run, june, "--scorelines", "-q")
-    head, first, second = text.splitlines()
-    assert code == 0 and head.split()[:3] == ["date", "home", "away"] and "over 2.5  both score" in head
-    assert first.split()[:3] == ["2024-06-01", "Ayr", "Bo"] and second.split()[:3] == ["2024-06-02", "Ely", "Cork"]
-    code, text, _ = jaxrate("predict", run, june, "--scorelines", "--json", "-q")
-    lines = jr.forecasts.predict_scorelines(rated, [("Ayr", "Bo")], side="a", time="2024-06-01")
-    np.testing.assert_allclose(json.loads(text)[0]["scorelines"], lines.probability[0])
-
-    coming = season / "coming.csv"  # no fixtures of the past, which pages do not announce
-    coming.write_text(june.read_text(encoding="utf-8").replace("2024-", "2124-"), encoding="utf-8")
-    code, _, _ = jaxrate("site", run, "--coming", coming, "--out", season / "site", "-q")
-    pages = {path.stem: path.read_text(encoding="utf-8") for path in (season / "site" / "players").glob("*.html")}
-    assert code == 0 and len(pages) == 4
-    for name, match in (("ayr", ("Ayr", "Bo")), ("bo", ("Ayr", "Bo")), ("cork", ("Ely", "Cork"))):
-        section = pages[name].partition("<h2>Next match</h2>")[2].partition("All fixtures")[0]
-        assert "<summary><bdi>{}</bdi> \u2013 <bdi>{}</bdi>: likeliest".format(*match) in section
-        assert section.count("<svg") == 1 and 'href="../players/' in section and '"../coming.html"' in section
-
-    code, text, _ = jaxrate("predict", run, june, "--simulate", "--results", games, "--samples", 50, "-q")
-    assert code == 0 and "goal difference" in text
-    code, _, errors = jaxrate("predict", run, june, "--simulate", "--ties", "corners", "--samples", 50)
-    ties = "'wins', 'head_to_head', 'goal_difference', 'goals'"
-    assert code == 2 and f"Invalid value for '--ties': 'corners' is not one of {ties}" in errors
 
 
 def test_a_saved_run_as_the_file_is_told(jaxrate, tmp_path):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from tests.conftest import draw_pairs
 
 pa = pytest.importorskip("pyarrow")
 
@@ -17,8 +18,7 @@ NAMES = np.array(["Ada", "Bo", "Cy", "Di", "Eve"])
 def votes():
     """Votes of five players by ten voters who like the longer answer; no order in time."""
     random = np.random.default_rng(3)
-    a = random.integers(0, 5, 400)
-    b = (a + random.integers(1, 5, 400)) % 5
+    a, b = draw_pairs(random, 5, 400).T
     length = random.normal(size=400).round(2)
     win = random.random(400) < 1 / (1 + np.exp(-(0.4 * (b - a) + 0.5 * length)))
     score = np.where(random.random(400) < 0.2, 0.5, win)
@@ -50,27 +50,6 @@ def same(said, found):
     assert [row["greatest_rank"] for row in said["players"]] == ranks.greatest[order].tolist()
 
 
-@pytest.mark.full
-def test_votes_are_as_static_finds_them(jaxrate, votes, file):
-    data = jr.read({name: votes[name] for name in ("a", "b", "score", "length")}, covariates="length")
-    found = jr.arena.fit_strengths(data, covariates=("length",), cluster=votes["voter"], anchors={"Bo": 1000.0})
-    options = "--column", "covariates=length", "--cluster", "voter", "--anchor", "Bo=1000"
-    said = plain(jaxrate, file, *options)
-    same(said, found)
-    of_file = jr.arena.fit_strengths(file, covariates=("length",), cluster="voter", anchors={"Bo": 1000.0})
-    np.testing.assert_allclose(of_file.covariance, found.covariance, atol=1e-9)
-    np.testing.assert_array_equal(jr.arena.detect_drift(file, cluster="voter").games, found.games)
-    with pytest.raises(ValueError, match="no column 'votr' for `cluster`; did you mean 'voter'"):
-        jr.arena.fit_strengths(votes, cluster=["voter", "votr"])
-    assert said["errors"] == "sandwich" and said["model"] == "davidson" and said["converged"]
-    np.testing.assert_allclose(said["coefficient"]["length"], found.coefficient["length"])
-    code, text, errors = jaxrate("arena", file, *options, "--top", 2)
-    assert code == 0 and errors.splitlines() == [f"jaxrate: {found.notes[0]}"] and "only 10 clusters" in errors
-    assert f"length: {found.coefficient['length']:+.2f} ± " in text and "400 votes, 5 models" in text
-    assert text.split("\n\n")[1].splitlines()[3:] == ["the first 2 of 5 models (--top 5 for all)"]
-    assert "anchor" in jaxrate("arena", file, *options)[1]
-
-
 def test_counts_of_pairs_are_known_by_their_columns(jaxrate, votes, file, tmp_path):
     pairs = {(a, b): [0, 0, 0] for a, b in zip(votes["a"].tolist(), votes["b"].tolist(), strict=True)}
     for a, b, score in zip(votes["a"].tolist(), votes["b"].tolist(), votes["score"].tolist(), strict=True):
@@ -89,17 +68,6 @@ def test_counts_of_pairs_are_known_by_their_columns(jaxrate, votes, file, tmp_pa
     clustered = plain(jaxrate, half, *columns, "--cluster", "first")
     assert clustered["errors"] == "sandwich"
     assert clustered["players"][0]["standard_error"] != two[0]["standard_error"]
-
-
-def test_clusters_go_with_the_rows_that_are_left(jaxrate, votes, file, tmp_path):
-    keep = np.arange(400) % 3 > 0
-    some = tmp_path / "some.csv"
-    jr.data.write({name: values[keep] for name, values in votes.items()}, some)
-    voter = np.where(keep, votes["voter"], "")
-    dropped = tmp_path / "dropped.csv"
-    jr.data.write(votes | {"gone": ~keep, "voter": voter}, dropped)
-    one = plain(jaxrate, some, "--cluster", "voter")
-    assert one["players"] == plain(jaxrate, dropped, "--cluster", "voter", "--column", "drop=gone")["players"]
 
 
 def test_the_table_is_written(jaxrate, file, tmp_path):
@@ -229,19 +197,6 @@ def test_games_in_any_order_of_time(jaxrate, tmp_path):
     path.write_text("".join(games) + '[White "Ada"]\n[Black "Bo"]\n[Result "1-0"]\n[Date "????.??.??"]\n\n1. e4 1-0\n')
     assert plain(jaxrate, path)["votes"] == jr.arena.fit_strengths(path).votes == 7
     assert "no date, but other games have one" in jaxrate("arena", path, "--moved")[2]
-
-
-def test_who_only_lost_and_who_met_nobody_is_said(jaxrate, tmp_path):
-    path = tmp_path / "counts.csv"
-    path.write_text("a,b,wins,losses\nx,y,7,5\nx,w,1,0\nu,v,2,2\n")
-    code, text, errors = jaxrate("arena", path)
-    assert code == 0 and "-inf" in text
-    assert "2 groups of players never met" in errors and "no finite rating without a --prior: w" in errors
-    rows = {row["player"]: row for row in plain(jaxrate, path)["players"]}
-    assert rows["w"]["rating"] is None and rows["u"]["rating"] is None
-    assert rows["u"]["least_rank"] == 1 and rows["u"]["greatest_rank"] == 5
-    assert jaxrate("arena", path, "-q")[2] == ""
-    assert all(row["rating"] is not None for row in plain(jaxrate, path, "--prior", 350)["players"])
 
 
 def test_ties_that_are_not_counted_are_told(jaxrate, tmp_path):

@@ -32,24 +32,6 @@ def run(jaxrate, halves, tmp_path):
     return tmp_path / "run"
 
 
-@pytest.mark.parametrize("period", [pytest.param((), marks=pytest.mark.full), ("--period", 50)])
-def test_state_carries_on_to_the_same_run(jaxrate, halves, tmp_path, period):
-    first, second, both = halves
-    options = ("--system", "glicko", "--param", "c=20", "--side", "home", "--param", "side_advantage=20", *period)
-    assert jaxrate("rate", first, *options, "--out", tmp_path / "run")[0] == 0
-    code, text, errors = jaxrate("rate", second, "--state", tmp_path / "run", "--out", tmp_path / "run", "--top", 40)
-    assert code == 0, errors
-    before = len(first.read_text().splitlines()) - 1
-    assert " matches of 40 players" in text and f"\n{455 - before} new matches in " in text
-    code, whole, _ = jaxrate("rate", both, *options, "--out", tmp_path / "whole", "--top", 40)
-    assert code == 0 and text.split("\n\n")[:2] == whole.split("\n\n")[:2]
-    for name in ("ratings", "predictions"):
-        one, two = (pa.parquet.read_table(tmp_path / run / f"{name}.parquet").to_pydict() for run in ("run", "whole"))
-        assert one.pop("row", None) != two.pop("row", []) and one == two
-    with np.load(tmp_path / "run/state.npz") as one, np.load(tmp_path / "whole/state.npz") as two:
-        assert all((one[leaf] == two[leaf]).all() for leaf in two)
-
-
 def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):
     saved = jr.load(run)
     code, text, errors = jaxrate("rate", "--state", run, "--as-of", 2000, "--top", 3)
@@ -59,29 +41,6 @@ def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):
         f"{jr.leaderboard(saved, top=3, as_of=2000)}\nthe first 3 of 30 players (--top 30 for all)\n"
     )
     assert str(to_text_table(jr.leaderboard(saved, top=3))) not in text
-
-
-def test_a_state_says_who_beat_whom(jaxrate, run):
-    saved = jr.load(run)
-    first = saved.predictions.slice(0, 1).to_pylist()[0]
-    both = "--player", first["a"], "--player", first["b"]
-    code, text, _ = jaxrate("rate", "--state", run, *both, "--show", "upsets", "--top", 3)
-    assert code == 0 and f"\n{jr.history.head_to_head(saved, first['a'], first['b']).summary}\n\n" in text
-    assert "The latest match comes first. Ratings are those before the match." in text
-    names = jr.history.upsets(saved, player=first["a"], top=3)["loser"].tolist()
-    lines = text.split("biggest upsets\n\n")[1].splitlines()[1:4]
-    assert [re.split("  +", line.strip())[2] for line in lines] == names
-    code, _, errors = jaxrate("rate", "--state", run, *both, *both)
-    assert code == 2 and "--player shows one player, or two against each other, got 4" in errors
-
-
-def test_a_state_saved_from_python(jaxrate, halves, tmp_path):
-    jr.save(tmp_path / "run", jr.rate(jr.elo(), jr.read(halves[0])))
-    (tmp_path / "coming.csv").write_text("a,b\nplayer 01,player 02\n")
-    code, text, errors = jaxrate("rate", halves[1], "--state", tmp_path / "run")
-    assert code == 0 and errors == "" and "of 40 players" in text
-    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
-    assert code == 0 and "calibrated" in errors and text.splitlines()[0].split() == PREDICTED
 
 
 # as of, player, predict
@@ -158,9 +117,6 @@ def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tm
     ):
         code, _, error = jaxrate(*refused, "--show", "hindsight")
         assert code == 2 and why in error
-
-
-PREDICTED = ["time", "a", "b", "win", "draw", "loss", "odds", "win/draw/loss"]
 
 
 def expected_percent(line):
@@ -254,28 +210,6 @@ def test_a_site_has_the_name_of_the_file_that_was_rated_first(jaxrate, tmp_path)
     assert "<title>Our league \u2013 Ranking</title>" in (out / "index.html").read_text(encoding="utf-8")
     assert "<title>Our league</title>" in jr.site.report_html(jr.load(run))
     assert "<title>Mine</title>" in jr.site.report_html(jr.load(run), title="Mine")
-
-
-USUAL_PAIRS = "a,b", "home,away", "team1,team2", "winner,loser"
-
-
-@pytest.mark.full
-def test_doubles_with_points_and_an_open_row(jaxrate, tmp_path):
-    """What a command asks of a run of contests; the open row of the very file is predicted, by side."""
-    path, run = tmp_path / "doubles.csv", tmp_path / "run"
-    played = [f"2024-01-{i + 1:02},Ada,Bo,Cy,Di,21,{15 + i % 5}" for i in range(12)]
-    path.write_text("\n".join(["date,a1,a2,b1,b2,points_a,points_b", *played, "2024-02-01,Cy,Di,Ada,Bo,,", ""]))
-    assert jaxrate("rate", path, "--margin", "points_a", "points_b", "--system", "skills", "--out", run)[0] == 0
-    code, text, errors = jaxrate("rate", "--state", run, "--player", "Ada")
-    assert code == 0 and "Ada: 12 contests" in text, errors
-    code, text, errors = jaxrate("predict", run, path)
-    row = re.fullmatch(r"2024-02-01 +12 +Cy, Di +Ada, Bo +(\d+)% +(\d+)% +(\S+) +(\S+)", text.splitlines()[1])
-    assert code == 0 and len(text.splitlines()) == 2 and row, errors + text
-    assert int(row[1]) + int(row[2]) == 100 and float(row[3]) > 1 / 0.3 and int(row[1]) < 30
-    for names, options in (("links,rechts", ("--a", "links,", "--b", "rechts,")), *((x, ()) for x in USUAL_PAIRS)):
-        (tmp_path / "cells.csv").write_text(f"{names}\nCy;Di,Ada;Bo\n")
-        again = jaxrate("predict", run, tmp_path / "cells.csv", *options, "--at", "2024-02-01")[1]
-        assert again.splitlines()[1].split("  ")[-3:] == text.splitlines()[1].split("  ")[-3:]
 
 
 NAMED_COLUMNS = ("--a", "p one", "--b", "p two", "--score", "res", "--time", "day", "--side", "a", "--season", "Year")
@@ -395,20 +329,6 @@ def test_predictions_after_a_format_know_the_side(jaxrate, tmp_path):
     (tmp_path / "won.csv").write_text("winner,loser,day\nAda,Cy,2024-03-01\n")  # and a new form replaces the old one
     more = ("--state", tmp_path / "run", "--winner", "winner", "--side", "day")
     assert "side" in jaxrate("rate", tmp_path / "won.csv", *more)[2]
-
-
-def test_weights_count(jaxrate, tmp_path):
-    rows = [("x", "y", 1, 1, 3), ("y", "z", 0, 2, 1), ("x", "z", 1, 3, 2)]
-    weighted = "".join(f"{a},{b},{s},{t},{w}\n" for a, b, s, t, w in rows)
-    (tmp_path / "games.csv").write_text("a,b,score,time,weight\n" + weighted)
-    data = jr.read(tmp_path / "games.csv", weight="weight")
-    result = jr.run(jr.elo(), data.matches)
-    loss = jr.metrics.log_loss(result.prediction, data.matches.score, weight=[3, 1, 2])
-    for command in (("rate", "--no-calibrate"), ("compare",)):
-        text = jaxrate(*command, tmp_path / "games.csv", "--column", "weight=weight", "--system", "elo")[1]
-        assert f"{loss:.4f}" in text and str(round(loss, 4)) not in ("0.0", "")
-    plain = jr.metrics.log_loss(result.prediction, data.matches.score)
-    assert f"{loss:.4f}" != f"{plain:.4f}"
 
 
 # categories
@@ -540,21 +460,3 @@ def test_what_is_doubtful_about_matches_that_follow_is_noted(jaxrate, tmp_path):
     games.write_text("date,a,b,score\n2026-05-03,Bo,Zoë,1\n")
     code, _, errors = jaxrate("rate", games, "--state", tmp_path / "run")
     assert code == 0 and errors.count("\n") == 1 and "new matches do not say who has it" in errors
-
-
-@pytest.mark.full
-def test_category_takes_one_column_or_two_wherever_they_stand(jaxrate, races, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "race_b").mkdir()  # a folder of that name does not matter
-    quick = ["--system", "category_glicko", "--column", "mixtures=Random", "--quiet", "--top", "1"]
-    before = jaxrate("rate", "--category", "race_a", "race_b", *quick, "races.csv")
-    for two in (["--category=race_a", "race_b"], ["--category", "race_a", "--category", "race_b"]):
-        assert (
-            jaxrate("rate", "races.csv", *quick, *two)[1].partition("matches in")[0]
-            == before[1].partition("matches in")[0]
-        )
-    assert before[0] == 0 and re.search("strength against +[A-Z]", before[1])
-    only = quick[:2] + quick[4:]
-    code, out, _ = jaxrate("rate", *only, "--category", "map", "--period", "30", "races.csv")
-    assert code == 0 and "Lost Temple" in out and "in periods of 30" in out and "\nlog loss" in out
-    assert "no such file" in jaxrate("rate", *only, "--category", "map", "races")[2]

@@ -9,7 +9,6 @@ import pytest
 import jaxrate as jr
 from jaxrate.cli.terminal_tables import to_text_table
 from jaxrate.core.text_format import CONTEST_METRICS_NOTE
-from jaxrate.evaluation.scored_predictions import format_metric
 from tests.test_cli import csv
 
 pa = pytest.importorskip("pyarrow")
@@ -76,22 +75,6 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     rest = f"{games['expected_rank'][0]:,.1f} {games['change'][0]:+.1f} "
     rest += f"{games['rating'][0] + games['change'][0]:,.1f} {games['deviation'][0]:,.1f}"
     assert re.split(r"  +", career[3]) == [*first, *rest.split()]
-
-
-@pytest.mark.full
-def test_contests_of_another_density_and_noises_of_their_own(jaxrate, contests):
-    head, *rows = contests.read_text().splitlines()
-    loud = [0.5 + (int(row.split(",")[0][5:]) % 3) for row in rows]
-    rows = [f"{row},{x},1" for row, x in zip(rows[:60], loud, strict=False)]
-    contests.write_text("\n".join([f"{head},loud,usual", *rows, ""]))
-    given = ("--system", "elo_mmr", "--param", "density=gumbel", "--param", "history=2")
-    code, text, _ = jaxrate("rate", contests, *COLUMNS, *given, "--column", "noise=loud")
-    assert code == 0
-    data = jr.read(contests, contest="race", participant="driver", rank="place", noise="loud")
-    np.testing.assert_array_equal(data.rounds.events.noise, [0.5, 1.5, 2.5] * 3 + [0.5])
-    system = jr.elo_mmr(2, density="gumbel")
-    board = str(to_text_table(x := jr.leaderboard(jr.rate(system, data)), x.scope))
-    assert board in text and board not in jaxrate("rate", contests, *COLUMNS, *given, "--column", "noise=usual")[1]
 
 
 def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
@@ -198,40 +181,6 @@ def test_compare_of_contests(jaxrate, contests):
         data.rounds, before, mask=(np.arange(180) >= 144) & jr.metrics.experience_mask(data.rounds, 1)
     )
     assert about["results"][0]["pair inversion"] == pytest.approx(wanted)
-
-
-TEAMS = """contest,player,side,rank,t
-a,Ada,red,1,1\na,Bo,red,1,1\na,Cy,blue,2,1\nb,Cy,red,2,2\nb,Ada,red,2,2\nb,Di,blue,1,2\nb,Bo,blue,1,2
-c,Ada,x,1,3\nc,Bo,y,1,3\n"""
-
-
-@pytest.mark.full
-def test_teams_are_rated_predicted_and_compared(jaxrate, tmp_path, share):
-    (tmp_path / "games.csv").write_text(TEAMS)
-    (tmp_path / "coming.csv").write_text("contest,player,side\nnext,Ada,1\nnext,Bo,1\nnext,Cy,2\nnext,Eve,3\n")
-    out = ("--out", tmp_path / "run")
-    code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--team", "side", *out)
-    assert code == 0 and text.startswith("trueskill: 3 contests, 9 participations of 4 players")
-    guess = jr.load(tmp_path / "run").predictions["prediction"].to_numpy()
-    assert guess[0] == guess[1] == pytest.approx(1 - guess[2]) and guess[0] > 0.5
-    for label, value in jr.metrics.match_metrics(guess[[0, 3, 7]], np.array([1, 0, 0.5])).items():
-        assert f"\n{label:<18}{format_metric(label, value):>6}" in text
-    text = jaxrate("rate", "--state", out[1], "--player", "Ada")[1]
-    head, *lines, caption = text.split("Ada: 3 contests\n\n")[1].splitlines()
-    assert caption == "Ratings are after each contest, deviations before it."
-    assert re.split("  +", head)[2:6] == ["participants", "teams", "rank", "expected rank"]
-    assert [line.split()[2:5] for line in lines] == [["3", "2", "1"], ["4", "2", "2"], ["2", "2", "1"]]
-    more = ("--newcomers", "--out", tmp_path / "upcoming.parquet")
-    assert jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", *more)[0] == 0
-    found = pa.parquet.read_table(tmp_path / "upcoming.parquet").to_pydict()
-    assert found["share"][0] == found["share"][1] and sum(found["expected_rank"][1:]) == pytest.approx(6)
-    code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--team", "side", "--system", "share")
-    assert code == 0 and "share does not use teams: team-mates count as opponents who tie" in errors
-    assert "pairs in order" in text
-    compared = ("--system", "weng_lin", "--system", "elo_mmr")
-    code, text, errors = jaxrate("compare", tmp_path / "games.csv", "--team", "side", *compared)
-    assert code == 0 and errors == "jaxrate: left out, since team-mates would be opponents: elo_mmr\n"
-    assert re.search("\nweng_lin +0", text) and "log loss" in text
 
 
 MODES = """contest,player,team,mode,rank,kills

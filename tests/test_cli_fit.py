@@ -46,27 +46,6 @@ def test_fit_prints_and_saves_what_fit_finds(jaxrate, games, tmp_path):
     assert f"log loss          {jr.metrics.log_loss(changed, data.matches.score):.4f}" in text
 
 
-@pytest.mark.full
-def test_fit_of_periods_in_json(jaxrate, games, tmp_path, no_errors):
-    path = tmp_path / "fitted.toml"
-    shares = "--data-share", 0.75, "--warm-up", 0.1
-    arguments = "--free=c", "--period", 50, "--json", "--save", path, *shares, "-q"
-    code, text, errors = jaxrate("fit", games, *arguments)
-    assert code == 0 and errors == ""
-    told = json.loads(text)
-    data = jr.read(games)
-    objective = jr.fitting.ahead(data_share=0.75, warm_up=0.1)
-    found = jr.fit(jr.glicko(period=50), jr.periods(data.matches, 50.0), free=("c",), objective=objective)
-    values = [None if x is None else pytest.approx(x, rel=1e-6) for x in found.params]
-    assert [*told["params"].values()] == values and told["period"] == 50
-    assert told["free"] == ["c"] and told["start"]["c"] == jr.glicko().params.c
-    np.testing.assert_allclose(told["loss_history"], found.loss_history, rtol=1e-6)
-    code, text, _ = jaxrate("rate", games, "--param", path)
-    assert code == 0 and "in periods of 50" in text
-    code, _, errors = jaxrate("rate", games, "--param", path, "--period", 30)
-    assert code == 2 and "the two must be equal" in errors
-
-
 def test_fit_scores_the_rest_and_others_read_what_was_fitted(jaxrate, games, tmp_path, no_errors):
     path = tmp_path / "fitted.toml"
     arguments = "fit", games, "--system", "elo", "--side", "home", "--data-share", 0.75, "--save", path

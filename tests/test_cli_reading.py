@@ -159,19 +159,6 @@ def test_the_league_that_ships_is_a_file(jaxrate, tmp_path, monkeypatch):
     assert "nfl: no rows" in jaxrate("rate", "nfl", *until)[2]
 
 
-def test_skills_with_surfaces_are_rated_and_carried_on(jaxrate, tmp_path):
-    file, more = tmp_path / "games.csv", tmp_path / "more.csv"
-    jr.data.write(
-        {"winner": ["Ada", "Bo", "Ada"], "loser": ["Bo", "Cy", "Cy"], "surface": ["clay", "grass", "clay"]}, file
-    )
-    jr.data.write({"a": ["Cy"], "b": ["Ada"], "surface": ["grass"]}, more)
-    by = "--system", "skills", "--category", "surface"
-    code, said, _ = jaxrate("rate", file, *by, "--out", tmp_path / "run")
-    assert code == 0 and "skills: 3 matches of 3 players" in said and "strength against" not in said
-    code, said, _ = jaxrate("predict", tmp_path / "run", more)
-    assert code == 0 and re.search(r"Cy +Ada +[0-4]\d%", said)
-
-
 def test_options_have_the_names_of_arguments():
     others = {"source", "history", "upcoming", "on_faulty"}  # which are no options
     assert (*jr.data.formats.FORMATS,) == FORMAT_NAMES
@@ -266,23 +253,6 @@ def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
     code, _, notes = jaxrate("rate", league / "games.csv", "--column", "rest=5", "--venue=town", *more)
     assert code == 0 and "does not use --column rest; take skills" in notes and "not use --venue; take skills" in notes
     assert "does not use --column league_season; take skills" in notes
-
-
-def test_two_columns_or_one_and_weights_by_name(jaxrate, league):
-    games, known = league / "games.csv", ["--season", "season", "--column", "covariates=rest", "--system", "skills"]
-    weigh = ["--param", "rest=3", "--param", "season_keep=0.7"]
-    for two in (
-        ["--margin=pa", "pb", games],
-        ["--margin", "pa", "--margin", "pb", games],
-        [games, "--margin", "pa", "pb"],
-    ):
-        code, said, errors = jaxrate("rate", *known, *weigh, *two, "--as-of", "2019-09-01")
-        assert code == 0 and "skills: 4 matches of 5 players" in said, errors
-    plain = "--system", "glicko", "--out", league / "glicko"
-    code, _, notes = jaxrate("rate", games, "--margin", "pa", "pb", "--season", "season", *plain)
-    assert code == 0 and "glicko learns from --margin who won, and not by how much; take skills" in notes
-    code, said, errors = jaxrate("predict", league / "glicko", league / "next.csv")
-    assert code == 0, errors  # which asks for nothing that it took no notice of
 
 
 def test_dates_that_could_be_either(jaxrate, tmp_path):

@@ -269,34 +269,6 @@ def test_help_is_plain_text_of_80_columns_in_a_pipe(jaxrate, monkeypatch, name):
 # compare
 
 
-def test_compare_scores_every_form(jaxrate, games):
-    systems = [x for name in ("elo", "glicko", "blat_mmr") for x in ("--system", name)]
-    arguments = ("--period", 50, "--param", "k=30", "--param", "glicko.c=30", *systems)
-    code, text, errors = jaxrate("compare", games, *arguments)
-    assert code == 0 and errors == ""
-    head, *lines = text.split("\n\n")[1].splitlines()
-    assert head.split("  ")[0] == "system" and "matches/s" in head
-    data = jr.read(games)
-    runs = {
-        ("elo", "by match"): (jr.elo(k=30), data.matches),
-        ("elo", "periods of 50"): (jr.elo(k=30), jr.periods(data.matches, 50.0)),
-        ("glicko", "by match"): (jr.glicko(c=30), data.matches),
-        ("glicko", "periods of 50"): (jr.glicko(c=30, period=50), jr.periods(data.matches, 50.0)),
-        ("blat_mmr", "by match"): (jr.blat_mmr(), data.matches),
-    }
-    table = {tuple(re.split(r"\s\s+", line)[:2]): re.split(r"\s\s+", line)[2:] for line in lines}
-    assert list(table)[-1][0] == "(blend)" and float(list(table)[-1][1]) < 0.69
-    del table[[*table][-1]]
-    assert table.keys() == runs.keys()
-    for key, (system, events) in runs.items():
-        p, s = jr.run(system, events).prediction, data.matches.score
-        error = jr.metrics.calibration(p, s).error
-        quality = (jr.metrics.log_loss(p, s), jr.metrics.brier_score(p, s), jr.metrics.accuracy(p, s), error)
-        assert table[key][:4] == [*(f"{x:.4f}" for x in quality[:2]), f"{100 * quality[2]:.1f}%", f"{error:.4f}"]
-    losses = [float(values[0]) for values in table.values()]
-    assert losses == sorted(losses)
-
-
 def test_compare_in_json_of_the_last_matches(jaxrate, games):
     code, text, errors = jaxrate("compare", games, "--system", "elo", "--last", 0.25, "--json")
     assert code == 0 and errors == ""
@@ -348,23 +320,6 @@ def test_compare_learns_from_what_rate_learns_from(jaxrate, tmp_path, monkeypatc
     assert "margin ('home_score', 'away_score'), side True" in jaxrate("compare", path)[2]
     for options, said in (("--plain",), "margin (), side False"), (("--system", "elo"), "margin (), side True"):
         assert said in jaxrate("compare", path, *options)[2]
-
-
-@pytest.mark.full
-def test_simulated_contests_are_rated_compared_and_planned(jaxrate, tmp_path, share):
-    path = tmp_path / "c.parquet"
-    assert jaxrate("simulate", path, "--players", 30, "--rounds", 40, "--size", 8, "-q") == (0, "", "")
-    code, text, _ = jaxrate("rate", path, "--top", 3)
-    assert code == 0 and text.startswith("elo_mmr: 40 contests, 320 participations of 30 players")
-    code, compared, _ = jaxrate("compare", path, "--system", "share", "--system", "elo_mmr")
-    lines = [re.split("  +", line) for line in compared.split("\n\n")[1].splitlines()[1:]]
-    assert code == 0 and {line[0] for line in lines} == {"elo_mmr", "share"}
-    inversion = [float(line[1].removesuffix("%")) for line in lines]
-    assert inversion == sorted(inversion, reverse=True) and min(inversion) > 70
-    assert re.findall(r"(\S+\.\d+%)", text) == next(line[1:5] for line in lines if line[0] == "elo_mmr")
-    text = "".join(jaxrate("rate", path, "--system", name, "--dry-run")[1] for name in ("share", "elo"))
-    assert "320 participations of 30 players, 0 to 1000\n40 rounds in 40 steps" in text
-    assert re.search(r"\nshare +\S+ MB", text) and "\nelo: does not rate rounds" in text
 
 
 # `jaxrate benchmark` and its page: what they print, write, recognise and refuse.

@@ -105,17 +105,6 @@ def test_systems_of_contests_differ_by_pairs_in_order_with_an_error_by_contest(s
     assert last.pair_order_difference.error == pytest.approx(wanted)
 
 
-def test_systems_of_contests_of_teams_differ_by_pairs_of_opponents():
-    """Team-mates are no pairs, and the order is the one that the predictions of teams give."""
-    random = np.random.default_rng(2)
-    games = [random.permutation([*"abcdefgh"])[:6].reshape(3, 2).tolist() for _ in range(30)]
-    data = jr.data.from_teams(games, ranks=[sorted(range(3), key=lambda i: min(x[i])) for x in games])
-    best, last = jr.compare(data, {"one": jr.weng_lin(), "other": jr.weng_lin(beta=200.0)}, last=0.5).results
-    gap = best.quality["pair inversion"] - last.quality["pair inversion"]
-    assert gap > 0 and last.pair_order_difference.difference == pytest.approx(gap)
-    assert 0 < last.pair_order_difference.error < 1
-
-
 def test_those_whose_demands_are_not_met_are_left_out(monkeypatch):
     others = "glicko2", "blat_mmr", "urnings", "weng_lin", "trueskill", "skills"  # which are rated as the rest
     systems = {name: make for name, make in jr.extend.SYSTEMS.items() if name not in others}

@@ -22,7 +22,7 @@ from jaxrate.testing.cases import (
     make_key,
     two_season_events,
 )
-from tests.conftest import mark_full
+from tests.conftest import draw_pairs, mark_full
 from tests.rule_slopes import slopes_of_one_step_are_finite, slopes_of_one_step_equal_finite_differences
 
 
@@ -122,7 +122,7 @@ PREDICTED = {"skills_teams"}
 # Contests with other padding: those of the rest equal their twins in all sizes.
 BATCHED = {"weng_lin"}
 # Of the slopes of one step: formulas that differ most, and have no differences of slopes in a file of their own.
-SLOPES = {"elo", "glicko2_bounded"}
+SLOPES = {"elo", "glicko2_bounded", "category_glicko", "weng_lin"}
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 
 
@@ -227,8 +227,7 @@ def test_stream_equals_levels_to_the_bit(name, default_policy):
     """Quickly compiled the two would be rounded differently."""
     system, random = EVERY[name], np.random.default_rng(0)
     n, players = 3000, 60
-    first = random.integers(0, players, n)
-    player = np.stack([first, (first + random.integers(1, players, n)) % players], axis=1)
+    player = draw_pairs(random, players, n)
     time, side = np.sort(random.uniform(0, 100, n)), random.integers(-1, 2, n)
     weight = None if system.name == "urnings" else random.choice([0.5, 1.0], n)
     league = jr.matches(player, random.integers(0, 3, n) / 2, time, side=side, weight=weight)

@@ -14,7 +14,6 @@ from scipy.special import expit, ndtr
 import jaxrate as jr
 from jaxrate.events import LAST_ID, Rounds, build_rounds, slice_events
 from jaxrate.history.recorded_runs import rating_history_with_performances
-from jaxrate.numerics import sums_and_recurrences
 from jaxrate.replay.plan import Block
 from jaxrate.replay.schedule import arrange_blocks
 from jaxrate.systems.elo_mmr import LOGISTIC_METHODS, NORMAL_METHODS, check_split_ties, contest_variances
@@ -313,35 +312,12 @@ def test_expected_places_equal_brute_force(kind, x64):
 
 # Numerics
 
-SHAPES = [((1,),), ((65,),), ((100, 2, 4),), ((2,),), ((7,),), ((64, 3),), ((1000,),)]
 
-
-@MOSTLY_DOUBLE
-@pytest.mark.parametrize("shape", mark_full(SHAPES, *SHAPES[:3]))
-def test_sums_before(shape, x64):
-    x = np.random.default_rng(7).normal(size=shape).astype(np.float32)
-    wanted = np.cumsum(x, axis=0, dtype=float) - x
-    got = sums_and_recurrences.exclusive_prefix_or_suffix_sums(jnp.asarray(x, float))
-    assert got.shape == shape and got.dtype == (jnp.float64 if x64 else jnp.float32)
-    np.testing.assert_allclose(got, wanted, rtol=0, atol=(1e-13 if x64 else 1e-5) * math.sqrt(len(x)))
-    assert (np.asarray(got[0]) == 0.0).all()
-
-
-SLOPES = {"elo_mmr": jr.elo_mmr(2, newcomer=(0.6, 0.8), drift=20.0, rho=0.3), "elo_mmx": jr.elo_mmx()}
-
-
-@pytest.mark.parametrize("name", mark_full(SLOPES, "elo_mmr"))
-def test_slopes_in_every_parameter_with_padded_rounds(name):
-    """Padded steps hold nobody: what they compute must not reach a derivative. (The contract has other settings.)"""
-    contest, player, rank = np.repeat([0, 1, 2], 3), [0, 1, 2, 0, 1, 3, 3, 2, 1], [0, 1, 2, 2, 0, 1, 0, 0, 2]
-    rounds, system = jr.rounds(contest, player, rank, time=3.0 * contest), SLOPES[name]
+def check_slopes(system, function):
+    """Slopes of a function of the hyperparameters are differences; forward, which is half as much to compile."""
     with jax.enable_x64(True):
         params = jax.tree.map(lambda x: jnp.asarray(x, float), system.params)
-
-        def f(params):
-            return jnp.sum(jr.run(system, rounds, params=params).state.rating * jnp.arange(1.0, 5.0))
-
-        value_and_slope = quick(lambda params, along: jax.jvp(f, (params,), (along,)))  # one program for both
+        value_and_slope = quick(lambda params, along: jax.jvp(function, (params,), (along,)))  # one program for both
         zero = jax.tree.map(jnp.zeros_like, params)
         for name, value in params._asdict().items():
             if value is not None:
@@ -350,6 +326,14 @@ def test_slopes_in_every_parameter_with_padded_rounds(name):
                     value_and_slope(params._replace(**{name: value + sign * h}), along) for sign in (-1, 0, 1)
                 )
                 np.testing.assert_allclose(slope, (high - low) / (2 * h), rtol=1e-5, err_msg=name)
+
+
+def test_slopes_in_every_parameter_with_padded_rounds():
+    """Padded steps hold nobody: what they compute must not reach a derivative. (The contract has other settings.)"""
+    contest, player, rank = np.repeat([0, 1, 2], 3), [0, 1, 2, 0, 1, 3, 3, 2, 1], [0, 1, 2, 2, 0, 1, 0, 0, 2]
+    rounds = jr.rounds(contest, player, rank, time=3.0 * contest)
+    system = jr.elo_mmr(2, newcomer=(0.6, 0.8), drift=20.0, rho=0.3)
+    check_slopes(system, lambda x: jnp.sum(jr.run(system, rounds, params=x).state.rating * jnp.arange(1.0, 5.0)))
 
 
 def test_the_favourite_who_wins_a_large_round_has_a_slope_in_codeforces():
@@ -674,40 +658,16 @@ def test_a_history_of_teams_equals_the_twin(kind, split_ties, double):
         np.testing.assert_allclose(lead.mean(), 0.5, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", mark_full(["sum", "mean"], "sum"))
-def test_two_teams_of_newcomers_by_hand(kind):
-    """All that tells them apart is their size and what the contest counts for each."""
-    contest, (done, _) = season()[0], replayed(kind, kind == "mean", True)
-    w, size = 0.2 * 0.6 * contest.weight, np.bincount(contest.team)
-    square = 350.0**2 + (1.0 + 1.0 / w + w) * 80.0**2 + 30.0 / w
-    scale = size if kind == "mean" else np.ones(2)
-    variance = np.bincount(contest.team, square) / scale**2
-    lead = 1200.0 * (size / scale) @ [1.0, -1.0]
-    wanted = ndtr(np.array([lead, -lead]) / math.sqrt(variance.sum()))
-    np.testing.assert_allclose(done.prediction[: len(w)], wanted[contest.team], rtol=1e-9)
-
-
 def test_slopes_in_every_parameter_are_finite_differences():
     few = slice_events(events(), 0, 3)
     system = jr.elo_mmx(True, team_performance="mean", **ELO_MMX_TEAMS_SETTINGS)
-    with jax.enable_x64(True):
-        schedule = arrange_blocks(few, [Block(np.arange(3, dtype=np.int32)[:, None], (14, 8))])
-        params = jax.tree.map(lambda x: jnp.asarray(x, float), system.params)
+    schedule = arrange_blocks(few, [Block(np.arange(3, dtype=np.int32)[:, None], (14, 8))])
 
-        def after(params):
-            done = jr.run(system, few, params=params, num_players=25, schedule=schedule)
-            return jnp.sum(done.state.rating * jnp.cos(jnp.arange(25.0))) + jnp.sum(done.prediction**2)
+    def after(params):
+        done = jr.run(system, few, params=params, num_players=25, schedule=schedule)
+        return jnp.sum(done.state.rating * jnp.cos(jnp.arange(25.0))) + jnp.sum(done.prediction**2)
 
-        # Forward, which is half as much to compile.
-        value_and_slope = quick(lambda params, along: jax.jvp(after, (params,), (along,)))
-        zero = jax.tree.map(jnp.zeros_like, params)
-        for name, size in params._asdict().items():
-            if size is not None:
-                h, along = 1e-4 * max(1.0, abs(float(size))), zero._replace(**{name: jnp.ones(())})
-                (low, _), (_, slope), (high, _) = (
-                    value_and_slope(params._replace(**{name: size + sign * h}), along) for sign in (-1, 0, 1)
-                )
-                np.testing.assert_allclose(slope, (high - low) / (2 * h), rtol=1e-5, err_msg=name)
+    check_slopes(system, after)
 
 
 def test_a_team_performs_as_the_sum_or_the_mean():

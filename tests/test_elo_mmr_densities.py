@@ -76,19 +76,6 @@ def test_loss_draw_and_victory_equal_brute_force(density):
         np.testing.assert_allclose(rise, h * (h - functions(density)[1](tail)), rtol=1e-6, atol=1e-8)
 
 
-@MOSTLY_SINGLE
-@EACH
-def test_loss_draw_and_victory_decrease_and_are_ordered(density, x64):
-    """Lemma 3.2, and finite as far out as ratings reach."""
-    near, far = np.linspace(-3.0, 4.0, 200), np.linspace(-15_000.0, 15_000.0, 1000)
-    for z, strictly in ((near, True), (far, False)):
-        loss, middle, victory = (np.asarray(f(jnp.asarray(z, float))) for f in functions(density))
-        for values in (loss, middle, victory):
-            steps = np.diff(values) / (1.0 + np.abs(values[1:]))
-            assert np.isfinite(values).all() and (steps < 0.0 if strictly else steps < 1e-6).all()
-        assert not strictly or ((loss < middle) & (middle < victory)).all()
-
-
 # Theorem 3.3
 
 

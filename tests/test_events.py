@@ -246,8 +246,7 @@ def test_a_part_of_a_history_is_built_from_those_rows_alone():
 
 def same(one, two):
     assert jax.tree.structure(one) == jax.tree.structure(two)
-    for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
-        np.testing.assert_array_equal(x, y)
+    jax.tree.map(np.testing.assert_array_equal, one, two)
 
 
 ROUND = {"contest": [5, 5, 5, 3, 3], "player": [0, 1, 2, 0, 3], "rank": [1, 2, 3, 1, 1]}

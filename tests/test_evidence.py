@@ -8,22 +8,18 @@ import pytest
 import jaxrate as jr
 from jaxrate import parts
 from jaxrate.evaluation.comparison import MARGIN_POINTS_GRID, loss_minimising_mean_margin_points
-from jaxrate.events import slice_events
 from jaxrate.fitting import evidence_objective
 from jaxrate.fitting.free_parameters import ParameterSettings, make_free_parameters
 from jaxrate.smoothing.smoother import smooth_events
-from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from tests.conftest import mark_full
 from tests.test_skills import SEASONS, league
-from tests.test_skills_teams import system_of
-from tests.test_smooth_teams import short_history, twin_of
+from tests.test_smooth_teams import short_history
 
 TIME = (
     parts.skill(60.0, 140.0, match_growth=7.0, deviation_max=400.0),
     parts.seasons(SEASONS, keep=0.7, growth=25.0),
 )
-MARGIN = jr.fitting.ahead(loss="margin")
 SYSTEMS = {
     "draws": jr.skills(*TIME, parts.experience(15.0), parts.side(22.0), observe=parts.result(280.0, draw_margin=60.0)),
     "margin": jr.skills(
@@ -160,27 +156,6 @@ def test_contests_are_fitted_by_evidence(caplog):
     assert found.converged and found.loss < found.loss_history[0] and found.objective.errors == "information"
 
 
-@pytest.mark.full
-def test_the_evidence_of_one_contest_is_its_loss_by_margins():
-    system, one = system_of("margin"), slice_events(short_history(), 0, 1)
-    twin = twin_of("margin", one)
-    twin.converge()
-    loss = jr.fitting.sweep_parameters(system, one, system.params, objective=MARGIN) * len(one.events.player)
-    assert float(loss) == pytest.approx(-twin.evidence(), rel=1e-5)
-
-
-@pytest.mark.full
-def test_contests_are_fitted_by_margins():
-    """A contest beside others, and one alone, whose loss at the start is its evidence."""
-    rounds, system = team_history(80), TEAMS["margin"]
-    assert jr.fit(system, rounds, free=["margin_scale"], objective=MARGIN, steps=3).loss_history[0] > 0.0
-    alone = skills_by_name(outcome="margin", margin="points", **system.params._asdict() | {"growth": 0.0})
-    one = slice_events(rounds, 0, 1)
-    history = jr.fit(alone, one, free=["margin_scale"], objective=MARGIN, steps=1).loss_history
-    loss = history[0] * len(one.events.player)
-    assert loss == pytest.approx(-smooth_events(alone, one).evidence, rel=1e-5)
-
-
 def test_contests_without_a_likelihood_are_refused():
     with pytest.raises(ValueError, match="teams tie, which is no win and no loss"):
         jr.fit(jr.skills(), short_history(n=12), objective=jr.fitting.evidence())
@@ -284,16 +259,6 @@ def test_what_is_scored_and_what_is_given_change_nothing():
     assert whole == usual and worth == pytest.approx(600) and not any("margins" in note for note in notes)
     given, *_, notes = compared(data, {"margin_scale": 7.0})
     assert given.params.margin_scale == 7.0 and not any("margins" in note for note in notes)
-
-
-@pytest.mark.full
-def test_wins_alone_and_periods():
-    data = worth_league(60, 25)
-    system, *_ = compared(data)
-    won, *_ = jr.compare(data, {"skills": {"outcome": "win"}}, last=0.2).results
-    assert won.system == make_system_for_data("skills", {"outcome": "win"}, None, data)
-    in_periods, *_ = jr.compare(data, ["skills"], lengths=(20.0,), last=0.2).results
-    assert in_periods.system.params.margin_scale == pytest.approx(system.params.margin_scale, rel=0.2)
 
 
 def test_few_matches_say_little_of_margins():

@@ -100,15 +100,6 @@ def test_fit_chooses_the_system_that_rate_chooses(jaxrate, football, tmp_path, n
     assert code == 0 and columns["margin"] == values["margin"] and ("season" in columns) == bool(values["seasons"])
 
 
-@pytest.mark.full
-def test_a_comparison_takes_the_columns_of_a_fit(jaxrate, football, tmp_path, no_errors):
-    """Those of the margin had to be named again."""
-    saved = tmp_path / "fitted.toml"
-    assert jaxrate("fit", football, "--steps", 1, "--save", saved)[0] in (0, 1)
-    code, text, errors = jaxrate("compare", football, "--param", saved, "--system", "skills")
-    assert code == 0 and "periods of" in text, errors
-
-
 def test_sides_and_seasons_alone_need_no_other_system(jaxrate, football):
     text = football.read_text().replace("home_goals", "x").replace("away_goals", "y").splitlines()
     rows = [line.split(",") for line in text[1:]]

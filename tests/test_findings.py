@@ -9,7 +9,6 @@ import pytest
 pytest.importorskip("pyarrow")
 
 import jaxrate as jr
-from jaxrate.history.leaderboards import classify_first_place
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.views import findings
 from jaxrate.views.charts import Curve, Line
@@ -55,22 +54,6 @@ def test_a_leader_is_ahead_or_level(ratings, deviations, wanted):
         wanted[1] and pytest.approx(wanted[1]),
     ) and found.subject == "A"
     assert found.other == ("" if wanted[0] == "alone" else "B")
-
-
-@pytest.mark.parametrize(
-    ("rivals", "place"),
-    [
-        ([1450.0], "probably best"),  # 77% against one
-        ([1450.0] + [1449.0] * 4, "probably ahead"),  # and less than 60% against all
-        ([1540.0], "level"),
-        ([1300.0], "best"),
-        ([1300.0] * 9, "probably best"),
-        ([1300.0] * 400, "ahead"),
-    ],
-)
-def test_the_first_is_the_best_only_against_all(rivals, place):
-    assert classify_first_place([1543.0, *rivals], [90.0] + [90.0] * len(rivals)) == place
-    assert classify_first_place([1543.0, *rivals], None) == "best"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from jaxrate import parts
 from jaxrate.core.hyperparameter_definitions import POSITIVE, Parameter
 from jaxrate.core.rules import Rules
 from jaxrate.events import Matches, Periods, Rounds, slice_events
-from jaxrate.replay.execution import CompilePolicy
 from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, refused
 from tests.test_rounds import SYSTEM
@@ -256,20 +255,6 @@ def test_slopes_and_curvature_equal_differences(name, curved):
             np.testing.assert_allclose(PROBLEM.mean_curvature(problem, start), wanted, rtol=1e-4, atol=1e-7)
 
 
-def test_a_run_in_the_outermost_jit_is_the_same(default_policy):
-    """A program that compiles quickly has no options to lose."""
-    system, matches = jr.elo(), league()
-
-    def total(k, **options):
-        params = system.params._replace(k=k)
-        return jnp.sum(jr.run(system, matches, params=params, schedule="levels", **options).prediction ** 2)
-
-    outermost = partial(total, policy=CompilePolicy(outermost=True))
-    value, slope = jax.vmap(lambda k: jax.jvp(outermost, (k,), (1.0,)))(jnp.array([10.0, 20.0]))
-    for k, v, s in zip((10.0, 20.0), value, slope, strict=True):
-        np.testing.assert_allclose(jax.jvp(total, (k,), (1.0,)), (v, s), rtol=1e-4)
-
-
 # The best parameters
 
 
@@ -425,17 +410,6 @@ def test_what_is_bounded_from_above_alone_says_so():
     assert repr(found).startswith(f"k: at most {found.high:.4g} points with 95% confidence; no value down to")
     loss = jr.fitting.sweep_parameters(fit, matches, fit.params._replace(k=found.high))
     np.testing.assert_allclose(2 * n * (loss - fit.loss), 3.84, rtol=0.25)
-
-
-@pytest.mark.full
-def test_intervals_of_contests_are_by_their_variance():
-    """About as wide as the standard errors of the sandwich, and wider or narrower than those of a likelihood."""
-    rounds = jr.data.simulate.contests(30, 60, size=8, spread=200, noise=200, seed=3)[0]
-    fit = jr.fit(jr.elo_mmx(), rounds, free=("limit_deviation",))
-    found = jr.fitting.likelihood_interval(fit, rounds, "limit_deviation")
-    assert not found.profile.likelihood
-    width = 1.96 * fit.standard_error["limit_deviation"] / fit.params.limit_deviation
-    np.testing.assert_allclose(np.log([found.high / found.low]), 2 * width, rtol=0.5)
 
 
 def test_bad_intervals_are_refused():
@@ -715,27 +689,11 @@ def test_bounds_go_with_what_they_bound(no_errors):
     assert passed.deviation_max == passed.initial_deviation > 31
 
 
-@pytest.mark.full
-def test_bounds_are_fitted_with_what_they_bound(no_errors):
-    fit = jr.fit(jr.glicko(), league(), free=("initial_deviation",))
-    assert fit.params.deviation_max == fit.params.initial_deviation != 350
-    both = jr.fit(jr.glicko(c=90, deviation_max=400), league(), free=("initial_deviation", "deviation_max")).params
-    assert both.deviation_max > both.initial_deviation
-
-
 def test_parameters_that_change_nothing_are_left_out(no_errors):
     still = league()._replace(time=np.zeros(600))
     fit = jr.fit(jr.glicko(), still)
     assert fit.free == ("initial_deviation", "side_advantage") and fit.idle == ("c",)
     assert fit.params.c == 15.0 and len(fit.covariance) == 2
-
-
-def test_a_dataset_is_its_events():
-    matches, system = league(), jr.elo()
-    data = jr.data.Dataset(matches, np.arange(30), np.arange(600))
-    assert jr.fitting.sweep_parameters(system, data, system.params) == jr.fitting.sweep_parameters(
-        system, matches, system.params
-    )
 
 
 # When to stop
@@ -802,13 +760,6 @@ def test_what_is_found_reads_well():
         "1  0.50000                 0.00",
         "2      nan                  nan",
     ]
-    many = profile._replace(value=np.arange(20.0), loss=np.full(20, 0.5))
-    assert len(repr(many).splitlines()) == 1 and "20 values" in repr(many)
-    rolled = jr.fitting.RollingFits(None, np.array([0.6]), np.array([0.65]), np.array([300]))
-    assert repr(rolled).splitlines()[1].split() == ["1", "300", "0.65000", "0.60000", "-0.05000"]
-
-
-# What a fit leaves open, what it remembers, and what it has not seen.
 
 
 # What is open
@@ -990,9 +941,6 @@ def test_what_says_how_often_there_are_draws_is_not_free_where_there_are_none():
         active_names(decided, free)
 
 
-# Sweeps, profiles and rolling origins, and a step of every system.
-
-
 # Sweeps, profiles, rolling origins
 
 
@@ -1050,18 +998,12 @@ def test_rolling_fits_the_past_and_scores_what_follows(no_errors):
 
 # Every system
 
-MADE = {
-    "glicko2": jr.glicko2, "trueskill": jr.trueskill, "weng_lin": jr.weng_lin, "elo_mmx": jr.elo_mmx, "elo": jr.elo,
-    "glicko": jr.glicko, "skills": jr.skills, "codeforces": jr.codeforces, "topcoder": jr.topcoder,
+MADE = jr.extend.SYSTEMS | {
     "blat_mmr": lambda: jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6),
     "elo_mmr": lambda: jr.elo_mmr(history=2), "category_glicko": lambda: jr.category_glicko(1),
     "urnings": lambda: jr.forecasts.add_outcomes(jr.urnings(outcomes=3)),
 }  # fmt: skip
 DATA = Path(__file__).parents[2] / "shared" / "data"
-
-
-def test_no_system_is_forgotten():
-    assert {*MADE} == {*jr.extend.SYSTEMS}
 
 
 @pytest.mark.parametrize("name", mark_full(MADE, "elo"))

@@ -26,7 +26,7 @@ from jaxrate.systems.skills.goal_likelihoods import (
 )
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import DEFAULT_SIDE_SCORE, make_system_for_data
-from tests.conftest import mark_full, quick, refused
+from tests.conftest import draw_pairs, mark_full, quick, refused
 from tests.reference.goals_twin import Goals
 from tests.reference.skills_twin import Q, game
 
@@ -56,8 +56,7 @@ CASES["all parts"] = tuple({name: x for part in CASES.values() for name, x in pa
 
 def league(weight=False, seed=0, n=MATCHES):
     random = np.random.default_rng(seed)
-    first = random.integers(0, TEAMS, n)
-    player = np.stack([first, (first + random.integers(1, TEAMS, n)) % TEAMS], axis=1)
+    player = draw_pairs(random, TEAMS, n)
     goals = random.poisson(1.5, (2, n)).astype(float)
     goals[0, 7] = 9.0
     expected = np.where(random.random(n) < 0.3, np.nan, random.gamma(3.0, 0.5, (2, n)))
@@ -285,8 +284,7 @@ PAIRS = [("Ada", "Cy"), ("Bo", "Di")]
 def season(n=120):
     random = np.random.default_rng(3)
     names = np.array(["Ada", "Bo", "Cy", "Di"])
-    first = random.integers(0, 4, n)
-    second = (first + random.integers(1, 4, n)) % 4
+    first, second = draw_pairs(random, 4, n).T
     strength = np.array([0.4, 0.2, -0.1, -0.5])
     goals = random.poisson(np.exp(0.3 + np.stack([1.0, -1.0])[:, None] * (strength[first] - strength[second])))
     table = {"home": names[first], "away": names[second], "home_goals": goals[0], "away_goals": goals[1]}

@@ -19,8 +19,7 @@ from jaxrate.data.simulate import contests
 from jaxrate.fitting import history_loss_derivatives
 from jaxrate.replay import compiler_options, execution, scan_programs
 from jaxrate.replay.plan import place_events
-from jaxrate.systems.rounds import cdf_sums, expected_wins, performance_inference
-from jaxrate.systems.trueskill import chain_marginals, chain_marginals_parallel
+from jaxrate.systems.rounds import expected_wins, performance_inference
 from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
 from tests.reference import performance_twin as twin
@@ -143,37 +142,6 @@ def test_rounds_are_rated_the_same(name):
     rounds = [random.permutation(100)[:90].reshape(-1, size).tolist() for _ in range(3)]
     history = jr.data.from_teams(rounds, random.integers(0, 30, (3, 90 // size)).tolist()).rounds
     assert_close_leaves(name, *both(system, history, jr.extend.schedule_by_level(history), 100), 1e-3)
-
-
-@MOSTLY_DOUBLE
-def test_steps_of_a_chain_are_multiplied_at_once(x64):
-    random, kind = np.random.default_rng(0), np.float64 if x64 else np.float32
-    for n in (2, 9):
-        variance, between = (np.exp(random.normal(0, size, (2, m))) for size, m in ((1, n), (3, n - 1)))
-        columns = [jnp.asarray(x, kind) for x in (variance, between, random.normal(0, 2, (2, n - 1)))]
-        assert_close_leaves(
-            "chain",
-            quick(chain_marginals_parallel)(*columns),
-            quick(chain_marginals)(*columns),
-            1e-12 if x64 else 1e-4,
-        )
-
-
-def test_a_round_is_compared_with_itself_the_same():
-    random, there = np.random.default_rng(0), jnp.ones(100, bool)
-    performances = expected_wins.PriorPerformances(
-        *(jnp.asarray(random.uniform(50.0, 500.0, 100), jnp.float32) for _ in range(2)), None
-    )
-
-    def beaten(there):
-        return expected_wins.batched_expected_wins_and_losses(expected_wins.normal_win_probability, performances, there)
-
-    assert (
-        cdf_sums.comparison_batch_size(100),
-        on_gpu(cdf_sums.comparison_batch_size)(100),
-        on_gpu(cdf_sums.comparison_batch_size)(1 << 20),
-    ) == (64, 100, 64)
-    assert_close_leaves("beaten", *(quick(x)(there) for x in (on_gpu(beaten), lambda x: beaten(x))), 1e-6)
 
 
 def test_who_beats_whom_is_the_same_without_nodes(x64):

@@ -10,6 +10,7 @@ import jaxrate as jr
 from jaxrate import parts
 from jaxrate.data.derived_covariates import add_derived_column
 from jaxrate.history.event_columns import no_events
+from tests.conftest import draw_pairs
 
 N, PLAYERS = 60, 6
 SPANS = {"rest": 5.0, "layoff": 4.0, "form": 20.0, "ground": 50.0, "relative_margin": 9.0}
@@ -22,8 +23,7 @@ SYSTEM = jr.skills(
 
 def league(seed=2):
     random = np.random.default_rng(seed)
-    one = random.integers(0, PLAYERS, N)
-    other = (one + random.integers(1, PLAYERS, N)) % PLAYERS
+    one, other = draw_pairs(random, PLAYERS, N).T
     names = np.array([f"p{i}" for i in range(PLAYERS)], object)
     time = np.sort(random.integers(0, 180, N)) / 2 - 40.0  # dates before 1970 are below 0
     points = random.integers(0, 4, (2, N))

@@ -216,19 +216,6 @@ def test_players_whom_no_chain_of_matches_joins_are_ranked_apart(apart):
     assert "connected" not in jr.forecasts.predict_fixtures(rated, [("player 01", "player 30")])
 
 
-def test_groups_of_contests_are_ranked_apart():
-    names, random = np.array(list("abcdefghij")), np.random.default_rng(0)
-    contests = [random.permutation(names[:6] if i % 3 else names[6:])[:3] for i in range(60)]
-    data = jr.data.from_teams([[[str(x)] for x in one] for one in contests])
-    rated = jr.rate(jr.weng_lin(), data)
-    board = jr.leaderboard(rated)
-    check_groups(board, [6, 4])
-    assert {*board.player[:6].tolist()} == {*"abcdef"} and "contests" in board.scope
-    with pytest.warns(UserWarning, match="cannot be compared"):
-        forecasts = jr.forecasts.predict_fixtures(rated, [(["a"], ["b"]), (["a"], ["j"], ["b"])])
-    assert forecasts["connected"].tolist() == [True] * 2 + [False] * 3
-
-
 @pytest.mark.parametrize("clock", ["dates", "numbers", None])
 def test_peaks_are_above_the_median_of_the_active_where_it_drifts(data, clock):
     steady = jr.rate(jr.elo(), data._replace(clock=clock))
@@ -279,21 +266,6 @@ def test_what_a_list_cannot_be_is_refused(data, contests):
             jr.leaderboard(timeless, **given)
     with refused("time must be a number or a date"):
         jr.leaderboard(rated, as_of="soon")
-
-
-def test_a_leaderboard_makes_a_frame(data, tmp_path):
-    rated = jr.rate(jr.glicko(), data)
-    table = jr.data.to_frame(jr.leaderboard(rated, top=5), "pyarrow")
-    assert table.column_names[:4] == ["rank", "player", "rating", "deviation"] and "scope" not in table.column_names
-    assert {"change", "rank_then", "games", "last", "peak", "peak_time"} < set(table.column_names) and len(table) == 5
-    jr.data.write(jr.history.peak_ratings(rated, top=5), tmp_path / "peaks.csv")
-    for no_table, instead in (
-        (data, "a Dataset is no table: the table that it was read from is one"),
-        (jr.run(jr.glicko(), data), "a Run is no table: choose some of its fields"),
-    ):
-        with refused(instead):
-            jr.data.to_frame(no_table)
-    assert (tmp_path / "peaks.csv").read_text().startswith('"rank","player","rating","deviation","match","time"')
 
 
 # Rounds from nested lists.

@@ -46,16 +46,6 @@ def test_the_log_likelihood_goes_through_jit_grad_and_vmap(x64):
     )
 
 
-@pytest.mark.full
-def test_the_log_likelihood_of_periods_and_of_a_fit(no_errors):
-    matches = league()
-    periods = jr.periods(matches, 7.0)
-    want = -600 * jr.fitting.sweep_parameters(SYSTEM, periods, SYSTEM.params)
-    np.testing.assert_allclose(jr.fitting.log_likelihood(SYSTEM, periods), want, rtol=1e-5)
-    fit = jr.fit(SYSTEM, matches, free=("c",), objective=jr.fitting.ahead(data_share=0.5), steps=3)
-    np.testing.assert_allclose(jr.fitting.log_likelihood(fit, matches), -300 * fit.loss, rtol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("system", "events", "objective", "says"),
     [

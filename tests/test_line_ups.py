@@ -70,8 +70,7 @@ CELLS = {"a": ["a"], "b": ["b"]}
 
 def same_data(got, wanted):
     assert jax.tree.structure(got.events) == jax.tree.structure(wanted.events)
-    for one, two in zip(jax.tree.leaves(got.events), jax.tree.leaves(wanted.events), strict=True):
-        np.testing.assert_array_equal(one, two)
+    jax.tree.map(np.testing.assert_array_equal, got.events, wanted.events)
     assert got.players.tolist() == wanted.players.tolist() and got.contests.tolist() == wanted.contests.tolist()
     assert got.clock == wanted.clock and (got.categories == wanted.categories).all()
 

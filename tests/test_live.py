@@ -15,7 +15,7 @@ import jaxrate as jr
 from jaxrate import parts
 from jaxrate.data.event_tables import NamesOfEarlierData
 from jaxrate.events import Matches
-from jaxrate.live.live_ratings import MATCH_FORMS, PackedEvent, takes_plain_matches
+from jaxrate.live.live_ratings import MATCH_FORMS, PackedEvent
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytest.importorskip("pyarrow")
@@ -315,12 +315,6 @@ def test_a_history_tells_what_each_event_left(name):
     assert all(before[at] == system.params.initial_rating != after[at] for at in list(first.values())[-3:])
 
 
-def test_matches_without_columns_are_checked_as_columns_only_where_a_system_has_a_check_of_its_own():
-    """As columns of one row checks take twice as long as the update itself."""
-    assert all(takes_plain_matches(system) for system in (jr.elo(), jr.glicko(), jr.trueskill()))
-    assert not any(takes_plain_matches(system) for system in (jr.codeforces(), jr.skills()))
-
-
 # Names of live histories: those that no table holds are refused, and those like others are told.
 
 BROKEN = {  # names that no table holds, and what is said of them
@@ -424,23 +418,6 @@ def teams_feed(live, games, first=0):
     return np.concatenate(predictions)
 
 
-@pytest.mark.full
-def test_contests_with_columns_are_those_of_one_run():
-    whole = jr.rate(SYSTEM, as_data(GAMES))
-    live = jr.live.start_history(jr.rate(SYSTEM, as_data(GAMES[:1])))
-    coming = live.predict_round(GAMES[1][0], time=10.0, category="solo", columns={"party": 0.0})
-    found = teams_feed(live, GAMES[1:], 1)
-    np.testing.assert_allclose(found, whole.predictions["prediction"].to_numpy()[4:], atol=1e-5)
-    np.testing.assert_allclose(coming, found[:2], atol=1e-6)
-    rated = live.to_rated()
-    assert rated.categories.tolist() == ["duo", "solo"] and rated.players.tolist() == whole.players.tolist()
-    for one, two in zip(jax.tree.leaves(rated.state), jax.tree.leaves(whole.state), strict=True):
-        np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-3)
-    np.testing.assert_allclose(
-        rated.predictions["rating"].to_numpy(), whole.predictions["rating"].to_numpy(), atol=1e-2
-    )
-
-
 def test_corrections_and_errors():
     live = jr.live.start_history(jr.rate(SYSTEM, as_data(GAMES[:1])))
     teams_feed(live, GAMES[1:3], 1)
@@ -502,8 +479,7 @@ def check_same(live, wanted):
     assert live.players == wanted.players and live.to_json() == wanted.to_json() and repr(live) == repr(wanted)
     one, two = live.to_rated(), wanted.to_rated()
     assert one.predictions.equals(two.predictions) and (one.games == two.games).all()
-    for x, y in zip(jax.tree.leaves(one.state), jax.tree.leaves(two.state), strict=True):
-        np.testing.assert_array_equal(x, y)
+    jax.tree.map(np.testing.assert_array_equal, one.state, two.state)
 
 
 def at_line(number, act, skip=()):

@@ -79,15 +79,6 @@ def test_two_parameters_share_a_root(x64):
 
 
 @MOSTLY_DOUBLE
-def test_vmap_equals_one_by_one(x64):
-    theta = jnp.array([THETA, THETA[::-1]])
-    value, slope = jax.jit(jax.vmap(jax.vmap(jax.value_and_grad(log))))(theta)
-    single = [[jax.jit(log)(x) for x in row] for row in theta]
-    close(x64, value, single)
-    close(x64, slope, 1 / np.asarray(theta), 100)
-
-
-@MOSTLY_DOUBLE
 @pytest.mark.parametrize("guess", [[0.0, 1.0, -2.0, 2.0], [0.0, 1.0, 4.0, -5.0]], ids=["all", "some"])
 def test_elements_may_start_on_the_root(x64, guess):
     """Of c - x^3 - x: alone, and beside elements that start elsewhere."""

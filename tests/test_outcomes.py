@@ -20,8 +20,7 @@ from jaxrate.systems.prediction_wrapping import (
 )
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
-from jaxrate.testing.cases import assert_close_leaves
-from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick, refused
+from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, draw_pairs, mark_full, quick, refused
 from tests.reference import outcomes_twin as twin
 from tests.reference.goals_twin import Points
 from tests.reference.skills_twin import Skills, game
@@ -34,8 +33,7 @@ N, PLAYERS = 200, 12
 
 def league(draws=True):
     random = np.random.default_rng(3)
-    first = random.integers(0, PLAYERS, N)
-    player = np.stack([first, (first + random.integers(1, PLAYERS, N)) % PLAYERS], axis=1)
+    player = draw_pairs(random, PLAYERS, N)
     home, away = random.poisson(1.6, N), random.poisson(1.2, N)
     if not draws:
         home = home + (home == away)
@@ -264,16 +262,6 @@ def test_the_command_line_fits_and_rates_them(tmp_path, jaxrate, no_errors):
     assert said.split()[:7] == ["time", "a", "b", "win", "draw", "loss", "odds"]
 
 
-@pytest.mark.full
-def test_the_command_line_compares_them(tmp_path, jaxrate):
-    events = league()
-    table = {"a": events.player[:, 0], "b": events.player[:, 1], "score": events.score, "t": events.time}
-    jr.data.write(table, tmp_path / "games.csv")
-    options = "--time", "t", "--system", "elo", "--param", "elo.draw_odds=0.5", "--last", "0.5"
-    code, _, error = jaxrate("compare", tmp_path / "games.csv", *options)
-    assert code == 0, error
-
-
 # Luck functions of one's own are checked on the host before a system is made of them.
 
 
@@ -396,8 +384,7 @@ PARTS = {
 
 def points_league(weight=False, n=MATCHES):
     random = np.random.default_rng(1)
-    first = random.integers(0, TEAMS, n)
-    player = np.stack([first, (first + random.integers(1, TEAMS, n)) % TEAMS], axis=1)
+    player = draw_pairs(random, TEAMS, n)
     points = np.rint(random.normal(100.0, 12.0, (2, n)))
     points[0] += points[0] == points[1]
     return jr.matches(
@@ -446,22 +433,6 @@ def test_totals_change_nothing_that_is_known_of_strengths(double):
     one, two = jr.run(skills_by_name(outcome="margin", **settings, **params), events), jr.run(system_of(), events)
     np.testing.assert_allclose(two.prediction, one.prediction, rtol=1e-12)
     np.testing.assert_allclose(two.state.mean[:, :2], one.state.mean, rtol=1e-12)
-
-
-@pytest.mark.full
-def test_rating_periods_of_one_match_are_matches_and_of_several_multiply_likelihoods(double):
-    columns = {"points_a": [104.0, 91.0], "points_b": [99.0, 120.0]}
-    both = jr.matches([[0, 1], [0, 2]], [1.0, 0.0], [0.0, 0.0], columns=columns)
-    system = jr.skills(jr.parts.skill(growth=0.0), observe=jr.parts.points(*POINTS, pace_growth=0.0))
-    state = jr.run(system, jr.periods(both, 7.0)).state
-    precision, pull = np.array([150.0**-2, 0.0])
-    for i in (0, 1):
-        alone = jr.matches([[0, 1]], [1.0 - i], columns={name: [x[i]] for name, x in columns.items()})
-        one = jr.run(system, alone).state
-        assert_close_leaves("a period", jr.run(system, jr.periods(alone, 7.0)).state.mean, one.mean, 1e-12)
-        precision = precision + 1.0 / one.covariance[0, 1, 1] - 150.0**-2
-        pull = pull + one.mean[0, 1] / one.covariance[0, 1, 1]
-    np.testing.assert_allclose([state.mean[0, 1], state.covariance[0, 1, 1]], [pull / precision, 1.0 / precision])
 
 
 def test_what_points_do_not_have_is_refused():

@@ -18,7 +18,7 @@ from jaxrate.numerics.special_functions import log_normal_within, truncated_norm
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.prediction_wrapping import add_outcomes
 from jaxrate.systems.skills.outcome_likelihoods import normal_cdf
-from tests.conftest import refused
+from tests.conftest import draw_pairs, refused
 
 PLAYERS, MATCHES = 12, 240
 SCALE = Parameter(POSITIVE, "points per unit", "rating points that a unit of the margin is worth")
@@ -29,8 +29,7 @@ EDGE = Parameter(POSITIVE, "points", "lead of a clear win")
 def league():
     """Matches with margins, weights, statistics and sides; some are drawn."""
     random = np.random.default_rng(0)
-    first = random.integers(0, PLAYERS, MATCHES)
-    player = np.stack([first, (first + random.integers(1, PLAYERS, MATCHES)) % PLAYERS], axis=1)
+    player = draw_pairs(random, PLAYERS, MATCHES)
     margin = np.rint(random.normal(0.0, 5.0, MATCHES))
     columns = {"margin": np.abs(margin), "shots": random.normal(0.0, 2.0, MATCHES)}
     side, time = random.integers(-1, 2, MATCHES), np.arange(MATCHES) * 0.5

@@ -423,17 +423,6 @@ def test_careers_go_through_the_ends_of_steps(ax):
     assert [text.get_text() for text in ax.texts] == [f"x\n{after[4]:,.0f}"] and ax.get_xlabel() == "time"
 
 
-def test_first_events_are_no_peaks(ax):
-    """A newcomer who falls from the top has the peak that the leaderboard has, not one of their first ratings."""
-    table = {"a": ["x"] * 30, "b": ["y"] * 30, "score": [1] * 4 + [0] * 8 + [1, 0] * 9, "time": np.arange(30.0)}
-    rated = jr.rate(jr.elo(), jr.read(table))
-    plots.careers(rated, ["x"], step=1.0, ax=ax)
-    (dot,) = [line for line in ax.lines if line.get_marker() == "o"]
-    board = jr.leaderboard(rated, active="all")
-    peak, time = (np.asarray(column)[board.player == "x"][0] for column in (board.peak, board.peak_time))
-    assert dot.get_xydata().tolist() == [[time, pytest.approx(peak)]] and time >= 9.0
-
-
 def test_the_highest_within_a_step_is_marked(ax):
     """The dot and the title have the peak of the leaderboard, which no step ends with, and the subtitle its rule."""
     table = {"a": ["x"] * 30, "b": ["y"] * 30, "score": [1] * 17 + [0] * 13, "time": np.arange(30.0)}
@@ -611,23 +600,6 @@ def test_ranks_begin_when_ratings_are_settled():
     assert every.axes[0].child_axes[0].lines[-1].get_xdata()[0] < 100.0
     pyplot.close(figure)
     pyplot.close(every)
-
-
-def test_ranks_of_very_many_others_are_bands(monkeypatch):
-    monkeypatch.setattr(sys.modules["jaxrate.views.charts"], "MAX_GREY_LINES", 17)
-    monkeypatch.setattr(sys.modules["jaxrate.views.charts"], "MIN_BAND_PLAYERS", 2)
-    others = [f"P{i}" for i in range(18)]
-    figure = plots.ranks(rated(), "P19", step=30.0, others=others).figure
-    (ax,) = figure.axes
-    assert len(ax.collections) == 2
-    assert "In grey: the median, 50% and 90% of 18 others" in figure.artists[0].get_text().replace("\n", " ")
-    (median,) = [line for line in ax.lines if line.get_gid() == "other"]
-    board = jr.leaderboard(rated(), top=20)
-    last = [rank for rank, name in zip(board.rank, board.player, strict=True) if name in others]
-    assert median.get_ydata()[-1] == np.median(last)
-    pyplot.close(figure)
-    chart = plots.ranks(rated(), "P19", step=30.0, others=others, backend="altair").to_dict()
-    assert [layer["mark"]["type"] for layer in chart["layer"][:3]] == ["area", "area", "line"]
 
 
 def test_ranks_in_hindsight(ax):

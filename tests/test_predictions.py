@@ -73,19 +73,6 @@ def test_a_long_series_neither_overflows_nor_drifts(x64):
     np.testing.assert_allclose(result.final_won[0, 0, 499], comb(998, 499) / 2**999, rtol=rounding(x64, 20))
 
 
-@MOSTLY_DOUBLE
-def test_derivatives_of_a_series_are_those_of_the_closed_form(x64):
-    p = np.array([0.0, 0.25, 0.9, 1.0], jnp.result_type(float))
-    q = 1 - p
-    slope = quick(jax.vmap(jax.grad(lambda p: best_of(p, 7).win)))(p)
-    np.testing.assert_allclose(slope, 4 * comb(7, 4) * p**3 * q**3, rtol=rounding(x64), atol=rounding(x64))
-    second = quick(jax.vmap(jax.jacfwd(jax.jacfwd(lambda p: best_of(p, 5, (1, 0))))))(p)
-    won = [2 + 0 * p, 4 - 12 * p, 6 - 36 * p * q]  # of p^2, 2 p^2 q and 3 p^2 q^2
-    lost = [0 * p, 6 * q, 18 * q * (2 * p - 1)]  # of q^3 and 3 p q^3
-    np.testing.assert_allclose(second.final_won, np.stack(won, 1), atol=rounding(x64, 10))
-    np.testing.assert_allclose(second.final_lost, np.stack(lost, 1), atol=rounding(x64, 10))
-
-
 def test_what_is_no_series_is_refused():
     for arguments, message in (
         ((0.5, 4), "games must be an odd number from 1, got 4"),

@@ -577,20 +577,6 @@ def test_brief_runs_say_that_their_predictions_are_in_files(games, tmp_path, jax
     assert f"elo: {N:,} matches of" in jaxrate("rate", "--state", out)[1]
 
 
-@pytest.mark.full
-def test_the_command_takes_evidence_and_periods(games, table, tmp_path, jaxrate, double):
-    pq.write_table(table, tmp_path / "whole.parquet")
-    for system, options in (
-        ("skills", ["--margin", "for", "against", "--column", "covariates=rest", "--season", "year"]),
-        ("elo", ["--period", "30"]),
-    ):
-        given = ["--system", system, *options, "--json"]
-        one = json.loads(jaxrate("rate", games, *given, "--chunk", "700", "--out", tmp_path / system)[1])
-        other = json.loads(jaxrate("rate", tmp_path / "whole.parquet", *given)[1])
-        assert one["params"] == other["params"] and one["period"] == other["period"]
-        assert one["log loss"] == pytest.approx(other["log loss"], abs=1e-5)
-
-
 def test_seasons_are_found_in_all_files_and_may_go_on(games, table, tmp_path, jaxrate):
     (games / "2.parquet").rename(tmp_path / "later.parquet")
     given = "rate", games, "--no-calibrate", "--system", "skills", "--season", "year", "--margin", "for", "against"

@@ -34,8 +34,7 @@ def rated(data):
 
 
 def same(one, two):
-    for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
-        np.testing.assert_array_equal(x, y)
+    jax.tree.map(np.testing.assert_array_equal, one, two)
 
 
 def test_records_take_a_rated_history(rated):
@@ -75,15 +74,6 @@ def test_replays_take_a_dataset(data, no_errors):
     assert len(jr.run(system, few, state=result.state).state.rating) == 41
     assert len(jr.run(system, data, num_players=50).state.rating) == 50
     assert jr.fit(jr.elo(), data, free=("k",), steps=2).loss == jr.fit(jr.elo(), plain, free=("k",), steps=2).loss
-
-
-def test_metrics_take_a_dataset():
-    rounds = jr.rounds([0, 0, 1, 1], [0, 1, 1, 0], [0, 1, 0, 1])
-    data, rating = jr.data.Dataset(rounds, np.array(["x", "y"], object), np.arange(4)), [2.0, 1.0, 1.0, 2.0]
-    for metric in (jr.metrics.pairwise_accuracy, jr.metrics.rank_deviation, jr.metrics.ranking_metrics):
-        assert metric(data, rating) == pytest.approx(metric(rounds, rating), nan_ok=True)
-    same(jr.metrics.contests_as_matches(data), jr.metrics.contests_as_matches(rounds))
-    same(jr.metrics.experience_mask(data, 1), jr.metrics.experience_mask(rounds, 1))
 
 
 def test_players_are_found_by_name_or_id():
@@ -418,8 +408,7 @@ def test_nfl_as_a_table():
     read = jr.read(table, **roles, margin=data.margin, columns=["season", "playoff"])
     assert read.seasons == data.seasons and len(data.seasons) == 101 and data.margin == read.margin
     assert read.players.tolist() == data.players.tolist() and read.clock == data.clock
-    for got, wanted in zip(jax.tree.leaves(read.matches), jax.tree.leaves(data.matches), strict=True):
-        np.testing.assert_array_equal(got, wanted)
+    jax.tree.map(np.testing.assert_array_equal, read.matches, data.matches)
     del table["score"]  # which the points say as well
     np.testing.assert_array_equal(jr.read(table, **roles, margin=data.margin).matches.score, data.matches.score)
 

@@ -4,13 +4,11 @@ import sys
 import warnings
 from itertools import combinations
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.data import simulate
 from jaxrate.forecasts.pairwise_probabilities import build_matchup_tables
 from jaxrate.metrics.prediction_metrics import experience_mask, pairwise_accuracy, rank_deviation
 from jaxrate.metrics.running_metrics import numbers_that_predict_order
@@ -281,25 +279,6 @@ pytest.importorskip("pyarrow")
 def predicted(system, state, a, b, time=0.0):
     played = jr.matches(np.stack([a, b], axis=1), np.full(len(a), 0.5), np.full(len(a), time))
     return np.asarray(jr.predict(system, state, played), np.float64)
-
-
-@pytest.mark.parametrize(
-    ("name", "changes"),
-    [("elo", {}), ("elo", {"limit": 100.0}), ("glicko", {}), ("trueskill", {}), ("weng_lin", {}),
-     ("urnings", {}),
-     *(pytest.param(name, {}, marks=pytest.mark.full) for name in ("blat_mmr", "glicko2", "elo_mmr", "topcoder"))],
-)  # fmt: skip
-def test_pairs_are_what_the_system_predicts(name, changes):
-    system, league = jr.extend.SYSTEMS[name](**changes), simulate.league(40, 800, seed=4).matches
-    events = league if jr.Matches in system.events else simulate.contests(40, 40, size=20, seed=4).rounds
-    state = jr.run(system, events, key=jax.random.key(0) if system.rules.draw else None).state
-    best = np.argsort(-np.asarray(jr.ratings(system, state).mean))
-    found = jr.forecasts.predict_pairs(system, state, best, time=1100.0)
-    a, b = np.array([*combinations(range(40), 2)]).T
-    wanted = predicted(system, state, best[a], best[b], 1100.0)
-    assert np.ptp(wanted) > 0.1 and found.left.shape[1] == 40
-    np.testing.assert_allclose(found.probability(a, b), wanted, atol=3e-4)
-    np.testing.assert_allclose(found.probability(b, a), 1 - wanted, atol=3e-4)
 
 
 @MOSTLY_SINGLE

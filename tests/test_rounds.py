@@ -22,7 +22,6 @@ from jaxrate.data.simulate import contests
 from jaxrate.events import LAST_ID, Rounds
 from jaxrate.numerics import selective_evaluation
 from jaxrate.replay.schedule import arrange_blocks
-from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.testing import properties as replay_properties
 from jaxrate.testing.cases import (
@@ -36,7 +35,7 @@ from jaxrate.testing.cases import (
     schedule_for_form,
     split_seasons,
 )
-from tests.conftest import MOSTLY_DOUBLE, mark_full
+from tests.conftest import MOSTLY_DOUBLE, draw_pairs, mark_full
 from tests.test_contract import EVERY
 
 PLAYERS = 200
@@ -172,35 +171,6 @@ def test_rounds_of_many_sizes_equal_a_slow_twin(x64, twin):
     assert result.prediction.dtype == (jnp.float64 if x64 else jnp.float32)
 
 
-def test_disjoint_rounds_of_a_day_may_be_permuted():
-    random = np.random.default_rng(2)
-    player = np.concatenate([random.permutation(100)[:90] for _ in range(10)])
-    cuts = [np.sort(random.choice(np.arange(2, 89, 2), 6, replace=False)) for _ in range(10)]
-    contest = np.concatenate([7 * day + np.searchsorted(cut, np.arange(90), "right") for day, cut in enumerate(cuts)])
-    rank = random.integers(0, 4, 900)
-
-    def rate(order):
-        rows, prediction = np.concatenate([np.flatnonzero(contest == i) for i in order]), np.empty(900)
-        events = jr.rounds(contest[rows], player[rows], rank[rows], time=contest[rows] // 7)
-        result = jr.run(SYSTEM, events, num_players=100)
-        prediction[rows] = result.prediction
-        return *result.state, prediction
-
-    mixed = np.concatenate([7 * day + random.permutation(7) for day in range(10)])
-    with jax.enable_x64(True):
-        for a, b in zip(rate(range(70)), rate(mixed), strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-12)
-
-
-def test_a_round_of_one_participant_only_ages_him():
-    with pytest.warns(UserWarning, match="one participant"):
-        alone = jr.rounds([0, 1], [3, 3], [1, 1], time=[0.0, 4.0])
-    result = jr.run(SYSTEM, alone)
-    assert result.prediction.tolist() == [0.0, 0.0]
-    np.testing.assert_allclose(result.state.rating, [1500] * 4)
-    np.testing.assert_allclose(result.state.variance, [1e4] * 3 + [(1e4 * 0.9 + 30 * 4) * 0.9], rtol=1e-6)
-
-
 # --- Systems that draw random numbers. ---
 
 
@@ -225,8 +195,7 @@ SHAKEN = shaken()
 
 def league(n=90, players=12):
     random = np.random.default_rng(4)
-    first = random.integers(0, players, n)
-    player = np.stack([first, (first + random.integers(1, players, n)) % players], 1)
+    player = draw_pairs(random, players, n)
     return jr.matches(player, np.ones(n))
 
 
@@ -519,32 +488,6 @@ def test_noise_is_a_factor_of_beta_alone():
     twice, usual = jr.run(rate(beta=400.0), plain), jr.run(rate(beta=200.0), NOISY)
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-5), usual, twice)
     assert usual.state.rating[0] > 1505.0
-
-
-@pytest.mark.parametrize(
-    ("factory", "beta", "more"),
-    [
-        (jr.trueskill, "beta", {}),
-        (partial(jr.weng_lin, "plackett_luce"), "beta", {}),
-        pytest.param(partial(jr.weng_lin, "thurstone_mosteller_full"), "beta", {}, marks=pytest.mark.full),
-        pytest.param(jr.skills, "noise", {"draw_margin": 30.0}, marks=pytest.mark.full),
-    ],
-)
-@MOSTLY_DOUBLE
-def test_the_noise_of_a_contest_of_teams_is_a_factor_of_that_of_performances(factory, beta, more, x64):
-    contest, team = [0] * 6 + [1] * 4, [0, 0, 1, 1, 2, 2, 0, 0, 1, 1]
-    rounds = partial(jr.rounds, contest, [0, 1, 2, 3, 4, 5, 0, 2, 1, 3], [0, 0, 1, 1, 1, 1, 1, 1, 0, 0], team=team)
-    usual = getattr(factory(**more).params, beta)
-    twice, noisy = factory(**more, **{beta: 2.0 * usual}), factory(**more)
-    one = jr.run(twice, rounds())
-    two = jr.run(noisy, rounds(noise=[2.0] * 10))
-    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-12 if x64 else 1e-5), one, two)
-    if factory is jr.skills:
-        past, noisy_past = (
-            smooth_events(twice, rounds()),
-            smooth_events(noisy, rounds(noise=[2.0] * 10)),
-        )
-        np.testing.assert_allclose(past.evidence, noisy_past.evidence, rtol=1e-12 if x64 else 1e-5)
 
 
 # Matches of two

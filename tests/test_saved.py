@@ -62,8 +62,7 @@ def check_history(system, events, starts, monkeypatch):
     states = [jr.run(system, slice_events(events, 0, number), num_players=players).state for number in numbers]
     monkeypatch.delenv("JAXRATE_COMPILE")  # the rest as users compile it
     result, plain = jr.history.rating_history(system, events), jr.run(system, events)
-    for x, y in zip(jax.tree.leaves((result.state, result.prediction)), jax.tree.leaves(tuple(plain)), strict=True):
-        np.testing.assert_array_equal(x, y)
+    jax.tree.map(np.testing.assert_array_equal, (result.state, result.prediction), tuple(plain))
     for number, state in zip(numbers, states, strict=True):
         now = jr.ratings(system, state, time=float(flat.time[number]))
         one = slice_events(events, number, number + 1)
@@ -97,23 +96,6 @@ def test_history_of_rounds(monkeypatch):
 # Carrying on
 
 
-@pytest.mark.parametrize(
-    ("length", "x64"), [(None, False), pytest.param(30.0, True, marks=pytest.mark.full)], indirect=["x64"]
-)
-@pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo_fide", "glicko"))
-def test_two_halves_are_one_run(tmp_path, x64, name, length, default_policy):
-    """Through a folder, with newcomers in the second half, to the last bit."""
-    system, table = SYSTEMS[name], league()
-    middle = int(np.searchsorted(table["time"], 120.0))
-    whole = jr.rate(system, jr.read(table, side="side"), period=length)
-    first = jr.read(rows(table, 0, middle), side="side")
-    jr.save(tmp_path / "run", jr.rate(system, first, period=length))
-    half = jr.load(tmp_path / "run")
-    second = jr.read(rows(table, middle, 900), side="side", history=half)
-    assert len(half.players) < len(second.players) == len(whole.players)
-    equal(jr.rate(system, second, period=length, onto=half), whole)
-
-
 @pytest.mark.skipif(not ATP.exists(), reason="the tennis history is not at hand")
 @pytest.mark.filterwarnings("ignore:.* matches repeat an earlier one:UserWarning")
 @pytest.mark.parametrize("name", mark_full(["elo", "glicko2"]))
@@ -126,8 +108,7 @@ def test_two_halves_of_the_tennis_history_are_one_run(tmp_path, name, default_po
     jr.save(tmp_path, jr.rate(system, jr.read(source.slice(0, half)), calibrate=False))
     onto = jr.load(tmp_path)
     both = jr.rate(system, jr.read(source.slice(half), history=onto), onto=onto, calibrate=False)
-    for x, y in zip(jax.tree.leaves(both.state), jax.tree.leaves(whole.state), strict=True):
-        np.testing.assert_array_equal(x, y)
+    jax.tree.map(np.testing.assert_array_equal, both.state, whole.state)
     np.testing.assert_array_equal(both.predictions["prediction"].to_numpy(), whole.prediction)
 
 
@@ -498,21 +479,3 @@ def test_matches_and_contests_do_not_follow_each_other(share):
         jr.rate(jr.glicko(), jr.read(races()))
     with pytest.raises(ValueError, match="these are rounds"):
         jr.rate(share(), jr.read(races()), period=7.0)
-
-
-def test_names_of_contests(share):
-    """Numbers stay numbers until text follows, as pairs are."""
-    numbers, pairs, text = (jr.read(races(label=label)) for label in (int, lambda i: (int(i), 0), "race {}".format))
-    system = share(growth=0.0)
-
-    def rate(*several):
-        onto = None
-        for data in several:
-            again = data.rounds._replace(events=data.rounds.events._replace(time=np.full(8, 9.0)))
-            onto = jr.rate(system, data._replace(events=again), onto=onto)
-        return onto.predictions["contest"].to_pylist()
-
-    which = numbers.contests.repeat(np.diff(numbers.rounds.player_start)).tolist()
-    assert rate(numbers, pairs) == [f"{i}" for i in which] + [f"({i}, 0)" for i in which]
-    assert rate(pairs._replace(contests=None), numbers) == which * 2
-    assert rate(numbers, text) == [f"{i}" for i in which] + [f"race {i}" for i in which]

@@ -24,7 +24,7 @@ from jaxrate.replay.schedule import (
     make_plan_of_shapes,
 )
 from jaxrate.testing.cases import assert_close_leaves, assert_equal_leaves, record_compilations
-from tests.conftest import mark_full, quick, refused
+from tests.conftest import draw_pairs, mark_full, quick, refused
 
 
 def greedy(events, width):
@@ -47,8 +47,7 @@ def flat(events):
 
 def league(n, players, seed=0, hub=False):
     random = np.random.default_rng(seed)
-    first = random.integers(0, players, n)
-    player = np.stack([first, (first + random.integers(1, players, n)) % players], 1)
+    player = draw_pairs(random, players, n)
     if hub:
         player = np.stack([np.zeros(n, int), 1 + np.arange(n) % (players - 1)], 1)
     return jr.matches(player, random.integers(0, 3, n) / 2, np.arange(n) / 10)
@@ -113,11 +112,6 @@ def test_a_hole_in_an_earlier_step_is_filled(monkeypatch, short):
     assert slots_of(events, 2)[0].tolist() == [0, 1, 1, 0]
 
 
-def test_no_events_take_no_steps():
-    assert earliest_steps_of_unlimited_width(np.zeros(0, np.int32), np.zeros(1, int)).shape == (0,)
-    assert slots_of(np.zeros((0, 2), np.int32), 4)[0].shape == (0,)
-
-
 @settings(deadline=None, database=None, max_examples=12)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([3, 8, 20]), st.sampled_from([1, 3, 8]))
 def test_levels_hold_every_match_once_in_the_order_of_each_player(seed, players, width):
@@ -146,32 +140,6 @@ def test_levels_hold_every_match_once_in_the_order_of_each_player(seed, players,
     np.testing.assert_array_equal(np.asarray(events.time)[steps, slots], matches.time[order].astype(np.float32))
     assert arranged.fill == n / (width * arranged.num_steps) and not (number[arranged.num_steps :] < n).any()
     assert (arranged.num_players, arranged.num_events) == (matches.player.max() + 1, n)
-
-
-def test_padding_numbers_are_distinct_and_past_the_matches():
-    matches = league(30, 5)
-    number = np.asarray(jr.extend.schedule_by_level(matches, 8).blocks[0].number).ravel()
-    assert len(set(number.tolist())) == len(number)
-    assert (np.sort(number)[:30] == np.arange(30)).all()
-
-
-def test_context_is_arranged_with_its_match():
-    n = 12
-    row = np.arange(n)
-    matches = jr.matches(
-        np.stack([row % 4, 4 + row % 3], 1),
-        row % 2,
-        side=row / n,
-        weight=row + 1,
-        category=np.stack([row, row + 20], 1),
-    )
-    arranged = jr.extend.schedule_by_level(matches, 4)
-    number, context = np.asarray(arranged.blocks[0].number), in_slots(matches, arranged).context
-    real = number < n
-    np.testing.assert_allclose(np.asarray(context.side)[real], number[real] / n, rtol=1e-6)
-    np.testing.assert_array_equal(np.asarray(context.weight)[real], number[real] + 1)
-    category = np.moveaxis(np.asarray(context.category), 1, 2)
-    np.testing.assert_array_equal(category[real], np.stack([number[real], number[real] + 20], 1))
 
 
 def shapes(width, size=0, steps=0):
@@ -209,19 +177,6 @@ def test_an_aligned_array_is_not_copied_to_the_cpu(shape):
     assert array.shape == shape and array.dtype == np.float32 and array.ctypes.data % 64 == 0
     taken = jax.device_put(array, jax.devices("cpu")[0])
     assert taken.unsafe_buffer_pointer() == array.ctypes.data
-
-
-def test_a_full_schedule_has_no_padding():
-    matches = jr.matches([[0, 1], [2, 3], [0, 2], [1, 3]], [1, 1, 1, 1])
-    arranged = jr.extend.schedule_by_level(matches, 2)
-    assert arranged.blocks[0].number[: arranged.num_steps].tolist() == [[0, 1], [2, 3]]
-    assert arranged.fill == 1.0
-
-
-def test_no_matches_make_no_steps():
-    arranged = jr.extend.schedule_by_level(jr.matches(np.zeros((0, 2), int), []), 4)
-    assert arranged.blocks[0].number.shape == (0, 4)
-    assert (arranged.num_events, arranged.num_players, arranged.fill) == (0, 0, 0.0)
 
 
 @pytest.mark.parametrize(("backend", "wanted"), [("cpu", [8, 16, 256]), ("gpu", [64, 64, 512])])
@@ -280,14 +235,6 @@ def test_a_width_below_one_is_refused(width):
         jr.extend.schedule_by_level(league(5, 4), width)
 
 
-@pytest.mark.parametrize("name", ["level", "STREAM", ""])
-def test_an_unknown_schedule_is_refused(name):
-    with pytest.raises(
-        ValueError, match=r'schedule of matches is "auto", "stream", "levels" or a plan from schedule_by_level, got'
-    ):
-        jr.run(jr.elo(), league(5, 4), schedule=name)
-
-
 def test_auto_takes_a_stream_for_a_hub_and_levels_for_a_wide_history():
     hub, wide = league(60, 30, hub=True), league(60, 200)
     assert make_plan(hub).is_stream and make_plan(wide, "stream").is_stream
@@ -305,14 +252,6 @@ def test_matches_made_by_hand_are_checked_again(name):
     wrong = league(5, 4)._replace(score=np.array([0, 1, 0, 2.0, 1]))
     with pytest.raises(ValueError, match=r"row 3 \(counting from 0\): score 2.0 is outside"):
         jr.run(jr.elo(), wrong, schedule=name)
-
-
-def test_a_stream_holds_canonical_columns(x64):
-    arranged = make_plan(league(5, 4), "stream")
-    events = arranged.place(league(5, 4)).flat
-    assert events.player.dtype == jnp.int32
-    assert events.score.dtype == events.time.dtype == (jnp.float64 if x64 else jnp.float32)
-    assert (arranged.fill, arranged.num_events) == (1.0, 5)
 
 
 # Blocks of periods and rounds: exact, few sizes, padding.
@@ -369,15 +308,6 @@ def test_blocks_of_rounds_are_exact(sizes, seed):
 @given(st.integers(0, 1000), st.sampled_from([3, 12, 100]), st.lists(st.integers(0, 12), min_size=80, max_size=80))
 def test_blocks_of_periods_are_exact(seed, players, number):
     check_blocks(jr.periods(league(80, players, seed), period=np.sort(number)))
-
-
-def test_blocks_of_one_event():
-    (block,) = check_blocks(contests([7], 9))
-    assert block.size == (7, 7)
-
-
-def test_no_events_make_no_blocks():
-    assert list(cut_into_blocks(jr.rounds([], [], []))) == []
 
 
 def test_disjoint_events_of_a_size_are_batched():
@@ -475,8 +405,7 @@ PLAYERS, N = 12, 60
 
 def scan_league(n=N, players=PLAYERS, seed=0, days=100.0, **more):
     random = np.random.default_rng(seed)
-    first = random.integers(0, players, n)
-    player = np.stack([first, (first + random.integers(1, players, n)) % players], 1)
+    player = draw_pairs(random, players, n)
     side, weight = random.integers(-1, 2, n), random.choice([0.5, 1.0], n)
     time = np.sort(random.uniform(0.0, days, n))
     return jr.matches(player, random.integers(0, 3, n) / 2, time, side=side, weight=weight, **more)
@@ -600,30 +529,26 @@ def test_numbers_in_place_of_a_key_may_be_traced():
 
 
 def test_what_is_known_is_checked():
-    system = jr.elo()
-    with refused("the events name player 11, but there are only 5 players"):
-        jr.scan(system, None, fresh(system, 5), scan_league())
-    with refused("the events name player 11, but there are only 5 players"):
-        jr.scan(system, None, fresh(system, 5), scan_league(), jr.extend.schedule_by_level(scan_league()))
+    system, by_points, rounds = jr.elo(), jr.skills(parts.covariate("points")), jr.rounds([0, 0], [0, 1], [1, 2])
     wrong = scan_league()._replace(score=np.full(N, 2.0))
+    weeks = jr.periods(scan_league(), 7.0)
+    for message, rating, state, *events in (
+        ("the events name player 11, but there are only 5 players", system, fresh(system, 5), scan_league()),
+        ("row 0 (counting from 0): score 2.0 is outside [0, 1]", system, fresh(system), wrong),
+        ("give scan a state", system, None, scan_league()),
+        ("scan takes Matches, or events with a plan", system, fresh(system), weeks),
+        ("elo rates Matches or Periods, not", system, fresh(system), rounds, jr.extend.schedule_by_level(rounds)),
+        ("skills needs the column 'points'", by_points, fresh(by_points), scan_league()),
+        ("the state is not of glicko; begin with system.init", jr.glicko(), fresh(system), scan_league()),
+    ):
+        with refused(message):
+            jr.scan(rating, None, state, *events)
+    with refused("params must be those of glicko: system.params._replace"):
+        jr.scan(jr.glicko(), jr.elo().params, fresh(jr.glicko()), scan_league())
     with refused("row 0 (counting from 0): score 2.0 is outside [0, 1]"):
-        jr.scan(system, None, fresh(system), wrong)
-    with refused("row 0 (counting from 0): score 2.0 is outside [0, 1]"):
-        jax.jit(lambda time: jr.scan(system, None, fresh(system), wrong._replace(time=time)))(jnp.zeros(N))
+        jax.jit(lambda time: jr.scan(jr.elo(), None, fresh(jr.elo()), wrong._replace(time=time)))(jnp.zeros(N))
     with refused("player has shape (60, 2), expected (3, 2)"):
-        jax.jit(lambda x: jr.scan(system, None, fresh(system), scan_league()._replace(score=x)))(jnp.zeros(3))
-
-
-def test_other_events_and_states_are_refused():
-    system, rounds = jr.elo(), jr.rounds([0, 0], [0, 1], [1, 2])
-    with refused("give scan a state"):
-        jr.scan(system, None, None, scan_league())
-    with refused("scan takes Matches, or events with a plan from schedule_by_level, not Ragged alone"):
-        jr.scan(system, None, fresh(system), jr.periods(scan_league(), 7.0))
-    with refused("elo rates Matches or Periods, not Rounds"):
-        jr.scan(system, None, fresh(system), rounds, jr.extend.schedule_by_level(rounds))
-    with refused("skills needs the column 'points'"):
-        jr.scan(jr.skills(parts.covariate("points")), None, fresh(jr.skills(parts.covariate("points"))), scan_league())
+        jax.jit(lambda x: jr.scan(jr.elo(), None, fresh(jr.elo()), scan_league()._replace(score=x)))(jnp.zeros(3))
 
 
 @pytest.mark.parametrize("traced", [False, True])
@@ -655,14 +580,6 @@ def test_what_a_system_does_not_know_of_contests_is_refused():
         with refused(f"codeforces knows no {what}"):
             scan = jax.jit(partial(jr.scan, jr.codeforces(), None, fresh(jr.codeforces())))
             scan(events, jr.extend.schedule_by_level(events))
-
-
-def test_states_and_hyperparameters_of_other_systems_are_refused():
-    system, other = jr.glicko(), jr.elo()
-    with refused("the state is not of glicko; begin with system.init"):
-        jr.scan(system, None, fresh(other), scan_league())
-    with refused("params must be those of glicko: system.params._replace"):
-        jr.scan(system, other.params, fresh(system), scan_league())
 
 
 TRACED = [
@@ -787,16 +704,6 @@ def test_another_history_compiles_nothing(form):
             jr.predict(system, done.state, scan_league(3, players))
         assert most is None or len(made) == most
         assert done.prediction.shape == (n,) and done.state.rating.shape == (players,)
-
-
-def test_one_more_contest_compiles_nothing():
-    system = jr.weng_lin()
-    rounds = [jr.data.simulate.contests(200, count, size=50, seed=count).rounds for count in (40, 41, 60)]
-    jr.run(system, rounds[0])
-    with record_compilations() as made:
-        for some in rounds[1:]:
-            jr.run(system, some)
-    assert not made
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -1,7 +1,6 @@
 """Seasons and tournaments that are played many times: against exact chances, and against a slow season in NumPy."""
 
 import itertools
-import json
 import re
 
 import jax
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.text_format import format_percentage
 from jaxrate.forecasts.season_simulation import (
     Standings,
     build_score_matches,
@@ -199,36 +197,6 @@ def test_a_player_whose_name_is_zero_is_no_bye():
     rated = jr.rate(jr.elo(), {"a": [0, 1], "b": [1, 2], "score": [1, 0]})
     found = jr.forecasts.simulate_tournament(rated, {"knockout": [0, 1, 2, ""]}, samples=10)
     assert sorted(found.player.tolist()) == [0, 1, 2]
-
-
-def in_percent(text):
-    """The words of a table with shares, as 0.308, in percent, as the command line writes them."""
-    words = [format_percentage(float(x)) if re.fullmatch(r"[01]\.\d{3}", x) else x for x in text.split()]
-    return " ".join(words).split()
-
-
-@pytest.mark.full
-def test_the_commands_say_the_same(rated, tmp_path, jaxrate):
-    jr.save(tmp_path / "run", rated)
-    (tmp_path / "coming.csv").write_text("a,b\nclub 01,club 02\nclub 02,club 00\n")
-    (tmp_path / "results.csv").write_text("winner,loser\nclub 00,club 01\n")
-    more = ("--results", tmp_path / "results.csv", "--relegated", 1, "--samples", 500)
-    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", "--simulate", *more)
-    results = {"winner": ["club 00"], "loser": ["club 01"]}
-    coming = [("club 01", "club 02"), ("club 02", "club 00")]
-    season = jr.forecasts.simulate_season(rated, coming, results=results, relegated=1, samples=500)
-    assert code == 0 and in_percent(text) == in_percent(str(season)), errors
-    (tmp_path / "cup.toml").write_text(PLAN)
-    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "cup.toml", "--simulate", "--samples", 300)
-    cup = jr.forecasts.simulate_tournament(rated, tmp_path / "cup.toml", samples=300)
-    assert code == 0 and in_percent(text) == in_percent(str(cup)), errors
-    code, text, _ = jaxrate(
-        "predict", tmp_path / "run", tmp_path / "cup.toml", "--simulate", "--samples", 300, "--json"
-    )
-    assert code == 0 and {"player", "group", "win"} < json.loads(text)[0].keys()
-    (tmp_path / "cup.toml").write_text("knockout = [")
-    code, _, errors = jaxrate("predict", tmp_path / "run", tmp_path / "cup.toml", "--simulate")
-    assert code == 2 and "cup.toml: " in errors
 
 
 LEARNING = {

@@ -17,7 +17,7 @@ from jaxrate.site.forecast_tables import (
     scoreline_drawing,
 )
 from jaxrate.site.page_templates import make_template_environment
-from tests.browser import findings, inside, narrowed, text_of, texts
+from tests.browser import inside, text_of
 from tests.conftest import refused
 from tests.test_leagues import SYSTEMS, league
 from tests.test_site import page_of
@@ -26,7 +26,6 @@ for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
 
 PLAYERS = [f"p{i}" for i in range(8)]
-LONG = "Christopher Ballesteros\u2011Featherstonehaugh"
 
 
 @pytest.fixture(scope="module")
@@ -141,32 +140,6 @@ def test_head_to_head_is_of_the_best_on_its_surface(folder):
 
 def test_matches_tell_their_surface(folder):
     assert '<th scope="col" class="words">surface</th>' in text_of(folder / "players" / "p1.html")
-
-
-GAP = """
-const count = document.querySelector("td.count"), text = document.createRange();
-count.firstChild.textContent = "153";
-text.selectNodeContents(count);
-return count.parentNode.querySelector("td.interval").getBoundingClientRect().left - text.getBoundingClientRect().right;
-"""  # from the number of matches of a player to their interval
-
-
-@pytest.mark.full
-def test_pages_of_surfaces_are_sound_in_a_browser(folder, browser):
-    for path in ("surface-clay.html", "index.html", "players/p1.html"):
-        browser.get((folder / path).as_uri())
-        assert findings(browser) == {}
-    browser.get((folder / "surface-clay.html").as_uri())
-    browser.execute_script(
-        "for (const x of document.querySelectorAll('td.name bdi')) x.textContent = arguments[0]", LONG
-    )
-    for width in (601, 660, 700, 740, 768, 800):  # the table was 746 pixels wide, and wider with long words
-        narrowed(browser, width, "light")
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    narrowed(browser, 360, "light")
-    assert browser.execute_script(GAP) >= 0.0
-    browser.get((folder / "players" / "p1.html").as_uri())
-    assert "SURFACE" in [x.upper() for x in texts(browser, "#events th")]
 
 
 # Scorelines on the page of fixtures: cards of matches, columns of downloads, heat maps.

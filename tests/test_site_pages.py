@@ -19,6 +19,7 @@ from jaxrate.site.page_texts import equal_partners
 from jaxrate.site.site_data import build_site_data
 from jaxrate.views.wording import category_phrase
 from tests.browser import findings, inside, open_page, pointed, text_of, texts, wait_for
+from tests.conftest import draw_pairs
 from tests.test_site import page_of
 
 for package in ("pyarrow", "jinja2"):
@@ -303,8 +304,7 @@ def test_tables_of_scripts_are_those_of_the_page(browser, rated, tmp_path):
 def crowd():
     """Of 120 of whom one is uncertain, with a comparison of systems and forecasts by somebody with a long name."""
     random = np.random.default_rng(5)
-    a = random.integers(0, 120, 2400)
-    b = (a + random.integers(1, 120, 2400)) % 120
+    a, b = draw_pairs(random, 120, 2400).T
     a[-1], names = 120, np.array([*(f"Town of the {i}th" for i in range(120)), "Newcomer"], object)
     date = (np.arange(2400) // 10 + 18_000).astype("datetime64[D]")
     data = jr.read({"a": names[a], "b": names[b], "score": random.integers(0, 2, 2400).astype(float), "date": date})

@@ -10,6 +10,7 @@ from jaxrate.metrics.prediction_metrics import wilson_interval
 from jaxrate.site.drawings import reliability_dot_plot
 from jaxrate.views.charts import Curve
 from tests.browser import narrowed, open_page
+from tests.conftest import draw_pairs
 
 pytest.importorskip("jinja2")
 NAMES = [f"m{i:02}x-2024-05-13" for i in range(14)]
@@ -18,8 +19,7 @@ NAMES = [f"m{i:02}x-2024-05-13" for i in range(14)]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     random = np.random.default_rng(3)
-    a = random.integers(0, 14, 400)
-    b = (a + random.integers(1, 14, 400)) % 14
+    a, b = draw_pairs(random, 14, 400).T
     day = np.arange(400).astype("datetime64[D]") + np.timedelta64(19_000, "D")
     names = np.array(NAMES, object)
     table = {"a": names[a], "b": names[b], "score": (random.random(400) < 0.5).astype(float), "date": day}
@@ -82,8 +82,7 @@ def test_tables_of_chances_have_room_at_320_pixels(browser, tmp_path):
     """The table beside the dots of thousands of matches was three pixels too wide."""
     random = np.random.default_rng(0)
     n, names = 6000, np.array([f"P{i}" for i in range(8)])
-    a = random.integers(0, 8, n)
-    b = (a + random.integers(1, 8, n)) % 8
+    a, b = draw_pairs(random, 8, n).T
     rated = jr.rate(jr.elo(), jr.read({"a": names[a], "b": names[b], "score": random.integers(0, 2, n).astype(float)}))
     (tmp_path / "report.html").write_text(jr.site.report_html(rated), encoding="utf-8")
     narrowed(browser, 320, "light")

@@ -26,9 +26,7 @@ from jaxrate.site.forecast_tables import (
 )
 from jaxrate.site.page_templates import MAX_FEED_ENTRIES, add_feed_entry
 from jaxrate.site.page_texts import (
-    RatingScale,
     page_template_context,
-    rating_scale,
 )
 from jaxrate.site.player_pages import summarise_players
 from jaxrate.site.site_data import build_site_data, returned_players
@@ -176,18 +174,6 @@ def test_tables_of_matches_say_who_was_at_home():
     assert "<label>White <select" in page
 
 
-def test_who_comes_back_is_not_new():
-    """Bo played in 2015 and again in 2020, and Cy in 2020 alone: both were new."""
-    day = ["2015-01-01", "2019-05-01", "2020-06-01", "2020-06-02"]
-    table = {"a": ["Bo", "Ada", "Bo", "Cy"], "b": ["Di", "Ed", "Ada", "Ada"], "score": [1.0] * 4, "date": day}
-    rated = jr.rate(jr.elo(), jr.read(table))
-    found = build_site_data(rated, {})
-    told = dict(zip([found.names[i] for i in found.listed], returned_players(found).tolist(), strict=True))
-    assert told["Bo"] and not told["Cy"] and not told["Ada"]
-    page = jr.site.report_html(rated)
-    assert page.count("<span>back</span>") == 1 and page.count('<span class="up">new</span>') == 1
-
-
 def test_who_comes_back_was_listed_before():
     """Of those with ten games Cy had them before the comparison, and Bo, who was told to be back, five."""
     crowd = [f"C{i}" for i in range(20)]
@@ -229,39 +215,10 @@ def test_favourites_that_always_lose_won_less_often_than_predicted():
 # What the page of the method says: settings in words, what points are worth, and where the results come from.
 
 
-class LogisticPairs:
-    """Chances of three players by a logistic curve, with a side that is worth so many points."""
-
-    rating, left = np.array([1700.0, 1600.0, 1400.0]), np.zeros((1, 3))
-
-    def __init__(self, side=0.0):
-        self.side = side
-
-    def probability(self, a, b):
-        return 1 / (1 + 10 ** (-(self.rating[a] - self.rating[b] + self.side) / 400))
-
-    ordered_value = probability
-
-
 def test_every_system_has_a_name_in_print():
     for name in SYSTEMS:
         assert describe_system(name)[0].isupper() and "_" not in describe_system(name)
     assert describe_system("glicko2") == "Glicko-2 (Glickman 2012)" and describe_system("my_own") == "my_own"
-
-
-def test_points_are_worth_what_predictions_say():
-    own_side = jr.skills(parts.own_side(), parts.side(54))
-    data = SimpleNamespace(
-        rated=SimpleNamespace(system=own_side),
-        leaderboard_ids=np.arange(3),
-        listed=np.arange(3),
-        full_leaderboard=SimpleNamespace(rating=LogisticPairs.rating),
-    )
-    tables = SimpleNamespace(even=LogisticPairs(), home=LogisticPairs(60.0))
-    rows = [("100", "64%"), ("200", "76%"), ("400", "91%")]  # no pair is 50 points apart
-    assert rating_scale(data, tables) == RatingScale(rows, ("60", "59%"), "54")
-    assert rating_scale(data, SimpleNamespace(even=LogisticPairs(), home=None)) == RatingScale(rows, None, "54")
-    assert rating_scale(data, None) == RatingScale([], None)
 
 
 def test_points_are_worth_what_predictions_on_a_surface_say(tmp_path):

@@ -13,7 +13,7 @@ from jaxrate.systems.skills.belief_updates import Message, condition_on_message
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from jaxrate.testing.cases import assert_close_leaves
-from tests.conftest import MOSTLY_DOUBLE, mark_full, quick, refused
+from tests.conftest import MOSTLY_DOUBLE, draw_pairs, mark_full, quick, refused
 from tests.reference.skills_twin import Skills, game
 
 PLAYERS, MATCHES, SEASONS, LENGTH = 12, 150, (31.0, 62.5, 63.0, 100.0), 7.0
@@ -58,8 +58,7 @@ CASES = {  # settings and hyperparameters
 
 def league(mixed=False, seed=0, n=MATCHES, categories=3):
     random = np.random.default_rng(seed)
-    first = random.integers(0, PLAYERS, n)
-    player = np.stack([first, (first + random.integers(1, PLAYERS, n)) % PLAYERS], axis=1)
+    player = draw_pairs(random, PLAYERS, n)
     category = random.dirichlet(np.ones(categories), (n, 2)) if mixed else random.integers(0, categories, (n, 2))
     columns = {"komi": random.normal(size=n), "rest": random.normal(size=n)}
     return jr.matches(

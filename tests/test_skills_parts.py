@@ -13,7 +13,7 @@ from jaxrate.parts import covariate, expected_goals, goals, logistic, margin, qu
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.skills.part_declarations import PARAMETER_NAMES
 from jaxrate.systems.skills.system import list_further_hyperparameters, skills_by_name
-from tests.conftest import refused
+from tests.conftest import draw_pairs, refused
 
 SYSTEMS = {
     "usual": (lambda: jr.skills(), "skills()"),
@@ -253,8 +253,7 @@ NIGHT = parts.own("night", bring_night, "night", growth=2, deviation=60)
 def league(owls=0.0):
     """Matches by day and by night, with sides, surfaces and goals; every second player is better by night."""
     random = np.random.default_rng(0)
-    first = random.integers(0, PLAYERS, MATCHES)
-    player = np.stack([first, (first + random.integers(1, PLAYERS, MATCHES)) % PLAYERS], axis=1)
+    player = draw_pairs(random, PLAYERS, MATCHES)
     night = random.integers(0, 2, MATCHES).astype(float)
     strength = owls * (player % 2) * night[:, None]
     margin = np.rint(strength[:, 0] - strength[:, 1] + random.normal(0.0, 3.0, MATCHES))

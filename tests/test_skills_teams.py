@@ -15,7 +15,6 @@ from jaxrate.fitting.objectives import ahead
 from jaxrate.fitting.prediction_task import make_prediction_task, replay_task
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
-from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick, refused
 from tests.reference.teams_twin import TeamSkills, participant
 
@@ -149,28 +148,6 @@ def test_the_joint_loss_is_of_contests_of_skills():
         make_prediction_task(jr.trueskill(), rounds, ahead(loss="joint"))
     with refused("the joint loss is of rounds; take log_loss"):
         make_prediction_task(jr.skills(), jr.matches([[0, 1]], [1]), ahead(loss="joint"))
-
-
-@pytest.mark.parametrize("case", mark_full(["quits", "margin"], "quits"))
-def test_the_order_of_players_and_teams_does_not_matter(double, case):
-    """Also of those that tie, without a draw margin."""
-    random, rounds = np.random.default_rng(2), history(mixed=True)  # as the twin's, whose program it shares
-    flat, start = rounds.events, rounds.player_start
-    contest = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    order = np.lexsort([random.random(len(contest)), contest])
-    renamed = np.array([random.permutation(9) for _ in range(len(start))])[contest, flat.team]
-
-    def build(rows, team):
-        further = {"category": flat.category[rows], "columns": {name: x[rows] for name, x in flat.columns.items()}}
-        return build_rounds(
-            contest[rows], flat.player[rows], flat.rank[rows], team=team[rows], weight=flat.weight[rows],
-            time=flat.time[contest][rows], **further,
-        )  # fmt: skip
-
-    one = jr.run(system_of(case), build(np.arange(len(contest)), flat.team))
-    other = jr.run(system_of(case), build(order, renamed))
-    assert_close_leaves("the state", other.state, one.state, 1e-9)
-    np.testing.assert_allclose(other.prediction, one.prediction[order], atol=1e-10)
 
 
 def test_only_winners_are_known_and_rows_are_in_order_of_the_alphabet():

@@ -4,14 +4,11 @@ import itertools
 import json
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 from scipy.special import ndtri
 
 import jaxrate as jr
-import jaxrate.smoothing.smoother as forecasting
-from jaxrate.events import slice_events
 from jaxrate.smoothing import timelines
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.skills.system import skills_by_name
@@ -144,31 +141,6 @@ def test_against_trueskill_through_time(double, case):
     found = smooth_events(system, rounds, tolerance=1e-10)
     np.testing.assert_allclose(found.rating.mean, peer["mean"], atol=1e-6)
     np.testing.assert_allclose(found.rating.deviation, peer["deviation"], atol=1e-6)
-
-
-@pytest.mark.full  # that of matches is in `test_smooth.py`
-def test_forecasts_know_the_past_in_hindsight_and_nothing_of_the_future(double):
-    """They are those of smoothing all that came before, and filtering on, whatever the ranks later."""
-    rounds, system = short_history(seed=1, n=12, teams=(2, 3)), system_of("draws")
-    time, start = rounds.events.time, rounds.player_start
-    with pytest.MonkeyPatch.context() as patient:
-        patient.setattr(forecasting, "LATER_SWEEPS", 200)
-        patient.setattr(forecasting, "TOLERANCE", 1e-11)
-        found = jr.forecasts.forecast_by_smoothing(system, rounds, start=time[4], refit=50.0, num_players=PLAYERS)
-    wanted, block = np.array(jr.run(system, slice_events(rounds, 0, 4)).prediction), (time - time[4]) // 50.0
-    for k in np.unique(block[4:]):
-        low, high = np.searchsorted(time, time[4] + 50.0 * np.array([k, k + 1]))
-        past = smooth_events(system, slice_events(rounds, 0, low), num_players=PLAYERS, tolerance=1e-11).state
-        run = jr.run(system, slice_events(rounds, low, high), state=past)
-        wanted = np.append(wanted, run.prediction)
-    np.testing.assert_allclose(found.prediction, wanted, atol=1e-8)
-    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-7), found.state, run.state)
-    flat = rounds.events
-    later = np.repeat(np.arange(12), np.diff(start)) == 11
-    turned = rounds._replace(events=flat._replace(rank=np.where(later, flat.rank.max() - flat.rank, flat.rank)))
-    two = jr.forecasts.forecast_by_smoothing(system, turned, start=time[4], refit=50.0, num_players=PLAYERS)
-    one = jr.forecasts.forecast_by_smoothing(system, rounds, start=time[4], refit=50.0, num_players=PLAYERS)
-    np.testing.assert_array_equal(one.prediction, two.prediction)
 
 
 def test_contests_that_are_refused():

@@ -3,17 +3,14 @@
 import json
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
 import jaxrate as jr
 from jaxrate import parts
-from jaxrate.arena import newton
 from jaxrate.arena import strength_fit as door
-from jaxrate.arena.newton import maximise_log_posterior, maximise_replicates
 from jaxrate.arena.strength_fit import find_comparable_players
-from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
+from tests.conftest import MOSTLY_DOUBLE, draw_pairs, mark_full, refused
 from tests.reference import static_twin as twin
 
 POINTS = 400.0 / np.log(10.0)
@@ -24,8 +21,7 @@ MODELS = {"davidson": "davidson", "rao_kupper": "rao_kupper", "half": "bradley_t
 @pytest.fixture
 def votes():
     random = np.random.default_rng(3)
-    a = random.integers(0, PLAYERS, VOTES)
-    b = (a + random.integers(1, PLAYERS, VOTES)) % PLAYERS
+    a, b = draw_pairs(random, PLAYERS, VOTES).T
     z = random.normal(size=(VOTES, 2)).round(1)
     z[:, 1] = 1.0
     eta = np.linspace(1, -1, PLAYERS)[a] - np.linspace(1, -1, PLAYERS)[b] + z @ [0.5, 0.3]
@@ -205,22 +201,6 @@ def test_comparable_votes_that_are_all_ties_are_refused_by_models_of_ties(ties):
                 function(data, ties=ties)
 
 
-@pytest.mark.parametrize("each", [4, 4000], ids=["few", "many"])
-def test_replicates_are_the_strengths_of_weighed_counts(each, monkeypatch):
-    a, b = np.triu_indices(6, 1)
-    wins = np.clip(np.rint(each / (1 + np.exp((a - b) / 3))), 1, each - 1)
-    given = []
-    monkeypatch.setattr(
-        newton, "maximise_replicates", lambda *x: given.append((x, maximise_replicates(*x))) or given[-1][1]
-    )
-    jr.arena.fit_strengths(jr.arena.count_votes(a, b, wins, each - wins), errors="bootstrap", samples=20)
-    (model, _, problem, _, counts, x, _), (found, size) = given[0]
-    with jax.enable_x64(True):
-        exact = [maximise_log_posterior(True, model, problem, one, x) for one in counts]
-    np.testing.assert_allclose(found, [end.x for end in exact], atol=1e-5)
-    assert (np.asarray(size) <= 1e-4).all() and np.ptp(np.asarray(found), axis=0).max() > (1.0 if each < 10 else 0.01)
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_who_can_be_compared(seed):
     random = np.random.default_rng(seed)
@@ -311,12 +291,20 @@ def test_refusals(make, options, said):
         jr.arena.fit_strengths(make(), **options)
 
 
-def test_a_covariate_that_tells_all_comes_to_an_end():
+def test_a_covariate_that_tells_all_comes_to_an_end_and_has_no_intervals():
     a, b = np.tile([0, 0, 1], 4), np.tile([1, 2, 2], 4)
     z = np.tile([1.0, -1.0], 6)
     votes = jr.matches(np.stack([a, b], axis=1), (z > 0).astype(float), columns={"z": z})
     found = jr.arena.fit_strengths(votes, covariates=["z"])
     assert not found.converged and found.reason == "no maximum" and "not converged" in repr(found)
+    assert " to " not in found.table() and "±" not in repr(found)
+    for ask in (
+        lambda: found.difference(0, 1),
+        lambda: jr.arena.rank_sets(found),
+        lambda: jr.arena.votes_needed(found, 0, 1),
+    ):
+        with pytest.raises(ValueError, match="did not converge"):
+            ask()
 
 
 @pytest.mark.parametrize("ties", mark_full(["davidson", "rao_kupper"], "davidson"))
@@ -336,21 +324,6 @@ def test_a_likely_winner_among_many_ties_keeps_a_rating(errors):
     votes = jr.arena.count_votes(["a"], ["b"], wins=[2], losses=[1], ties=[3000])
     found = jr.arena.fit_strengths(votes, errors=errors, samples=20)
     assert found.converged and np.isfinite(found.standard_error).all()
-
-
-def test_what_did_not_converge_has_no_intervals():
-    a, b = np.tile([0, 0, 1], 4), np.tile([1, 2, 2], 4)
-    z = np.tile([1.0, -1.0], 6)
-    votes = jr.matches(np.stack([a, b], axis=1), (z > 0).astype(float), columns={"z": z})
-    found = jr.arena.fit_strengths(votes, covariates=["z"])
-    assert not found.converged and " to " not in found.table() and "±" not in repr(found)
-    for ask in (
-        lambda: found.difference(0, 1),
-        lambda: jr.arena.rank_sets(found),
-        lambda: jr.arena.votes_needed(found, 0, 1),
-    ):
-        with pytest.raises(ValueError, match="did not converge"):
-            ask()
 
 
 @pytest.mark.parametrize("errors", [None, "sandwich", "bootstrap"])
@@ -543,22 +516,6 @@ def test_rankings_are_those_of_the_twin(contests, given, x64):
     np.testing.assert_allclose(robust.covariance, squares * POINTS**2, atol=1e-3)
     value = sum(w * twin.ranking_value(x, *one) for *one, w in zip(lists, in_part, weights, strict=True))
     assert found.log_likelihood == pytest.approx(value, rel=1e-12)
-
-
-def test_the_best_of_n_is_a_choice_against_all_others():
-    """The choices of four of five are those of a multinomial logit, whoever is listed first."""
-    random, x = np.random.default_rng(2), np.array([1.0, 0.5, 0.0, -0.5, -1.5])
-    sets = [np.sort(random.permutation(5)[:4]) for _ in range(150)]
-    best = np.array([s[np.argmax(x[s] + random.gumbel(size=4))] for s in sets])
-    rank = 1 + (np.stack(sets) != best[:, None])
-    rounds = jr.rounds(np.repeat(np.arange(150), 4), np.concatenate(sets), rank.ravel())
-    found = jr.arena.fit_strengths(rounds)
-    chance = np.zeros((150, 5))
-    for row, s in zip(chance, sets, strict=True):
-        row[s] = np.exp((found.rating[s] - 1500) / POINTS)
-    chance /= chance.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(chance.sum(axis=0), np.bincount(best, minlength=5), atol=1e-5)
-    assert not found.notes and np.isfinite(found.rating).all()
 
 
 def test_rankings_of_two_are_matches():

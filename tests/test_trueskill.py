@@ -167,13 +167,6 @@ def test_histories_without_ties_are_those_of_the_twin():
     np.testing.assert_allclose(found, flat(twin.rate(*x) for x in strict_rounds()), rtol=1e-6)
 
 
-def test_who_plays_alone_learns_nothing():
-    before = [([[(30.0, 4.0)]], [0], None), ([[(30.0, 4.0), (20.0, 5.0)]], [0], None)]
-    with pytest.warns(UserWarning, match="one participant"), jax.enable_x64(True):
-        after = rated(jr.trueskill(tau=0.0), before + random_rounds()[:4], 64)
-    np.testing.assert_allclose(after[:3], flat(teams for teams, *_ in before), rtol=1e-12)
-
-
 @MOSTLY_SINGLE
 @pytest.mark.parametrize(
     ("form", "backwards"),
@@ -284,21 +277,6 @@ def test_leads_fade_as_the_twin_says(x64):
     state, wanted = jr.run(system, rounds).state, np.array([belief[i] for i in range(6)])
     np.testing.assert_allclose(state.rating, 25.0 + wanted[:, 0], rtol=1e-4)
     np.testing.assert_allclose(state.variance, wanted[:, 1], rtol=1e-3)
-
-
-def test_a_contest_does_not_hang_on_the_sizes_of_others(double):
-    """Beliefs so wide that sweeps have not converged: their number must be that of the contest's own teams."""
-    system = jr.trueskill(draw_probability=0.5)
-    state = system.init(system.params, 40)
-    state = state._replace(variance=jnp.asarray(10.0 ** np.linspace(1, 12, 40)))
-    contests = [
-        ([3, 39, 20, 11, 30, 8], [0, 1, 1, 2, 2, 3]),
-        (list(range(4, 8)) + list(range(12, 28)), list(range(20))),
-    ]
-    few = jr.rounds([0] * 6, *contests[0])
-    both = jr.rounds([0] * 6 + [1] * 20, *(x + y for x, y in zip(*contests, strict=True)))
-    one, two = (jr.run(system, events, state=state).state.rating for events in (few, both))
-    np.testing.assert_allclose(one[np.array([3, 39, 11, 30])], two[np.array([3, 39, 11, 30])], rtol=1e-12)
 
 
 # What TrueSkill expects, and its arguments.

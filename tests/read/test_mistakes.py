@@ -88,16 +88,6 @@ def test_nan(source, say, column):
         read(source(nan), weight="w")
 
 
-def test_nan_in_csv(games):
-    with pytest.raises(ValueError, match=r"^games.csv: row 1 \(counting from 0, line 3\): column 't' has no value"):
-        read(games("a,b,score,t\nx,y,1,1\nx,y,1,nan\n"))
-
-
-def test_infinity(source, say):
-    with pytest.raises(ValueError, match=say(1) + "time is inf, not a finite number"):
-        read(source(table(time=[1.0, float("inf"), float("inf")])))
-
-
 def row_of(row):
     return rf"^row {row} \(counting from 0\): "
 
@@ -276,20 +266,6 @@ def test_names_of_a_history_are_each_given_once():
         read(table(), history=["Cy", "Cy"])
 
 
-def test_mixtures_need_categories(source):
-    with pytest.raises(ValueError, match="mixtures need category, the columns"):
-        mix_categories(read(source(table())), {"x": None})
-
-
-@pytest.mark.parametrize("side", ["a", "b", "winner", "loser"])
-def test_side_must_not_tell_the_winner(source, side):
-    with pytest.raises(ValueError, match=f"side='{side}' would tell the result before the match"):
-        read(source({"winner": ["x"], "loser": ["y"]}), side=side)
-    other = {"a": "won", "b": "lost"}.get(side, side)
-    with pytest.raises(ValueError, match=f"side='{other}' would tell the result before the match"):
-        read(source({"won": [1], "lost": [2]}), winner="won", loser="lost", side=other)
-
-
 ROWS_SHOWN = {  # columns, arguments, the call to write, and the first row that is shown below
     "no players": (
         {"this": ["Ann", "Bob"], "that": ["Bob", "Cy"], "n": [1, 2]},
@@ -370,12 +346,6 @@ def test_repeated_columns(games, tmp_path):
     assert data.players[data.matches.player].tolist() == [["1", "3"], ["4", "6"]]
     with pytest.raises(ValueError, match=r"row 1 \(counting from 0, line 5\): column 'column 6' has no value"):
         read(text, b="b (1)", category="column 6")
-
-
-@pytest.mark.parametrize("kind", MEMORY, indirect=True)
-def test_no_rows(source):
-    with pytest.raises(ValueError, match="^no rows$"):
-        read(source({"a": [], "b": [], "score": []}))
 
 
 def test_all_rows_dropped(source):
