@@ -240,18 +240,18 @@ def _arrange_matches(numpy: Any, matches: Matches, number: Any) -> Matches:
     n, width = len(matches.score), number.shape[1]
     past = LAST_ID - 2 * np.arange(width, dtype=np.int32)
 
-    def take(x: Any, fill: Any) -> Any:
-        x = x if n else numpy.zeros((1, *x.shape[1:]), x.dtype)  # of no matches nothing can be taken
-        taken = numpy.moveaxis(numpy.take(x, number, axis=0, mode="clip"), 1, -1)
-        if fill is None:
-            return taken
-        real = (number < n).reshape(len(number), *(1,) * (taken.ndim - 2), width)
-        return numpy.where(real, taken, numpy.broadcast_to(numpy.asarray(fill, x.dtype), taken.shape))
+    def take(x: Any) -> Any:
+        return numpy.moveaxis(numpy.take(x, number, axis=0, mode="clip"), 1, -1)
 
-    context = jax.tree.map(lambda x: take(x, 0), matches.context._replace(columns=None))
-    columns = jax.tree.map(lambda x: take(x, None), matches.context.columns)
-    player = take(matches.player, np.stack([past - 1, past]))
-    return Matches(player, take(matches.score, 0.5), take(matches.time, 0.0), context._replace(columns=columns))
+    def append_padding(value: Any, x: Any) -> Any:
+        return numpy.concatenate([x, numpy.full_like(x, value, shape=(1, *x.shape[1:]))])
+
+    score, time = append_padding(0.5, matches.score), append_padding(0.0, matches.time)
+    context = jax.tree.map(partial(append_padding, 0), matches.context._replace(columns=None))
+    columns = matches.context.columns if n else jax.tree.map(partial(append_padding, 0), matches.context.columns)
+    player = take(matches.player if n else append_padding(0, matches.player))
+    player = numpy.where((number < n)[:, None], player, np.stack([past - 1, past]))
+    return Matches(player, *jax.tree.map(take, (score, time, context._replace(columns=columns))))
 
 
 def _gather_ragged(columns: PlacedEvents, number: Array, size: tuple[int, int], counted: bool) -> tuple[Any, Array]:
