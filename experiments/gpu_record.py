@@ -46,7 +46,7 @@ from jaxrate.data.simulate import write as write_league
 from jaxrate.replay.execution import ReplayOptions, replay_plan
 from jaxrate.replay.plan import NO_SHAPES
 from jaxrate.replay.scan_programs import make_replay_rules
-from jaxrate.replay.schedule import make_plan_of_shapes
+from jaxrate.replay.schedule import make_plan
 from jaxrate.systems.blat_mmr import settings as blat_mmr_settings
 from jaxrate.testing.cases import make_key
 
@@ -303,7 +303,7 @@ def time_chunks(case, turns):
     start = time.perf_counter()
     for number in range(case.number):
         if case.way == "from the host":
-            plan = make_plan_of_shapes(matches, shapes)
+            plan = make_plan(matches, shapes=shapes)
             sent = plan.place(matches)
         later = sent._replace(flat=sent.flat._replace(time=sent.flat.time + jnp.float32(DAYS * (number + 1))))
         state, prediction = replay(system, later, plan, state)

@@ -21,7 +21,6 @@ from jaxrate.replay.schedule import (
     cut_into_blocks,
     earliest_steps_of_unlimited_width,
     make_plan,
-    make_plan_of_shapes,
 )
 from jaxrate.testing.cases import assert_close_leaves, assert_equal_leaves, record_compilations
 from tests.conftest import draw_pairs, mark_full, quick, refused
@@ -149,7 +148,7 @@ def shapes(width, size=0, steps=0):
 
 def test_no_matches_fill_a_form_with_padding():
     matches = jr.matches(np.zeros((0, 2), int), [])
-    made = make_plan_of_shapes(matches, shapes(4, 6, 3))
+    made = make_plan(matches, shapes=shapes(4, 6, 3))
     assert made.blocks[0].number.tolist() == (6 + np.arange(12).reshape(3, 4)).tolist() and made.num_steps == 0
     padded = made.place(matches).flat
     assert (padded.player > 2**30).all() and (padded.score == 0.5).all()
@@ -158,17 +157,17 @@ def test_no_matches_fill_a_form_with_padding():
 @pytest.mark.parametrize(("least", "made"), [(0, 64), (41, 64), (70, 70)])
 def test_a_form_has_room_for_as_many_steps_as_without_it(least, made):
     matches = jr.matches([[0, 1]] * 40, np.ones(40))
-    number = make_plan_of_shapes(matches, shapes(2, 50, least)).blocks[0].number
+    number = make_plan(matches, shapes=shapes(2, 50, least)).blocks[0].number
     assert number[:, 0].tolist() == [*range(40), *range(64 + 80, 64 + 2 * made, 2)] and (number[:, 1] >= 64).all()
 
 
 @pytest.mark.parametrize("chunk", [8, 64])
 def test_steps_that_do_not_fill_find_room_on_the_way(monkeypatch, chunk):
     matches = league(900, 40, hub=True)
-    wanted = make_plan_of_shapes(matches, shapes(16))
+    wanted = make_plan(matches, shapes=shapes(16))
     monkeypatch.setattr(schedule, "SHORT", 0)
     monkeypatch.setattr(schedule, "CHUNK", chunk)
-    same(wanted, make_plan_of_shapes(matches, shapes(16)))
+    same(wanted, make_plan(matches, shapes=shapes(16)))
 
 
 @pytest.mark.parametrize("shape", [(5,), (3, 2, 7)])

@@ -69,7 +69,7 @@ def _apply_shares(data: Dataset, shares: HostArray, is_mixture: HostArray) -> Da
 def event_categories(data: Dataset) -> HostArray:
     """[n, 2] the categories of the players of matches, or [n] those of participants: ids, or shares [..., C]."""
     flat: Any = data.events.flat
-    return np.asarray(flat.context.category if isinstance(flat, Matches) else flat.category)
+    return np.asarray(flat.category)
 
 
 def replace_event_categories(data: Dataset, category: HostArray) -> Dataset:

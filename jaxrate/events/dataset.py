@@ -48,7 +48,7 @@ class Dataset(NamedTuple):
     @property
     def rounds(self) -> Ragged:
         """The events. ValueError if they are matches."""
-        if not (isinstance(self.events, Ragged) and isinstance(self.events.events, Rounds)):
+        if not isinstance(self.events.flat, Rounds):
             raise ValueError("these are matches of two players, and not rounds, contests of many")
         return self.events
 

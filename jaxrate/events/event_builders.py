@@ -87,6 +87,11 @@ def check_matches(matches: Matches) -> Matches:
     return Matches(player, score, time, Context(side, weight, category, columns))
 
 
+def check_events(events: Any) -> Any:
+    """Matches with their columns checked; other events as they are, since their builders have checked them."""
+    return check_matches(events) if isinstance(events, Matches) else events
+
+
 @enforce_argument_annotations
 def periods(matches: Matches, length: float | None = None, *, period: Any = None) -> Ragged:
     """Group matches into rating periods.

@@ -37,9 +37,24 @@ class Matches(NamedTuple):
         return self
 
     @property
+    def num_rows(self) -> int:
+        """The number of matches: each has a prediction."""
+        return len(self.score)
+
+    @property
     def start(self) -> np.ndarray[Any, Any]:
         """[n + 1] the row where each event begins."""
-        return np.arange(len(self.score) + 1)
+        return np.arange(self.num_rows + 1)
+
+    @property
+    def weight(self) -> Array | None:
+        """[...] a match of weight w counts as w matches; None: all weigh 1."""
+        return self.context.weight
+
+    @property
+    def category(self) -> Array | None:
+        """[..., 2] the categories of both players, or [..., 2, C] their shares; None: there are none."""
+        return self.context.category
 
     @property
     def columns(self) -> dict[str, Array]:
@@ -76,6 +91,11 @@ class Periods(NamedTuple):
         return self
 
     @property
+    def num_rows(self) -> int:
+        """The number of pairs: each has a prediction."""
+        return len(self.score)
+
+    @property
     def sides(self) -> tuple[Any, Any]:
         """[M] each: where the first and the second players of the pairs of a period stand among its rows."""
         return self.pair[:, 0], self.pair[:, 1]
@@ -109,6 +129,11 @@ class Rounds(NamedTuple):
         """The columns."""
         return self
 
+    @property
+    def num_rows(self) -> int:
+        """The number of participations: each has a prediction."""
+        return len(self.weight)
+
 
 class Ragged(NamedTuple):
     """A history of periods or rounds of differing sizes, end to end: every leaf is flat."""
@@ -127,6 +152,11 @@ class Ragged(NamedTuple):
     def flat(self) -> Periods | Rounds:
         """The columns of the history."""
         return self.events
+
+    @property
+    def num_rows(self) -> int:
+        """The number of pairs of periods, or of participations: each has a prediction."""
+        return self.events.num_rows
 
     @property
     def start(self) -> np.ndarray[Any, Any]:

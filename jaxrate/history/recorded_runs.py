@@ -162,7 +162,7 @@ def rating_history_with_performances(
         raise ValueError(
             f"there are no {history.nouns}: a history needs one, and jr.run returns the state of newcomers"
         )
-    has_contests = isinstance(history, Ragged) and isinstance(history.events, Rounds)
+    has_contests = isinstance(history.flat, Rounds)
     with_performances = with_performances and has_contests and infers_performances(system)
     record = bind(record_prediction_and_ratings, system.summary, with_performances, after)
     state, (prediction, before, left, inferred) = run(system, events, record=record, **options)

@@ -34,7 +34,7 @@ from jaxrate.events import (
     repeat_seat_mask,
 )
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.events.event_builders import check_matches
+from jaxrate.events.event_builders import check_events, check_matches
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import (
     CompilePolicy,
@@ -65,7 +65,7 @@ from jaxrate.replay.padded_states_and_columns import (
     resolve_row_count,
     truncate_leaves,
 )
-from jaxrate.replay.plan import AnyEvents, Block, PlacedEvents, Plan, event_starts, num_rows, place_events
+from jaxrate.replay.plan import AnyEvents, Block, PlacedEvents, Plan, event_starts, place_events
 from jaxrate.replay.row_gather_and_scatter import describe_shapes
 from jaxrate.replay.scan_programs import (
     ReplayRules,
@@ -296,13 +296,13 @@ def _pad_random_numbers(key: Any) -> Any:
 
 def check_rows(system: RatingSystem, events: AnyEvents, params: Params, schedule: Any) -> AnyEvents:
     """Matches with checked columns, or others as they are; ValueError for contests that are not in order of time."""
-    if isinstance(events, Matches):
-        return check_matches(events)
-    if isinstance(events, PlacedEvents) and not isinstance(schedule, Plan):
-        raise ValueError("events that plan.place has placed are rated with schedule=plan")
-    if isinstance(events, Ragged) and isinstance(events.events, Rounds):
+    if isinstance(events, PlacedEvents):
+        if not isinstance(schedule, Plan):
+            raise ValueError("events that plan.place has placed are rated with schedule=plan")
+        return events
+    if isinstance(events.flat, Rounds):
         check_contest_order_if_time_matters(system, params, events)
-    return events
+    return check_events(events)
 
 
 def _plan_for_run(
@@ -381,7 +381,7 @@ def scan(
     params = resolve_params(system, params)
     if state is None:
         raise ValueError("give scan a state, such as system.init(params, num_players)")
-    if not isinstance(events, (Matches, Ragged, PlacedEvents)) or (plan is None and not isinstance(events, Matches)):
+    if not isinstance(events, Matches if plan is None else (Matches, Ragged, PlacedEvents)):
         kind = type(events).__name__
         raise ValueError(f"scan takes Matches, or events with a plan from schedule_by_level, not {kind} alone")
     check_event_kind(system.name, system.events, type(events.flat))
@@ -401,7 +401,7 @@ def scan(
     rules = make_replay_rules(system.rules, params, record)
     num_ids = 0 if is_traced(plan.num_players) else int(plan.num_players)
     state = init_or_copy_state(system, params, state, None, num_ids)
-    if (n := num_rows(events)) == 0:
+    if (n := events.num_rows) == 0:
         return Run(state, jnp.zeros(0))
     options = ReplayOptions(engine, ids_checked=ids_checked)
     state, prediction = replay_plan(rules, params, state, events, plan, key, options)
@@ -454,8 +454,7 @@ def check_system_takes_events(
     check_concrete("events are checked and arranged", events, TRACED_HINT)
     check_event_kind(system.name, system.events, type(events.flat) if isinstance(events, PlacedEvents) else events)
     check_contest_features_supported(system, events, has_teams=getattr(events.flat, "solo", None) is None)
-    if isinstance(events, Ragged):
-        check_period_length(system.name, system.params if params is None else params, events.length)
+    check_period_length(system.name, system.params if params is None else params, getattr(events, "length", None))
     system.check(events_for_check(events))
     check_prng_key_or_numbers(system, None if isinstance(events, PlacedEvents) else len(events.flat.time), key)
 
@@ -509,21 +508,20 @@ def predict(
       ValueError: for events that the system does not predict, teams that it does not know, bad rows, ids beyond the
         state, or hyperparameters out of their range.
     """
-    events, num_players = resolve_events_and_num_players(events, num_players, count_players(state))
+    upcoming, num_players = resolve_events_and_num_players(events, num_players, count_players(state))
     params = resolve_params(system, params)
     rules = make_replay_rules(system.rules, params)
-    if isinstance(events, Ragged) and isinstance(events.events, Rounds) and Rounds in system.events:
-        return _predict_contests(system, rules, params, state, events, num_players)
-    if not isinstance(events, Matches):
-        kind = type(getattr(events, "events", events)).__name__
+    if isinstance(upcoming.flat, Rounds) and Rounds in system.events:
+        return _predict_contests(system, rules, params, state, upcoming, num_players)
+    if not isinstance(upcoming, Matches):
         kinds = "Matches" + (" or Rounds" if Rounds in system.events else "")
-        raise ValueError(f"{system.name} predicts {kinds}, not {kind}")
-    n = len(events.score)
-    system.check(events_for_check(events._replace(score=np.zeros(n))))
-    upcoming = check_known_columns(events)
-    num_ids = 0 if is_traced(upcoming.player) else int(np.max(upcoming.player, initial=-1)) + 1
+        raise ValueError(f"{system.name} predicts {kinds}, not {type(upcoming.flat).__name__}")
+    n = len(upcoming.score)
+    system.check(events_for_check(upcoming._replace(score=np.zeros(n))))
+    matches = check_known_columns(upcoming)
+    num_ids = 0 if is_traced(matches.player) else int(np.max(matches.player, initial=-1)) + 1
     state = make_sharding_automatic(extend_state_if_needed(system, params, state, num_players, num_ids))
-    flat = place_events(upcoming, plan_stream(n, num_ids)).flat
+    flat = place_events(matches, plan_stream(n, num_ids)).flat
     rows = read_rows_with_clipped_ids(state, flat.player)
     return truncate_leaves(_predict_matches(rules, params, rows, flat), n)
 
@@ -544,7 +542,7 @@ def _predict_contests(
     else:
         system.check(contests)
         state, _ = init_or_copy_padded_state(system, params, state, num_players, num_ids)
-    if num_rows(contests) == 0:
+    if contests.num_rows == 0:
         return jnp.zeros(0)
     if traced:
         sizes = np.diff(contests.player_start)

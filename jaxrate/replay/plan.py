@@ -14,7 +14,7 @@ import numpy as np
 from jaxrate.core.argument_checks import is_traced
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.events import LAST_ID, Matches, Periods, Ragged, Rounds
-from jaxrate.events.event_builders import check_matches
+from jaxrate.events.event_builders import check_events
 from jaxrate.events.event_types import COLUMNS_BY_EVENT
 from jaxrate.replay.padded_states_and_columns import (
     pad_matches_on_device,
@@ -91,7 +91,7 @@ class Plan(NamedTuple):
         `run` and `scan` take them with the plan, and need not check and send them again. What a system needs of values
         is checked only of events that are not placed.
         """
-        events = check_matches(events) if isinstance(events, Matches) else events
+        events = check_events(events)
         self.check_is_of(events)
         with jax.ensure_compile_time_eval():  # also where a function of hyperparameters is compiled around it
             return place_events(events, self)
@@ -99,7 +99,7 @@ class Plan(NamedTuple):
     def check_is_of(self, events: AnyEvents) -> None:
         """ValueError unless the plan is of so many events of this kind and so many players; traced ones may be any."""
         flat: Any = events.flat
-        counts, planned = (num_rows(events), len(flat.time)), (self.num_rows, self.num_events)
+        counts, planned = (events.num_rows, len(flat.time)), (self.num_rows, self.num_events)
         if isinstance(events, PlacedEvents):
             counts, planned = (events.num_rows, 0), (self.room[2], 0)
         nouns, player, advice = flat.nouns, flat.player, "make it by jr.extend.schedule_by_level(events)"
@@ -118,13 +118,6 @@ def _differ(number: Any, other: int) -> bool:
 
 def count_ids(player: HostArray) -> int:
     return int(np.max(player, initial=-1)) + 1
-
-
-def num_rows(events: AnyEvents) -> int:
-    """The number of predictions: one of each match, pair of a period, or participant."""
-    if isinstance(events, PlacedEvents):
-        return events.num_rows
-    return len(events.flat.weight if isinstance(events.flat, Rounds) else events.flat.score)
 
 
 class BlockShape(NamedTuple):
@@ -146,8 +139,9 @@ class CompiledShapes(NamedTuple):
     blocks: tuple[BlockShape, ...] = ()
 
     def add(self, plan: Plan) -> "CompiledShapes":
-        """These shapes, and those of a plan."""
-        shapes = dict.fromkeys([*self.blocks, *(BlockShape(size, *number.shape) for number, size in plan.blocks)])
+        """These shapes, and those of a plan; of matches its own alone, since those of longer chunks hold others."""
+        known = () if plan.kind is Matches else self.blocks
+        shapes = dict.fromkeys([*known, *(BlockShape(size, *number.shape) for number, size in plan.blocks)])
         return CompiledShapes(plan.room, tuple(shapes))
 
     def shape_for(self, wanted: BlockShape) -> BlockShape:
@@ -178,7 +172,7 @@ def cast_events(events: AnyEvents, plan: Plan) -> PlacedEvents:
     if isinstance(events, PlacedEvents):
         return events
     starts = jax.tree.map(lambda x: jnp.asarray(x, jnp.int32), event_starts(events))
-    return PlacedEvents(_mark_contests(as_device_arrays(events.flat), plan), num_rows(events), *starts)
+    return PlacedEvents(_mark_contests(as_device_arrays(events.flat), plan), events.num_rows, *starts)
 
 
 def place_events(events: AnyEvents, plan: Plan) -> PlacedEvents:
@@ -189,8 +183,8 @@ def place_events(events: AnyEvents, plan: Plan) -> PlacedEvents:
     if plan.is_stream or (plan.kind is Matches and len(plan.blocks) > 1):
         flat: Any = events.flat
         return PlacedEvents(pad_matches_on_device(flat, size), size)
-    if isinstance(events, Matches):
-        columns = jax.tree.map(to_default_dtype, events)
+    if plan.kind is Matches:
+        columns = jax.tree.map(to_default_dtype, events.flat)
         return PlacedEvents(jax.device_put(_arrange_matches(np, columns, np.asarray(plan.blocks[0].number))), size)
 
     def pad(name: str, x: Any) -> Any:

@@ -34,7 +34,7 @@ from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import LAST_ID, Matches, Periods, Ragged, Rounds, count_teams, has_teammates, has_tied_teams
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.events.event_builders import check_matches
+from jaxrate.events.event_builders import check_events
 from jaxrate.numerics.selective_evaluation import TILE_ROWS
 from jaxrate.replay.padded_states_and_columns import (
     MIN_SCHEDULE_STEPS,
@@ -46,7 +46,7 @@ from jaxrate.replay.padded_states_and_columns import (
     padded_size,
     state_shapes,
 )
-from jaxrate.replay.plan import NO_SHAPES, AnyEvents, Block, BlockShape, CompiledShapes, Plan, count_ids, num_rows
+from jaxrate.replay.plan import NO_SHAPES, AnyEvents, Block, BlockShape, CompiledShapes, Plan, count_ids
 from jaxrate.replay.row_gather_and_scatter import read_index, write_index
 
 SHORT = 1 << 14  # participants of matches, up to which Python does it
@@ -307,7 +307,7 @@ def schedule_by_level(
     check_concrete("schedule_by_level arranges events", history, TRACED_HINT)
     if width is not None and not (is_whole_number(width) and width >= 1):
         raise ValueError(f"width must be a whole number from 1, got {width!r}")
-    history = check_matches(history) if isinstance(history, Matches) else history
+    history = check_events(history)
     if width is None or isinstance(history, Ragged):
         return make_plan(history, "levels")
     player = np.asarray(history.player)
@@ -332,6 +332,7 @@ def make_plan(
     min_mean_width: float = 2.0,
     max_width: int = LAST_ID,
     tiled: bool = False,
+    shapes: CompiledShapes = NO_SHAPES,
 ) -> Plan:
     """The plan that `run` makes of events.
 
@@ -342,10 +343,16 @@ def make_plan(
       min_mean_width: see `schedule`.
       max_width: the most slots of a step of matches, which else has the width of `schedule_by_level`.
       tiled: for a program that does little for the padding of large contests, of which one size is then enough.
+      shapes: for which programs were compiled, and which serve again unless the events need more room.
     """
     if isinstance(events, Ragged):
-        return arrange_blocks(events, tiled=tiled)
+        return arrange_blocks(events, None, shapes, tiled)
     n, player = len(events.score), np.asarray(events.player)
+    if shapes.blocks:
+        (_, steps, width), size = shapes.blocks[0], shapes.room[0]
+        if width == 1:
+            return plan_stream(n, count_ids(player), size)
+        return _plan_of_slots(n, count_ids(player), build_slot_assignment(player, width, size, steps))
     if schedule == "auto":  # there are no fewer steps than the busiest player has matches
         busiest = np.bincount(player.ravel()).max(initial=0)
         schedule = "auto" if n >= min_mean_width * busiest else "stream"
@@ -354,18 +361,6 @@ def make_plan(
         if suited is not None:
             return _plan_of_slots(n, count_ids(player), suited)
     return plan_stream(n, count_ids(player))
-
-
-@jax.ensure_compile_time_eval()
-def make_plan_of_shapes(events: Matches | Ragged, shapes: CompiledShapes, tiled: bool = False) -> Plan:
-    """Checked events arranged for the same programs as others before them, unless they need more room."""
-    if isinstance(events, Ragged):
-        return arrange_blocks(events, None, shapes, tiled)
-    (_, steps, width), size = shapes.blocks[0], shapes.room[0]
-    if width == 1:
-        return plan_stream(len(events.score), count_ids(events.player), size)
-    player = np.asarray(events.player)
-    return _plan_of_slots(len(player), count_ids(player), build_slot_assignment(player, width, size, steps))
 
 
 def plan_narrow_and_wide_parts(matches: Matches, max_width: int) -> Plan | None:
@@ -444,7 +439,7 @@ def arrange_blocks(
     `tiled`: for a program that does little for the padding of large events, of which one size is then enough.
     """
     flat, kind, num_events = ragged.events, type(ragged.events), len(ragged.player_start) - 1
-    counts = num_events, int(ragged.player_start[-1]), num_rows(ragged)
+    counts = num_events, int(ragged.player_start[-1]), ragged.num_rows
     events, entries, rows = (
         max(padded_size(number, minimum=LEAST_ROOM[kind]) if number else 0, known)
         for number, known in zip(counts, shapes.room, strict=True)

@@ -86,7 +86,7 @@ from jaxrate.replay.execution import calculates_little_of_padding, min_mean_widt
 from jaxrate.replay.padded_states_and_columns import init_or_copy_padded_state, max_step_matches_in_cache, state_shapes
 from jaxrate.replay.plan import NO_SHAPES, CompiledShapes, Plan
 from jaxrate.replay.scan_programs import make_replay_rules
-from jaxrate.replay.schedule import make_plan, make_plan_of_shapes
+from jaxrate.replay.schedule import make_plan
 from jaxrate.storage.run_folder import flush_to_disk, lock_folder, to_arrow_if_installed
 from jaxrate.systems.prediction_wrapping import unwrap_predictions, wrapper_names
 
@@ -392,7 +392,7 @@ def _schedule_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[Schedul
                     _check_first_event_is_new(data, progress, run.period)
                 check_system_takes_events(run.system, events, run.key)
             plan = _make_chunk_plan(run, events, shape)
-            shape = shape.add(plan) if isinstance(events, Ragged) else NO_SHAPES.add(plan)
+            shape = shape.add(plan)
         yield ScheduledChunk(end, number, data, events, plan, shape, run.opened.players.count)
 
 
@@ -400,9 +400,9 @@ def _make_chunk_plan(run: ChunkedRun, events: Matches | Ragged, shape: CompiledS
     """A plan for the programs of the chunks before; for the first chunk of matches as `run` makes it."""
     if isinstance(events, Ragged):
         tiled = calculates_little_of_padding(run.system, (run.system.params, run.key), events)
-        return make_plan_of_shapes(events, shape, tiled)
+        return make_plan(events, tiled=tiled, shapes=shape)
     if shape.blocks:
-        return make_plan_of_shapes(events, shape)
+        return make_plan(events, shapes=shape)
     threshold = min_mean_width_for_levels(run.system, run.system.params, events, _chunk_record_function(run))
     width = max_step_matches_in_cache(state_shapes(run.system, 1))
     return make_plan(events, min_mean_width=threshold, max_width=width)
