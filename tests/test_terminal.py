@@ -27,6 +27,7 @@ from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.event_columns import from_table_columns
 from jaxrate.storage.run_folder import (
     columns_to_npz,
+    name_file_in_errors,
     read_names_and_games,
     read_predictions,
 )
@@ -358,10 +359,10 @@ def test_forged_columns_are_refused():
     with np.load(BytesIO(raw)) as archive:
         stored = dict(archive)
     for part, values, message in (
-        ("code", [0, 2], "a has a label that is not there"),
-        ("size", [9, -2], "the labels of a are not as long as they claim"),
+        ("code", [0, 2], "index 2 is out of bounds"),
+        ("size", [9, -2], "a holds a name that no player has"),
         ("text", [[1] * 7], "a is no column"),
     ):
         np.savez(forged := BytesIO(), **stored | {f"a:{part}": np.array(values)})
-        with refused(message):
-            read(forged.getvalue())
+        with refused(message), name_file_in_errors("x.npz"):
+            from_table_columns(read(forged.getvalue()), PLAYERS)

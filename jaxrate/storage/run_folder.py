@@ -45,7 +45,6 @@ from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.table_sources import has_pyarrow, import_pyarrow
 from jaxrate.events import MAX_ABS_DAYS, period_number
 from jaxrate.replay.padded_states_and_columns import leaves_by_name, state_shapes
-from jaxrate.systems.rounds.performance_inference import PERFORMANCE_COLUMNS
 
 COUNT_KEYS = ("matches", "participations")
 MATCH_COLUMNS = "row", "time", "a", "b", "score", "prediction", "rating_a", "rating_b"  # of predictions, at least
@@ -197,15 +196,11 @@ def to_arrow_if_installed(columns: Mapping[str, HostArray]) -> Any:
         return dict(columns)
     arrow, table = import_pyarrow(), dict[str, Any](columns)
     if "participants" in table and "time" in table and table["time"].dtype.kind == "f":
-        absent_time = np.isnan(table["time"])
-        table["time"] = (
-            arrow.nulls(len(absent_time)) if absent_time.all() else arrow.array(table["time"], mask=absent_time)
-        )
+        absent = np.isnan(table["time"])
+        table["time"] = arrow.nulls(len(absent)) if absent.all() else arrow.array(table["time"], mask=absent)
     if "performance" in table:
-        absent = np.isnan(table["performance"]), table["rank_needed"] == 0
-        table |= {
-            name: arrow.array(table[name], mask=mask) for name, mask in zip(PERFORMANCE_COLUMNS, absent, strict=True)
-        }
+        table["performance"] = arrow.array(table["performance"], from_pandas=True)
+        table["rank_needed"] = arrow.array(table["rank_needed"], mask=table["rank_needed"] == 0)
     return arrow.table(table)
 
 
@@ -240,21 +235,10 @@ def _columns_from_npz(raw: bytes) -> dict[str, HostArray]:
         elif kind in ("D", "us"):
             columns[name] = values.astype(np.int64).view(f"datetime64[{kind}]")
         elif kind in ("text", "bytes"):
-            columns[name] = _texts_from_labels(name, values, stored[f"{name}:size"], stored[f"{name}:code"], kind)
+            labels: list[Any] = [x.tobytes() for x in np.split(values, np.cumsum(stored[f"{name}:size"])[:-1])]
+            labels = [x.decode() for x in labels] if kind == "text" else labels
+            columns[name] = np.array(labels, object)[stored[f"{name}:code"]]
     return columns
-
-
-def _texts_from_labels(name: str, values: HostArray, size: HostArray, code: HostArray, kind: str) -> HostArray:
-    """Texts or bytes, from the bytes of all labels, their sizes, and the number of that of each row."""
-    if (values.dtype, size.dtype, code.dtype) != (np.uint8, np.int64, np.int64) or code.ndim != 1:
-        raise ValueError(f"{name} is no column of text")
-    if (size < 0).any() or sum(size.tolist()) != len(values):
-        raise ValueError(f"the labels of {name} are not as long as they claim")
-    if ((code < 0) | (code >= len(size))).any():
-        raise ValueError(f"{name} has a label that is not there")
-    ends, raw = np.cumsum(size).tolist(), values.tobytes()
-    labels: list[Any] = [raw[i:j] for i, j in zip([0, *ends], ends, strict=False)]
-    return np.array([x.decode() for x in labels] if kind == "text" else labels, object)[code]
 
 
 def _read_table(name: str, raw: bytes, num_rows: int, required: Sequence[str], whole: bool) -> Any:
