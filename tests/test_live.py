@@ -430,7 +430,7 @@ def test_corrections_and_errors():
     np.testing.assert_allclose(live.to_rated().state.mean, mean, atol=1e-2)
     teams, known = GAMES[0][0], {"kills": 0.0, "party": 0.0, "left": 0.0}
     for given, message in (
-        ({"category": "trio", "columns": known}, "no category 'trio'; there are duo, solo"),
+        ({"category": "trio", "columns": known}, "no category 'trio'; there are duo and solo"),
         ({"columns": known}, "parts.modifier needs the category of the contests"),
         (
             {"category": "duo", "columns": {"party": 0.0, "left": 0.0}},
@@ -706,21 +706,24 @@ def test_checkpoints_shorten_the_way_back(monkeypatch):
 def test_what_cannot_be_undone_or_corrected_changes_nothing():
     live = played(RESULTS)
     for call, message in (
-        (lambda: live.undo(6), "n must be a whole number from 0 to 5, the results rated live, got 6"),
-        (lambda: live.undo(-1), "n must be a whole number from 0 to 5"),
-        (lambda: live.undo(1.0), "n must be a whole number from 0 to 5"),
-        (lambda: live.correct(5, score=1), "no result 5: 5 results were rated live, counted from 0; -1 is the last"),
+        (lambda: live.undo(6), "n, of the results rated live, must be a whole number from 0 to 5, got 6"),
+        (lambda: live.undo(-1), "must be a whole number from 0 to 5"),
+        (lambda: live.undo(1.0), "must be a whole number from 0 to 5"),
+        (
+            lambda: live.correct(5, score=1),
+            "index, from 0 or, of the last, -1, must be a whole number from -5 to 4, got 5",
+        ),
         (lambda: live.correct(0, score=2), "score must be from 0 to 1"),
         (lambda: live.correct(0, rank=[1, 2]), "a match has a score; give score="),
         (lambda: live.correct(0), "a match has a score; give score=, side="),
         (lambda: live.correct(0, side=3), "side must be from -1 to 1"),
-        (lambda: live.correct("last", score=1), "no result 'last'"),
+        (lambda: live.correct("last", score=1), "must be a whole number from -5 to 4, got 'last'"),
     ):
         with refused(message):
             call()
     check_same(live, played(RESULTS))
     fresh = jr.live.start_history(jr.elo())
-    with refused("nothing to undo: no result since start_history"):
+    with refused("must be a whole number from 0 to 0, got 1"):
         fresh.undo()
     with refused("nothing to correct: no result since start_history"):
         fresh.correct(-1, score=1)

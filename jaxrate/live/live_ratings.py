@@ -33,10 +33,10 @@ import numpy as np
 from jaxrate.core.argument_checks import (
     Key,
     check_concrete,
+    check_count,
     check_not_traced,
     enforce_argument_annotations,
     is_list,
-    is_whole_number,
 )
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.rules import Params, Rating, State
@@ -70,7 +70,7 @@ from jaxrate.history.recorded_runs import do_leads_fade, rating_history_with_per
 from jaxrate.replay.checked_replay import check_system_takes_events, depends_on_time
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
-from jaxrate.replay.padded_states_and_columns import init_or_copy_state, leaves_by_name, pad_column
+from jaxrate.replay.padded_states_and_columns import init_or_copy_state, leaves_by_name, pad_column, padded_size
 from jaxrate.replay.plan import PlacedEvents, gather_events
 from jaxrate.replay.row_gather_and_scatter import gather_rows
 from jaxrate.replay.scan_programs import (
@@ -122,8 +122,7 @@ class PackedEvent(NamedTuple):
 def pack_contest(contest: Ragged) -> PackedEvent:
     """One contest, with columns for a power of two of participants."""
     flat: Any = contest.events
-    count = len(flat.player)
-    size, teams = (next_power_of_two(int(x)) for x in (count, count_teams(contest)[0]))
+    size, teams = (padded_size(x, x, minimum=2) for x in (len(flat.player), int(count_teams(contest)[0])))
     strict, solo = (None if x else np.zeros(1, bool) for x in (has_tied_teams(contest), has_teammates(contest)))
     flat = flat._replace(strict=strict, solo=solo)
     padded = {
@@ -139,11 +138,6 @@ def _pack(size: tuple[int, int] | None, event: Any) -> PackedEvent:
     for x in leaves:
         values[x.dtype.kind] += x.ravel().tolist()
     return PackedEvent(EventForm(size, tree, tuple((x.shape, x.dtype.kind) for x in leaves)), values["i"], values["f"])
-
-
-def next_power_of_two(count: int) -> int:
-    """The next power of two, at least 2."""
-    return 1 << max(count - 1, 1).bit_length()
 
 
 Inputs = tuple[PreparedReplay, Any, Any]  # of a program: number and integers of the event come second, its floats last
@@ -233,11 +227,6 @@ def check_player_names(players: Sequence[Any] | None) -> list[Any]:
     return names
 
 
-def plain_names(names: Sequence[Any]) -> list[Any]:
-    """Names with Python's numbers and texts in place of NumPy's, which take longer to log."""
-    return [name.item() if isinstance(name, np.generic) else name for name in names]
-
-
 # --- Matches and contests as they are told. ---
 
 SIDES = {"a": 1.0, "b": -1.0}  # as in `read`
@@ -271,7 +260,8 @@ def make_event(
                 f"rank must have {len(sizes)} numbers, one for each player or team, got "
                 f"{format_value_for_error(result.tolist())}"
             )
-    return LiveEvent(plain_names(names), result, time, known, sizes)
+    plain_names = [name.item() if isinstance(name, np.generic) else name for name in names]  # they are logged sooner
+    return LiveEvent(plain_names, result, time, known, sizes)
 
 
 def split_teams(players: Any) -> tuple[list[Any], list[int]]:
@@ -311,27 +301,13 @@ def _parse_fields(event: str, context: Mapping[str, Any]) -> dict[str, Any]:
     return known
 
 
-def check_clock_of_event(clock: str | None, has_events: bool, time: Any) -> None:
-    """ValueError unless a time, or None, is on the clock of the events so far."""
-    if time is None and clock is not None:
-        raise ValueError("the events so far have times; give time=")
-    if time is not None and has_events and clock is None:
-        raise ValueError("the events so far have no times; leave out time")
-    if clock is not None:
-        check_clock(clock, time)
-
-
-def number_categories(context: dict[str, Any], categories: Any) -> dict[str, Any]:
-    """The context with categories as numbers, where the history has names for them."""
-    value = context.get("category") if context else None
-    if value is None or categories is None:
-        return context
-    names, is_one = categories.tolist(), not np.ndim(value)
-    given = [value] if is_one else value
-    if missing := [x for x in given if not np.ndim(x) and x not in names]:
-        raise ValueError(f"no category {missing[0]!r}; there are {', '.join(map(str, names))}")
-    numbers = [x if np.ndim(x) else names.index(x) for x in given]  # or shares of categories
-    return context | {"category": numbers[0] if is_one else numbers}
+def number_category(names: Sequence[Any], category: Any) -> Any:
+    """The number of a category of these names, or of each of a list; shares of categories stay as they are."""
+    if np.ndim(category):
+        return [x if np.ndim(x) else number_category(names, x) for x in category]
+    if category not in names:
+        raise ValueError(f"no category {category!r}; there are {join_names(names)}")
+    return names.index(category)
 
 
 # --- Events as arrays, and for programs. ---
@@ -339,7 +315,7 @@ def number_categories(context: dict[str, Any], categories: Any) -> dict[str, Any
 WITHOUT_FIELD = {"side": 0.0, "weight": 1.0, "ceiling": np.inf, "noise": 1.0, "category": 0}  # of an event without one
 EMPTY_MATCH = Matches(np.zeros(2, np.int32), np.zeros(()), np.zeros(()))
 NO_VALUE: Any = np.zeros(())
-MATCH_FORMS: dict[tuple[str, ...], Any] = {  # forms of matches by the names of their fields
+MATCH_FORMS: dict[tuple[str, ...], Any] = {  # forms of matches without category and columns, by their fields
     fields: _pack(None, EMPTY_MATCH._replace(context=Context()._replace(**dict.fromkeys(fields, NO_VALUE)))).form
     for fields in ((), ("side",), ("weight",), ("side", "weight"))
 }
@@ -353,14 +329,6 @@ def required_match_columns(system: RatingSystem) -> tuple[str, ...]:
 def takes_plain_matches(system: RatingSystem) -> bool:
     """Whether a system needs no columns of a match, and has no checks of its own."""
     return system.check_events is accept_any_events and not required_match_columns(system)
-
-
-def fill_results_to_come(system: RatingSystem, context: dict[str, Any]) -> dict[str, Any]:
-    """The context of an event to come, with zeros for columns that are known after it only."""
-    columns, results = context.get("columns"), contest_result_columns(system.settings)
-    if not results or not isinstance(columns, Mapping | None):
-        return context
-    return context | {"columns": dict.fromkeys(results, 0.0) | dict(columns or {})}
 
 
 def pack_event(system: RatingSystem, event: LiveEvent, ids: list[int], key: Any) -> PackedEvent:
@@ -379,23 +347,10 @@ def pack_event(system: RatingSystem, event: LiveEvent, ids: list[int], key: Any)
     return _pack(None, jax.tree.map(lambda x: x[0], match))
 
 
-def pack_plain_match(event: LiveEvent, ids: list[int]) -> PackedEvent | None:
-    """A match without category and columns for a program, in a tenth of the time; None: it has these."""
-    fields = sorted(event.context)
-    form = MATCH_FORMS.get(tuple(fields))
-    if form is None:
-        return None
-    return PackedEvent(form, ids, [event.result, event.time, *[event.context[name] for name in fields]])
-
-
 def to_matches(events: Sequence[LiveEvent], ids: Mapping[Any, int]) -> Matches:
     """Matches as a history, checked as `jr.matches` does; ids are by name."""
-
-    def as_row(name: str, value: Any, _: LiveEvent) -> Any:
-        return [[value] * 2 if name == "category" and np.ndim(value) == 0 else value]
-
     names, score, time, *_ = zip(*events, strict=True)
-    return matches([[ids[x] for x in pair] for pair in names], score, time, **_context_columns(events, as_row))
+    return matches([[ids[x] for x in pair] for pair in names], score, time, **_context_columns(events))
 
 
 def to_contests(events: Sequence[LiveEvent], ids: Mapping[Any, int]) -> Ragged:
@@ -412,44 +367,36 @@ def to_contests(events: Sequence[LiveEvent], ids: Mapping[Any, int]) -> Ragged:
         team=repeat_by_team(np.arange(len(event.result)) for event in events),
         time=np.repeat([event.time for event in events], counts),
         formatters=NameFormatters(player=lambda player: repr(next(x for x in ids if ids[x] == player))),
-        **_context_columns(events, _as_rows_of_players),
+        **_context_columns(events),
     )
 
 
-def _as_rows_of_players(_: str, value: Any, event: LiveEvent) -> Any:
-    """A value of a contest for each of its players, in order: of all, of each, or nested as the teams."""
+def _rows_of_value(event: LiveEvent, name: str, value: Any) -> Any:
+    """The row of a value of a match, or the rows of one of a contest: of all players, of each, or nested as teams."""
+    if event.sizes is None:
+        return [[value] * 2 if name == "category" and np.ndim(value) == 0 else value]
     if isinstance(value, (list, tuple)) and all(isinstance(x, (list, tuple, np.ndarray)) for x in value):
         value = [x for team in value for x in team]
     return value if np.ndim(value) else np.full(len(event.names), value)
 
 
-def _context_columns(
-    events: Sequence[LiveEvent], rows_of_value: Callable[[str, Any, LiveEvent], Any]
-) -> dict[str, Any]:
+def _context_columns(events: Sequence[LiveEvent]) -> dict[str, Any]:
     """What is known of some of the events, by name, as columns of all."""
 
-    def join(known: Sequence[Mapping[str, Any]], missing: Mapping[str, Any]) -> dict[str, Any]:
-        pairs = [*zip(known, events, strict=True)]
-        return {
-            name: _join_rows([np.asarray(rows_of_value(name, x.get(name, value), event)) for x, event in pairs])
-            for name, value in missing.items()
-        }
+    def join(known: Sequence[Mapping[str, Any]], name: str, missing: Any) -> HostArray:
+        pairs = zip(events, known, strict=True)
+        parts = [np.asarray(_rows_of_value(event, name, x.get(name, missing))) for event, x in pairs]
+        widest = max(parts, key=np.ndim)  # categories may be shares in some of them
+        return np.concatenate([x if x.ndim == widest.ndim else np.eye(widest.shape[-1])[x] for x in parts])
 
     contexts, further = [event.context for event in events], [event.context.get("columns", {}) for event in events]
-    fields = {name: WITHOUT_FIELD[name] for x in contexts for name in x if name != "columns"}
-    return join(contexts, fields) | {"columns": join(further, dict.fromkeys(chain(*further), np.nan))}
-
-
-def _join_rows(parts: Sequence[HostArray]) -> HostArray:
-    """The rows of all; categories may be shares in some of them."""
-    widest = max(parts, key=np.ndim)
-    return np.concatenate([x if x.ndim == widest.ndim else np.eye(widest.shape[-1])[x] for x in parts])
+    fields = {name: join(contexts, name, WITHOUT_FIELD[name]) for name in {*chain(*contexts)} - {"columns"}}
+    return fields | {"columns": {name: join(further, name, np.nan) for name in dict.fromkeys(chain(*further))}}
 
 
 P = ParamSpec("P")
 R = TypeVar("R")
 LOG = logging.getLogger(__name__)
-MIN_CAPACITY = 64  # rows for players, at least
 CHECKPOINT_EVENTS = 1024  # events between checkpoints of updates, at least
 MAX_RECENT_CHECKPOINTS = 4
 CHECKPOINT_CAPACITY_SHARE = 8  # capacity for players divided by this: at least so many events between checkpoints
@@ -550,7 +497,7 @@ class Live:
         if base is not None and base.num_rows:
             last, clock, kind = base.last, base.clock, Matches if base.contests is None else Rounds
         num_players, ids = len(players), {name: i for i, name in enumerate(players)}
-        capacity = max(MIN_CAPACITY, next_power_of_two(num_players))
+        capacity = padded_size(num_players, num_players)
         rows = init_or_copy_state(system, system.params, state, capacity, num_players)
         first = Checkpoint(0, num_players, state)
         self._initial = LiveState(rows, 0, num_players, [], ids, last, clock, kind, (first,))
@@ -643,9 +590,7 @@ class Live:
         Warns:
           UserWarning: of somebody who has not played, but whose name looks like one of a player.
         """
-        event_time = self._prediction_time(current, time)
-        context = self._number_categories(context, is_to_come=True)
-        return self._predict(current, make_event((a, b), None, 0.5, event_time, context))
+        return self._predict(current, partial(make_event, (a, b), None, 0.5), time, context)
 
     @take_turns
     def update_round(
@@ -688,9 +633,7 @@ class Live:
         Warns:
           UserWarning: as `predict`.
         """
-        event_time = self._prediction_time(current, time)
-        context = self._number_categories(context, is_to_come=True)
-        return self._predict(current, make_event(*split_teams(players), None, event_time, context))
+        return self._predict(current, partial(make_event, *split_teams(players), None), time, context)
 
     # --- Corrections. ---
 
@@ -709,10 +652,7 @@ class Live:
         Raises:
           ValueError: if fewer results were rated live.
         """
-        if not current.number and n:
-            raise ValueError("nothing to undo: no result since start_history")
-        if not is_whole_number(n) or not 0 <= n <= current.number:
-            raise ValueError(f"n must be a whole number from 0 to {current.number}, the results rated live, got {n!r}")
+        n = check_count("n, of the results rated live,", n, 0, current.number)
         self._replace_events(current, current.number - n)
 
     @take_turns
@@ -739,15 +679,9 @@ class Live:
         """
         if not current.number:
             raise ValueError("nothing to correct: no result since start_history")
-        if not is_whole_number(index) or not -current.number <= index < current.number:
-            rule = "results were rated live, counted from 0; -1 is the last"
-            raise ValueError(f"no result {index!r}: {current.number} {rule}")
+        index = check_count("index, from 0 or, of the last, -1,", index, -current.number, current.number - 1)
         position = index % current.number
         old, *later = map(read_event, current.log[position : current.number])
-        self._replace_events(current, position, [self._replaced_result(old, score, rank, context), *later])
-
-    def _replaced_result(self, old: LiveEvent, score: Any, rank: Any, context: dict[str, Any]) -> LiveEvent:
-        """An event with another result or context."""
         known, is_match = old.context | self._number_categories(context), old.kind is Matches
         given, other = (score, rank) if is_match else (rank, score)
         if other is not None or (given is None and not context):
@@ -755,7 +689,8 @@ class Live:
             if not is_match:
                 fields = "a contest has ranks; give rank=, category=, columns=, weight=, ceiling= or noise="
             raise ValueError(fields)
-        return make_event(old.names, old.sizes, old.result if given is None else given, old.time, known)
+        new = make_event(old.names, old.sizes, old.result if given is None else given, old.time, known)
+        self._replace_events(current, position, [new, *later])
 
     # --- Ratings. ---
 
@@ -835,11 +770,15 @@ class Live:
         ValueError unless the events so far have such times, and if it is earlier than the event before it, where that
         matters.
         """
-        is_plain = type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME
-        if not (is_plain and current.clock == "numbers"):
-            check_clock_of_event(current.clock, current.kind is not None, time)
         if time is None:
+            if current.clock is not None:
+                raise ValueError("the events so far have times; give time=")
             return 0.0
+        is_plain = type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME
+        if current.clock is None and current.kind is not None:
+            raise ValueError("the events so far have no times; leave out time")
+        if current.clock is not None and not (is_plain and current.clock == "numbers"):
+            check_clock(current.clock, time)
         if isinstance(time, str):  # as in the file of the history, or in another form that is clear
             moment = parse_written_date(time, date_format_of_history_file(self._base))
         else:
@@ -849,25 +788,25 @@ class Live:
             raise ValueError(f"time {early} is earlier than {late}, that of the last event")
         return moment
 
-    def _prediction_time(self, current: LiveState, time: Any) -> float:
-        """The time of a prediction; None: that of the last event."""
-        return (current.last or 0.0) if time is None else self._event_time(current, time, current.last)
-
-    def _number_categories(self, context: dict[str, Any], is_to_come: bool = False) -> dict[str, Any]:
-        """What is told of an event, with categories as numbers, and zeros for results of one to come."""
-        return number_categories(
-            fill_results_to_come(self._system, context) if is_to_come else context, self._categories
-        )
+    def _number_categories(self, context: dict[str, Any]) -> dict[str, Any]:
+        """What is told of an event, with categories as numbers, where the history has names for them."""
+        category = context.get("category")
+        if category is None or self._categories is None:
+            return context
+        return context | {"category": number_category(self._categories.tolist(), category)}
 
     def _pack(self, current: LiveState, event: LiveEvent) -> tuple[PackedEvent, list[Any]]:
         """An event, checked, for a program, and the names of newcomers."""
         ids, newcomers = find_or_assign_player_ids(current, event.names)
-        packed = None
         if event.sizes is None:
             if ids[0] == ids[1]:
                 raise ValueError(f"player {event.names[0]!r} is on both sides")
-            packed = pack_plain_match(event, ids) if self._takes_plain_matches else None
-        return packed or pack_event(self._system, event, ids, self._key), newcomers
+            fields = sorted(event.context)
+            form = MATCH_FORMS.get(tuple(fields)) if self._takes_plain_matches else None
+            if form is not None:  # it takes a tenth of the time
+                values = [event.result, event.time, *[event.context[name] for name in fields]]
+                return PackedEvent(form, ids, values), newcomers
+        return pack_event(self._system, event, ids, self._key), newcomers
 
     def _warn_newcomers_like_players(self, current: LiveState, newcomers: Sequence[Any]) -> None:
         """UserWarning where a newcomer's name differs from a player's only by blanks, letter case or accents."""
@@ -876,14 +815,8 @@ class Live:
             if current.players > MAX_COMPARED_NAMES:
                 return
             names_by_key.update((accentless_key(x), x) for x in current.names if isinstance(x, str))
-        pairs = []
-        for name in (x for x in newcomers if isinstance(x, str)):
-            known = names_by_key.setdefault(accentless_key(name), name)
-            if known not in current.ids:  # which was undone, or is this one
-                names_by_key[accentless_key(name)] = name
-            elif known != name:
-                pairs.append((name, known))
-        if pairs:
+        known = [(x, names_by_key.setdefault(accentless_key(x), x)) for x in newcomers if isinstance(x, str)]
+        if pairs := [(name, other) for name, other in known if name != other and other in current.ids]:
             text = describe_new_names(pairs, "blanks, letter case or accents")
             warnings.warn(text, UserWarning, stacklevel=5)
 
@@ -903,8 +836,13 @@ class Live:
             self._replace_current(new_state, _add_checkpoint(new_state))
         return prediction
 
-    def _predict(self, current: LiveState, event: LiveEvent) -> Any:
-        """The prediction of an event."""
+    def _predict(self, current: LiveState, make: Callable[..., LiveEvent], time: Any, context: dict[str, Any]) -> Any:
+        """The prediction of an event to come, with zeros for columns that are known after it only."""
+        moment = (current.last or 0.0) if time is None else self._event_time(current, time, current.last)
+        columns, results = context.get("columns"), contest_result_columns(self._system.settings)
+        if results and isinstance(columns, Mapping | None):
+            context = context | {"columns": dict.fromkeys(results, 0.0) | dict(columns or {})}
+        event = make(moment, self._number_categories(context))
         packed, newcomers = self._pack(current, event)
         for name in newcomers if current.players <= MAX_COMPARED_NAMES else ():
             if isinstance(name, str) and (similar := similar_names_hint(name, current.names)):
@@ -966,7 +904,7 @@ class Live:
         needed = current.players + len(newcomers)
         if not newcomers or needed <= current.capacity:
             return current.state
-        capacity = next_power_of_two(needed)
+        capacity = padded_size(needed, needed)
         return init_or_copy_state(self._system, self._system.params, current.state, capacity, current.capacity)
 
     def _replace_current(self, current: LiveState, new_state: LiveState) -> None:
