@@ -259,7 +259,10 @@ HOLE = np.eye(31) - 2.0 * np.eye(31)[3] * np.eye(31)[5][:, None]
         (dict(kernel=Kernel(lambda: 1.0)), "this one takes 0"),
         (dict(kernel=Kernel(below, clock="time")), "it has no width that a mixture, a clock or a player could change"),
         (dict(kernel=Kernel(np.eye(31), widths=(2.0,))), "it has no width"),
-        (dict(kernel=Kernel(steadier), algorithm="fft"), "the algorithm fft does not fit"),
+        (
+            dict(kernel=Kernel(steadier), algorithm="fft"),
+            "algorithm fft needs a grid, .* and a kernel of the distance",
+        ),
         (dict(kernel=Kernel(lambda d, beta=1.0: d)), "beta of <lambda> has the name of something else"),
         (dict(kernel=Kernel(whole)), "whole: a is one of real, positive, unit, not 'whole'"),
         (dict(kernel=box), "a kernel is a name or a jr.extend.kernels.Kernel, got <function box"),

@@ -412,8 +412,8 @@ WRONG = jr.extend.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: jr.blat_mmr(size=1), "size must be a whole number from 2, got 1"),
-        (lambda: jr.blat_mmr(size=10.5), "size must be a whole number from 2, got 10.5"),
+        (lambda: jr.blat_mmr(size=1), "size must be a whole number from 2 to 2,147,483,648, got 1"),
+        (lambda: jr.blat_mmr(size=10.5), "size must be a whole number from 2 to 2,147,483,648, got 10.5"),
         (lambda: jr.blat_mmr(half_width=0), "half_width must be above 0, got 0"),
         (lambda: jr.blat_mmr(half_width=math.inf), "half_width must be above 0, got inf"),
         (lambda: jr.blat_mmr(size=101), "too coarse for the kernel: its width is 0.03, .*take size=935"),
@@ -424,9 +424,9 @@ WRONG = jr.extend.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
         ),
         (
             lambda: jr.blat_mmr(algorithm="laplace"),
-            'the algorithm laplace needs a .*laplace luck function.*, and draws="outside"',
+            'the algorithm laplace needs a laplace luck function, draws="outside", and kernel="laplace" or "none"',
         ),
-        (lambda: jr.blat_mmr("laplace", algorithm="laplace", draws="outside"), "needs a laplace kernel"),
+        (lambda: jr.blat_mmr("laplace", algorithm="laplace", draws="outside"), 'and kernel="laplace" or "none"'),
         (lambda: jr.blat_mmr("heaviside", algorithm="low_rank"), "low_rank needs a grid and a smooth luck function"),
         (lambda: jr.blat_mmr(support=[0, 1], algorithm="fft"), "fft needs a grid"),
         (lambda: jr.blat_mmr("ratio", support=[1, 2], algorithm="low_rank"), "low_rank needs a grid"),

@@ -2,14 +2,13 @@
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.core.argument_checks import is_number, to_floats
+from jaxrate.core.argument_checks import HUGE_COUNT, check_count, is_number, to_floats
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.hashable_functions_and_arrays import HashableArray, hashable_array
@@ -56,24 +55,23 @@ class Model(NamedTuple):
     grid: Grid | None  # None: the support is in the state
     kernel: Kernel | None
     draws: str
-    summing: str  # algorithm of the sums
-    spreading: str  # algorithm of the kernel
-    beta: float  # these three as given to the factory
+    algorithm: str  # these as given to the factory
+    beta: float
     temperature: float
     kernel_width: float
-    kernel_values: tuple[float, ...] = ()  # of the hyperparameters of its function
-    algorithm: str = "auto"  # as named to the factory
+    kernel_values: tuple[float, ...]  # of the hyperparameters of its function
+    summing: str = ""  # algorithm of the sums
+    spreading: str = ""  # algorithm of the kernel
 
 
 def make_grid(size: int, half_width: float | None, luck: Luck, kernel: Kernel | None, params: Any) -> Grid:
     """A checked grid; `params` are the floats given to the factory."""
     half_width = 7.0 * natural_unit(luck) if half_width is None else half_width
-    if not is_number(size) or not 2 <= size < math.inf or size % 1:
-        raise ValueError(f"blat_mmr: size must be a whole number from 2, got {size!r}")
+    size = check_count("blat_mmr: size", size, 2, HUGE_COUNT)
     if not is_number(half_width) or not 0 < half_width < math.inf:
         raise ValueError(f"blat_mmr: half_width must be above 0, got {half_width!r}")
     check_memory_fits(f"blat_mmr: a grid of {size:g} points", BYTES_PER_POINT * size)
-    grid = Grid(int(size), float(half_width))
+    grid = Grid(size, float(half_width))
     if luck.dimension > 1:
         raise ValueError(f"blat_mmr: strengths of {luck.name} lie in R^{luck.dimension}; give their support")
     if kernel is not None and has_min_width(kernel):
@@ -142,84 +140,58 @@ def check_inner_distributions(inner: Any, points: HostArray) -> HostArray:
     return chance
 
 
+NEEDS = {  # of algorithms that are named
+    "laplace": 'a laplace luck function, draws="outside", and kernel="laplace" or "none"',
+    "low_rank": "a grid and a smooth luck function, not too sharp for it",
+    "fft": "a grid, a luck function of the difference of strengths, and a kernel of the distance",
+}
+
+
 def resolve_algorithms(model: Model, has_inner: bool) -> Model:
     """The model with algorithms in place of "auto"; ValueError where the algorithm asked for does not fit."""
-    luck = model.luck
-    is_linear = bool(luck.laplace) and luck.black is None and model.draws == "outside" and not has_inner
-    for is_met, need in _iterate_needs(model, is_linear):
-        if not is_met:
-            raise ValueError(f"blat_mmr: {need}")
-    summing = _choose_summing(model, is_linear) if model.summing == "auto" else model.summing
-    resolved = model._replace(summing=summing)
-    if model.summing == "naive":
-        return resolved._replace(spreading="naive")
-    # The kernel follows the sums that were named, not those that are chosen.
-    choose = _choose_spreading_without_grid if model.grid is None else _choose_spreading
-    return resolved._replace(spreading=choose(model, has_inner))
-
-
-def _iterate_needs(model: Model, is_linear: bool) -> Iterator[tuple[bool, str]]:
-    """The needs of the kernel and of the algorithm that was named, each with whether it is met."""
-    luck, grid, kernel, wish = model.luck, model.grid, model.kernel, model.summing
-    is_own = kernel is not None and kernels.has_custom_shape(kernel)
-    misfit = f"the algorithm {wish} does not fit {kernel!r}; take another, or auto"
+    kernel, summing = model.kernel, model.algorithm
     is_laplace = kernel is not None and kernel.shape == "laplace"
-    yield not is_laplace or luck.dimension == 1, "a laplace kernel needs strengths that are numbers"
-    if wish == "laplace":
-        yield is_linear, 'the algorithm laplace needs a laplace luck function, and draws="outside"'
-        need = 'the algorithm laplace needs a laplace kernel: kernel="laplace" or "none"'
-        yield is_laplace or is_own or kernel is None, need
-        yield not is_own, misfit
-    elif wish == "fft":
-        is_difference = grid is not None and luck.difference
-        yield is_difference, "the algorithm fft needs a grid and a luck function of the difference of strengths"
-        yield kernel is None or kernels.depends_on_distance(kernel), misfit
-    elif wish == "low_rank":
-        need = "the algorithm low_rank needs a grid and a smooth luck function, not too sharp for it"
-        yield _do_nodes_hold_luck(model, "float32"), need
+    if is_laplace and model.luck.dimension > 1:
+        raise ValueError("blat_mmr: a laplace kernel needs strengths that are numbers")
+    if summing == "auto":
+        summing = next(x for x in ("laplace", *device_preferences().sums) if _holds_sums(model, x, has_inner))
+    else:
+        fits = kernel is None or {"laplace": is_laplace, "fft": kernels.depends_on_distance(kernel)}.get(summing, True)
+        if not (fits and _holds_sums(model, summing, has_inner)):
+            raise ValueError(f"blat_mmr: the algorithm {summing} needs {NEEDS[summing]}")
+    return model._replace(summing=summing, spreading=_choose_spreading(model, has_inner))
 
 
-def _do_nodes_hold_luck(model: Model, precision: str) -> bool:
-    """Whether few enough nodes hold the luck function, with far chances if the algorithm was not named."""
-    if model.grid is None:
-        return False
-    given = model.luck, model.grid, (model.beta,), model.temperature, precision
-    return opponent_sum_algorithms.min_interpolation_nodes(*given, far=model.summing == "auto") is not None
+def _holds_sums(model: Model, algorithm: str, has_inner: bool) -> bool:
+    """Whether an algorithm holds the sums over the opponent's strengths, with far chances too if it was not named."""
+    luck, grid, is_named = model.luck, model.grid, model.algorithm != "auto"
+    if algorithm == "laplace":  # on a grid it is slower than others
+        is_linear = bool(luck.laplace) and luck.black is None and model.draws == "outside" and not has_inner
+        return is_linear and (is_named or grid is None)
+    if algorithm == "naive" or grid is None:
+        return algorithm == "naive"
+    if algorithm == "fft":
+        return luck.difference
+    given = luck, grid, (model.beta,), model.temperature, "float32" if is_named else "float64"
+    is_held = opponent_sum_algorithms.min_interpolation_nodes(*given, far=not is_named) is not None
+    return is_held and (is_named or luck.smooth)
 
 
-def _choose_summing(model: Model, is_linear: bool) -> str:
-    """The fastest algorithm of the sums that holds."""
-    if model.grid is None:
-        return "laplace" if is_linear else "naive"
-    fits = {
-        "low_rank": model.luck.smooth and _do_nodes_hold_luck(model, "float64"),
-        "fft": model.luck.difference,
-        "naive": True,
-    }
-    return next(name for name in device_preferences().sums if fits[name])
-
-
-def _choose_spreading(model: Model, _has_inner: bool) -> str:
-    """The algorithm of the kernel on a grid, beside the algorithm of the sums."""
-    kernel, is_fft = model.kernel, model.summing == "fft"
-    if kernel is None:
-        return "fft" if is_fft else "band"
-    if kernel.shape == "laplace":
-        return "fft" if is_fft else "laplace"
+def _choose_spreading(model: Model, has_inner: bool) -> str:
+    """The algorithm of the kernel, which follows that of the sums that was named, not the one that is chosen."""
+    kernel = model.kernel
+    if kernel is None or model.algorithm in ("naive", "fft"):
+        return "naive" if kernel is None else model.algorithm
+    if kernel.shape == "laplace" and not has_inner:
+        return "laplace"
+    if model.grid is None and not isinstance(kernel.shape, HashableArray):
+        return "naive"
     if is_player_and_time_independent_kernel(kernel):
-        if not is_fft and _is_band_fastest(model):
+        if model.grid is not None and _is_band_fastest(model):
             return "band"
         if not kernels.depends_on_distance(kernel) and low_rank_kernel_factors(model) is not None:
             return "low_rank"
-    return "fft" if is_fft and kernels.depends_on_distance(kernel) else _reach_independent_algorithm(kernel)
-
-
-def _choose_spreading_without_grid(model: Model, has_inner: bool) -> str:
-    """The algorithm of the kernel on a support of one's own."""
-    shape = None if model.kernel is None else model.kernel.shape
-    if isinstance(shape, HashableArray):
-        return "naive" if low_rank_kernel_factors(model) is None else "low_rank"
-    return "laplace" if shape == "laplace" and not has_inner else "naive"
+    return _reach_independent_algorithm(kernel)
 
 
 def _is_band_fastest(model: Model) -> bool:

@@ -550,7 +550,7 @@ def blat_mmr(
         spec = spec._replace(edges=choose_edge_normalisation(spec, *given))
     given_values = params.beta, params.temperature, params.kernel_width
     own_values = settings.kernel_shape_argument_values(spec, params)
-    model = Model(game, grid, spec, draws, algorithm, "", *given_values, own_values, algorithm)
+    model = Model(game, grid, spec, draws, algorithm, *given_values, own_values)
     initial = InitialBelief(given_points, given_inner, parse_prior(prior, len(at), at)).as_value()
     check_kernel_and_prior(model, initial, params)
     model = settings.resolve_algorithms(model, inner is not None)
