@@ -71,19 +71,17 @@ def test_every_route_is_the_loop(x64, name):
     def by_every_route(p, edges):
         kernel = kernels.parse(SHAPES[name][0]._replace(edges=edges))
         arguments = kernels.shape_function_arguments(kernel)
-        reach = kernels.kernel_reach(kernel, hashable_array(GRID), STEP, 0.5, arguments.values, "float64")
-        values = dict(zip(arguments.names, arguments.values, strict=True))
+        values = {name: number for name, (number, _) in arguments.params.items()}
+        reach = kernels.kernel_reach(kernel, hashable_array(GRID), STEP, 0.5, (*values.values(),), "float64")
         found = {}
         for route in ("naive", "band", *(["fft"] if kernels.depends_on_distance(kernel) else [])):
             points, width = jnp.asarray(GRID, p.dtype), jnp.asarray(0.5, p.dtype)
             parts = kernels.prepare_components(kernel, route, width, points, STEP, reach, values)
-            found[route] = kernels.spread_belief(edges, route, parts, p, True)
+            found[route] = kernels.spread_belief(kernel, route, parts, p)
         if name == "homeward":
             left, right = kernels.low_rank_factors(kernel, hashable_array(GRID), STEP, 0.5, (0.5,), p.dtype.name)
             assert left.shape == (SIZE, 1)
-            found["low_rank"] = kernels.spread_belief(
-                edges, "low_rank", kernels.low_rank_component(left, right), p, True
-            )
+            found["low_rank"] = kernels.spread_belief(kernel, "low_rank", kernels.low_rank_component(left, right), p)
         return found
 
     found = quick(lambda p: {edges: by_every_route(p, edges) for edges in ("global", "source")})(
@@ -252,7 +250,7 @@ HOLE = np.eye(31) - 2.0 * np.eye(31)[3] * np.eye(31)[5][:, None]
         (dict(kernel=Kernel(below)), r"kernel below is -0.5 from strength 1.0\d* to -3.0"),
         (dict(kernel=Kernel(nowhere)), r"kernel nowhere leaves no mass to strength 1.2\d* \(row 21\)"),
         (dict(kernel=Kernel(lambda d: 0.0 * d)), "has no mass at any distance on the grid"),
-        (dict(kernel=Kernel(HOLE)), "in row 5, column 3"),
+        (dict(kernel=Kernel(HOLE)), r"\(row 5, column 3\)"),
         (dict(kernel=Kernel(np.eye(30))), r"the kernel's matrix must be \[31, 31\], got \(30, 30\)"),
         (dict(kernel=Kernel(np.ones((2, 3)))), r"a kernel's matrix is \[n, n\], got shape \(2, 3\)"),
         (dict(kernel=Kernel(lambda d: d[:3] ** 2)), "must broadcast to"),

@@ -456,9 +456,9 @@ WRONG = jr.extend.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
         (lambda: jr.blat_mmr(jr.extend.luck.Luck("flat", lambda x, y: 0.5 * x)), "must broadcast, got shape"),
         (lambda: jr.blat_mmr(jr.extend.luck.Luck("sum", lambda x, y: x + y)), r"luck function sum: .*not in \[0, 1\]"),
         (lambda: jr.blat_mmr(kernel="gauss"), "unknown kernel 'gauss'"),
-        (lambda: jr.blat_mmr(kernel=Kernel("box")), "the kernel's shape is one of gaussian, laplace, got 'box'"),
-        (lambda: jr.blat_mmr(kernel=Kernel(clock="day")), "the kernel's clock is one of match, time, got 'day'"),
-        (lambda: jr.blat_mmr(kernel=Kernel(edges="cut")), "the kernel's edges is one of global, source"),
+        (lambda: jr.blat_mmr(kernel=Kernel("box")), "Kernel: shape must be 'gaussian' or 'laplace', got 'box'"),
+        (lambda: jr.blat_mmr(kernel=Kernel(clock="day")), "Kernel: clock must be 'match' or 'time', got 'day'"),
+        (lambda: jr.blat_mmr(kernel=Kernel(edges="cut")), "Kernel: edges must be 'global' or 'source' or None"),
         (lambda: jr.blat_mmr(kernel=Kernel(weights=(0.5, 0.4), widths=(1, 2))), "they sum to 1"),
         (lambda: jr.blat_mmr(kernel=Kernel(weights=(0.5, 0.5))), "as many weights as widths"),
         (lambda: jr.blat_mmr(kernel=Kernel(widths=(0.0,))), "the widths of a kernel are above 0"),
@@ -950,9 +950,8 @@ def test_example_4_2_a_kernel_of_three_points(algorithm):
         "fft": padded_spectrum_of_differences(jnp.where(abs(grid_differences_in_fft_order(100)) <= 1.0, 1 / 3, 0.0)),
         "naive": matrix,
     }
-    after = spread_belief(
-        "global", algorithm, [PreparedKernelComponent(1.0, tables[algorithm], jnp.sum(matrix, axis=0))], p
-    )
+    component = PreparedKernelComponent(1.0, tables[algorithm], jnp.sum(matrix, axis=0))
+    after = spread_belief(Kernel(edges="global"), algorithm, [component], p)
     close(after, REFERENCE["example_4_2_correct"])
     assert np.abs(after - REFERENCE["example_4_2_author_naive_kernel"]).max() > 0.07
 

@@ -8,16 +8,18 @@ scans over the points that carry mass, and Observation 4.4 takes their sums to a
 
 import inspect
 import math
+import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
 from numbers import Real
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxrate.core.argument_checks import check_argument
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.hashable_functions_and_arrays import BoundFunction, HashableArray, display_name, hashable_array
 from jaxrate.core.hyperparameter_definitions import ANY, POSITIVE, UNIT_INTERVAL, Parameter
@@ -34,16 +36,18 @@ ANNOTATED_SPACES = {"real": ANY, "positive": POSITIVE, "unit": UNIT_INTERVAL}
 
 
 class FunctionArguments(NamedTuple):
-    """The arguments of a function: the number without default; names, values and meaning of those with a number."""
+    """The arguments of a function: the number without default, and those with a number, the hyperparameters."""
 
     num_required: int
-    names: tuple[str, ...]
-    values: tuple[float, ...]
-    spaces: tuple[Parameter, ...]
+    params: Mapping[str, tuple[float, Parameter]]  # by name, the number and what it means
+
+    def select_params(self, params: Any) -> dict[str, Any]:
+        """Those of its hyperparameters among others, by name."""
+        return {name: getattr(params, name) for name in self.params}
 
 
 VARIADIC = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-NO_ARGUMENTS = FunctionArguments(0, (), (), ())
+NO_ARGUMENTS = FunctionArguments(0, {})
 
 
 @cache
@@ -65,20 +69,16 @@ def inspect_arguments(function: Callable[..., Any]) -> FunctionArguments:
         hints = get_type_hints(bare, include_extras=True)
     except (TypeError, ValueError, NameError) as error:
         raise ValueError(f"the arguments of {display_name(function)} cannot be told: {error}") from None
-    free = [x for x in every[num_bound:] if isinstance(x.default, Real) and not isinstance(x.default, bool)]
-    return FunctionArguments(
-        sum(x.default is x.empty for x in every[num_bound:]),
-        tuple(x.name for x in free),
-        tuple(float(x.default) for x in free),
-        tuple(_hyperparameter_from_annotation(display_name(function), x.name, hints.get(x.name)) for x in free),
-    )
-
-
-def _hyperparameter_from_annotation(function: str, name: str, hint: Any) -> Parameter:
-    space = get_args(hint)[1] if get_origin(hint) is Annotated else "real"
-    if space not in ANNOTATED_SPACES:
-        raise ValueError(f"{function}: {name} is one of {', '.join(ANNOTATED_SPACES)}, not {space!r}")
-    return Parameter(ANNOTATED_SPACES[space], "number", f"{name} of {function}")
+    params = dict[str, tuple[float, Parameter]]()
+    for x in every[num_bound:]:
+        if isinstance(x.default, Real) and not isinstance(x.default, bool):
+            space = get_args(hints[x.name])[1] if get_origin(hints.get(x.name)) is Annotated else "real"
+            if space not in ANNOTATED_SPACES:
+                known = ", ".join(ANNOTATED_SPACES)
+                raise ValueError(f"{display_name(function)}: {x.name} is one of {known}, not {space!r}")
+            about = Parameter(ANNOTATED_SPACES[space], "number", f"{x.name} of {display_name(function)}")
+            params[x.name] = float(x.default), about
+    return FunctionArguments(sum(x.default is x.empty for x in every[num_bound:]), params)
 
 
 def function_params(
@@ -94,7 +94,7 @@ def function_params(
     """
     extra: dict[str, tuple[Any, Parameter]] = {}
     for function in functions:
-        for name, value, about in zip(*function[1:], strict=True):
+        for name, (value, about) in function.params.items():
             if name in reserved_names:
                 raise ValueError(f"blat_mmr: {about.meaning} has the name of something else; rename it")
             extra.setdefault(name, (overrides.get(name, value), about))
@@ -154,6 +154,11 @@ KERNELS: dict[str, Kernel | None] = {
     "laplace_by_time": Kernel("laplace", clock="time", edges="global"),
     "none": None,  # the identity (Example 2.17)
 }
+KERNEL_CHOICES = {
+    "shape": Literal["gaussian", "laplace"],
+    "clock": Literal["match", "time"],
+    "edges": Literal["global", "source"] | None,
+}
 
 
 def parse(kernel: Kernel | str | None) -> Kernel | None:
@@ -169,30 +174,19 @@ def parse(kernel: Kernel | str | None) -> Kernel | None:
         kernel = Kernel(*kernel)
     if not isinstance(kernel, Kernel):
         raise ValueError(f"a kernel is a name or a jr.extend.kernels.Kernel, got {kernel!r}")
+    for field, allowed in KERNEL_CHOICES.items():
+        if not (field == "shape" and has_custom_shape(kernel)):
+            check_argument("Kernel", field, allowed, getattr(kernel, field))
     if has_custom_shape(kernel):
-        kernel = _check_and_normalise_custom_kernel(kernel)
+        kernel = _check_and_normalise_custom_kernel(kernel)  # whose edges may be chosen when the strengths are known
     else:
         kernel = kernel._replace(edges=kernel.edges or "global")
-        _check_choice("shape", kernel.shape, ("gaussian", "laplace"))
-    _check_choice("clock", kernel.clock, ("match", "time"))
-    if kernel.edges is not None:  # else they are chosen when the strengths are known
-        _check_choice("edges", kernel.edges, ("global", "source"))
-    _check_mixture(kernel.weights, kernel.widths)
-    return kernel
-
-
-def _check_choice(field: str, value: Any, allowed: tuple[str, ...]) -> None:
-    """ValueError for a field of a kernel that has none of its values."""
-    if value not in allowed:
-        raise ValueError(f"the kernel's {field} is one of {', '.join(allowed)}, got {value!r}")
-
-
-def _check_mixture(weights: tuple[float, ...], widths: tuple[float, ...]) -> None:
-    """ValueError for weights and widths of a kernel that are no mixture."""
+    weights, widths = kernel.weights, kernel.widths
     if len(weights) != len(widths) or not weights or min(weights) < 0 or abs(sum(weights) - 1.0) > 1e-9:
         raise ValueError(f"a kernel has as many weights as widths, and they sum to 1; got {weights} and {widths}")
     if not all(0 < width < math.inf for width in widths):
         raise ValueError(f"the widths of a kernel are above 0, got {widths}")
+    return kernel
 
 
 def _check_and_normalise_custom_kernel(kernel: Kernel) -> Kernel:
@@ -289,7 +283,7 @@ def _evaluate_custom_kernel(
         return np.asarray(kernel.shape)
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         hyperparameters: dict[str, Any] = dict(
-            zip(shape_function_arguments(kernel).names, (jnp.asarray(v, float) for v in values), strict=True)
+            zip(shape_function_arguments(kernel).params, (jnp.asarray(v, float) for v in values), strict=True)
         )
         args: tuple[Any, ...]
         if lattice:
@@ -320,9 +314,7 @@ def _mass_kept_on_grid(kernel_by_difference: HostArray, n: int) -> HostArray:
 def _describe_position(kernel: Kernel, x: HostArray, index: HostArray, width: float, step: Any) -> str:
     if len(index) == 1:
         return f"at a distance of {_lattice_differences(len(x), step)[index[0]] / width:g} widths"
-    if isinstance(kernel.shape, HashableArray):
-        return f"in row {index[0]}, column {index[1]}"
-    return f"from strength {x[index[0]]} to {x[index[1]]}"
+    return f"from strength {x[index[0]]} to {x[index[1]]} (row {index[0]}, column {index[1]})"
 
 
 def kernel_reach(
@@ -344,7 +336,7 @@ def choose_edge_normalisation(kernel: Kernel, points: HashableArray, step: float
     x = np.asarray(points)
     gaps = np.diff(x, axis=0)
     is_uniform = not len(gaps) or np.ptp(gaps) <= RELATIVE_TOLERANCE * np.abs(x).max()
-    if shape_function_arguments(kernel).names or x.ndim > 1 or not is_uniform:
+    if shape_function_arguments(kernel).params or x.ndim > 1 or not is_uniform:
         return "source"
     matrix = checked_custom_kernel_matrix(kernel, points, step, width, ())
     return "global" if np.allclose(matrix[1:, 1:], matrix[:-1, :-1], rtol=RELATIVE_TOLERANCE, atol=0.0) else "source"
@@ -454,35 +446,27 @@ def low_rank_component(left: Any, right: Any) -> list[PreparedKernelComponent]:
     return [PreparedKernelComponent(1.0, (left, right), jnp.asarray(left @ right.sum(axis=1), float))]
 
 
-def spread_belief(
-    edges: str | None,
-    algorithm: str,
-    components: list[PreparedKernelComponent],
-    belief: Array,
-    is_custom_kernel: bool = False,
-) -> Array:
+def spread_belief(kernel: Kernel, algorithm: str, components: list[PreparedKernelComponent], belief: Array) -> Array:
     """A belief [..., n] after the kernel, normalised; its own mass need not be one.
 
-    Of a kernel of one's `is_custom_kernel`, mass that could go nowhere stays where it is.
+    Of a kernel of one's own, mass that could go nowhere stays where it is.
     """
-    if edges == "source":
-        safe = [jnp.where(x.kept > 0.0, x.kept, 1.0) if is_custom_kernel else x.kept for x in components]
-        terms = [
-            x.weight * apply_component(algorithm, x.table, belief / _align_last_axis(kept, belief))
-            for x, kept in zip(components, safe, strict=True)
-        ]
-        if is_custom_kernel:
-            terms += [x.weight * jnp.where(_align_last_axis(x.kept, belief) > 0.0, 0.0, belief) for x in components]
-        return _sum_terms(terms) / jnp.sum(belief, axis=-1, keepdims=True)
+    is_custom, terms = has_custom_shape(kernel), list[Array]()
+    if kernel.edges == "source":
+        for x in components:
+            kept = jnp.where(x.kept > 0.0, x.kept, 1.0) if is_custom else x.kept
+            terms.append(x.weight * apply_component(algorithm, x.table, belief / _align_last_axis(kept, belief)))
+            if is_custom:
+                terms[-1] += x.weight * jnp.where(_align_last_axis(x.kept, belief) > 0.0, 0.0, belief)
+        return reduce(operator.add, terms) / jnp.sum(belief, axis=-1, keepdims=True)
     # The mass that will be left is known before: one pass less than to normalise at the end.
-    left = _sum_terms([x.weight * x.kept for x in components])
+    left = reduce(operator.add, [x.weight * x.kept for x in components])
     mass = jnp.matmul(belief, left[:, None], precision=EXACT)
-    if is_custom_kernel:
-        safe_mass = jnp.where(mass > 0.0, mass, jnp.sum(belief, axis=-1, keepdims=True))
-        after = _sum_terms([x.weight * apply_component(algorithm, x.table, belief) for x in components])
-        return jnp.where(mass > 0.0, after, belief) / safe_mass
-    scale = 1.0 / mass
-    return scale * _sum_terms([x.weight * apply_component(algorithm, x.table, belief) for x in components])
+    after = reduce(operator.add, [x.weight * apply_component(algorithm, x.table, belief) for x in components])
+    if is_custom:
+        after = jnp.where(mass > 0.0, after, belief)
+        mass = jnp.where(mass > 0.0, mass, jnp.sum(belief, axis=-1, keepdims=True))
+    return 1.0 / mass * after
 
 
 def apply_component(algorithm: str, table: Any, belief: Array) -> Array:
@@ -496,7 +480,7 @@ def apply_component(algorithm: str, table: Any, belief: Array) -> Array:
         padded = jnp.pad(belief, [(0, 0)] * (belief.ndim - 1) + [(reach, reach)])
         # Alike for all strengths, or [n] by theirs.
         taps = [tap if tap.ndim == 0 else _align_last_axis(tap, belief) for tap in table]
-        return _sum_terms([tap * lax.slice_in_dim(padded, k, k + n, axis=-1) for k, tap in enumerate(taps)])
+        return reduce(operator.add, [tap * lax.slice_in_dim(padded, k, k + n, axis=-1) for k, tap in enumerate(taps)])
     if algorithm == "fft":
         return _zero_rounding(convolve_with_spectrum(_align_last_axis(table, belief), belief))
     if algorithm == "laplace":
@@ -523,7 +507,8 @@ def _kernel_mass_kept_per_point(kernel: Kernel, algorithm: str, table: Any, poin
         return jnp.flip(apply_component(algorithm, table, ones))
     n, reach = table.shape[1], (table.shape[0] - 1) // 2
     padded = jnp.pad(table, [(0, 0), (reach, reach)])
-    return _sum_terms([lax.slice_in_dim(padded[k], 2 * reach - k, 2 * reach - k + n) for k in range(2 * reach + 1)])
+    diagonals = (lax.slice_in_dim(padded[k], 2 * reach - k, 2 * reach - k + n) for k in range(2 * reach + 1))
+    return reduce(operator.add, diagonals)
 
 
 def _precompute_component_table(
@@ -602,13 +587,6 @@ def _sum_density_over_lattice(kernel: Kernel, step: float, width: Array, n: int,
     return jnp.where(
         width > narrow, 1.0 / step, jnp.sum(component_density(kernel, step * jnp.arange(-18.0, 19.0), narrow, {}))
     )
-
-
-def _sum_terms(terms: list[Array]) -> Array:
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
 
 
 def _align_last_axis(x: Array, like: Array) -> Array:

@@ -342,7 +342,7 @@ def _band_reach_for(model: Model, params: Any) -> int | None:
 
 def kernel_shape_argument_values(kernel: Kernel | None, params: Any) -> tuple[Any, ...]:
     """The values of the hyperparameters that a kernel's function takes."""
-    return tuple(getattr(params, name) for name in kernels.shape_function_arguments(kernel).names)
+    return tuple(kernels.shape_function_arguments(kernel).select_params(params).values())
 
 
 def check_custom_kernel(model: Model, strengths: Any, params: Any) -> None:

@@ -236,9 +236,7 @@ def update(model: Model, constants: Constants, rows: State, event: Matches) -> S
     if kernel is None or kernel.clock == "time":
         belief = posterior / jnp.sum(posterior, axis=-1, keepdims=True)
     elif constants.parts is not None:
-        belief = kernels.spread_belief(
-            kernel.edges, constants.form.spreading, constants.parts, posterior, kernels.has_custom_shape(kernel)
-        )
+        belief = kernels.spread_belief(kernel, constants.form.spreading, constants.parts, posterior)
     else:
         factor = jnp.ones(2, posterior.dtype) if rows.width is None else rows.width
         belief = _spread_beliefs(model, constants, rows, constants.params.kernel_width * factor, posterior)
@@ -267,8 +265,7 @@ def _prepare_kernel_components(
     model: Model, algorithms: SizedAlgorithms, params: Params, width: Array, points: Array
 ) -> list[kernels.PreparedKernelComponent]:
     assert model.kernel is not None
-    step, names = grid_step(model.grid), kernels.shape_function_arguments(model.kernel).names
-    values = {name: getattr(params, name) for name in names}
+    step, values = grid_step(model.grid), kernels.shape_function_arguments(model.kernel).select_params(params)
     return kernels.prepare_components(model.kernel, algorithms.spreading, width, points, step, algorithms.reach, values)
 
 
@@ -280,7 +277,7 @@ def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Arra
     def one(width: Array, p: Array, points: Array | None = None) -> Array:
         points = grid_points(model) if points is None else points
         parts = _prepare_kernel_components(model, form, constants.params, jnp.where(width > 0, width, 1.0), points)
-        after = kernels.spread_belief(kernel.edges, form.spreading, parts, p, kernels.has_custom_shape(kernel))
+        after = kernels.spread_belief(kernel, form.spreading, parts, p)
         return jnp.where(width > 0, after, p / jnp.sum(p))
 
     args: tuple[Array, ...] = width, belief
@@ -369,9 +366,8 @@ def check_prior(prior: Prior, strengths: Any, params: Any, grid: Grid | None) ->
             )
     elif callable(prior):
         with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-            values = {
-                name: jnp.asarray(float(getattr(params, name)), float) for name in prior_function_arguments(prior).names
-            }
+            values = prior_function_arguments(prior).select_params(params)
+            values = jax.tree.map(lambda x: jnp.asarray(float(x), float), values)
             probabilities = np.asarray(prior(jnp.asarray(points, float), **values), np.float64)
         _check_probabilities(f"prior {display_name(prior)}", probabilities, len(points), points)
 
@@ -400,11 +396,6 @@ class InitialBelief(NamedTuple):
     inner: Any
     prior: Prior
 
-    def as_value(self) -> "InitialBelief":
-        """The belief as it may stand in rules."""
-        support, inner = (None if x is None else hashable_array(x) for x in (self.support, self.inner))
-        return InitialBelief(support, inner, self.prior)
-
 
 def init(model: Model, initial: InitialBelief, params: Params, num_players: int) -> State:
     """Everyone's prior: normal on the support, and over distributions all of them alike, or what was given."""
@@ -413,7 +404,7 @@ def init(model: Model, initial: InitialBelief, params: Params, num_players: int)
     if inner is not None and initial.prior is None:
         belief = jnp.full(len(inner), 1.0 / len(inner))
     else:
-        values = {name: getattr(params, name) for name in prior_function_arguments(initial.prior).names}
+        values = prior_function_arguments(initial.prior).select_params(params)
         belief = prior_belief(initial.prior, points, params.prior_mean, params.prior_deviation, values)
     kernel = model.kernel
 
@@ -551,7 +542,8 @@ def blat_mmr(
     given_values = params.beta, params.temperature, params.kernel_width
     own_values = settings.kernel_shape_argument_values(spec, params)
     model = Model(game, grid, spec, draws, algorithm, *given_values, own_values)
-    initial = InitialBelief(given_points, given_inner, parse_prior(prior, len(at), at)).as_value()
+    values = (None if x is None else hashable_array(x) for x in (given_points, given_inner))
+    initial = InitialBelief(*values, parse_prior(prior, len(at), at))
     check_kernel_and_prior(model, initial, params)
     model = settings.resolve_algorithms(model, inner is not None)
     rules = Rules(bind(prepare, model, None), *(bind(rule, model) for rule in (advance, predict, update)))
