@@ -183,7 +183,7 @@ MUTATIONS = [
     M("live checkpoint of the future", "if x.number <= position)", ")", "tests/test_live.py -k 'checkpoints'"),
     M("live clock after undo", "if not new_state.number:", "if new_state.number:",
       "tests/test_live.py -k 'results_are_undone'"),
-    M("live corrected result", "rank, context), *later])", "rank, context), *later[:-1]])",
+    M("live corrected result", "position, [new, *later])", "position, [new, *later[:-1]])",
       "tests/test_live.py -k 'a_result_is_corrected'"),
     M("live late result", "[event, *later])[0]", "[*later, event])[0]",
       "tests/test_live.py -k 'late_results'"),
@@ -263,7 +263,7 @@ MUTATIONS = [
       "tests/read/test_evidence.py -k 'another_sign'"),
     M("tables accents alone", "groups = [group for group in groups if len(group) > 1]", "groups = [*groups]",
       "tests/read/test_rows.py -k 'accents'"),
-    M("live accents of undone names", "if known not in current.ids:", "if False:",
+    M("live accents of undone names", "name != other and other in current.ids]", "name != other]",
       "tests/test_live.py -k 'look_like'"),
     # Benchmarks
     M("RPS scale", "[:, :-1] ** 2, axis=1) / (num_scores - 1)", "[:, :-1] ** 2, axis=1)",

@@ -542,8 +542,8 @@ def blat_mmr(
     given_values = params.beta, params.temperature, params.kernel_width
     own_values = settings.kernel_shape_argument_values(spec, params)
     model = Model(game, grid, spec, draws, algorithm, *given_values, own_values)
-    values = (None if x is None else hashable_array(x) for x in (given_points, given_inner))
-    initial = InitialBelief(*values, parse_prior(prior, len(at), at))
+    hashable_support, hashable_inner = (None if x is None else hashable_array(x) for x in (given_points, given_inner))
+    initial = InitialBelief(hashable_support, hashable_inner, parse_prior(prior, len(at), at))
     check_kernel_and_prior(model, initial, params)
     model = settings.resolve_algorithms(model, inner is not None)
     rules = Rules(bind(prepare, model, None), *(bind(rule, model) for rule in (advance, predict, update)))
