@@ -103,7 +103,7 @@ class OnlineSlope(NamedTuple):
     def learn(self) -> "OnlineSlope":
         """The slope after its next step."""
         information = np.exp(-self.new_matches / MEMORY) * self.information + self.curvature
-        slope = np.clip(self.slope + self.gradient / information, MIN_SLOPE, MAX_SLOPE)
+        slope = min(max(self.slope + self.gradient / information, MIN_SLOPE), MAX_SLOPE)
         return OnlineSlope(float(slope), float(information), self.matches + self.new_matches)
 
 

@@ -339,24 +339,32 @@ class ScheduledChunk(NamedTuple):
 
 
 def rate_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[RunProgress]:
-    """Rate the remaining chunks; how far the run has come after each, whose state the next one overwrites."""
+    """Rate the remaining chunks; how far the run has come after each, whose state the next one overwrites.
+
+    JAX rates a chunk in a thread of its own, meanwhile the next one is read and scheduled.
+    """
     system, state, capacity = run.system, progress.state, 0
     rules = make_replay_rules(system.rules, system.params, _chunk_record_function(run))
-    for chunk in _schedule_chunks(run, progress):
+    chunks = _schedule_chunks(run, progress)
+    chunk = next(chunks, None)
+    while chunk is not None:
         if chunk.num_players > capacity:  # more names have come than there is room for
             capacity, known = run.opened.players.capacity, progress.known
             state = jax.tree.map(lambda x, known=known: x[:known], state)
             state, _ = init_or_copy_padded_state(system, system.params, state, capacity, known)
             progress = _make_room(progress, capacity)
+        n, key = len(chunk.data.rows), None if run.key is None else jax.random.fold_in(run.key, chunk.number)
         with run.timed("rating"):
-            n, key = len(chunk.data.rows), None if run.key is None else jax.random.fold_in(run.key, chunk.number)
             state, predictions = replay_plan(rules, system.params, state, chunk.events, chunk.plan, key)
-            predictions = jax.tree.map(lambda x, n=n: np.asarray(x)[:n], jax.block_until_ready(predictions))
+        following = next(chunks, None)
+        with run.timed("rating"):
+            predictions = jax.tree.map(lambda x, n=n: np.asarray(x)[:n], predictions)
             if run.has_contests:
                 check_accelerator_predictions_finite(jax.tree.leaves(predictions)[0])  # the first that is recorded
         with run.timed("writing"):
             progress = _write_chunk(run, progress, chunk, predictions)
         yield progress._replace(state=state)
+        chunk = following
 
 
 def _make_room(progress: RunProgress, num_players: int) -> RunProgress:
