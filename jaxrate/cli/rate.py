@@ -166,8 +166,9 @@ def _choose_reading_and_system(
 ) -> tuple[Any, Any, dict[str, Any]]:
     """How the files are read, the task of rating a sample of them, and their columns."""
     columns = {name: x for name, x in request.columns.items() if name != "sort"}
-    checkpoint = None if asked.out is None else lazy.read_checkpoint(asked.out)
-    sampled = SAMPLE_ROWS if checkpoint is None else min(SAMPLE_ROWS, checkpoint[0]["at_first"])  # as at the beginning
+    sampled = SAMPLE_ROWS
+    if asked.out is not None and (checkpoint := lazy.read_checkpoint(asked.out)):
+        sampled = min(sampled, checkpoint[0].get("initial_rows", sampled))  # as at the beginning
     source = lazy.first_rows(files, sampled)._replace(noted=False)
     if request.learns_from_all_evidence:
         evidence = file_rating.recognise_evidence_columns_of_file(request.file, columns, source)

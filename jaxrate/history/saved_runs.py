@@ -23,11 +23,19 @@ from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_count
+from jaxrate.data.table_files import join_files
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import write
 from jaxrate.history.event_columns import from_table_columns, no_events
 from jaxrate.history.history import History, MakesHistory
-from jaxrate.history.out_of_core.checkpoints import CHECKPOINT_FILE, StoredFileRun, read_chunked_run
+from jaxrate.history.out_of_core.checkpoints import (
+    CHECKPOINT_FILE,
+    GAMES_KEY,
+    NAMES_KEY,
+    PREDICTIONS_FOLDER,
+    RANKED_KEY,
+    read_checkpoint,
+)
 from jaxrate.history.player_records import rating_table
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.storage.run_folder import (
@@ -105,6 +113,7 @@ LOG = logging.getLogger(__name__)
 RATING_COLUMNS = "id", "player", "rating", "deviation", "games"  # columns of the ratings without pyarrow
 COUNT_NOUNS = "match", "participation"  # what COUNT_KEYS count
 MAX_ERROR_LENGTH = 500  # characters of an error message
+MAX_LOADED_ROWS = 20_000_000  # predictions of chunks that are loaded, some two gigabytes
 
 
 @enforce_argument_annotations
@@ -211,10 +220,11 @@ def load(folder: FilePath, make: Callable[..., RatingSystem] | None = None) -> H
       ValueError: if there is no run, if a file is damaged (names the file), if another
         version of jaxrate wrote it in a format that this one cannot carry on, or if the factory makes another system.
     """
+    folder = Path(folder)
     try:
-        if not (Path(folder) / RUN_FILE).exists() and (stored := read_chunked_run(Path(folder))) is not None:
-            return _restore_chunked_run(stored, make)
-        return _restore_saved_run(*read_run_files(Path(folder)), make)
+        if not (folder / RUN_FILE).exists() and (folder / CHECKPOINT_FILE).exists():
+            return _load_chunked_run(folder, make)
+        return _restore_saved_run(*read_run_files(folder), make)
     except ValueError as error:
         text = str(error)
         raise ValueError(
@@ -239,11 +249,36 @@ def _restore_saved_run(
         return history._replace(players=names, games=games, events=from_table_columns(table, names))
 
 
-def _restore_chunked_run(stored: StoredFileRun, make: Callable[..., RatingSystem] | None) -> History:
-    history = _restore_without_events(stored.description, CHECKPOINT_FILE, stored.state, CHECKPOINT_FILE, make)
-    counts, table = stored.counts, stored.predictions
-    events = no_events(counts[1] is not None) if table is None else from_table_columns(table, stored.players)
-    return history._replace(players=stored.players, games=stored.games, events=events, num_in_files=counts)
+def _load_chunked_run(folder: Path, make: Callable[..., RatingSystem] | None) -> History:
+    """The history of a run by chunks; ValueError if not all rows are rated, or its system was made by other settings.
+
+    Its predictions stay in their files if they are brief or too many, or if some are missing.
+    """
+    checkpoint = read_checkpoint(folder)
+    assert checkpoint is not None
+    metadata, arrays = checkpoint
+    rows, total = metadata["rows"], metadata["whole"]
+    if total is None or metadata["run"] is None:
+        missing = f"how {metadata['how']['system']} was made, as another version of jaxrate or settings of one's own"
+        raise ValueError(f"the run by chunks does not tell {missing}; take what `rate` returns once more")
+    if rows < total:
+        raise ValueError(f"{rows:,} of {total:,} rows are rated there; rate them again with the same `out` to go on")
+    for key in (NAMES_KEY, RANKED_KEY):
+        arrays.pop(key, None)
+    games = arrays.pop(GAMES_KEY)
+    with name_file_in_errors(name := "ratings.parquet"):
+        players, table_games = read_names_and_games(name, (folder / name).read_bytes(), metadata["known"])
+        if not np.array_equal(games, table_games):
+            raise ValueError("it is of another run")
+    description = metadata["run"] | {"players": metadata["known"], "last": metadata["last"]}
+    history = _restore_without_events(description, CHECKPOINT_FILE, arrays, CHECKPOINT_FILE, make)
+    num_rated, num_contests = metadata.get("rated", rows), metadata.get("contests")
+    events = no_events(num_contests is not None)
+    if not metadata["how"]["brief"] and rows <= MAX_LOADED_ROWS:
+        predictions = join_files(folder / PREDICTIONS_FOLDER)
+        table = predictions.load(predictions.names)
+        events = from_table_columns(table, players) if len(table) == num_rated else events
+    return history._replace(players=players, games=games, events=events, num_in_files=(num_rated, num_contests))
 
 
 def _restore_without_events(

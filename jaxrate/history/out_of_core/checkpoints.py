@@ -1,10 +1,10 @@
-"""Checkpoints of runs by chunks, how a run goes on from them, and saved runs of them."""
+"""Checkpoints of runs by chunks, and how a run goes on from them."""
 
 import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,10 +17,8 @@ import numpy as np
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
-from jaxrate.core.text_format import join_names
 from jaxrate.data.column_conversion import to_column
 from jaxrate.data.role_resolution import ColumnRoles
-from jaxrate.data.table_files import join_files
 from jaxrate.data.table_sources import TableSource, atomic_replacement, import_pyarrow
 from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.running_metrics import (
@@ -35,23 +33,23 @@ from jaxrate.storage.run_folder import (
     RUN_FILE,
     flush_to_disk,
     name_file_in_errors,
-    read_names_and_games,
     read_npz_arrays,
     restore_state,
 )
 
 CHECKPOINT_FILE, PREDICTIONS_FOLDER = "checkpoint", "predictions"
 METADATA_KEY, GAMES_KEY, RANKED_KEY, NAMES_KEY = "metadata", "players.games", "players.ranked", "players.names"
-ARRAYS = "games", "ranked", "state"  # fields of `RunProgress` that are no JSON
+ARRAYS = "names", "games", "ranked", "state"  # fields of `RunProgress` that are no JSON
 OLD_HEADER, DIGEST_BYTES = b"jaxrate checkpoint 2\n", 32  # of jaxrate 0.2: before the length of the JSON and this
 LEFTOVER_PATTERN = re.compile(r"\.(checkpoint|ratings\.parquet|part-\d+\.parquet)\.\d+\.tmp")  # of a killed process
 CHECKED_BYTES = 1 << 24  # of a file that are read at a time
-MAX_LOADED_ROWS = 20_000_000  # predictions that are loaded, some two gigabytes
 
 
 class RunProgress(NamedTuple):
     """How far a run has come, and all that is needed to go on."""
 
+    initial_rows: int  # of the table when the run began
+    ordered: bool  # whether its rows stood too late, and are read from a copy in order of time
     rows: int  # of the table that were read
     parts: int  # files of predictions
     known: int  # players who have played
@@ -62,6 +60,7 @@ class RunProgress(NamedTuple):
     contests: int | None  # how many; None: these are matches
     last_contest: Any  # its name
     slope: OnlineSlope | None  # that calibrates predictions; None: they stay as the system has them
+    names: Any  # [at least known], an array of Arrow; None: nobody is known
     games: HostArray  # [at least known]
     ranked: HostArray  # [at least known] contests that rank somebody
     state: State  # leaves [known, ...]; None: nothing was rated, or it is not at hand
@@ -72,15 +71,16 @@ def part_file(folder: Path, number: int) -> Path:
     return folder / PREDICTIONS_FOLDER / f"part-{number:06d}.parquet"
 
 
-def write_checkpoint(folder: Path, metadata: Mapping[str, Any], progress: RunProgress, names: Any) -> None:
-    """Write the progress of a run, the names that have ids so far, and further metadata as JSON; all on the disk."""
+def write_checkpoint(folder: Path, metadata: Mapping[str, Any], progress: RunProgress) -> None:
+    """Write the progress of a run, and further metadata as JSON; all on the disk."""
     known, of_contests = progress.known, progress.contests is not None
     metadata = {**metadata, **{name: x for name, x in progress._asdict().items() if name not in ARRAYS}}
     arrays = leaves_by_name(progress.state) | {GAMES_KEY: progress.games[:known]}
     arrays |= {RANKED_KEY: progress.ranked[:known]} if of_contests else {}
     if known:
         arrow = import_pyarrow()
-        arrow.parquet.write_table(arrow.table({"name": names[:known]}), file_of_names := arrow.BufferOutputStream())
+        names = arrow.table({"name": progress.names[:known]})
+        arrow.parquet.write_table(names, file_of_names := arrow.BufferOutputStream())
         arrays |= {NAMES_KEY: np.frombuffer(file_of_names.getvalue(), np.uint8)}
     arrays |= {METADATA_KEY: np.frombuffer(json.dumps(metadata).encode(), np.uint8)}
     with atomic_replacement(folder / CHECKPOINT_FILE) as (temporary,), temporary.open("wb") as file:
@@ -130,18 +130,9 @@ def check_no_other_run(folder: Path) -> None:
         raise ValueError(f"{folder} holds a run that was not rated by chunks; name another folder")
 
 
-class ResumedRun(NamedTuple):
-    """How far a run has come."""
-
-    progress: RunProgress
-    names: Any  # of those who have an id, an array of Arrow; None: nobody has
-    initial_rows: int  # rows of the table when the run began
-    may_sort: bool  # whether the table may be put in order: it is, or nothing was rated
-
-
 def read_run_to_resume(
     system: RatingSystem, folder: Path, files: list[list[Any]], settings: dict[str, Any]
-) -> ResumedRun | None:
+) -> RunProgress | None:
     """How far the run in the folder has come; None if there is none. ValueError if it is of other files or settings."""
     checkpoint = read_checkpoint(folder)
     if checkpoint is None:
@@ -162,17 +153,10 @@ def read_run_to_resume(
     of_contests = metadata["contests"] is not None
     known["sums"] = (restore_contest_metric_sums if of_contests else restore_metric_sums)(metadata["sums"])
     known["slope"] = metadata["slope"] and OnlineSlope(*metadata["slope"])
-    known["shape"] = _restore_shapes(metadata["shape"])
-    progress = RunProgress(**known, games=games, ranked=ranked, state=restore_state(system, metadata["known"], arrays))
-    return ResumedRun(progress, names, metadata["at_first"], metadata["ordered"])
-
-
-def _restore_shapes(stored: Any) -> CompiledShapes:
-    """What programs were compiled for, from JSON; nothing where another version of jaxrate wrote it."""
-    if not (isinstance(stored, list) and len(stored) == len(CompiledShapes._fields)):
-        return CompiledShapes()
-    room, blocks = stored
-    return CompiledShapes(tuple(room), tuple(BlockShape(tuple(size), *rest) for size, *rest in blocks))
+    room, blocks = metadata["shape"]
+    known["shape"] = CompiledShapes(tuple(room), tuple(BlockShape(tuple(size), *rest) for size, *rest in blocks))
+    state = restore_state(system, metadata["known"], arrays)
+    return RunProgress(**known, names=names, games=games, ranked=ranked, state=state)
 
 
 def _check_same_settings(folder: Path, metadata: dict[str, Any], settings: dict[str, Any]) -> None:
@@ -180,21 +164,15 @@ def _check_same_settings(folder: Path, metadata: dict[str, Any], settings: dict[
     old_settings = metadata["how"]
     if metadata["last"] is not None:
         old_settings, settings = (_seasons_begun(x, metadata["last"]) for x in (old_settings, settings))
-    if missing := settings.keys() - old_settings.keys():
-        raise ValueError(f"the run in {folder} is of an earlier version ({join_names(sorted(missing))}); rate all anew")
-    for name in settings:
-        old, new = _differing_values(old_settings[name], settings[name])
-        if old != new:
-            difference = f"the run in {folder} has {name} {old}, this one {new}"
-            raise ValueError(f"{difference}; go on as it began, or name another folder")
-
-
-def _differing_values(old: Any, new: Any) -> tuple[Any, Any]:
-    """A setting of two runs; of several values those that differ."""
-    if not (isinstance(new, dict) and isinstance(old, dict)):
-        return old, new
-    changed = [key for key in old | new if old.get(key) != new.get(key)]
-    return {key: old.get(key) for key in changed}, {key: new.get(key) for key in changed}
+    for name, new in settings.items():
+        old = old_settings.get(name)
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):  # of which those are told that differ
+            changed = [key for key in old | new if old.get(key) != new.get(key)]
+            old, new = ({key: x.get(key) for key in changed} for x in (old, new))
+        difference = f"the run in {folder} has {name} {old}, this one {new}"
+        raise ValueError(f"{difference}; go on as it began, or name another folder")
 
 
 def _seasons_begun(settings: dict[str, Any], last: float) -> dict[str, Any]:
@@ -245,53 +223,3 @@ def add_resume_hint_to_errors(folder: Path) -> Iterator[None]:
         if isinstance(error, OSError):
             raise OSError(error.errno, f"{error.strerror or error}; {hint}", error.filename) from error
         raise ValueError(f"{error}; {hint}") from error
-
-
-class StoredFileRun(NamedTuple):
-    """A run by chunks as its folder describes it."""
-
-    description: dict[str, Any]  # as in run.json
-    state: dict[str, HostArray]  # leaves by name
-    players: HostArray
-    games: HostArray
-    counts: tuple[int, int | None]  # of matches or participations, and of contests; None: these are matches
-    predictions: Any  # an Arrow table; None: they stay in their files, as they are brief or too many
-
-
-def _read_predictions(folder: Path, metadata: dict[str, Any]) -> Any:
-    """The predictions of a run in the order of time, if they are all there and not too many."""
-    if metadata["how"]["brief"] or not 0 < metadata["rows"] <= MAX_LOADED_ROWS:
-        return None
-    table = join_files(folder / PREDICTIONS_FOLDER)
-    with suppress(MemoryError):
-        loaded = table.load(table.names)
-        return loaded if len(loaded) == metadata.get("rated", metadata["rows"]) else None
-    return None
-
-
-def read_chunked_run(folder: Path) -> StoredFileRun | None:
-    """The run by chunks in a folder; None if there is none.
-
-    Raises:
-      ValueError: if it has not rated all rows, if it cannot be kept, or if a file is damaged.
-    """
-    checkpoint = read_checkpoint(folder)
-    if checkpoint is None:
-        return None
-    metadata, arrays = checkpoint
-    rows, total = metadata["rows"], metadata["whole"]
-    if total is None or metadata["run"] is None:
-        missing = f"how {metadata['how']['system']} was made, as another version of jaxrate or settings of one's own"
-        raise ValueError(f"the run by chunks does not tell {missing}; take what `rate` returns once more")
-    if rows < total:
-        raise ValueError(f"{rows:,} of {total:,} rows are rated there; rate them again with the same `out` to go on")
-    for key in (NAMES_KEY, RANKED_KEY):
-        arrays.pop(key, None)
-    games = arrays.pop(GAMES_KEY)
-    with name_file_in_errors(name := "ratings.parquet"):
-        players, table_games = read_names_and_games(name, (folder / name).read_bytes(), metadata["known"])
-        if not np.array_equal(games, table_games):
-            raise ValueError("it is of another run")
-    description = metadata["run"] | {"players": metadata["known"], "last": metadata["last"]}
-    counts = metadata.get("rated", rows), metadata.get("contests")
-    return StoredFileRun(description, arrays, players, games, counts, _read_predictions(folder, metadata))

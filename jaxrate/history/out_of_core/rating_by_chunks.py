@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -38,7 +38,6 @@ from jaxrate.history.event_columns import (
 from jaxrate.history.history import History
 from jaxrate.history.out_of_core.checkpoints import (
     PREDICTIONS_FOLDER,
-    ResumedRun,
     RunProgress,
     add_resume_hint_to_errors,
     check_no_other_run,
@@ -54,6 +53,7 @@ from jaxrate.history.out_of_core.chunk_reading import (
     OpenedTable,
     PlayerIds,
     TableReading,
+    TimeOrder,
     find_time_order,
     open_table_sorted_if_needed,
     read_event_chunks,
@@ -193,26 +193,24 @@ def rate_by_chunks(
     with lock_folder(folder):
         files = fingerprint_files(reading.source, order.file_starts)
         resumed = read_run_to_resume(system, folder, files, settings)
-        progress, names, initial_rows, may_sort = resumed or _beginning(reading, order.num_rows, is_calibrated)
-        if order.faults and not may_sort:
+        progress = resumed or _progress_at_start(reading, order, is_calibrated)
+        if order.faults and not progress.ordered:
             row, reason = order.faults[0]
             raise ValueError(f"{reading.source.where(row)}: {reason}; rate all anew, in another folder")
         seconds = dict.fromkeys(WORK_KINDS, 0.0)
         ordered = folder / ORDERED_FOLDER / f"{crc32(repr((files, reading.roles, reading.columns)).encode()):08x}"
         table = open_table_sorted_if_needed(reading, order, ordered, chunks.rows, chunks.memory)
-        opened = OpenedTable(reading, order, table, PlayerIds(names))
+        opened = OpenedTable(reading, order, table, PlayerIds(progress.names))
         seconds["ordering"] = time.perf_counter() - start
-        metadata = {"how": settings, "files": files, "ordered": bool(order.faults)}
-        metadata |= {"at_first": initial_rows, "whole": order.num_rows}
+        metadata = {"how": settings, "files": files, "whole": order.num_rows}
         named = {role: x for role, x in columns.items() if x not in (None, ())}
         run = ChunkedRun(system, opened, folder, chunks, period, key, named, metadata, seconds)
         progress = _rate_and_save(run, progress)
         rated = _history(run, progress, np.asarray(opened.players.names[: progress.known]))
         write(rating_table(rated), folder / "ratings.parquet")
         shutil.rmtree(folder / ORDERED_FOLDER, ignore_errors=True)
-    known: dict[str, Any] = {x.name: getattr(rated, x.name) for x in fields(rated)}
     seconds["all"] = time.perf_counter() - start
-    return RatedFiles(**known, quality=metrics_from_sums(progress.sums), seconds=seconds, folder=folder)
+    return rated
 
 
 def _check_period(system: RatingSystem, reading: TableReading, period: float | None) -> None:
@@ -241,12 +239,12 @@ def _is_run_calibrated(system: RatingSystem, folder: Path) -> bool:
     return checkpoint is not None and bool(checkpoint[0].get("slope"))
 
 
-def _beginning(reading: TableReading, num_rows: int, is_calibrated: bool) -> ResumedRun:
+def _progress_at_start(reading: TableReading, order: TimeOrder, is_calibrated: bool) -> RunProgress:
     """How far a run has come that begins."""
     sums, contests = (ContestMetricSums(), 0) if reading.has_contests else (MetricSums(), None)
     slope, nobody = OnlineSlope() if is_calibrated else None, np.zeros(0, np.int64)
-    progress = RunProgress(0, 0, 0, 0, sums, None, NO_SHAPES, contests, None, slope, nobody, nobody, None)
-    return ResumedRun(progress, None, num_rows, may_sort=True)
+    counts = (order.num_rows, bool(order.faults), 0, 0, 0, 0)
+    return RunProgress(*counts, sums, None, NO_SHAPES, contests, None, slope, None, nobody, nobody, None)
 
 
 def _rate_and_save(run: ChunkedRun, progress: RunProgress) -> RunProgress:
@@ -285,21 +283,20 @@ def _save_checkpoint(run: ChunkedRun, saved: RunProgress, progress: RunProgress)
         flush_to_disk(part_file(run.folder, number))
     flush_to_disk(run.folder / PREDICTIONS_FOLDER)
     state = jax.tree.map(lambda x: np.array(np.asarray(x)[: progress.known]), progress.state)
-    progress = progress._replace(state=state)
-    metadata = run.metadata | {"run": _run_metadata(run, progress)}
-    write_checkpoint(run.folder, metadata, progress, run.opened.players.names)
+    progress = progress._replace(state=state, names=run.opened.players.names)
+    write_checkpoint(run.folder, run.metadata | {"run": _run_metadata(run, progress)}, progress)
     LOG.info("%d of %d rows are rated, and saved in %s", progress.rows, run.opened.order.num_rows, run.folder)
     return progress
 
 
-def _history(run: ChunkedRun, progress: RunProgress, players: HostArray) -> History:
+def _history(run: ChunkedRun, progress: RunProgress, players: HostArray) -> RatedFiles:
     """The history so far, without its events."""
     system, slope_options = calibrated_by_end(run.system, progress.slope)
     reading = run.opened.reading
     is_sided = reading.roles.side or reading.roles.constant_side
     options = {"columns": dict(run.named)} | ({"sided": True} if is_sided else {}) | slope_options
     seasons = reading.seasons or {}
-    return History(
+    return RatedFiles(
         system,
         progress.state,
         players,
@@ -312,6 +309,9 @@ def _history(run: ChunkedRun, progress: RunProgress, players: HostArray) -> Hist
         reading.categories if system.settings.get("categories", 1) > 1 else None,
         seasons if seasons and tuple(seasons.values()) == system.settings.get("seasons") else None,
         num_in_files=(progress.rated, progress.contests),
+        quality=metrics_from_sums(progress.sums),
+        seconds=run.seconds,
+        folder=run.folder,
     )
 
 
@@ -330,7 +330,6 @@ class ScheduledChunk(NamedTuple):
     """A chunk, scheduled."""
 
     end: int  # the row after it
-    number: int  # of the chunk
     data: Dataset
     events: Matches | Ragged
     plan: Plan
@@ -353,7 +352,7 @@ def rate_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[RunProgress]
             state = jax.tree.map(lambda x, known=known: x[:known], state)
             state, _ = init_or_copy_padded_state(system, system.params, state, capacity, known)
             progress = _make_room(progress, capacity)
-        n, key = len(chunk.data.rows), None if run.key is None else jax.random.fold_in(run.key, chunk.number)
+        n, key = len(chunk.data.rows), None if run.key is None else jax.random.fold_in(run.key, progress.parts)
         with run.timed("rating"):
             state, predictions = replay_plan(rules, system.params, state, chunk.events, chunk.plan, key)
         following = next(chunks, None)
@@ -386,7 +385,7 @@ def _chunk_record_function(run: ChunkedRun) -> Record | None:
 def _schedule_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[ScheduledChunk]:
     """The chunks, all scheduled for one program."""
     shape = progress.shape
-    chunks = enumerate(read_event_chunks(run.opened, run.chunks.rows, progress.rows, run.period), progress.parts)
+    chunks = enumerate(read_event_chunks(run.opened, run.chunks.rows, progress.rows, run.period))
     while True:
         with run.timed("reading"):
             number, (end, data) = next(chunks, (0, (0, None)))
@@ -396,12 +395,12 @@ def _schedule_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[Schedul
             events = data.events if run.period is None else periods(data.matches, run.period)
             source = run.opened.reading.source
             with add_location_to_data_errors(source.title, source.where), map_row_errors(data.rows):
-                if number == progress.parts:
+                if number == 0:
                     _check_first_event_is_new(data, progress, run.period)
                 check_system_takes_events(run.system, events, run.key)
             plan = _make_chunk_plan(run, events, shape)
             shape = shape.add(plan)
-        yield ScheduledChunk(end, number, data, events, plan, shape, run.opened.players.count)
+        yield ScheduledChunk(end, data, events, plan, shape, run.opened.players.count)
 
 
 def _make_chunk_plan(run: ChunkedRun, events: Matches | Ragged, shape: CompiledShapes) -> Plan:
@@ -437,7 +436,7 @@ def _write_chunk(run: ChunkedRun, progress: RunProgress, chunk: ScheduledChunk, 
     if slope is not None:
         prediction, slope = calibrate_events(prediction, data, run.period, progress.last, slope)
     columns = _prediction_columns(run, chunk, RecordedRun(None, prediction, before, after), inferred)
-    _write_predictions_file(part_file(run.folder, chunk.number), columns)
+    _write_predictions_file(part_file(run.folder, progress.parts), columns)
     if isinstance(sums, ContestMetricSums):
         sums = add_contest_metrics(sums, data.rounds, columns["prediction"], before.mean, progress.ranked[:n])
         progress.games[:n] += count_games(data.rounds, n)
@@ -452,7 +451,7 @@ def _write_chunk(run: ChunkedRun, progress: RunProgress, chunk: ScheduledChunk, 
     flat: Any = data.events.flat
     return progress._replace(
         rows=chunk.end,
-        parts=chunk.number + 1,
+        parts=progress.parts + 1,
         known=n,
         rated=progress.rated + len(data.rows),
         sums=sums,
@@ -470,13 +469,11 @@ def _prediction_columns(run: ChunkedRun, chunk: ScheduledChunk, result: Recorded
     data, reading = chunk.data, run.opened.reading
     if run.chunks.brief:
         return {"row": data.rows} | event_prediction_columns(result.prediction, data)
-    names = run.opened.players.names
-    names = import_pyarrow().array(names[: chunk.num_players]) if isinstance(names, np.ndarray) else names
     if inferred is not None:
         inferred = mask_performances_of_contests_without_effect(run.system, inferred, data.rounds)
     in_teams = reading.roles.team is not None or reading.has_teams
     events = make_event_columns(data, result.prediction, recorded_columns(result, inferred), in_teams=in_teams)
-    columns = to_table_columns(events, names, None)
+    columns = to_table_columns(events, run.opened.players.names, None)
     if data.clock == "dates":
         columns["time"] = days_to_datetime64(columns["time"], run.opened.order.whole_days)
     return columns
