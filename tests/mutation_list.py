@@ -192,7 +192,7 @@ MUTATIONS = [
       "tests/test_round_metrics.py"),
     M("predictions two byes", "jnp.where(first < 0, 0.5, 1.0)", "jnp.where(first < 0, 1.0, 1.0)",
       "tests/test_predictions.py -k 'bye or bracket'"),
-    M("leaderboard limit", "cautious * (rating.deviation - _steady_state_deviation(system))",
+    M("leaderboard limit", "cautious * (rating.deviation - limit)",
       "cautious * rating.deviation",
       "tests/test_run.py -k 'cautious'"),
     M("rated expected rank", ".astype(float)) * (teams - 1)", ".astype(float)) * teams",

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -77,14 +78,14 @@ class ColumnTable(dict[str, HostArray]):
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-class PrintedResult:
+class PrintedResult(ABC):
     """What results have in common that print as a table, with lines above and below it; all are dataclasses."""
 
     max_printed_rows: ClassVar[int | None] = None
 
+    @abstractmethod
     def columns(self) -> ColumnTable:
         """The table as columns."""
-        raise NotImplementedError
 
     def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
         """The heads, and the cells of the first `top` rows, as text for people."""
@@ -98,13 +99,7 @@ class PrintedResult:
         """The lines below the table."""
         return []
 
-    def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
-        return table_to_pandas(self)
-
-    def to_json(self) -> str:
-        """The table in JSON: a list for each column by its name."""
-        return table_to_json(self)
+    to_pandas, to_json = table_to_pandas, table_to_json
 
     @enforce_argument_annotations
     def table(self, top: int | None = None) -> str:

@@ -284,7 +284,7 @@ def rate(
     _check_names_storable(system, data)
     state, last, num_before, slope = None, None, 0, initial_slope(system, calibrate)
     if onto is None:
-        _log_unfitting_side_advantage(system, data)
+        log_side_mismatch(system, data.of_matches, has_sides(data))
     else:
         state, last, num_before, slope = onto.state, onto.last, onto.num_rows, slope_of_history(onto)
         system = extend_system_seasons(calibrated_as_history(system, onto), (data.seasons or {}).values())
@@ -325,15 +325,11 @@ def _group_by_period(data: Dataset, period: float, onto: History | None) -> Ragg
     return events if onto is None else events._replace(length=None)
 
 
-def _log_unfitting_side_advantage(system: RatingSystem, data: Dataset) -> None:
-    """Log a worth of the side that does not fit the data."""
-    if has_sides(data) != uses_side(system):
-        log_side_mismatch(system, data.of_matches, has_sides(data))
-
-
 @lru_cache(maxsize=64)
 def log_side_mismatch(system: RatingSystem, of_matches: bool, sided: bool) -> None:
     """Log, once for a system, a side advantage of 0 where the data have sides, or another where they have none."""
+    if sided == uses_side(system):
+        return
     worth = {name: getattr(system.params, name, None) for name in ("side_advantage", "side_trend")}
     used = [name for name, value in worth.items() if value]
     if sided and worth["side_advantage"] == 0.0:

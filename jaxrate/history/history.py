@@ -222,7 +222,9 @@ def find_player_id(players: Any, player: Any, count: int | None = None) -> int:
     """
     names = [] if players is None else np.asarray(players).tolist()[:count]
     count = len(names) if count is None else count
-    matching_ids = _positions(names, player) or (_positions(map(str, names), player) if isinstance(player, str) else [])
+    matching_ids = [i for i, x in enumerate(names) if x == player]
+    if not matching_ids and isinstance(player, str):
+        matching_ids = [i for i, x in enumerate(names) if str(x) == player]
     if len(matching_ids) > 1:
         raise ValueError(f"{len(matching_ids)} players have the name {player!r}; give an id")
     if matching_ids:
@@ -236,10 +238,6 @@ def find_player_id(players: Any, player: Any, count: int | None = None) -> int:
     raise ValueError(
         f"no player {player!r}{did_you_mean_suffix(str(player), names) or similar_names_hint(player, names)}"
     )
-
-
-def _positions(names: Iterable[Any], name: Any) -> list[int]:
-    return [i for i, x in enumerate(names) if x == name]
 
 
 def format_time(time: float, clock: str | None) -> str:

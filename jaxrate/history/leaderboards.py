@@ -12,7 +12,6 @@ import numpy as np
 from jaxrate.core.argument_checks import check_concrete, enforce_argument_annotations, is_iterable, is_number
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Rating
-from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import (
     coarse_rating_decimals,
     format_credible_intervals,
@@ -43,25 +42,10 @@ from jaxrate.systems.elo_mmr import contest_variances
 
 MAX_NAMED_GROUPS = 5
 
-COLUMN_ORDER = (
-    "rank",
-    "group",
-    "player",
-    "rating",
-    "deviation",
-    "change",
-    "rank_then",
-    "games",
-    "last",
-    "peak",
-    "peak_median",
-    "peak_time",
-)  # of columns
-
-RATING_HEADS = {  # of columns that are shown
+RATING_HEADS = {  # of the columns of lists of ratings in their order; "": it is not shown
     **{"rank": "rank", "group": "group", "player": "player", "rating": "rating", "deviation": "95% interval"},
     **{"change": "change", "rank_then": "earlier rank", "games": "games", "last": "last played", "peak": "peak"},
-    **{"peak_time": "at", "above_median": "above median", "time": "time"},
+    **{"peak_median": "", "peak_time": "at", "above_median": "above median", "time": "time"},
 }
 
 
@@ -92,13 +76,13 @@ class Leaderboard(ColumnTable):
     def __init__(
         self, columns: Mapping[str, HostArray | None], scope: str, num_listed: int, group_sizes: Iterable[int] = ()
     ) -> None:
-        super().__init__({name: x for name in COLUMN_ORDER if (x := columns.get(name)) is not None})
+        super().__init__({name: x for name in RATING_HEADS if (x := columns.get(name)) is not None})
         self.scope = scope
         self.num_listed = num_listed
         self.group_sizes = tuple(group_sizes) or (num_listed,)
 
     def __getattr__(self, name: str) -> Any:
-        if name in COLUMN_ORDER:
+        if name in RATING_HEADS:
             return self.get(name)
         raise AttributeError(f"a leaderboard has no column {name!r}")
 
@@ -143,8 +127,8 @@ def format_rating_columns(
         else:
             formats = {"games": "{:,}".format, "rank_then": lambda x: x or ""}
             shown = map(formats.get(name, lambda x: x), values)
-        if name in RATING_HEADS:
-            heads.append("on" if name == "peak_time" and values.dtype.kind == "M" else RATING_HEADS[name])
+        if head := RATING_HEADS.get(name):
+            heads.append("on" if name == "peak_time" and values.dtype.kind == "M" else head)
             cells.append(shown)
     return heads, [*zip(*cells, strict=True)][:top]
 
@@ -316,11 +300,6 @@ def _eligible_player_mask(among: Any, players: HostArray) -> HostArray:
     return np.isin(np.arange(len(players)), [find_player_id(players, player) for player in among])
 
 
-def _steady_state_deviation(system: RatingSystem) -> Any:
-    """The deviation at which those who play on settle."""
-    return contest_variances(system.params).limit ** 0.5 if system.name in ("elo_mmr", "elo_mmx") else 0.0
-
-
 def _sort_by_rating(players: HostArray, mean: HostArray) -> HostArray:
     """The players, whose ids rise, by these ratings, the greatest first.
 
@@ -422,7 +401,9 @@ class HistoryLeaderboardBuilder:
             return rating
         if rating.deviation is None:
             raise ValueError(f"{system.name} has no deviations to be cautious about")
-        return Rating(rating.mean - self.cautious * (rating.deviation - _steady_state_deviation(system)), None)
+        has_limit = system.name in ("elo_mmr", "elo_mmx")  # at which the deviations of those who play on settle
+        limit: Any = contest_variances(system.params).limit ** 0.5 if has_limit else 0.0
+        return Rating(rating.mean - self.cautious * (rating.deviation - limit), None)
 
     def _peak_columns(self, counts: HostArray, top_ids: HostArray) -> tuple[dict[str, HostArray], HostArray | None]:
         """The peaks of so many events, and the level of ratings that they are above; None if it does not drift."""

@@ -1,8 +1,8 @@
 """The table of participations: who took part in which event, with what result, and their ratings before and after."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ class Participations:
     """Rows [R] of players in events, sorted by player and then by event: those of player i begin at `start[i]`.
 
     A match has two rows, one for each player. A contest has one for each seat, so that a player in several teams has
-    several rows of an event. All columns are gathered from the columns of events at first use.
+    several rows of an event. Columns but for ratings are gathered from the columns of events at first use.
 
         history.rows.of_player(3).before.mean  # the ratings of player 3 before each event
         history.rows.once_per_event().of_player(3).after.mean  # after each contest, or with hindsight
@@ -31,24 +31,11 @@ class Participations:
 
     start: HostArray  # [num_players + 1]
     seat: HostArray  # [R] the number of the seat in the columns of events, row by row
-    gather_ratings: Callable[[], tuple[Rating, Rating]]  # what `before` and `after` are gathered by
+    before: Rating  # mean and deviation [R] that the event found; with hindsight both are None
+    after: Rating  # those that it left; of rows of one period or contest the last has the change
     events: EventColumns  # the columns of events by name, of n rows
     time_of_row: HostArray  # [n] on the clock of the history; NaN where there is none
     end_of_row: HostArray  # [n] when the row counts, as those before it do: at its time, or after its rating period
-
-    @cached_property
-    def _ratings(self) -> tuple[Rating, Rating]:
-        return self.gather_ratings()
-
-    @property
-    def before(self) -> Rating:
-        """Mean and deviation [R] that the event found; with hindsight both are None."""
-        return self._ratings[0]
-
-    @property
-    def after(self) -> Rating:
-        """Mean and deviation [R] that the event left; of rows of one period or contest the last has the change."""
-        return self._ratings[1]
 
     @property
     def num_seats(self) -> int:
@@ -121,8 +108,9 @@ class Participations:
 
     def select(self, rows: HostArray) -> "Participations":
         """These rows [K], in their order in the table."""
-        ratings = partial(_select_ratings, self, rows)
-        return replace(self, start=np.searchsorted(rows, self.start), seat=self.seat[rows], gather_ratings=ratings)
+        before, after = (jax.tree.map(lambda x: x[rows], rating) for rating in (self.before, self.after))
+        start = np.searchsorted(rows, self.start)
+        return replace(self, start=start, seat=self.seat[rows], before=before, after=after)
 
     def of_player(self, player: int) -> "Participations":
         """The rows of a player."""
@@ -137,8 +125,7 @@ class Participations:
             return self
         first = np.flatnonzero(is_first)
         last = np.append(first[1:], len(self.seat)) - 1
-        ratings = partial(_select_ratings, self, first, last)
-        return replace(self.select(first), gather_ratings=ratings)
+        return replace(self.select(first), after=jax.tree.map(lambda x: x[last], self.after))
 
     @cached_property
     def chronology(self) -> "Chronology":
@@ -286,7 +273,7 @@ def make_participations(history: Any) -> Participations:
         for i, j in pairwise(start):
             row = seat[i:j] // player.shape[1]
             end[row] = np.maximum.accumulate(end[row])
-    return Participations(start, seat, partial(_gather_ratings, history, start, seat, end), events, time, end)
+    return Participations(start, seat, *_gather_ratings(history, start, seat, end), events, time, end)
 
 
 def _gather_ratings(history: Any, start: HostArray, seat: HostArray, end: HostArray) -> tuple[Rating, Rating]:
@@ -299,13 +286,6 @@ def _gather_ratings(history: Any, start: HostArray, seat: HostArray, end: HostAr
     group = events["event"] if history.period is None else end
     group = None if after.mean is None else group[seat // events["player"].shape[1]]
     return before, Rating(*(_ratings_after(start, group, *x) for x in zip(before, after, final, strict=True)))
-
-
-def _select_ratings(table: Participations, before: HostArray, after: HostArray | None = None) -> tuple[Rating, Rating]:
-    """Leaves [K] of the ratings before some rows of a table, and after others, or the same."""
-    rows = zip((table.before, table.after), (before, before if after is None else after), strict=True)
-    found_before, found_after = (jax.tree.map(lambda x: x[at], ratings) for ratings, at in rows)  # noqa: B023
-    return found_before, found_after
 
 
 def _ratings_after(start: HostArray, group: Any, before: Any, left: Any, final: Any) -> HostArray | None:

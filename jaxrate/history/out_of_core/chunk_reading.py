@@ -178,18 +178,6 @@ def _find_table_seasons(reading: TableReading, season: str) -> dict[str, float]:
     return find_season_starts(read_season_matches, None)
 
 
-def convert_chunk(reading: TableReading, rows: Any) -> TableRows:
-    """The rows of an Arrow table that are not dropped, as events are built from, read as the first rows are.
-
-    Raises:
-      RowError: where a row is not as the others are.
-    """
-    if reading.source.is_text:
-        rows = numeric_text_to_numbers(rows, reading.text_columns)
-    table = reduce(append_columns, reading.resolved.derived, table_in_memory(rows, reading.columns))
-    return convert_columns(reading.resolved, load_rows(table, reading.roles), conventions=reading.conventions)
-
-
 NO_ID = -1
 FIRST_CAPACITY = 1 << 16  # players there is room for at first
 MAX_SPARSITY, SMALL_ID_RANGE = 4, 1 << 22  # ids stand in a table that is so many times as long as the names at most
@@ -472,14 +460,19 @@ def _make_group_finder(reading: TableReading, period: float | None) -> Callable[
 
 
 def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset | None:
-    """The events of the rows of an Arrow table; None if no row counts.
+    """The events of the rows of an Arrow table, read as the first rows are; None if no row counts.
 
     `rows` [n] says where they stand in the source.
     """
+    reading = opened.reading
     with map_row_errors(rows):
-        converted = convert_chunk(opened.reading, table)
+        if reading.source.is_text:
+            table = numeric_text_to_numbers(table, reading.text_columns)
+        read = reduce(append_columns, reading.resolved.derived, table_in_memory(table, reading.columns))
+        loaded = load_rows(read, reading.roles)
+        converted = convert_columns(reading.resolved, loaded, conventions=reading.conventions)
     played = split_by_result(converted).played
     if not played.any():
         return None
-    names = NamesOfEarlierData(opened.players, opened.reading.categories)
+    names = NamesOfEarlierData(opened.players, reading.categories)
     return build_dataset(converted._replace(rows=rows[converted.rows]).keep(played), names, False)
