@@ -401,24 +401,12 @@ def test_a_blend_predicts_upcoming_matches(blend_data):
             "two systems have the name elo; give each its own",
         ),
         (
-            lambda blend_data: jr.evaluation.blend_systems(["elo", "glicko"], blend_data),
-            "blend takes systems, as jr.glicko(), and not str",
-        ),
-        (
             lambda blend_data: jr.evaluation.blend_systems([jr.elo(), jr.urnings()], blend_data),
             "urnings draws random numbers",
         ),
         (
             lambda blend_data: jr.evaluation.blend_systems([jr.elo(), jr.category_glicko()], blend_data),
             "category_glicko rates no single matches; leave it out",
-        ),
-        (
-            lambda blend_data: jr.evaluation.blend_systems([jr.elo(), jr.glicko()], blend_data, last=0),
-            "last must be above 0 and at most 1, got 0",
-        ),
-        (
-            lambda blend_data: jr.evaluation.blend_systems([jr.elo(), jr.glicko()], blend_data.matches),
-            "blend_systems: data must be a Dataset (as of jr.read)",
         ),
     ],
 )

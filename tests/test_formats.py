@@ -130,9 +130,6 @@ WRONG = [
         )
         for row, message in {
             "20230230,1,7,A,8,B,,F": "column 'tourney_date' is '20230230', not a date as 20240131",
-            "20231301,1,7,A,8,B,,F": "column 'tourney_date' is '20231301', not a date",
-            "2023-01-02,1,7,A,8,B,,F": "column 'tourney_date' is '2023-01-02', not a date",
-            "nan,1,7,A,8,B,,F": "column 'tourney_date' is 'nan', not a date",
             ",1,7,A,8,B,,F": "column 'tourney_date' has no value",
             "20230102,1,,A,8,B,,F": "column 'winner_id' has no value",
             "20230102,1,7,A,8,B": "Expected 8 columns, got 6",
@@ -145,9 +142,6 @@ WRONG = [
             "1999-01-01,A,B,1,0,x,y,z,FALSE": "time 1999-01-01 is earlier than 2000-01-01 in the row bef.*sort=True",
             "2000-01-01,A,B,1,x,x,y,z,FALSE": "column 'away_score' is 'x', not a number",
             "2000-13-01,A,B,1,0,x,y,z,FALSE": "column 'date' is '2000-13-01', not an ISO date",
-            "2000-01-01,A,A,1,0,x,y,z,FALSE": "A is on both sides",
-            "2000-01-01,A,B,1,0,x,y,z,maybe": "column 'neutral' is 'maybe', not a number",
-            "2000-01-01,A,,1,0,x,y,z,TRUE": "column 'away_team' has no value",
         }.items()
     ),
     *(
@@ -157,8 +151,6 @@ WRONG = [
             "g2,TRUE,soon,0,1,x,white,1,a,1,b": "column 'created_at' is 'soon', not an ISO date",
             "g2,TRUE,inf,0,1,x,white,1,a,1,b": "time is inf, not a finite number",
             ",TRUE,0,0,1,x,white,1,a,1,b": "column 'id' has no value",
-            "g2,TRUE,0,0,1,x,white,1,a,1,a": "a is on both sides",
-            "g2,TRUE,0,0,1,x,white,1,,1,b": "column 'white_id' has no value",
         }.items()
     ),
     *(
@@ -168,24 +160,14 @@ WRONG = [
             (b'"\xff"', "7.json: 'utf-8' codec"),
             ("[]", "7.json: not a contest of Elo-MMR, 'time_seconds' is None"),
             (contest(["x", 0, 0], seconds="0"), "7.json: not a contest of Elo-MMR, 'time_seconds' is '0'"),
-            (contest(weight="1"), "7.json: not a contest of Elo-MMR, 'weight' is '1'"),
             (contest(["x", 0, 0], ["y", 1, 1], weight=0), "7.json: standings entry 0 .*: weight 0.0 is not above 0"),
             (contest(standings={}), "7.json: not a contest of Elo-MMR, 'standings' is {}"),
             (contest(["x", 0, 0], ["y", 1]), ENTRY + r" is \['y', 1\], expected \[handle, first, last\]"),
-            (contest(["x", 0, 0], [3, 1, 1]), ENTRY + r" is \[3, 1, 1\]"),
             (contest(["x", 0, 0], ["y", 2, 1]), ENTRY + r" is \['y', 2, 1\]"),
             (contest(["x", 0, 1], ["y", 1, 1]), ENTRY + ": the places 1 to 1 overlap others of the same contest"),
             (contest(["x", 0, 0], ["y", 0, 0]), ENTRY + ": the places 0 to 0 are fewer than the players who share"),
-            (contest(["x", 0, 0], perf_ceiling="high"), "7.json: not a contest of Elo-MMR, 'perf_ceiling' is 'high'"),
             (contest(["x", 0, 0], ["x", 1, 1]), ENTRY + ": player 'x' is in contest 7 twice"),
-            (contest(["x", 0, 0], ["y", 1, 10**30]), ENTRY + r" is \['y', 1, 10{30}\], expected \[handle"),
             (contest(["x", 0, 0], ["y" * 9999, 2, 1]), ENTRY + r" is \['y{58}\.\.\. \([0-9,]+ characters\), expec"),
-            (contest(["x", 0, 0], seconds=10**30), "7.json: not a contest of Elo-MMR, 'time_seconds' is 10{30}$"),
-            (contest(["x", 0, 0], weight=10**400), "7.json: not a contest of Elo-MMR, 'weight' is 10{59}\\.\\.\\. "),
-            (
-                contest(["x", 0, 0], perf_ceiling=float("nan")),
-                "7.json: not a contest of Elo-MMR, 'perf_ceiling' is nan",
-            ),
             ("[" * 200_000, "7.json: not a contest of Elo-MMR: lists within lists without an end"),
         ]
     ),
@@ -193,18 +175,12 @@ WRONG = [
         ("ergast", RACING | changes, "", message)
         for changes, message in [
             ({"results.csv": RESULTS + "1,5,1,1,1\n1,6,1,1,1\n"}, "results.csv: .*line 3.* is '6', expected a race of"),
-            (
-                {"results.csv": RESULTS + "1,5,1,1,1\n1,5,6,1,1\n"},
-                "results.csv: .*line 3.* is '6', expected a driver of",
-            ),
             ({"results.csv": RESULTS + "1,5,1,1,1\n1,5,2,1,X\n"}, "results.csv: .*line 3.* is 'X', expected a place"),
             (
                 {"races.csv": RACES.replace("2021-03-28", "28/03/2021")},
                 "races.csv: .*line 2.* is '28/03/2021', not an ISO",
             ),
             ({"drivers.csv": "driverId,forename\n1,x\n"}, "drivers.csv: not drivers, no column 'surname'"),
-            ({"races.csv": "x\n1\n"}, "races.csv: not races, no column 'raceId'"),
-            ({"results.csv": "x\n1\n"}, "results.csv: not results, no column 'raceId'"),
         ]
     ),
     ("ergast", {"races.csv": RACES}, "", "drivers.csv: no such file$"),
@@ -232,15 +208,11 @@ WRONG = [
         )
         for tags, message in [
             ({"white": "?"}, "column 'White' has no value"),
-            ({"black": ""}, "column 'Black' has no value"),
-            ({"White": None}, "column 'White' has no value"),
             ({"black": "Ann"}, "Ann is on both sides"),
             ({"result": "white"}, "column 'Result' is 'white', no result as the others are"),
             ({"Date": "2024.02.30"}, "'2024.02.30' is not a date of PGN"),
-            ({"Date": "yesterday"}, "'yesterday' is not a date of PGN"),
             ({"UTCDate": "2024.02.03", "UTCTime": "25:00:00"}, "'25:00:00' is not a time of PGN"),
             ({"Date": "????.??.??"}, "no date, but other games have one"),
-            ({"Date": None}, "no date, but other games have one"),
             ({"Date": "2023.12.31"}, "time 2023-12-31.* is earlier than 2024-01-01.* in the row before; .*sort=True"),
         ]
     ),

@@ -203,10 +203,8 @@ def test_a_missing_expected_goal_says_nothing(double):
     [
         ("goals_a", [1.0, -1.0, 0.0], "row 1 (counting from 0): column 'goals_a' is -1; goals are whole numbers"),
         ("goals_b", [0.0, 1.5, 0.0], "row 1 (counting from 0): column 'goals_b' is 1.5; goals are whole numbers"),
-        ("goals_a", [1e6, 1.0, 0.0], "row 0 (counting from 0): column 'goals_a' is 1e+06; goals are whole numbers"),
         ("goals_a", [1.0, np.nan, 0.0], "column 'goals_a' has no number"),
         ("xg_b", [0.1, 0.2, -0.3], "row 2 (counting from 0): column 'xg_b' is -0.3; expected goals are numbers from"),
-        ("xg_a", [0.1, 1e9, 0.3], "row 1 (counting from 0): column 'xg_a' is 1e+09; expected goals are numbers from"),
         (
             "goals_a",
             [2.0, 1.0, 3.0],
@@ -343,22 +341,11 @@ def test_lines_at_halves_quarters_and_whole_goals():
             "[..., K, K] of scorelines, got shape",
         ),
         (lambda rated: jr.forecasts.both_score_probability([[0.9, 0.9], [0.0, 0.0]]), "which sum to at most 1"),
-        (lambda rated: jr.forecasts.both_score_probability([[np.nan, 0.9], [0.0, 0.0]]), "must hold chances, from 0"),
-        (lambda rated: jr.forecasts.both_score_probability("x"), "[..., K, K] of scorelines, got shape ()"),
         (
             lambda rated: jr.forecasts.goal_difference_probabilities(np.eye(2) / 2, 0.3),
             "quarters of a goal, as 2.5, got 0.3",
         ),
-        (
-            lambda rated: jr.forecasts.goal_difference_probabilities(np.eye(2) / 2, "1"),
-            "line must be a number, got '1'",
-        ),
-        (
-            lambda rated: jr.forecasts.predict_scorelines(rated, PAIRS, most_goals=0),
-            "most_goals must be a whole number",
-        ),
         (lambda rated: jr.forecasts.predict_scorelines(rated, [("Ada", "Eve")]), "no player 'Eve'"),
-        (lambda rated: jr.forecasts.predict_scorelines(5, PAIRS), "rated must be a History"),
         (
             lambda rated: jr.forecasts.predict_scorelines(jr.rate(jr.glicko(), season()), PAIRS),
             "this glicko says nothing of scorelines; take jr.skills(observe=jr.parts.goals(...))",

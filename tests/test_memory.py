@@ -39,21 +39,12 @@ def stream(rows):
             "the largest id is 2000000000, of 4 in all: a state for every id up to it would",
         ),
         (
-            lambda: jr.history.rating_history(jr.glicko(), ONE),
-            "would take 24.0 GB; number the players from 0, as `read` does",
-        ),
-        (lambda: jr.fit(jr.elo(), ONE, free=["k"]), "the largest id is 2000000000, of 4 in all"),
-        (
             lambda: jr.extend.schedule_by_level(MANY),
             "arranging events of 2,013,265,920 players would take 8.1 GB, and there are 8.0 GB",
         ),
         (
             lambda: jr.run(jr.elo(), FEW, num_players=2 * 10**9),
             "a state of 2,000,000,000 players of elo would take 16.0 GB",
-        ),
-        (
-            lambda: jr.predict(jr.elo(), jr.elo().init(jr.elo().params, 2), FEW, num_players=2 * 10**9),
-            "2,000,000,000 players of elo would take 16.0 GB",
         ),
         (
             lambda: jr.run(jr.elo(), FEW, num_players=10**15),
@@ -65,10 +56,7 @@ def stream(rows):
             "a state of 1,000,000 players of category_glicko would take 16.0 GB",
         ),
         (lambda: jr.blat_mmr(size=10**9), "blat_mmr: a grid of 1e+09 points would take 100.0 GB, and there are 8.0 GB"),
-        (lambda: jr.blat_mmr(size=10**300), "blat_mmr: a grid of 1e+300 points would take"),
         (lambda: jr.data.simulate.league(100, 10**12), "a history of 1,000,000,000,000 rows would take 60.0 TB"),
-        (lambda: jr.data.simulate.contests(10**6, 10**6, size=10**6), "a history of 1,000,000,"),
-        (lambda: jr.data.simulate.league(2 * 10**9, 10), "2,000,000,000 players would take 48.0 GB"),
         (
             lambda: jr.data.simulate.stream_contests(99, 2**31, size=9),
             "num_rounds must be a whole number from 1 to 2,147,483,646, got 2147483648",

@@ -153,28 +153,19 @@ COUNT, NUMBER = "must be a whole number from {} to ", "must be from {} to {}, go
             (league, {name: -1.0}, f"{name} " + NUMBER.format(0, "1e+12"))
             for name in ("days", "spread", "drift", "activity")
         ),
-        (league, {"days": math.inf}, "days " + NUMBER.format(0, "1e+12")),
         (league, {"spread": math.nan}, "spread must be a number, got nan"),
         *((league, {"draws": x}, "draws " + NUMBER.format(0, 0.5)) for x in (-0.1, 0.51)),
-        (league, {"draws": math.nan}, "draws must be a number, got nan"),
         *((league, {"luck": x}, "luck " + NUMBER.format(0, 1)) for x in (-0.1, 1.1)),
-        (league, {"luck": math.nan}, "luck must be a number, got nan"),
         (league, {"activity": 9.0}, "activity 9.0 is too large: one player would be drawn nearly every time"),
         *(
             (league, {"side_advantage": x}, "side_advantage " + NUMBER.format("-1e+12", "1e+12"))
             for x in (math.inf, -math.inf)
         ),
-        (league, {"side_advantage": math.nan}, "side_advantage must be a number, got nan"),
         (contests, {"num_players": 1}, "size must be from 2 to num_players, 1, or such a pair, got 3"),
-        (contests, {"num_rounds": 0}, "num_rounds " + COUNT.format(1)),
         *(
             (contests, {"size": x}, f"size must be from 2 to num_players, 5, or such a pair, got {x}")
             for x in (1, 6, (4, 3))
         ),
-        (contests, {"noise": -1.0}, "noise " + NUMBER.format(0, "1e+12")),
-        (contests, {"grid": math.nan}, "grid must be a number, got nan"),
-        (contests, {"drift": -1.0}, "drift " + NUMBER.format(0, "1e+12")),
-        (contests, {"activity": 9.0}, "activity 9.0 is too large"),
     ],
 )
 def test_arguments_out_of_range_are_refused(simulate_games, change, message):

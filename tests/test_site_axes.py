@@ -126,18 +126,6 @@ def test_a_difference_from_a_single_match_has_no_interval():
     assert bars.count("<tr>") >= 2 and "nan" not in bars
 
 
-def test_the_report_shows_the_points_of_its_file(tmp_path):
-    table = {"a": ["Ada", "Bo"], "b": ["Bo", "Ada"], "up": [3, 1], "down": [2, 1], "time": [0, 1]}
-    data = jr.read(table, margin=["up", "down"])
-    jr.save(tmp_path / "run", jr.rate(jr.elo(), data))
-    rated = jr.load(tmp_path / "run")
-    assert rated.predictions["points_a"].to_pylist() == [3.0, 1.0]
-    page = jr.site.report_html(rated, active="all")
-    rows = re.search('<table id="events".*?</table>', page)[0]
-    assert ">won 3\u20132" in rows and ">drew 1\u20131" in rows
-    assert "points_a" not in jr.rate(jr.elo(), data._replace(margin=())).predictions.column_names
-
-
 @pytest.mark.parametrize(("chance", "text"), [(0.4452, "45%"), (0.445, "45%"), (0.0125, "1.3%"), (1, "> 99.9%")])
 def test_percents_are_rounded_as_scripts_round(browser, tmp_path, chance, text):
     (tmp_path / "page.html").write_text(f"<script>{text_of(PAGE_FILES / 'words.js')}</script>", encoding="utf-8")

@@ -14,7 +14,6 @@ from jaxrate.site.forecast_tables import (
     build_forecast_tables,
     build_scoreline_cards,
     render_next_matches,
-    scoreline_drawing,
 )
 from jaxrate.site.page_templates import make_template_environment
 from tests.browser import inside, text_of
@@ -178,17 +177,6 @@ def test_players_have_their_first_match():
     assert render_next_matches([], places, make_template_environment()) == {}
 
 
-def test_heat_maps_have_all_goals():
-    drawing = scoreline_drawing(TABLE)
-    cells = re.findall(r'<rect( class="draw")? x="([\d.]+)" y="([\d.]+)".*?fill-opacity="([\d.]+)"', drawing)
-    assert len(cells) == 36 and sum(bool(x[0]) for x in cells) == 5
-    (best,) = [cell for cell in cells if cell[3] == "0.60"]
-    assert best[1:3] == ("10", "30")  # no goals of the second, two of the first
-    parts = TABLE[:5, 5:].sum(axis=1)
-    np.testing.assert_allclose(float(cells[17][3]), 0.6 * parts[2] / TABLE.max(), atol=0.006)
-    assert 'aria-label="Chances of scorelines in percent; 2:0 is likeliest"' in drawing
-
-
 def test_scorelines_of_other_matches_are_refused():
     with refused("scorelines must be of the matches of coming, in the same order"):
         add_scoreline_columns(COMING, LINES._replace(a=LINES.a[::-1]))
@@ -213,13 +201,3 @@ def test_no_win_lowers_a_rating_because_a_season_follows(tmp_path):
     wins = [row for row in rows if "class=up>won" in row]
     assert len(wins) > 8 and not any("<td class=n>\u2212" in row for row in wins)
     assert any("<td class=n>\u2212" in row for row in rows)
-
-
-def test_a_career_has_the_points_of_both_and_the_terminal_shows_them(tmp_path, jaxrate):
-    table = {"a": ["Ada", "Bo"], "b": ["Bo", "Ada"], "up": [3, 1], "down": [2, 4], "time": [0, 1]}
-    career = jr.career(jr.rate(jr.elo(), jr.read(table, margin=["up", "down"])), "Ada")
-    assert career["points"].tolist() == [3.0, 4.0] and career["opponents_points"].tolist() == [2.0, 1.0]
-    jr.data.write(table, tmp_path / "games.csv")
-    given = "rate", tmp_path / "games.csv", "--system", "elo", "--margin", "up", "down", "--player", "Ada"
-    code, said, _ = jaxrate(*given, "--top", 100)
-    assert code == 0 and "3\u20132" in said and "4\u20131" in said

@@ -302,19 +302,8 @@ def timeless():
         ),
         (lambda: smooth_events(jr.skills(), league(n=0)), "there are no matches"),
         (lambda: smooth_events(jr.skills(observe=jr.parts.margin()), league()), "needs the column 'margin'"),
-        (lambda: smooth_events(jr.skills(), league(), tolerance=0), "tolerance must be above 0"),
-        (lambda: smooth_events(jr.skills(), league(), sweeps=1.5), "sweeps must be a whole number from 1"),
         (lambda: smooth_events(jr.skills(), league(), num_players=3), "there are only 3 players"),
         (lambda: smooth_events(jr.skills(), jr.matches([[0, 1]], [1])._replace(score=np.array([2.0]))), "row 0"),
-        (
-            lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), league(), start=0, refit=0),
-            "refit must be a time above 0, got 0",
-        ),
-        (
-            lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), jr.periods(league(), 7.0), start=0),
-            "forecast takes matches or contests, each at its",
-        ),
-        (lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), league(), start="soon"), "start"),
         (
             lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), timeless(), start=0),
             "forecast needs times, and this history has none",

@@ -193,9 +193,7 @@ def test_extreme_urns_in_float32():
     ("make", "says"),
     [
         (lambda: jr.urnings(0), "size must be whole, from 1"),
-        (lambda: jr.urnings(2.5), "size must be whole, from 1"),
         *((lambda x=x: jr.urnings(x), "size must be whole, from 1 to 8388608, got") for x in (2**23 + 1, 3e9, 1e300)),
-        (lambda: jr.urnings(outcomes=3_000_000_000), "outcomes must be a whole number from 2 to 101"),
         (lambda: jr.urnings(weights=(1, 1e300, 1)), r"must be 0 or 1e-9 to 1e9, got \(1.0, 1e\+300, 1.0, 1e\+300\)"),
         (
             lambda: jr.urnings(weights=(1, 1e6, 1), draw_weight=1e6),
@@ -210,13 +208,10 @@ def test_extreme_urns_in_float32():
         (lambda: jr.urnings(weights=(1, 1, 0)), "above 0 of the scores 0 and 1"),
         (lambda: jr.urnings(variant="U3"), "variant must be 'U2', 'U1' or 'accept_all', got 'U3'"),
         (lambda: jr.urnings(2, 4, variant="U1"), "U1 draws 3 balls at once, and an urn has only 2"),
-        (lambda: jr.urnings(draw_wait=2.0), "did you mean 'draw_weight'"),
         (lambda: jr.urns.make_urns([10, 0]), r"row 1 \(counting from 0\): an urn has 1 to 8388608 balls, not 0"),
         (lambda: jr.urns.make_urns([10, 10], [0.5, 1.1]), r"row 1 .*proportion 1.1 is outside \[0, 1\]"),
         (lambda: jr.urns.make_urns([10, 10], [0.5, 0.5, 0.5]), r"proportion has shape \(3,\)"),
         (lambda: jr.urns.make_urns([10, 10], 0.0), "0 of 20 balls are green: none could ever move"),
-        (lambda: jr.urns.make_urns([10, 10], 1.0), "20 of 20 balls are green"),
-        (lambda: jr.urns.make_urns([1.5, 10]), "size must be integers"),
     ],
 )
 def test_bad_urns_are_refused(make, says):

@@ -48,19 +48,6 @@ def test_slopes_of_volatilities_are_finite_where_squares_overflow():
     assert np.isfinite(quick(jax.value_and_grad(volatility))(0.1)).all()
 
 
-@pytest.mark.full  # nobody has such numbers
-def test_slopes_are_finite_after_ages_of_idleness():
-    """Deviations of 1e13 points, whose fourth power overflows float32, met a 1/v of 0."""
-    system = jr.glicko2(initial_volatility=1e3, period=1e-5)
-    state = system.init(system.params, 2)._replace(time=jnp.array([0.0, jnp.inf]))
-    match = jr.matches([[0, 1]], score=[1.0], time=[1e9])
-
-    def rating(start):
-        return jr.run(system, match, state=state._replace(rating=start)).state.rating.sum()
-
-    assert np.isfinite(quick(jax.grad(rating))(jnp.array([-1e22, 0.0]))).all()
-
-
 def test_match_quality_does_not_know_the_drift():
     """In float32 it was lost in the drift, from which it was subtracted: deviations of 1 and a tau of 1e5 gave NaN."""
     contest = jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2], weight=[1.0, 0.1, 10.0])
@@ -97,19 +84,6 @@ def test_draws_keep_their_digits_far_from_equals(x64):
     draw = np.asarray(jr.predict(jr.forecasts.add_outcomes(system), state, jr.matches(player, np.zeros(121))).draw)
     assert (draw > 0.0).all() and (np.diff(draw[:61, 0]) > 0.0).all()
     np.testing.assert_array_equal(draw, draw[::-1])
-
-
-def test_a_variance_cannot_be_used_up():
-    with pytest.raises(ValueError, match="weng_lin: kappa must be above 0, to 1, got 0.0"):
-        jr.weng_lin(kappa=0.0)
-
-
-@pytest.mark.full  # nobody has such numbers
-def test_ratings_so_far_out_that_their_rounding_is_wider_than_performances_stay_finite():
-    """In float32 2.8e8 has steps of 32 points: the interval in which performances lie was empty for a beta of 1."""
-    contest = jr.rounds([0] * 65, [*range(65)], [*range(65)])  # from tables
-    done = jr.run(jr.codeforces(beta=1.0, initial_rating=2.8e8), contest)
-    assert np.isfinite(done.state.rating).all() and np.isfinite(done.prediction).all()
 
 
 def test_slopes_of_beliefs_that_no_bound_keeps_narrow_are_finite():
@@ -156,20 +130,6 @@ def finite_slopes(function, *args, sizes=(0.0, 1.0)):
         return jax.vmap(lambda size: pull(jax.tree.map(lambda x: jnp.full_like(x, size), result)))(sizes)
 
     return all(np.isfinite(x).all() for x in jax.tree.leaves(quick(slopes)(jnp.array(sizes), *args)))
-
-
-@pytest.mark.full  # nobody has such numbers
-def test_slopes_of_draws_between_strangers_are_finite():
-    """Of the variance of the difference a draw within 2e-4 points leaves 1e-20, whose square underflowed in float32."""
-    system = jr.skills(observe=(parts.result(noise=3e-3, draw_margin=2e-4), parts.statistic("xg")))
-    matches = jr.matches([[0, 1]], [0.5], columns={"xg": [np.nan]})
-    state = system.init(system.params, 2)
-
-    def rate(variance, mean):
-        done = jr.run(system, matches, state=state._replace(mean=mean, covariance=variance))
-        return done.prediction, done.state.mean
-
-    assert finite_slopes(rate, jnp.array([4e14, 5e14]), jnp.zeros(2))
 
 
 def test_slopes_are_finite_where_a_period_says_next_to_nothing():
@@ -237,19 +197,6 @@ def test_slopes_of_topcoder_are_finite_where_volatilities_vanish():
         return jr.run(system, matches, params=params, state=state).prediction[-1]
 
     assert np.isfinite(quick(jax.grad(chance))(0.999999))
-
-
-@pytest.mark.full  # nobody has such numbers
-def test_slopes_of_performances_next_to_noise_of_1e19():
-    """The mean of those who tied, by 1 / delta^2, squared its weights in the slope: -inf, and NaN backwards."""
-    system = jr.elo_mmx(weight=2.5e-7, limit_deviation=2000.0, initial_deviation=1.0)
-    match = jr.matches([[0, 1]], [1.0], weight=[1.5e-6])
-
-    def rating(weight):
-        params = system.params._replace(weight=weight)
-        return jr.run(system, match, params=params).state.rating[0]
-
-    assert np.isfinite(quick(jax.grad(rating))(2.5e-7))
 
 
 def test_runs_whose_times_were_changed_on_disk_have_careers(tmp_path):
