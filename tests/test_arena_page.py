@@ -1,6 +1,5 @@
 """The page of an arena: what it says against what was fitted, without a script and in a browser."""
 
-import json
 import re
 import zlib
 from base64 import b64decode
@@ -181,14 +180,6 @@ def test_a_browser_finds_sorts_and_reads(opened):
         assert texts(browser, "#cell") == [f"{a} (4) against {b} (10): {100 * (win + tie / 2):.0f} of 100 votes."]
 
 
-def test_downloads_have_all_columns(twelve):
-    strengths, ranks = twelve
-    page = jr.site.arena_page_html(strengths, ranks=ranks)
-    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])
-    assert data["columns"] == ["place", "name", "rating", "low", "high", "best rank", "worst rank", "votes", "score"]
-    assert [row[1] for row in data["board"]] == strengths.players[strengths.order].tolist()
-
-
 def test_the_matrix_is_of_ratings_and_marks_who_never_met(twelve):
     """Estimates of the model stood as results, also of pairs without a vote."""
     strengths, ranks = twelve
@@ -227,16 +218,3 @@ def test_the_headline_and_what_is_certain_are_findings(twelve):
         lead = findings_of.find_lead_in_votes(names, strengths, given, MODELS)
         assert lead.certainty == "open" and f"<p>{'Not certain: ' * bool(certain)}{lead}</p>" in page
         assert ('<h2 id="certain-title">What is not certain</h2>' in page) == (not certain)
-
-
-def test_the_page_says_what_confidence_assumes(twelve):
-    strengths, ranks = twelve
-    assert "The model treats all votes as independent, even several by one voter." in jr.site.arena_page_html(
-        strengths, ranks=ranks
-    )
-    page = jr.site.arena_page_html(strengths, ranks=ranks, clusters=["worker", "prompt"])
-    assert (
-        "The model treats votes of the same worker or the same prompt as dependent, and all others as independent."
-        in page
-    )
-    assert "Each interval has 95% confidence on its own." in page

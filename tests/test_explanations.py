@@ -187,14 +187,6 @@ def test_line_ups_are_of_contests():
         jr.forecasts.explain_fixtures(rated, [(["Ada", "Bo"], ["Cy", "Di"])])
 
 
-def test_a_category_of_pairs():
-    rated = jr.rate(jr.skills(jr.parts.modifier(2)), jr.read(duels(), category="court"))
-    pair, table = [("Ada", "Bo")], {"a": ["Ada"], "b": ["Bo"], "court": ["grass"], "t": [rated.last]}
-    (one,) = jr.forecasts.explain_fixtures(rated, pair, category="grass")
-    (two,) = jr.forecasts.explain_fixtures(rated, table, category="court")
-    assert str(one) == str(two) and one.parts["category"].tolist() == ["grass"] * 2
-
-
 @pytest.mark.filterwarnings("ignore:the column team is not used")
 def test_systems_without_parts_are_refused(share):
     rated = jr.rate(share(), jr.read(contests()))

@@ -236,19 +236,6 @@ def test_a_report_opens_on_the_leader_and_has_everybody_who_plays(tmp_path):
         jr.site.report_html(rated, noun="team")
 
 
-def test_players_may_be_called_by_digits(tmp_path):
-    """Those that begin with 0 are names."""
-    command = pytest.importorskip("jaxrate.cli.site")
-    (tmp_path / "games.csv").write_text("a,b,score,venue\n007,008,1,x\n008,009,0,y\n", encoding="utf-8")
-    (tmp_path / "names.csv").write_text("id,name\n007,James\n", encoding="utf-8")
-    rated = jr.rate(jr.elo(), jr.read(tmp_path / "games.csv"))
-    assert command.load_display_names(tmp_path / "names.csv", rated.players) == {"007": "James"}
-    assert command.load_shown_columns_by_prediction_row(tmp_path / "games.csv", ["venue"], rated)["venue"].tolist() == [
-        "x",
-        "y",
-    ]
-
-
 # Pages with scripts, on phones and on paper say what the same pages say otherwise.
 
 
@@ -388,16 +375,6 @@ def test_a_contest_of_two_teams_is_a_match(doubles):
     assert met == {"cy": "1", "ann-lee": "2", "bo": "2"}
     assert "<h2>Team-mates</h2>" in page and "<h2>Opponents</h2>" in page
     assert "Chance: of the team to win, as it was before the match." in page and ">Compare two</a>" in page
-
-
-def test_line_ups_of_the_report_are_those_of_the_site(doubles):
-    rated, _ = doubles
-    report = jr.site.report_html(rated)
-    assert ">with</th>" in report
-    data = inside(report, "data")
-    place, section = data["board"]["name"].index("Bo"), data["sections"]
-    names = [[data["board"]["name"][i] for i in x] for x in section[str(place)]["mates"]]
-    assert names == [["Ann"], ["Cy", "Ann"]] and section[str(place)]["score"] == [1, 1]
 
 
 def test_team_mates_of_contests_of_many_are_linked(tmp_path):

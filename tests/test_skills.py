@@ -160,15 +160,6 @@ def test_against_the_twin(x64, case, form):
     np.testing.assert_allclose(jr.ratings(system, result.state).mean, shown, rtol=digits)
 
 
-@pytest.mark.parametrize("periods", mark_full([False, True], True))  # matches are beside the twin
-def test_logistic_of_one_skill_is_glicko(double, periods):
-    events = jr.periods(league(), LENGTH) if periods else league()
-    glicko = jr.run(jr.glicko(c=12, initial_deviation=140, deviation_max=160, side_advantage=20), events)
-    params = {"growth": 12, "initial_deviation": 140, "deviation_max": 160, "side_advantage": 20}
-    skills = jr.run(skills_by_name(outcome="logistic", **params), events)
-    assert_close_leaves("the run", tuple(jax.tree.leaves(skills)), tuple(jax.tree.leaves(glicko)), 1e-12)
-
-
 def test_margins_are_a_kalman_filter_without_its_cross_terms(double):
     """Which makes a difference of some hundredths of a deviation."""
     random, n = np.random.default_rng(3), 20
@@ -286,16 +277,6 @@ def test_a_saved_run_learns_of_new_seasons(tmp_path, double, period):
     early = second._replace(seasons=loaded.seasons | {"x": float(first.matches.time[-1])})
     with pytest.raises(ValueError, match="a season that the run does not know begins at"):
         jr.rate(loaded.system, early, period=period, onto=loaded)
-
-
-def test_a_run_with_surfaces_is_saved(tmp_path):
-    pytest.importorskip("pyarrow")
-    table = {"a": ["Ada", "Bo"] * 3, "b": ["Bo", "Ada"] * 3, "score": [1.0, 0.5] * 3, "surface": ["clay", "grass"] * 3}
-    rated = jr.rate(jr.skills(jr.parts.modifier(2)), jr.read(table, category="surface"))
-    modifiers = ["modifier clay", "deviation clay", "modifier grass", "deviation grass"]
-    assert [*jr.history.rating_table(rated)] == ["id", "player", "rating", "deviation", "games", *modifiers]
-    jr.save(tmp_path / "run", rated)
-    assert jr.load(tmp_path / "run").categories.tolist() == ["clay", "grass"]
 
 
 # Skills that learn from statistics, margins and all evidence that data have.
@@ -475,21 +456,6 @@ def test_against_the_twin_of_kinds(double, case, form):
     np.testing.assert_allclose(jr.ratings(system, result.state).mean, shown, rtol=1e-10)
 
 
-@pytest.mark.parametrize("case", mark_full(KINDS_CASES, "columns", "leagues"))
-def test_the_schedule_changes_nothing(double, case):
-    events, system = answers(), kinds_system_of(case)
-    one, other = jr.run(system, events), jr.run(system, events, schedule=jr.extend.schedule_by_level(events))
-    for x, y in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-12)
-
-
-def test_two_kinds_alike_are_one():
-    events = answers()
-    one = jr.run(skills_by_name(**KINDS_PARTS), events)
-    two = jr.run(skills_by_name(kinds="sides", **KINDS_PARTS), events)
-    np.testing.assert_allclose(two.prediction, one.prediction, rtol=2e-5)
-
-
 def test_the_kind_of_the_first_match_or_contest_stays():
     """One column of matches tells the kind of both players, and that of contests the kind of each."""
     pairs, kind = np.array([[0, 1], [2, 3], [0, 2], [1, 3]]), np.array([0.0, 1.0, 1.0, 0.0])
@@ -533,18 +499,6 @@ def test_a_side_advantage_follows_its_line():
     events = jr.matches([[0, 1], [2, 3]], [1, 1], [0.0, 730.5], side=[1, 1])
     lower = jr.run(jr.skills(jr.parts.side(10.0)), events).prediction[1]
     np.testing.assert_allclose(jr.run(ours, events).prediction[1], lower, rtol=1e-6)
-
-
-def test_slopes_reach_what_a_kind_has_of_its_own(double):
-    events, system = answers(), kinds_system_of("sides")
-    none = jax.tree.map(lambda _: 0.0, system.params)
-    directions = jax.tree.map(lambda *x: np.array(x), *(none._replace(**{name: 1.0}) for name in KINDS))
-
-    def slope(direction):
-        return jax.jvp(lambda x: jr.run(system, events, params=x).prediction, (system.params,), (direction,))[1]
-
-    found = np.asarray(quick(jax.vmap(slope))(directions))
-    assert np.isfinite(found).all() and (np.abs(found).max(axis=1) > 0).all()
 
 
 @pytest.mark.parametrize(
