@@ -179,7 +179,7 @@ MUTATIONS = [
     M("resume with files that follow", 'x[1] < metadata["rows"]', 'x[1] <= metadata["rows"]',
       "tests/test_rate_by_chunks_runs.py -k 'may_be_others'"),
     M("chunks draw their own numbers", "jax.random.fold_in(run.key, progress.parts)",
-      "jax.random.fold_in(run.key, chunk.number + 1)", "tests/test_rate_by_chunks_runs.py -k 'draw_by'"),
+      "jax.random.fold_in(run.key, progress.parts + 1)", "tests/test_rate_by_chunks_runs.py -k 'draw_by'"),
     M("live checkpoint of the future", "if x.number <= position)", ")", "tests/test_live.py -k 'checkpoints'"),
     M("live clock after undo", "if not new_state.number:", "if new_state.number:",
       "tests/test_live.py -k 'results_are_undone'"),

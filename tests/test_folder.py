@@ -299,7 +299,7 @@ def test_a_run_by_chunks_of_jaxrate_0_2_loads_and_does_not_go_on(tmp_path):
     assert jr.live.start_history(by_files).rating("Cy").mean > 1700
     shutil.copytree(REFERENCE.parent / "rate_files", tmp_path / "run")
     jr.data.write({"a": ["Ada"], "b": ["Bo"], "score": [1.0]}, tmp_path / "games.parquet")
-    with pytest.raises(ValueError, match="run is of an earlier version .*rate all anew"):
+    with pytest.raises(ValueError, match="has version 0.2.0, this one .*name another folder"):
         jr.rate(jr.glicko2(), tmp_path / "games.parquet", out=tmp_path / "run")
 
 

@@ -273,19 +273,14 @@ def make_participations(history: Any) -> Participations:
         for i, j in pairwise(start):
             row = seat[i:j] // player.shape[1]
             end[row] = np.maximum.accumulate(end[row])
-    return Participations(start, seat, *_gather_ratings(history, start, seat, end), events, time, end)
-
-
-def _gather_ratings(history: Any, start: HostArray, seat: HostArray, end: HostArray) -> tuple[Rating, Rating]:
-    """Leaves [R] of the ratings before and after the rows of a history, with these `end`s [n] of its events."""
-    events, names = history.events, (("rating", "deviation"), ("rating_after", "deviation_after"))
+    names = ("rating", "deviation"), ("rating_after", "deviation_after")
     before, after = (Rating(*(events[x].take(seat) if x in events else None for x in pair)) for pair in names)
-    if history.hindsight is not None:
-        return before, after
-    final = history.system.summary(history.system.params, history.state)
-    group = events["event"] if history.period is None else end
-    group = None if after.mean is None else group[seat // events["player"].shape[1]]
-    return before, Rating(*(_ratings_after(start, group, *x) for x in zip(before, after, final, strict=True)))
+    if history.hindsight is None:
+        final = history.system.summary(history.system.params, history.state)
+        group = events["event"] if history.period is None else end
+        group = None if after.mean is None else group[seat // player.shape[1]]
+        after = Rating(*(_ratings_after(start, group, *x) for x in zip(before, after, final, strict=True)))
+    return Participations(start, seat, before, after, events, time, end)
 
 
 def _ratings_after(start: HostArray, group: Any, before: Any, left: Any, final: Any) -> HostArray | None:

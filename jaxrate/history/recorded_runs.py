@@ -196,9 +196,9 @@ def recorded_columns(result: RecordedRun, performances: Performances | None = No
 OPTION = "calibration"  # of a history, with the fields of its `OnlineSlope`
 
 
-def has_default_hyperparameters(system: RatingSystem) -> bool:
+def _has_default_hyperparameters(system: RatingSystem) -> bool:
     """Whether the hyperparameters that a fit may move are those of its factory."""
-    if system.factory is None or wrapper_names(system):
+    if system.factory is None:
         return False
     try:
         default = system.factory(**system.settings).params._asdict()
@@ -216,7 +216,7 @@ def initial_slope(system: RatingSystem, calibrated: bool | None) -> OnlineSlope 
     """
     if system.space is None or wrapper_names(system) or getattr(system.params, "goal_rate", None) is not None:
         return None
-    is_calibrated = has_default_hyperparameters(system) if calibrated is None else calibrated
+    is_calibrated = _has_default_hyperparameters(system) if calibrated is None else calibrated
     return OnlineSlope() if is_calibrated else None
 
 

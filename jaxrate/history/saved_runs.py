@@ -179,18 +179,15 @@ def write_run(
     """
     stored = {key: np.asarray(x) for key, x in leaves_by_name(rated.state).items()}
     restore_state(rated.system, len(rated.players), stored)
-    tables = {"ratings.parquet": rating_table(rated), "predictions.parquet": rated.predictions, **extra_tables}
+    tables = {"ratings.parquet": rating_table(rated), "predictions.parquet": rated.predictions}
     if isinstance(rated.predictions, dict):
-        rating_columns = {name: x for name, x in tables["ratings.parquet"].items() if name in RATING_COLUMNS}
-        tables = {
-            NPZ_NAMES["ratings.parquet"]: rating_columns,
-            NPZ_NAMES["predictions.parquet"]: rated.predictions,
-            **extra_tables,
-        }
+        columns = tables["ratings.parquet"].items()
+        tables["ratings.parquet"] = {name: x for name, x in columns if name in RATING_COLUMNS}
+        tables = {NPZ_NAMES[name]: table for name, table in tables.items()}
 
     def write_files(new_folder: Path) -> None:
         (new_folder / "state.npz").write_bytes(encode_npz(stored))
-        for name, table in tables.items():
+        for name, table in (tables | dict(extra_tables)).items():
             if name in NPZ_NAMES.values():
                 (new_folder / name).write_bytes(columns_to_npz(table))
             else:

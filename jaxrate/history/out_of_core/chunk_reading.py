@@ -286,18 +286,14 @@ def find_time_order(reading: TableReading) -> TimeOrder:
                 keys[LATE_TIME] = reading.times(batch)
                 whole_days = whole_days and are_whole_days(keys[LATE_TIME])
             if contest is not None and not faults:
-                keys[LATE_CONTEST] = _contest_numbers(batch[contest], first)
+                column = batch[contest]  # of names, which have no order, numbers that decrease
+                is_number = import_pyarrow().types.is_integer(column.type)
+                keys[LATE_CONTEST] = np.asarray(column if is_number else -np.arange(first, first + len(column)))
         for reason, values in keys.items():
             falls = np.flatnonzero(np.diff(values, prepend=last.get(reason, values[:1])) < 0)
             faults += [(first + row, reason) for row in falls[:1].tolist()]
             last[reason] = values[-1:]
     return TimeOrder(np.cumsum([0, *counts[:-1]]).tolist(), sum(counts), whole_days, faults)
-
-
-def _contest_numbers(column: Any, first: int) -> HostArray:
-    """[n] the numbers of contests in rows from `first` on; of names, which have none, decreasing ones."""
-    is_number = import_pyarrow().types.is_integer(column.type)
-    return np.asarray(column.to_numpy() if is_number else -np.arange(first, first + len(column)))
 
 
 ROW_COLUMN, TIME_COLUMN, CONTEST_COLUMN = "_row", "_time", "_contest"  # columns of the copy beside those of the source
