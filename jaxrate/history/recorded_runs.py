@@ -162,7 +162,7 @@ def rating_history_with_performances(
         raise ValueError(
             f"there are no {history.nouns}: a history needs one, and jr.run returns the state of newcomers"
         )
-    has_contests = isinstance(history.flat, Rounds)
+    has_contests = isinstance(getattr(history, "flat", None), Rounds)  # what is no history, `run` refuses
     with_performances = with_performances and has_contests and infers_performances(system)
     record = bind(record_prediction_and_ratings, system.summary, with_performances, after)
     state, (prediction, before, left, inferred) = run(system, events, record=record, **options)
