@@ -85,18 +85,6 @@ def test_rate_in_json(jaxrate, games):
     assert [row["score"] for row in career] == jr.career(rated, one)["score"].tolist()
 
 
-def test_rate_takes_parameters_periods_and_a_side(jaxrate, games):
-    data = jr.read(games, side="home")
-    system = jr.glicko(c=30, deviation_max=None, side_advantage=40, period=50)
-    prediction = jr.rate(system, data, period=50.0).predictions["prediction"].to_numpy()
-    parameters = ("--param", "c=30", "--param", "deviation_max=none", "--param", "side_advantage=40")
-    code, text, errors = jaxrate("rate", games, *parameters, "--period", 50, "--side", "home", "--top", 3)
-    assert code == 0 and errors == ""
-    assert f"log loss          {jr.metrics.log_loss(prediction, data.matches.score):.4f}" in text
-    assert "in periods of 50" in text and len(text.split("\n\n")[1].splitlines()) == 5
-    assert re.search(r"\nthe first 3 of (\d+) players \(--top \1 for all\)\n", text)
-
-
 def test_alone_it_prints_help(jaxrate):
     code, text, _ = jaxrate()
     assert code == 2 and text.startswith("Usage: ")

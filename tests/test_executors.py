@@ -1,6 +1,5 @@
 """Work done by the workers of an executor is the work done here."""
 
-import importlib.util
 import os
 import pickle
 import socket
@@ -19,37 +18,6 @@ import pytest
 import jaxrate as jr
 from jaxrate.core.parallel_map import map_items
 from tests.conftest import mark_full
-
-ENGINES = {
-    "distributed": "distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None).get_executor()",
-    "ray": "ray.util.multiprocessing.Pool(2)",
-}
-WORK = """
-import sys
-import jax
-import numpy as np
-
-import jaxrate as jr
-
-if __name__ == "__main__":
-    matches = jr.data.simulate.league(30, 600, seed=3).matches
-    data = jr.data.Dataset(matches, np.arange(30), np.arange(600))
-    system = jr.elo()
-    settings = system.params._replace(k=np.linspace(4.0, 40.0, 12))
-
-    def work(executor):
-        yield jr.fitting.sweep_parameters(system, data, settings, executor=executor)
-        yield [str(result) for result in jr.compare(data, ["elo", "glicko"], executor=executor).results]
-        rated = jr.history.rate_leagues(system, data, np.arange(600) % 2, executor=executor)
-        yield np.stack([one.state.rating for one in rated.values()])
-        yield str(jr.fitting.fit_rolling(system, data, 2, executor=executor))
-
-    import {module}
-    with {engine} as executor:
-        there = [*work(executor)]
-    for one, other in zip(there, work(None), strict=True):
-        np.testing.assert_array_equal(one, other)
-"""
 
 
 class Pickled:
@@ -106,21 +74,6 @@ def test_processes():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         found = jr.fitting.sweep_parameters(system, data, settings, executor=executor)
     np.testing.assert_array_equal(found, jr.fitting.sweep_parameters(system, data, settings))
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("engine", ENGINES)
-def test_engines_that_exist(engine, tmp_path):
-    """In other processes, to the bit but for searches."""
-    if importlib.util.find_spec(engine) is None:
-        pytest.skip(f"{engine} is not installed: pip install 'jaxrate[cluster]'")
-    script = tmp_path / "work.py"
-    script.write_text(
-        WORK.format(engine=ENGINES[engine], module=engine if engine == "distributed" else "ray.util.multiprocessing")
-    )
-    path = {"PYTHONPATH": str(Path(__file__).parents[1])}
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=os.environ | path)
-    assert done.returncode == 0, done.stderr
 
 
 # States and settings spread over eight devices, and over two processes, are rated as on one.

@@ -1,6 +1,5 @@
 """Leagues of one table are rated as if each had a table of its own."""
 
-import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 
@@ -74,42 +73,6 @@ def test_leagues_that_are_taken_and_refused():
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             jr.history.rate_leagues(jr.elo(), given, league)
-
-
-@pytest.mark.full
-def test_the_command(tmp_path, jaxrate):
-    table = games()
-    file, out = tmp_path / "games.csv", tmp_path / "out"
-    jr.data.write(table, file)
-    given = "rate", file, "--system", "elo", "--by", "league"
-    code, said, errors = jaxrate(*given, "--out", out, "--top", 1)
-    assert code == 0 and "saved 2 runs" in errors
-    assert [line for line in said.splitlines() if " matches of " in line] == [
-        f"{name}: {np.sum(table['league'] == name)} matches of 8 players" for name in dict.fromkeys(table["league"])
-    ]
-    data = jr.read({name: x.astype(str) if name in "ab" else x for name, x in table.items()})
-    wanted = jr.history.rate_leagues(jr.elo(), data, table["league"])
-    for folder, name in (("N", "N"), ("S_1", "S/1")):
-        np.testing.assert_array_equal(jr.load(out / folder).state.rating, wanted[name].state.rating)
-    import pyarrow.parquet as parquet
-
-    ratings = parquet.read_table(out / "leagues.parquet")
-    assert ratings.column_names[:3] == ["league", "id", "player"] and len(ratings) == 16
-    code, said, _ = jaxrate(*given, "--json", "--top", 1)
-    assert code == 0 and [x["league"] for x in json.loads(said)] == [*wanted]
-    parts = tmp_path / "parts"
-    parts.mkdir()
-    days = np.where(table["league"] == "N", np.datetime64("2020-01-01"), np.datetime64("2020-01-02"))
-    jr.data.write(table | {"league": days}, parts / "0.parquet")
-    code, said, _ = jaxrate("rate", parts / "?.parquet", *given[2:], "--json", "--top", 1)
-    assert code == 0 and json.loads(said)[0]["league"].startswith("2020-01-0")
-    for more, message in (
-        (["--show", "peaks"], "--by cannot be combined with --show"),
-        (["--list", "since=2020-01-02"], "--list since cannot be combined with --by"),
-        (["--by", "leage"], "no column 'leage'; did you mean 'league'?"),
-    ):
-        code, _, errors = jaxrate(*given, *more)
-        assert code != 0 and message in errors
 
 
 def test_leagues_of_teams_are_said_to_be(tmp_path, jaxrate):

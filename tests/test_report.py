@@ -1,6 +1,5 @@
 """`jr.site.report_html` and `jaxrate report`: the page says what jaxrate says, of any names, also in a browser."""
 
-import importlib
 import re
 from html import unescape
 
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import parts
 from jaxrate.data import simulate
 from tests.browser import (
     check_that_nothing_was_loaded,
@@ -87,14 +85,6 @@ def test_sections_have_the_last_events_exactly_and_the_line_before_them(rated):
         assert drawn[0] == 0 and drawn[-1] == len(career["rating"]) - 1 and np.diff(drawn).max() <= 4
 
 
-def test_a_report_of_a_large_league_is_light():
-    matches = simulate.league(400, 16_000, seed=1, days=1500.0, draws=0.25).matches
-    a, b = np.array([f"football club {i:03}" for i in range(400)])[matches.player].T
-    dates = (1440 * (matches.time + 19_000)).astype("datetime64[m]")
-    page = jr.site.report_html(jr.rate(jr.glicko(), jr.read({"a": a, "b": b, "score": matches.score, "date": dates})))
-    assert len(data_of(page)["sections"]) == 300 and len(page.encode()) < 450_000 and page.count("<option") < 10
-
-
 def test_names_are_shown_literally():
     n = len(NAMES)
     table = {
@@ -152,22 +142,6 @@ def test_systems_of_contests_are_compared_in_words_and_bars(share):
     assert f"+{100 * gap.difference:.2f} ± {196 * gap.error:.2f}</td>" in shown and ">best</td>" in shown
     assert '<th scope="col" class="figure">pairs in order, 5 before</th>' in shown
     assert "Pairs in order: the share of pairs of opponents in the predicted order, where ties are in order;" in shown
-
-
-def test_pairs_are_of_a_category_that_is_chosen(monkeypatch):
-    table = {"a": ["x", "y"], "b": ["y", "z"], "score": [1, 0], "court": ["clay", "<b>"], "time": [1, 2]}
-    data = jr.read(table, category="court")
-    rated = jr.rate(jr.skills(parts.modifier(2)), data)
-    page = jr.site.report_html(rated)
-    assert len(data_of(page)["pairs"]) == 2 and ">&lt;b&gt;</option>" in page
-    monkeypatch.setattr("jaxrate.forecasts.pairwise_probabilities.MAX_CATEGORIES", 1)
-    fewer = jr.site.report_html(rated)
-    assert data_of(fewer)["pairs"] == [] and "Predictions depend on the category" in fewer
-
-
-def test_a_report_refuses(rated):
-    with pytest.raises(ValueError, match="no player 'player 7'; did you mean 'player"):
-        jr.site.report_html(rated, players=["player 7"])
 
 
 # in a browser
@@ -239,28 +213,6 @@ def test_search_sort_open_and_choose(opened, history):
     assert texts(opened, "#second-names li")[0] == "player 21" and not opened.find_element("id", "bar").is_displayed()
     opened.find_element("css selector", "#second-names li").click()
     assert texts(opened, "#answer a")[1:] == ["player 21"]
-
-
-def test_with_the_keyboard_alone(opened, history):
-    press = importlib.import_module("selenium.webdriver.common.action_chains").ActionChains
-    keys = importlib.import_module("selenium.webdriver.common.keys").Keys
-
-    def tab_to(condition):
-        for _ in range(150):
-            press(opened).send_keys(keys.TAB).perform()
-            if condition(opened.switch_to.active_element):
-                return opened.switch_to.active_element
-        raise AssertionError("it cannot be reached by Tab")
-
-    second = jr.history.rating_table(history)["player"][1]
-    link = tab_to(lambda element: element.text == second)
-    assert link.value_of_css_property("outline-style") == "solid"
-    press(opened).send_keys(keys.ENTER).perform()
-    wait_for(opened, lambda: texts(opened, "#name") == [second] == [opened.switch_to.active_element.text])
-    first = tab_to(lambda element: element.get_attribute("id") == "first")
-    assert opened.execute_script("return arguments[0].labels[0].textContent", first).startswith("First player")
-    press(opened).key_down(keys.CONTROL).send_keys("a").key_up(keys.CONTROL).send_keys("player 03").perform()
-    assert answer(opened)[1][0] == "player 03" and len(answer(opened)[0]) == 2
 
 
 def test_nothing_is_in_the_way_of_anybody(opened):

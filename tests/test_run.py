@@ -2,7 +2,6 @@
 
 import logging
 import math
-import re
 import subprocess
 import sys
 from functools import lru_cache, partial
@@ -19,7 +18,6 @@ from jaxrate.core.pairwise import PairwiseRules, make_pairwise_rules
 from jaxrate.core.system import RatingSystem, full_leaf
 from jaxrate.core.text_format import format_credible_intervals
 from jaxrate.history.event_columns import no_events
-from jaxrate.live import start_history
 from jaxrate.replay.execution import CompilePolicy
 from jaxrate.replay.schedule import make_plan
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, draw_pairs, mark_full, refused
@@ -293,26 +291,6 @@ def test_a_cautious_leaderboard_of_elo_mmr_counts_deviations_above_the_limit(fac
     board = jr.leaderboard(history_at_end(system, state), cautious=3.0)
     assert board.player.tolist() == [1, 2, 0] and board.deviation is None
     np.testing.assert_allclose(board.rating, (rating - 3.0 * (deviation - limit))[[1, 2, 0]], rtol=1e-5)
-
-
-def test_cautious_leaderboards_need_deviations():
-    board = jr.leaderboard(history_at_end(jr.glicko(), board_state(jr.glicko())), cautious=2.0, top=1)
-    assert board.rating.tolist() == [1000.0]
-    with refused("elo has no deviations to be cautious about"):
-        jr.leaderboard(history_at_end(jr.elo(), board_state()), cautious=3.0)
-
-
-@pytest.mark.parametrize("system", [jr.elo(), jr.glicko(), jr.glicko2()], ids=lambda s: s.name)
-@pytest.mark.parametrize("top", [1, 4, 100])
-def test_a_printed_leaderboard_has_a_header_and_a_line_per_player(system, top):
-    names = ["Ann", "Bartholomew the Elder", "Cy", "Di", "Ed"]
-    lines = str(jr.leaderboard(history_at_end(system, board_state(system), names), top=top)).splitlines()
-    assert len(lines) == 1 + min(top, 5)
-    assert lines[0].split()[:3] == ["rank", "player", "rating"]
-    assert ("95% interval" in lines[0]) == (system.name != "elo")
-    best = [(1, names[1], 1700), (2, "Di", 1700), (3, "Ed", 1650)]
-    for line, (rank, name, rating) in zip(lines[1:], best, strict=False):
-        assert re.match(rf"\s*{rank}\s+{name}\s+{rating:,}\.0\b", line)
 
 
 def test_the_interval_is_two_deviations_wide_and_widens_with_time():
@@ -612,25 +590,3 @@ def test_other_scores_are_refused(name):
     said = f"row 1 (counting from 0): {name} ranks the two players of a match, and score 0.7 is no win, draw or loss"
     with refused(said):
         jr.run(SYSTEMS[name], jr.matches([[0, 1], [1, 0]], [1.0, 0.7]))
-
-
-TABLE = {"a": ["Ada", "Bo", "Cy", "Ada"] * 5, "b": ["Bo", "Cy", "Ada", "Cy"] * 5, "score": [1, 0.5, 0, 1] * 5}
-
-
-def test_rated_live_predicted_saved_and_compared(tmp_path):
-    data, system = jr.read(TABLE), SYSTEMS["codeforces"]
-    rated = jr.rate(system, data)
-    jr.save(tmp_path / "run", rated)
-    np.testing.assert_array_equal(jr.load(tmp_path / "run").state.rating, rated.state.rating)
-    going = start_history(system)
-    for a, b, score in zip(*TABLE.values(), strict=True):
-        going.update(a, b, score)
-    mean = {name: going.rating(name).mean for name in ("Ada", "Bo", "Cy")}
-    wanted = dict(zip(rated.players, np.asarray(jr.ratings(system, rated.state).mean), strict=True))
-    assert mean == pytest.approx({name: float(wanted[name]) for name in mean}, rel=1e-6)
-    with refused("score 0.7 is no win"):
-        going.update("Ada", "Bo", 0.7)
-    coming = jr.forecasts.predict_fixtures(rated, [("Ada", "Cy")])
-    assert coming is not None
-    named = jr.compare(data, ["elo", "codeforces"])
-    assert {x.name for x in named.results} == {"elo", "codeforces"}

@@ -22,7 +22,6 @@ NAMES = ["Leclerc", "Ferrari", "Norris", "McLaren", "Sainz", "Piastri"]
 RATING = np.array([27.0, 30.0, 22.0, 25.0, 24.0, 26.0])
 DEVIATION = np.array([4.0, 2.0, 8.0, 3.0, 5.0, 6.0])
 SYSTEMS = {"trueskill": jr.trueskill(), "elo_mmx": jr.elo_mmx(initial_rating=0)}
-SEATED = pytest.mark.parametrize("name", SYSTEMS)
 PRECISIONS = pytest.mark.parametrize("double", mark_full([False, True], True))
 
 
@@ -154,24 +153,6 @@ def test_seats_are_the_merged_evidence_of_players_alike(name):
     total = (two[0, 3:] * two[1, 3:] ** -2).sum() - 4.0 / growth
     np.testing.assert_allclose(one[:, :3], two[:, :3], rtol=1e-12)
     np.testing.assert_allclose(one[:, 3], [total / precision, precision**-0.5], rtol=1e-10)
-
-
-@pytest.mark.parametrize("name", mark_full(SYSTEMS, "trueskill"))
-def test_the_order_of_seats_does_not_matter(name):
-    turned, ranks = [CARS[i][::-1] for i in (2, 0, 3, 1)], [2, 0, 3, 1]
-    weights = [[1.0, 0.5], [1.0, 1.0], [0.5, 2.0], [1.0, 1.0]]
-    with jax.enable_x64(True):
-        one = after(SYSTEMS[name], race(CARS, [0, 1, 2, 3], weights))
-        other = after(SYSTEMS[name], race(turned, ranks, [weights[i][::-1] for i in (2, 0, 3, 1)]))
-    np.testing.assert_allclose(other, one, rtol=1e-12)
-
-
-@SEATED
-def test_a_seat_more_makes_surer(name):
-    once = race([CARS[0], CARS[1], ["Sainz"], CARS[3]])
-    with jax.enable_x64(True):
-        few, many = after(SYSTEMS[name], once), after(SYSTEMS[name], race(CARS))
-    assert many[1, 1] < few[1, 1] < DEVIATION[1] + 40.0
 
 
 # Histories

@@ -670,26 +670,6 @@ def test_bad_matchmakers_are_refused():
         matchmakers.chooser_matchmaker().table(jr.urns.make_urns(np.arange(1, 101)))
 
 
-def test_files_are_rated_saved_and_carried_on(tmp_path):
-    pytest.importorskip("pyarrow")
-    played = random_matches(12, 300, 2, seed=9)
-    a, b = (np.array([f"p{k:02}" for k in range(12)])[played.player[:, k]] for k in (0, 1))
-    columns = {"a": a, "b": b, "score": played.score}
-    system = jr.urnings(50, weights=(1, 2.5, 1), variant="U1")
-    first = jr.rate(system, jr.read({k: x[:150] for k, x in columns.items()}), calibrate=False)
-    jr.save(tmp_path / "run", first)
-    loaded = jr.load(tmp_path / "run")
-    assert (loaded.system.params, loaded.system.settings) == (system.params, system.settings)
-    np.testing.assert_array_equal(loaded.state.green, first.state.green)
-    whole = jr.read(columns, history=first)
-    again = jr.rate(system, whole, key=jax.random.key(3))
-    assert int(again.state.green.sum()) == 25 * 12 and len(again.predictions) == 300
-    np.testing.assert_array_equal(again.state.green, jr.rate(system, whole, key=jax.random.key(3)).state.green)
-    more = jr.rate(loaded.system, jr.read({k: x[150:] for k, x in columns.items()}, history=first), onto=loaded)
-    assert int(more.state.green.sum()) == 25 * 12 and len(more.predictions) == 300
-    assert set(jr.history.rating_table(more)) == {"id", "player", "rating", "deviation", "games", "green", "size"}
-
-
 def test_the_proportion_of_newcomers_is_found_by_the_likelihood():
     """They join players whose urns are known, and are weaker: pi = 0.25."""
     random, n = np.random.default_rng(1), 4000
