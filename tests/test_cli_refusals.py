@@ -19,7 +19,6 @@ from jaxrate.cli.option_names import name_options
 from jaxrate.cli.options import option
 from jaxrate.core.text_format import display_width
 from jaxrate.data.column_recognition import recognise_forecast_columns
-from jaxrate.evaluation.scored_predictions import constant_forecast_log_loss
 from jaxrate.site.benchmark_page import benchmark_page_html
 from tests.browser import findings, inside
 from tests.conftest import refused
@@ -95,15 +94,6 @@ def test_a_parameter_that_makes_a_system_worse_than_constants_is_noted(jaxrate, 
         code, _, errors = jaxrate(command, nfl, *given)
         said = "with side_advantage=50 trueskill predicts worse (log loss "
         assert code == 0 and said in errors and f"than the same forecast for all ({wanted:.4f})" in errors
-
-
-def test_constants_know_sides_and_weights():
-    matches = jr.matches([[0, 1]] * 4, [1, 0, 0.5, 1], side=[1, -1, 1, 0], weight=[1, 1, 2, 1])
-    data = jr.data.Dataset(matches, np.array(["x", "y"]), np.arange(4))
-    share = (1 + 1 + 2 * 0.5) / 4  # of those who have the side
-    wanted = jr.metrics.log_loss([share, 1 - share, share, 0.5], matches.score, weight=[1, 1, 2, 1])
-    assert constant_forecast_log_loss(data) == pytest.approx(wanted)
-    assert constant_forecast_log_loss(data, 0.25) == pytest.approx(np.log(2))
 
 
 # Without the packages of an extra, or a device

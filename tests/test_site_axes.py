@@ -9,7 +9,6 @@ import pytest
 import jaxrate as jr
 from jaxrate import parts
 from jaxrate.core.text_format import format_percentage
-from jaxrate.history.leaderboards import rows_of_peaks
 from jaxrate.site.benchmark_page import comparison_view, find_standing
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.systems.system_titles import system_title
@@ -145,16 +144,6 @@ def test_pages_say_what_they_give_of_draws_and_leave_out_empty_columns(tmp_path)
         assert ("a draw counts as half" in player) == (heading == "expected")
         assert ("chances to win and to draw" in pairs) == (heading == "expected")
         assert ">Predict a match</a>" in pairs and re.search("<h1>.* (favoured against|even)", pairs)
-
-
-def test_the_mark_of_a_career_is_its_peak_as_on_leaderboards():
-    rated = jr.rate(jr.elo(), jr.read({"a": ["Ada"] * 30, "b": ["Bo"] * 30, "score": [1, 1, 0] * 10}))
-    careers = rated.rows
-    _, at = rows_of_peaks(rated, careers)
-    wanted = jr.leaderboard(rated, active="all")
-    peaks = dict(zip(wanted.player.tolist(), wanted.peak.tolist(), strict=True))
-    found = np.where(at < 0, np.nan, careers.after.mean[at])
-    np.testing.assert_array_equal(found, [peaks[name] for name in rated.players.tolist()])
 
 
 # Marks of the times of a chart: years, months or days, or numbers of matches of one day.
