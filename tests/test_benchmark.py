@@ -101,7 +101,7 @@ def test_forecasts_of_some_matches_are_compared_on_those(league, of_two):
     best = jr.run(found.rows[0].system, data.matches).prediction
     gap = jr.metrics.compare_log_loss(truth[:, 2], best, data.matches.score, mask=mask)
     assert row.log_loss_difference == pytest.approx(gap, abs=1e-6)
-    assert "scored" in found.head and " on the 33 matches that it has" in str(found)
+    assert "scored" in found.heads_and_cells()[0] and " on the 33 matches that it has" in str(found)
     assert row_of(found, "none").quality["log loss"] is None
     assert "none has too few matches to compare with." in found.findings
     json.loads(found.to_json())

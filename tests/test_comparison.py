@@ -52,11 +52,10 @@ def test_a_comparison_scores_what_run_predicts(data):
     losses = [result.quality["log loss"] for result in found.results]
     assert losses == sorted(losses) and len(losses) == 6 and done == pytest.approx(np.arange(1, 7) / 6)
     note = "Hyperparameters are the default ones, except those of k = 8 and elo."
-    assert found.about.startswith(
-        f"Scored on the last 150 of 600 matches. {note} A constant forecast, one half for all, "
-    )
+    scored_on = "Scored on the last 150 of 600 matches."
     head, *lines = str(found).splitlines()
-    assert head.split()[:4] == ["system", "form", "log", "loss"] and lines[7:9] == ["", note] and len(lines) == 11
+    assert head.split()[:4] == ["system", "form", "log", "loss"]
+    assert lines[7:10] == ["", scored_on, note] and len(lines) == 12
     assert lines[0].split()[-5:] == [*(format_metric(*x) for x in found.results[0].quality.items()), "best"]
     gap = found.results[1].log_loss_difference
     assert lines[1].split()[-3:] == [f"{gap.difference:+.4f}", "±", f"{1.96 * gap.error:.4f}"]
@@ -69,7 +68,8 @@ def test_published_forecasts_are_judged_beside_systems(data):
     (told,) = found.published
     assert told.quality == pytest.approx(jr.metrics.match_metrics(forecast[450:], data.matches.score[450:]))
     gap = told.quality["log loss"] - found.results[0].quality["log loss"]
-    assert told.log_loss_difference.difference == pytest.approx(gap, abs=1e-6) and found.rows[-1][0] == "(odds)"
+    assert told.log_loss_difference.difference == pytest.approx(gap, abs=1e-6)
+    assert found.heads_and_cells()[1][-1][0] == "(odds)"
     assert found.columns()["system"].tolist() == ["elo", "(odds)"]
     with refused(
         "'odds' must be a system, its hyperparameters, or [n], a forecast of each match; got the shape (599,)"
@@ -178,7 +178,7 @@ def test_a_verdict_does_not_hang_on_who_was_told_of_the_side(home):
     assert [*loss][-1] == "not told" and loss["not told"] > loss["glicko"] + 0.01
     assert loss["glicko"] == pytest.approx(loss["told"], abs=5e-3)
     assert "\nNot used by not told: the side." in str(found) and "Not used by told" not in str(found)
-    assert "Not used by not told: the side." in found.about and "the side." in found._repr_html_()
+    assert "Not used by not told: the side." in found._repr_html_()
 
 
 def test_where_all_is_scored_the_side_is_worth_as_much_as_usual(home):
@@ -383,7 +383,7 @@ def test_a_blend_predicts_upcoming_matches(blend_data):
         *(format_metric(*x) for x in blend.quality.items()),
         f"{gap.difference:+.4f} ± {1.96 * gap.error:.4f}",
     ]
-    assert found.rows[-1] == row  # which had no interval, unlike those of systems
+    assert found.heads_and_cells()[1][-1] == row  # which had no interval, unlike those of systems
     assert found.columns()["behind_error"][-1] == pytest.approx(gap.error)
     assert jr.compare(blend_data, ["elo"]).blend is None
     assert repr(blend).startswith("Blend of ") and len(repr(blend).splitlines()) == 2

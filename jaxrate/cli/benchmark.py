@@ -133,7 +133,7 @@ def _result_sections(results: dict[str, lazy.Benchmark]) -> Iterator[str | TextT
     """The table and the findings of each file, below its title if there are several."""
     for title, result in results.items():
         yield title if len(results) > 1 else ""
-        yield TextTable(result.head, result.cells, lazy.LEFT_ALIGNED)
+        yield TextTable(*result.heads_and_cells(), result.left_aligned)
         yield "\n".join(result.findings)
         yield "\n".join([result.scored_on, *result.notes])
 

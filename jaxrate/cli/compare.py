@@ -194,10 +194,11 @@ def compare_with_notes(
 def _comparison_sections(comparison: lazy.Comparison, nouns: str, last: float) -> list[str | TextTable]:
     """What was compared, the table, and notes."""
     counts = ", ".join(f"{count:,} {what}" for what, count in comparison.counts.items())
+    heads, cells = comparison.heads_and_cells()
     scored = "" if last == 1 else f", the last {comparison.scored:,} scored"
     return [
         f"{counts} of {comparison.players:,} {nouns}{scored}",
-        TextTable([*map(metric_heading, comparison.head)], comparison.rows, ("system", "form")),
+        TextTable([*map(metric_heading, heads)], cells, comparison.left_aligned),
         "\n".join([*contest_metrics_notes(comparison.results[0].quality), *comparison.notes]),
     ]
 

@@ -1,18 +1,18 @@
 """benchmark_systems: how near systems come to ceilings, and how that prints."""
 
-import html
 import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict, Unpack
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.memory_checks import format_bytes, peak_memory_bytes, reset_peak_memory
-from jaxrate.core.text_format import format_html_table, format_table, join_names
+from jaxrate.core.text_format import join_names
 from jaxrate.data.dataset_from_table import as_dataset
 from jaxrate.evaluation.blending import blend_one_step_ahead, name_systems
 from jaxrate.evaluation.ceilings import (
@@ -22,6 +22,7 @@ from jaxrate.evaluation.ceilings import (
     describe_external_forecasts,
     first_trained_match,
     match_features,
+    outcome_shares,
     past_frequencies,
     resolve_external_forecasts,
     resolve_stack_columns,
@@ -51,7 +52,7 @@ from jaxrate.evaluation.scored_predictions import (
 from jaxrate.events.column_checks import as_event_time, check_clock
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.hyperparameter_fit import FitLimits
-from jaxrate.history.column_table import ColumnTable, table_to_pandas, to_numbers_or_texts
+from jaxrate.history.column_table import ColumnTable, PrintedResult, to_numbers_or_texts
 from jaxrate.metrics.calibration_slopes import NO_SLOPE, calibration_slope
 from jaxrate.metrics.prediction_metrics import (
     LogLossDifference,
@@ -75,7 +76,6 @@ KIND_NAMES: dict[ForecasterKind, str] = {  # what rows are called in the column 
     "odds": "odds",
     "trees": "trees",
 }
-LEFT_ALIGNED = "forecaster", "kind"
 
 
 class FeatureWorth(NamedTuple):
@@ -85,13 +85,13 @@ class FeatureWorth(NamedTuple):
     loss: LogLossDifference  # log loss without it, less that with it
 
 
-class Benchmark(NamedTuple):
-    """How near ratings come to ceilings: a row for each forecaster. `print` shows the table.
+@dataclass(frozen=True, eq=False, repr=False)
+class Benchmark(PrintedResult):
+    """How near ratings come to ceilings: a row for each forecaster. `print` shows the table."""
 
-    `rows` has the systems first, the best of them at the head, and then the others, the best first.
-    """
+    left_aligned: ClassVar[tuple[str, ...]] = ("forecaster", "kind")
 
-    rows: list[ScoredForecaster]
+    rows: list[ScoredForecaster]  # systems, the best of them at the head, and then the others, the best first
     matches: int
     scored: int
     players: int
@@ -101,10 +101,6 @@ class Benchmark(NamedTuple):
     notes: list[str]  # sentences on hyperparameters, and on how odds became probabilities
     left_out: dict[str, str]  # why systems were left out, by name
     worth: list[FeatureWorth]  # of what trees see beside the ratings, the most valuable first
-
-    def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
-        return table_to_pandas(self)
 
     def to_json(self) -> str:
         """Everything in JSON: a record for each row."""
@@ -126,28 +122,15 @@ class Benchmark(NamedTuple):
         }
         return ColumnTable(make_forecaster_table(columns, self.rows, has_differences=True) | costs)
 
-    @property
-    def head(self) -> list[str]:
-        """The names of the columns."""
-        return self._cells[0]
-
-    @property
-    def cells(self) -> list[list[str]]:
-        """The cells of each row as text."""
-        return self._cells[1]
-
-    @property
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
+    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
+        """The names of the columns, and the cells of the first `top` rows, as text for people."""
         has_gaps = any(row.scored != self.scored for row in self.rows)  # where some have no forecast
-        return arrange_cells([_row_cells(x) | ({} if has_gaps else {"scored": ""}) for x in self.rows])
+        head, cells = arrange_cells([_row_cells(x) | ({} if has_gaps else {"scored": ""}) for x in self.rows])
+        return head, cells[:top]
 
-    def __str__(self) -> str:
-        table = format_table(self.head, self.cells, left_aligned=LEFT_ALIGNED)
-        return "\n".join([table, "", *self.findings, "", self.scored_on, *self.notes])
-
-    def _repr_html_(self) -> str:
-        text = html.escape(" ".join([*self.findings, self.scored_on, *self.notes]))
-        return format_html_table(self.head, self.cells, left_aligned=LEFT_ALIGNED) + f"<p>{text}</p>"
+    def closing_lines(self) -> list[str]:
+        """What was found, on which matches, and notes."""
+        return ["", *self.findings, "", self.scored_on, *self.notes]
 
 
 def _row_cells(row: ScoredForecaster) -> dict[str, str]:
@@ -236,18 +219,20 @@ def write_findings(rows: Sequence[ScoredForecaster], worth: Sequence[FeatureWort
     """What a benchmark finds, from its rows, with the best system first, and the worth of what trees see."""
     best, floor = rows[0], next(row for row in rows if row.kind == "frequencies")
     loss, floor_loss = best.quality["log loss"], floor.quality["log loss"]
+
+    def matches_of(row: ScoredForecaster) -> str:
+        return "" if row.scored == best.scored else f" on the {row.scored:,} matches that it has"
+
     return [
         Finding("best rating", "", best.name, details={"loss": loss, "floor": floor_loss}),
-        *(_find_ceiling(row, best, floor_loss - loss) for row in rows if row.kind in ("forecast", "odds")),
+        *(
+            find_against_ceiling(row.name, best.name, row.log_loss_difference, floor_loss - loss, matches_of(row))
+            for row in rows
+            if row.kind in ("forecast", "odds")
+        ),
         *_find_trees({row.name: row.log_loss_difference for row in rows}, best.name, worth, num_past),
         *find_evidence({x.name: x.loss for x in worth}, SUSPECT_SHARE * max(floor_loss - loss, 0.0)),
     ]
-
-
-def _find_ceiling(row: ScoredForecaster, best: ScoredForecaster, way: float) -> Finding:
-    """How a forecast of others and the best system compare, which is so far from the frequencies."""
-    where = "" if row.scored == best.scored else f" on the {row.scored:,} matches that it has"
-    return find_against_ceiling(row.name, best.name, row.log_loss_difference, way, where)
 
 
 def _find_trees(
@@ -285,7 +270,7 @@ def benchmark_systems(
     *,
     last: float = 0.2,
     since: Any = None,
-    outcomes: int | None = None,
+    outcomes: Literal[2, 3] | None = None,
     fit_seconds: float = 60.0,
     watch: Callable[[float], None] | None = None,
     **ceilings: Unpack[Ceilings],
@@ -334,8 +319,6 @@ def benchmark_systems(
       ImportError: for a `stack` without scikit-learn.
     """
     check_last_share(last)
-    if outcomes not in (None, 2, 3):
-        raise ValueError(f"outcomes must be 2 or 3, got {outcomes}")
     if not 0.0 <= fit_seconds < float("inf"):
         raise ValueError(f"fit_seconds must be 0 or more, got {fit_seconds:g}")
     data = as_dataset("benchmark_systems", data)
@@ -348,7 +331,11 @@ def benchmark_systems(
     columns = resolve_stack_columns(stack, data)
     entries, predictions, notes, left_out = _rate_systems(target, systems, fit_seconds, watch)
     frequencies = past_frequencies(target.score, target.side, target.num_past, target.num_outcomes)
-    forecasts = [("past frequencies", "frequencies", frequencies), *_blend_forecasts(predictions, target)]
+    forecasts: list[tuple[str, ForecasterKind, HostArray]] = [("past frequencies", "frequencies", frequencies)]
+    if len(predictions) > 1 and target.num_outcomes == 2:
+        expected = [p[:, 1] for p in predictions.values()]
+        _, blend, _ = blend_one_step_ahead(expected, target.score, target.weight, target.mask)
+        forecasts.append(("blend", "blend", outcome_shares(blend, 2)))
     forecasts += [(x.name, x.kind, x.as_outcomes(target.num_outcomes)) for x in external]
     others = [score_forecast(name, kind, x[target.num_past :], target) for name, kind, x in forecasts]
     worth = list[FeatureWorth]()
@@ -432,7 +419,10 @@ def _rate_systems(
         seconds = time.perf_counter() - start_time if contender.is_fitted else None
         plan = get_or_make_levels_plan(contender.system, data.events, {})
         result, run_seconds = time_replay(run, contender.system, data.events, plan)
-        predictions[name] = _predicted_outcomes(result.prediction, target)
+        if target.num_outcomes == 3:
+            predictions[name] = score_probabilities(result.prediction)
+        else:
+            predictions[name] = outcome_shares(np.asarray(target.select_predictions(result.prediction), np.float64), 2)
         entry = score_forecast(name, "system", predictions[name][num_past:], target)
         row = entry.row._replace(system=contender.system, fit_seconds=seconds, memory=peak_memory_bytes())
         entries.append(entry._replace(row=row._replace(speed=len(target.score) / run_seconds)))
@@ -441,30 +431,6 @@ def _rate_systems(
             watch(SYSTEMS_PROGRESS_SHARE * number / len(choices))
     notes = compose_notes(data, contenders, num_past, fit=fit_seconds > 0)
     return sorted(entries, key=lambda x: loss_to_sort_by(x.row)), predictions, notes, left_out
-
-
-def _predicted_outcomes(prediction: Any, target: ScoringTarget) -> HostArray:
-    """[n, K] probabilities of each result."""
-    if target.num_outcomes == 3:
-        return score_probabilities(prediction)
-    return _loss_and_win(target.select_predictions(prediction))
-
-
-def _loss_and_win(expected: HostArray) -> HostArray:
-    """[n, 2] probabilities of loss and win, of expected scores [n]."""
-    win = np.asarray(expected, np.float64)
-    return np.stack([1.0 - win, win], axis=1)
-
-
-def _blend_forecasts(
-    predictions: Mapping[str, HostArray], target: ScoringTarget
-) -> list[tuple[str, ForecasterKind, HostArray]]:
-    """The blend of two or more systems as a forecast; nothing where draws have probabilities."""
-    if len(predictions) < 2 or target.num_outcomes == 3:
-        return []
-    expected = [p[:, 1] for p in predictions.values()]
-    _, blend, _ = blend_one_step_ahead(expected, target.score, target.weight, target.mask)
-    return [("blend", "blend", _loss_and_win(blend))]
 
 
 def _grow_trees(

@@ -1,6 +1,4 @@
-"""Ceilings: forecasts of others, and gradient boosting on all that is known before.
-
-A ceiling for ratings: scikit-learn's gradient boosting on what ratings say and on all else that is known before.
+"""Ceilings for ratings: forecasts of others, and gradient boosting on all that is known before.
 
 Trees of the past are boosted (Friedman 2001, "Greedy function approximation: a gradient boosting machine", Annals of
 Statistics 29; scikit-learn's histograms) and predict what follows. They see of each match
@@ -28,9 +26,10 @@ from jaxrate.core.argument_checks import format_value_or_type, to_floats
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import did_you_mean_suffix, format_count, join_names
+from jaxrate.data.derived_covariates import fading_sums, records_of_history, rest_days
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.evaluation.scored_predictions import ForecasterKind, ScoringTarget, count_events
-from jaxrate.events import Matches, RowError, fail_where
+from jaxrate.events import RowError, fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.metrics.bookmaker_odds import check_decimal_odds, check_odds_method, probabilities_from_odds
 from jaxrate.metrics.prediction_metrics import losses_by_match
@@ -300,12 +299,11 @@ def match_features(
       columns: further ones by name, [n], or [n, 2] of each player.
       num_past: the first matches, by which the system is chosen whose expectations form is measured by.
     """
-    matches = data.matches
     odds_of_sides = [[_outcome_log_odds(p[:, ::step]) for p in predictions] for step in (1, -1)]
     features = {"ratings": np.stack([np.concatenate(odds, axis=1) for odds in odds_of_sides])}
     best = min(predictions, key=lambda p: _mean_log_loss(p[:num_past], score[:num_past]))
     expected = best @ np.linspace(0.0, 1.0, best.shape[1])
-    histories = player_histories(matches, score, expected, np.array([*(data.seasons or {}).values()]))
+    histories = player_histories(data, score, expected)
     if data.clock is None:
         histories = {PLAYED: histories[PLAYED]}
     features |= {name: _view_from_both_sides(values) for name, values in histories.items()}
@@ -345,38 +343,22 @@ def _outcome_log_odds(probability: HostArray) -> HostArray:
     return np.stack(columns, axis=1)
 
 
-def player_histories(
-    matches: Matches, score: HostArray, expected: HostArray, season_starts: HostArray
-) -> dict[str, HostArray]:
+def player_histories(data: Dataset, score: HostArray, expected: HostArray) -> dict[str, HostArray]:
     """[n, 2] of both players before each match: rest in days, form, and the matches played in the season.
 
     Args:
-      matches: in order of time.
+      data: of matches; without seasons the matches of all time are counted.
       score: [n] of the first players.
       expected: [n] what was expected of them.
-      season_starts: [S] the times at which seasons begin, increasing; without any the matches of all time are counted.
     """
-    time = np.asarray(matches.time, np.float64)
-    season = np.searchsorted(season_starts, time, side="right")
-    last: dict[int, float] = {}
-    form: dict[int, float] = {}
-    games: dict[int, tuple[int, int]] = {}  # the season of the last match, and the number of matches in it
-    result = {name: np.empty((len(time), 2)) for name in ("rest", "form", PLAYED)}
-    rest_of, form_of, played_of = result.values()
-    surprise = (score - expected).tolist()
-    rows = zip(np.asarray(matches.player).tolist(), time.tolist(), season.tolist(), surprise, strict=True)
-    for i, (pair, now, this_season, lead) in enumerate(rows):
-        for k, player in enumerate(pair):
-            days = now - last.get(player, -math.inf)
-            rest_of[i, k] = min(days, MAX_REST)
-            form_of[i, k] = form[player] = form.get(player, 0.0) * math.exp(-days / FORM_DAYS)
-            season_so_far, count = games.get(player, (this_season, 0))
-            count = count if season_so_far == this_season else 0
-            played_of[i, k] = count
-            games[player], last[player] = (this_season, count + 1), now
-        form[pair[0]] += lead
-        form[pair[1]] -= lead
-    return result
+    records, surprise = records_of_history(data), score - expected
+    season = np.searchsorted(np.array([*(data.seasons or {}).values()]), records.time, side="right")
+    in_season = [[(a, x), (b, x)] for (a, b), x in zip(records.player.tolist(), season.tolist(), strict=True)]
+    return {
+        "rest": rest_days(records, MAX_REST),
+        "form": fading_sums(records.player.tolist(), records.time, np.stack([surprise, -surprise], axis=1), FORM_DAYS),
+        PLAYED: fading_sums(in_season, 0.0 * records.time, np.ones(records.player.shape), 1.0),  # which do not fade
+    }
 
 
 def boosted_forecast(features: Features, score: HostArray, num_past: int, num_outcomes: int) -> HostArray:

@@ -10,11 +10,11 @@ fifth unseen: the calibration slope there went from 0.68 to 1.00 on club footbal
 football, from 1.21 to 0.98 on college basketball, from 0.88 to 0.95 on the NBA, and from 0.99 to 1.07 on the NFL.)
 """
 
-import html
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Unpack
+from typing import Any, ClassVar, NamedTuple, Unpack
 
 import jax
 import numpy as np
@@ -23,7 +23,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.system import RatingSystem, replace_params, set_default_period
-from jaxrate.core.text_format import format_html_table, format_number, format_table, join_names
+from jaxrate.core.text_format import format_number, join_names
 from jaxrate.data.column_role_definitions import Columns
 from jaxrate.data.dataset_from_table import as_dataset
 from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
@@ -45,7 +45,7 @@ from jaxrate.evaluation.scored_predictions import (
 from jaxrate.events import Matches, Periods, periods, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.hyperparameter_fit import FitLimits, fit_with_time_limit, make_fixed_key
-from jaxrate.history.column_table import ColumnTable, table_to_json, table_to_pandas
+from jaxrate.history.column_table import ColumnTable, PrintedResult
 from jaxrate.history.dataset_rating import check_contests_in_time_order
 from jaxrate.history.recorded_runs import rating_history
 from jaxrate.metrics.prediction_metrics import log_loss
@@ -320,8 +320,11 @@ def format_side_advantage(points: float) -> str:
 LOSS_DIFFERENCE_NOTE = "Log loss behind: that of a system less the best one's, with its 95% interval."
 
 
-class Comparison(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(PrintedResult):
     """How systems predicted the same events, the best first, and their blend. `print` shows a table."""
+
+    left_aligned: ClassVar[tuple[str, ...]] = ("system", "form")
 
     results: list[ScoredForecaster]
     counts: dict[str, int]  # of matches, or of contests and participations
@@ -331,14 +334,6 @@ class Comparison(NamedTuple):
     notes: list[str]  # sentences on hyperparameters and on data that systems do not use
     left_out: dict[str, str]  # why systems were left out, by name
     others: tuple[ScoredForecaster, ...] = ()  # the blend of two or more systems, of matches; published forecasts
-
-    def to_pandas(self) -> Any:
-        """The table as a data frame of pandas."""
-        return table_to_pandas(self)
-
-    def to_json(self) -> str:
-        """The table in JSON: a list for each column by its name."""
-        return table_to_json(self)
 
     @property
     def blend(self) -> ScoredForecaster | None:
@@ -362,28 +357,14 @@ class Comparison(NamedTuple):
         return make_forecaster_table(columns, rows, has_differences=self.has_differences)
 
     @property
-    def about(self) -> str:
-        """The caption: the scored events and the notes."""
-        return " ".join([self.scored_on, *self.notes])
-
-    @property
     def has_differences(self) -> bool:
         """Whether there is a column of differences."""
         return len(self.results) > 1 and self.results[0].log_loss_difference is not None
 
-    @property
-    def head(self) -> list[str]:
-        """The names of the columns."""
-        return self._table[0]
-
-    @property
-    def rows(self) -> list[list[str]]:
-        """The cells of each row as text."""
-        return self._table[1]
-
-    @property
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        return arrange_cells([self._row_cells(x) for x in (*self.results, *self.others)])
+    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
+        """The names of the columns, and the cells of the first `top` rows, as text for people."""
+        head, cells = arrange_cells([self._row_cells(x) for x in (*self.results, *self.others)])
+        return head, cells[:top]
 
     @property
     def _has_periods(self) -> bool:
@@ -401,12 +382,9 @@ class Comparison(NamedTuple):
             f"{[*self.counts][-1]}/s": "" if row.speed is None else f"{row.speed:,.0f}",
         }
 
-    def __str__(self) -> str:
-        return "\n".join([format_table(self.head, self.rows, left_aligned=("system", "form")), "", *self.notes])
-
-    def _repr_html_(self) -> str:
-        table = format_html_table(self.head, self.rows, left_aligned=("system", "form"))
-        return f"{table}<p>{html.escape(self.about)}</p>"
+    def closing_lines(self) -> list[str]:
+        """Which events were scored, and notes."""
+        return ["", self.scored_on, *self.notes]
 
 
 def _row_label(row: ScoredForecaster) -> str:

@@ -82,6 +82,7 @@ class PrintedResult(ABC):
     """What results have in common that print as a table, with lines above and below it; all are dataclasses."""
 
     max_printed_rows: ClassVar[int | None] = None
+    left_aligned: ClassVar[tuple[str, ...]] = LEFT_ALIGNED_COLUMNS
 
     @abstractmethod
     def columns(self) -> ColumnTable:
@@ -104,18 +105,18 @@ class PrintedResult(ABC):
     @enforce_argument_annotations
     def table(self, top: int | None = None) -> str:
         """The table as text, with the first `top` rows."""
-        return format_table(*self.heads_and_cells(top), left_aligned=LEFT_ALIGNED_COLUMNS)
+        return format_table(*self.heads_and_cells(top), left_aligned=self.left_aligned)
 
     def __repr__(self) -> str:
         return "\n".join([*self.summary_lines(), self.table(self.max_printed_rows), *self.closing_lines()])
 
     def _repr_html_(self) -> str:
         above, below = (
-            f"<p>{'<br>'.join(map(html.escape, lines))}</p>" if lines else ""
+            f"<p>{'<br>'.join(map(html.escape, filter(None, lines)))}</p>" if lines else ""
             for lines in (self.summary_lines(), self.closing_lines())
         )
         cells = self.heads_and_cells(self.max_printed_rows)
-        return above + format_html_table(*cells, left_aligned=LEFT_ALIGNED_COLUMNS) + below
+        return above + format_html_table(*cells, left_aligned=self.left_aligned) + below
 
     def _replace(self, **changes: Any) -> Self:
         """The result with other fields."""

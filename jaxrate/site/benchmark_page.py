@@ -59,7 +59,8 @@ def comparison_view(comparison: Comparison | None, system: str, events: str) -> 
     if comparison is None or len(comparison.results) + len(comparison.others) < 2:
         return None
     results, others = comparison.results, comparison.others
-    rows = [[system_title(name), *map(use_minus_sign, cells)] for name, *cells in comparison.rows]
+    heads, cells_of_rows = comparison.heads_and_cells()
+    rows = [[system_title(name), *map(use_minus_sign, cells)] for name, *cells in cells_of_rows]
     for row, forecaster in zip(rows[len(results) :], others, strict=True):
         row[0] = name_in_print(forecaster)
     standing, measure, bars, beaten = find_standing(comparison, system), _measure(comparison), "", ""
@@ -75,10 +76,8 @@ def comparison_view(comparison: Comparison | None, system: str, events: str) -> 
         "bars": bars,
         "explanation": measure.explanation.format(beaten=beaten),
         "others": _describe_others(comparison),
-        "metrics": render_table(
-            "Systems", text_columns([*map(metric_heading, comparison.head)], rows), "", box=True
-        ),
-    }  # fmt: skip
+        "metrics": render_table("Systems", text_columns([*map(metric_heading, heads)], rows), "", box=True),
+    }
 
 
 def _describe_others(comparison: Comparison) -> str:
@@ -117,10 +116,6 @@ def name_in_print(forecaster: ScoredForecaster) -> str:
     if forecaster.kind == "blend":
         return BLEND_TITLE
     return name if forecaster.kind in ("forecast", "odds") else name[0].upper() + name[1:]
-
-
-def _has_differences(comparison: Comparison) -> bool:
-    return len(comparison.results) > 1 and _difference(comparison.results[0]) is not None
 
 
 def _measure(comparison: Comparison) -> Measure:
@@ -175,7 +170,7 @@ class Standing(NamedTuple):
 
 def find_standing(comparison: Comparison | None, name: str) -> Standing | None:
     """The standing of systems, where that of this name is shown; None without differences."""
-    if comparison is None or not _has_differences(comparison):
+    if comparison is None or len(comparison.results) < 2 or _difference(comparison.results[0]) is None:
         return None
     results, pairs = comparison.results, count_pairs(len(comparison.results))
     finding = find_best_system([*map(name_in_print, results)], [*map(_difference, results)])
@@ -292,9 +287,10 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
 
 def _render_metrics(title: str, benchmark: Benchmark) -> Any:
     """The table of all metrics without the differences, which the bars have."""
-    columns = dict(zip(benchmark.head, zip(*benchmark.cells, strict=True), strict=True))
+    heads, cells = benchmark.heads_and_cells()
+    columns = dict(zip(heads, zip(*cells, strict=True), strict=True))
     columns.pop(LOSS_DIFFERENCE_HEAD, None)
-    columns[benchmark.head[0]] = tuple(map(name_in_print, benchmark.rows))
+    columns[heads[0]] = tuple(map(name_in_print, benchmark.rows))
     rows = [*zip(*columns.values(), strict=True)]
     return render_table(f"{title}, all metrics", text_columns([*columns], rows, 2), "", box=True)
 
