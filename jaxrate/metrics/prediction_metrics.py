@@ -71,9 +71,12 @@ class Calibration(NamedTuple):
     error: float  # expected calibration error: mean of |observed - predicted| by weight
 
 
-def wilson_interval(share: Any, count: Any) -> tuple[Any, Any]:
-    """Wilson's 95% intervals of probabilities, from the shares of events in which they came true."""
-    spread = 1.96**2 / count
+def wilson_interval(share: Any, count: Any, num_errors: float = 1.96) -> tuple[Any, Any]:
+    """Wilson's intervals of probabilities, from the shares of events in which they came true.
+
+    By default they are those of 95%, of 1.96 standard errors to either side.
+    """
+    spread = num_errors**2 / count
     middle = (share + 0.5 * spread) / (1.0 + spread)
     half_width = np.sqrt(spread * share * (1.0 - share) + 0.25 * spread**2) / (1.0 + spread)
     return np.minimum(middle - half_width, share), np.maximum(middle + half_width, share)

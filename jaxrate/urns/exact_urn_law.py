@@ -58,11 +58,6 @@ def urn_law(size: Any, proportion: Numbers, total: Annotated[int, CHECKED_BY_FUN
         `urn_marginals` has the law of each urn of many.
     """
     sizes, share = _check_urns(size, proportion, total)
-    if _exceeds_max_states(sizes, total):
-        raise ValueError(
-            f"these urns have more than {MAX_STATES:,} states; take fewer or smaller ones, or the law of each urn by "
-            "itself, urn_marginals"
-        )
     green = _enumerate_states(sizes, total)
     logs = green @ (np.log(share) - np.log1p(-share))
     logs += sum(_log_binomial_coefficients(n)[green[:, k]] for k, n in enumerate(sizes.tolist()))
@@ -135,28 +130,21 @@ def _log_binomial_coefficients(n: int) -> HostArray:
     return np.asarray(log_factorial[n] - log_factorial - log_factorial[::-1])
 
 
-def _exceeds_max_states(sizes: HostArray, total: int) -> bool:
-    """Whether there are more than `MAX_STATES` states, by counting the ways to fill urn after urn."""
-    ways, rest = np.ones(1, np.int64), int(sizes.sum())  # ways to have 0, 1, ... green balls so far
-    for n in sizes.tolist():
-        rest -= n
-        cumulative_ways = np.concatenate([[0], np.cumsum(ways)])
-        filled = np.arange(min(len(ways) - 1 + n, total) + 1)
-        ways = cumulative_ways[np.minimum(filled + 1, len(ways))] - cumulative_ways[np.maximum(filled - n, 0)]
-        ways = np.where(total - filled <= rest, ways, 0)
-        if ways.sum() > MAX_STATES:
-            return True
-    return False
-
-
 def _enumerate_states(sizes: HostArray, total: int) -> HostArray:
-    """[states, num_players] all states with this total of green balls."""
+    """[states, num_players] all states with this total of green balls; ValueError for more than `MAX_STATES`."""
     green, rest = np.zeros((1, 0), int), int(sizes.sum())
-    for n in sizes.tolist():
+    for n in sizes.tolist():  # each state of the urns so far can be completed, so that their number never falls
         rest -= n
-        green = np.column_stack([np.repeat(green, n + 1, axis=0), np.tile(np.arange(n + 1), len(green))])
         left = total - green.sum(axis=1)
-        green = green[(left >= 0) & (left <= rest)]
+        least = np.maximum(left - rest, 0)
+        count = np.minimum(left, n) - least + 1
+        if count.sum() > MAX_STATES:
+            raise ValueError(
+                f"these urns have more than {MAX_STATES:,} states; take fewer or smaller ones, or the law of each urn "
+                "by itself, urn_marginals"
+            )
+        added = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count - least, count)
+        green = np.column_stack([np.repeat(green, count, axis=0), added])
     return green
 
 

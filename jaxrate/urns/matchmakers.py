@@ -69,12 +69,6 @@ def count_urn_values(similarity: UrnSimilarityTables, state: State) -> Array:
     return jnp.zeros_like(similarity.logit).at[similarity.first + state.green].add(1.0)
 
 
-def total_similarity(similarity: UrnSimilarityTables, count: Array) -> Array:
-    """The sum of f over all pairs of players."""
-    same = jnp.sum(count * (count - 1.0))
-    return 0.5 * (same + full_precision_matmul(count, full_precision_matmul(similarity.table_of_others, count)))
-
-
 def log_similarity(similarity: UrnSimilarityTables, state: State, pair: Array) -> Array:
     """ln f of a pair."""
     first, second = (similarity.logit[similarity.first[k] + state.green[k]] for k in (pair[0], pair[1]))
@@ -120,9 +114,10 @@ def pick_similar_pair(similarity: UrnSimilarityTables, state: State, uniforms: A
 
 def log_similar_pair_probability(similarity: UrnSimilarityTables, state: State, pair: Array) -> Array:
     """The log probability of a pair by similarity."""
-    return log_similarity(similarity, state, pair) - jnp.log(
-        total_similarity(similarity, count_urn_values(similarity, state))
-    )
+    count = count_urn_values(similarity, state)
+    others = full_precision_matmul(count, full_precision_matmul(similarity.table_of_others, count))
+    total = 0.5 * (jnp.sum(count * (count - 1.0)) + others)  # of f, over all pairs of players
+    return log_similarity(similarity, state, pair) - jnp.log(total)
 
 
 def pick_pair_by_chooser(similarity: UrnSimilarityTables, state: State, uniforms: Array) -> Array:

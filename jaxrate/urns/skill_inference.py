@@ -16,6 +16,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import Context, Matches, fail_where
+from jaxrate.metrics.prediction_metrics import wilson_interval
 from jaxrate.systems.urnings import State
 
 
@@ -50,11 +51,9 @@ def confidence_band(state: State, level: float = 0.95) -> tuple[HostArray, HostA
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be above 0 and below 1, got {format_value_for_error(level)}")
-    z = NormalDist().inv_cdf((1 + level) / 2)
     green, size = (np.asarray(x, np.float64) for x in state)
-    centre = (green + z * z / 2) / (size + z * z)
-    width = z * np.sqrt(green * (size - green) / size + z * z / 4) / (size + z * z)
-    return np.maximum(centre - width, 0.0), np.minimum(centre + width, 1.0)
+    low, high = wilson_interval(green / size, size, NormalDist().inv_cdf((1 + level) / 2))
+    return low, high
 
 
 @enforce_argument_annotations
@@ -155,10 +154,7 @@ def find_changed_skills(before: State, after: State, *, false_discovery_rate: fl
     kinds, kind_index = np.unique(np.stack([r1, n1, r2, n2]), axis=1, return_inverse=True)
     p_values = [scipy.stats.fisher_exact([[a, n - a], [b, m - b]])[1] for a, n, b, m in kinds.T.tolist()]
     p = np.array(p_values)[kind_index.ravel()]
-    order = np.argsort(p)
-    scaled = p[order] * len(p) / np.arange(1, len(p) + 1)
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    adjusted = scipy.stats.false_discovery_control(p)
     return ChangedSkills(r2 / n2 - r1 / n1, p, adjusted, adjusted <= false_discovery_rate)
 
 
