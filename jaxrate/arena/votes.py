@@ -77,16 +77,12 @@ def count_votes(
         lambda row: f"{format_value_for_error(displayed[row, 0])} is on both sides; remove the row",
     )
     ties = np.zeros(n) if ties is None else ties
-    table = [
-        to_checked_numbers(name, values, (n,)).astype(np.float64)
-        for name, values in zip(COUNT_NAMES, (wins, losses, ties), strict=True)
-    ]
-    for name, values in zip(COUNT_NAMES, table, strict=True):
-        fail_where(values < 0, _negative_count_message(name, values))
-    extra_columns = {
-        name: to_checked_numbers(f"column {name!r}", x, (n,)) for name, x in (columns or {}).items()
-    } or None
-    return VoteCounts(player, table[0], table[1], table[2], names, extra_columns)
+    counts = []
+    for name, values in zip(COUNT_NAMES, (wins, losses, ties), strict=True):
+        counts.append(x := to_checked_numbers(name, values, (n,)).astype(np.float64))
+        fail_where(x < 0, lambda row: f"{name} is {x[row]:g}, below 0")  # noqa: B023
+    further = {name: to_checked_numbers(f"column {name!r}", x, (n,)) for name, x in (columns or {}).items()}
+    return VoteCounts(player, counts[0], counts[1], counts[2], names, further or None)
 
 
 def _pairs_of_players(a: Any, b: Any) -> tuple[HostArray, HostArray | None]:
@@ -96,24 +92,12 @@ def _pairs_of_players(a: Any, b: Any) -> tuple[HostArray, HostArray | None]:
     first, second = np.asarray(a), np.asarray(b)
     if first.ndim != 1 or first.shape != second.shape:
         raise ValueError(f"a and b must be columns of one length, got the shapes {first.shape} and {second.shape}")
-    n = len(first)
-    if {first.dtype.kind, second.dtype.kind} <= {*"iu"}:
+    n, kinds = len(first), {first.dtype.kind, second.dtype.kind}
+    if not n or kinds <= {*"iu"}:
         return np.stack([check_id_array("a", first, (n,)), check_id_array("b", second, (n,))], axis=1), None
-    names = [*first.tolist(), *second.tolist()]
-    is_name = np.array([isinstance(name, str) for name in names], bool).reshape(2, n)
-    fail_where(
-        ~is_name.all(axis=0),
-        lambda row: (
-            f"{format_value_for_error(first[row])} and {format_value_for_error(second[row])} must both be names, or "
-            "both ids"
-        ),
-    )
-    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    return np.array([number[name] for name in names], np.int32).reshape(2, n).T, np.array([*number], object)
-
-
-def _negative_count_message(name: str, values: HostArray) -> Callable[[int], str]:
-    return lambda row: f"{name} is {values[row]:g}, below 0"
+    if kinds & {*"iuf"}:
+        raise ValueError("a and b must both be names, or both ids")
+    return to_ids(["a", "b"], {"a": to_column("a", first), "b": to_column("b", second)})
 
 
 class Votes(NamedTuple):
