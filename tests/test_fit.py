@@ -278,7 +278,7 @@ def fitted(errors=None):
         ({"free": ("k", "k")}, "names a parameter twice"),
         ({"free": ()}, "no parameter to fit"),
         ({"starts": 0}, "starts must be"),
-        ({"steps": -1}, "steps must be at least 0, got -1"),
+        ({"steps": -1}, "steps must be a whole number from 0"),
     ],
 )
 def test_bad_arguments(options, message):

@@ -51,7 +51,6 @@ from jaxrate.evaluation.scored_predictions import (
 )
 from jaxrate.events.column_checks import as_event_time, check_clock
 from jaxrate.events.dataset import Dataset
-from jaxrate.fitting.hyperparameter_fit import FitLimits
 from jaxrate.history.column_table import ColumnTable, PrintedResult, to_numbers_or_texts
 from jaxrate.metrics.calibration_slopes import NO_SLOPE, calibration_slope
 from jaxrate.metrics.prediction_metrics import (
@@ -415,7 +414,7 @@ def _rate_systems(
         reset_peak_memory()
         start_time = time.perf_counter()
         if fit_seconds > 0:
-            contender = fit_contender(data, num_past, FitLimits(float("inf"), fit_seconds), contender)
+            contender = fit_contender(data, num_past, contender, max_events=math.inf, seconds=fit_seconds)
         seconds = time.perf_counter() - start_time if contender.is_fitted else None
         plan = get_or_make_levels_plan(contender.system, data.events, {})
         result, run_seconds = time_replay(run, contender.system, data.events, plan)

@@ -44,7 +44,7 @@ from jaxrate.evaluation.scored_predictions import (
 )
 from jaxrate.events import Matches, Periods, periods, slice_events
 from jaxrate.events.dataset import Dataset
-from jaxrate.fitting.hyperparameter_fit import FitLimits, fit_with_time_limit, make_fixed_key
+from jaxrate.fitting.hyperparameter_fit import fit_with_time_limit, make_fixed_key
 from jaxrate.history.column_table import ColumnTable, PrintedResult
 from jaxrate.history.dataset_rating import check_contests_in_time_order
 from jaxrate.history.recorded_runs import rating_history
@@ -214,13 +214,13 @@ def _find_refusal(system: RatingSystem, data: Dataset, *, is_named: bool) -> str
     return ""
 
 
-def fit_contender(data: Dataset, num_past: int, limits: FitLimits | None, contender: Contender) -> Contender:
+def fit_contender(data: Dataset, num_past: int, contender: Contender, **limits: float) -> Contender:
     """The contender with a fitted system, or with the reason why it is not; the user's own stays as it is."""
     if contender.is_given:
         return contender
     _, choice, system, period, *_ = contender
     system = add_parts_to_fit(system, choice, data, num_past)
-    fitted, reason = fit_with_time_limit(system, data, num_past, period, tuple(choice), limits)
+    fitted, reason = fit_with_time_limit(system, data, num_past, period, tuple(choice), **limits)
     return contender._replace(reason=reason) if reason else contender._replace(system=fitted, is_fitted=True)
 
 
@@ -467,7 +467,7 @@ def compare(
     contenders = _make_contenders(data, choices, lengths, target.num_past)
     begin = FIT_PROGRESS_SHARE if fit else 0.0
     if fit:
-        fit_one = partial(fit_contender, data, target.num_past, None)
+        fit_one = partial(fit_contender, data, target.num_past)
         contenders = map_items(executor, fit_one, contenders, watch_part(watch, 0.0, begin))
     score_one = partial(_score_contender, target, timed, {})
     scored = map_items(None if timed else executor, score_one, contenders, watch_part(watch, begin, 1.0))

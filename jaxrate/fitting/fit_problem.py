@@ -148,29 +148,24 @@ def _make_prior(system: RatingSystem, names: Sequence[str]) -> HostArray:
     return np.array([(0.0, 0.0) if prior is None else (math.log(prior[0]), prior[1] ** -2) for prior in priors]).T
 
 
-def _excess_over_prior(problem: FitProblem, z: HostArray) -> HostArray:
-    """[..., m] how far points are above what the prior expects; 0 below it."""
-    return np.maximum(z - problem.prior[0], 0.0)
-
-
-def prior_penalty(problem: FitProblem, z: HostArray) -> HostArray:
-    """[S] what the prior adds to the mean losses at points z [S, m]."""
-    penalty = 0.5 * np.sum(problem.prior[1] * _excess_over_prior(problem, z) ** 2, axis=1)
-    return np.asarray(penalty / problem.task.weight.sum())
+def prior_penalties(problem: FitProblem, z: HostArray) -> LossesAndSlopes:
+    """What the prior, which counts as some results would, adds to the means at points z [S, m]."""
+    expected, precision = problem.prior
+    excess, total = np.maximum(z - expected, 0.0), problem.task.weight.sum()
+    curvature = (precision / total * (excess > 0.0))[:, None] * np.eye(z.shape[1])
+    return LossesAndSlopes(0.5 * np.sum(precision * excess**2, axis=1) / total, precision / total * excess, curvature)
 
 
 def _add_prior(problem: FitProblem, z: HostArray, means: LossesAndSlopes) -> LossesAndSlopes:
-    """Means with those of the prior, which counts as some results would, at points z [S, m]."""
-    excess, precision = _excess_over_prior(problem, z), problem.prior[1] / problem.task.weight.sum()
-    product = means.product + (precision * (excess > 0.0))[:, None] * np.eye(z.shape[1])
-    return LossesAndSlopes(means.loss + prior_penalty(problem, z), means.slope + precision * excess, product)
+    return LossesAndSlopes(*map(np.add, means, prior_penalties(problem, z)))
 
 
 def _settings_at(problem: FitProblem, z: HostArray, params: Params) -> ParameterSettings:
     """The settings at points z [S, m]; the other parameters are one number or [S]."""
     x = np.repeat(problem.unbounded[None], len(z), axis=0)
     x[:, problem.active] = z * problem.unit
-    return ParameterSettings(problem.free, x, broadcast_params(params, len(z)))
+    columns = jax.tree.map(lambda y: np.broadcast_to(np.asarray(y, np.float64), len(z)), params)
+    return ParameterSettings(problem.free, x, columns)
 
 
 def evaluate(problem: FitProblem, z: HostArray, params: Params) -> LossesAndSlopes:
@@ -183,10 +178,10 @@ def evaluate(problem: FitProblem, z: HostArray, params: Params) -> LossesAndSlop
 
 def mean_curvature(problem: FitProblem, z: HostArray) -> HostArray:
     """[m, m] second slopes of the mean loss, with the prior, at a point z [m]."""
-    settings = _settings_at(problem, z[None], problem.system.params)
+    settings, unit = _settings_at(problem, z[None], problem.system.params), problem.unit
     curvature = summed_curvature(problem.task, settings, problem.active)[np.ix_(problem.active, problem.active)]
-    prior = np.diag(problem.prior[1] * (_excess_over_prior(problem, z) > 0.0))
-    return np.asarray((curvature * problem.unit * problem.unit[:, None] + prior) / problem.task.weight.sum())
+    mean = curvature * unit * unit[:, None] / problem.task.weight.sum()
+    return np.asarray(mean + prior_penalties(problem, z[None]).product[0])
 
 
 def mean_loss(problem: FitProblem, z: HostArray, weight: HostArray) -> float:
@@ -198,11 +193,6 @@ def mean_loss(problem: FitProblem, z: HostArray, weight: HostArray) -> float:
     is_short = len(weight) <= CompilePolicy().short_history
     loss = summed_losses_and_slopes(task, settings).loss if is_short else summed_losses(task, settings)
     return float(loss[0] / weight.sum())
-
-
-def broadcast_params(params: Params, count: int) -> Params:
-    """Leaves [count] of numbers or [count]."""
-    return jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), count), params)
 
 
 def unstack_params(columns: Params) -> list[Params]:

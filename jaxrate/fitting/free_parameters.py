@@ -14,9 +14,7 @@ from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import did_you_mean_suffix
 
-SPACE_TRANSFORMS: dict[
-    str, tuple[Callable[[float], float], Callable[[Array], Array]]
-] = {  # to any real number, and back
+SPACE_TRANSFORMS: dict[str, tuple[Callable[[float], float], Callable[[Array], Array]]] = {  # to a real number, and back
     "real": (lambda x: x, lambda x: x),
     "positive": (math.log, jnp.exp),
     "unit": (lambda x: math.log(x / (1.0 - x)), jax.nn.sigmoid),
@@ -29,9 +27,7 @@ class FreeParameterTransform(NamedTuple):
     names: tuple[str, ...]
     spaces: tuple[str, ...]  # "real" | "positive" | "unit" of each, or "above" | "below" its anchors
     anchors: tuple[tuple[str | float, ...], ...]  # the parameters or least value that each lies above or below
-    dependent_bounds: tuple[
-        tuple[str, str, str], ...
-    ]  # (bound, parameter, "moves" | "max" | "min"): how bounds that are not free adapt
+    dependent_bounds: tuple[tuple[str, str, str], ...]  # bounds that are not free: of which, "moves" | "max" | "min"
 
 
 class ParameterSettings(NamedTuple):
@@ -62,42 +58,27 @@ def to_hyperparameters(free: FreeParameterTransform, x: Array, params: Params) -
 
 
 def make_free_parameters(system: RatingSystem, names: tuple[str, ...]) -> tuple[FreeParameterTransform, HostArray]:
-    """The transformation of these parameters, and their starting values [k]."""
-    anchors, above, dependent_bounds = _resolve_anchors_and_bounds(system, names)
-    spaces = [
-        getattr(system.space, name).space if name not in anchors else "above" if name in above else "below"
-        for name in names
-    ]
-    start = [
-        _start_in_space(system.params, name, kind, anchors.get(name, ()))
-        for name, kind in zip(names, spaces, strict=True)
-    ]
-    anchors_of_names = tuple(anchors.get(name, ()) for name in names)
-    return FreeParameterTransform(names, tuple(spaces), anchors_of_names, dependent_bounds), np.array(start)
-
-
-def _resolve_anchors_and_bounds(
-    system: RatingSystem, names: tuple[str, ...]
-) -> tuple[dict[str, tuple[str | float, ...]], set[str], tuple[tuple[str, str, str], ...]]:
-    """The anchors of free parameters by name, those that lie above theirs, and how bounds that are not free adapt.
+    """The transformation of these parameters, and their starting values [k].
 
     ValueError for a free bound that starts at the parameter that it bounds.
     """
-    anchors: dict[str, tuple[str | float, ...]] = {
-        name: (least,) for name in names if (least := getattr(system.space, name).least)
-    }
-    above, dependent_bounds = {*anchors}, []
-    pairs = [(name, *bound) for name in system.params._fields for bound in _bounding_parameters_in_use(system, name)]
-    for name, bound, rule in pairs:
+    spaces: dict[str, str] = {}
+    anchors: dict[str, tuple[str | float, ...]] = {}
+    for name in names:
+        kind = getattr(system.space, name)
+        spaces[name], anchors[name] = ("above", (kind.least,)) if kind.least else (kind.space, ())
+    dependent_bounds = []
+    for name, bound, rule in _list_bounds_in_use(system):
         differs = getattr(system.params, bound) != getattr(system.params, name)
         if bound in names and not differs:
             raise ValueError(f"{system.name}: {bound} starts at {name}, the border of its space; start it apart")
         if bound in names:
-            anchors[bound] = (*anchors.get(bound, ()), name)
-            above |= {bound} if rule == "max" else set()
+            spaces[bound], anchors[bound] = {"max": "above", "min": "below"}[rule], (*anchors[bound], name)
         elif name in names:
             dependent_bounds.append((bound, name, rule if differs else "moves"))
-    return anchors, above, tuple(dependent_bounds)
+    start = [_start_in_space(system.params, name, spaces[name], anchors[name]) for name in names]
+    of_names = tuple(spaces.values()), tuple(anchors.values())
+    return FreeParameterTransform(names, *of_names, tuple(dependent_bounds)), np.array(start)
 
 
 def _start_in_space(params: Params, name: str, kind: str, anchors: tuple[str | float, ...]) -> float:
@@ -114,26 +95,20 @@ def resolve_free_names(system: RatingSystem, free: Sequence[str] | None) -> tupl
     """The names of the free parameters; ValueError for one that cannot be fitted."""
     fields = system.params._fields
     if free is None:
-        bounds = {bound for x in fields for bound, _ in _bounding_parameters_in_use(system, x)}
+        bounds = {bound for _, bound, _ in _list_bounds_in_use(system)}
         return tuple(x for x in fields if x not in bounds and not _unfittable_reason(system, x))
     free = (free,) if isinstance(free, str) else tuple(free)
     for name in free:
         if name not in fields:
-            raise ValueError(_unknown_parameter_message(system, name))
+            fittable = ", ".join(x for x in fields if getattr(system.space, x).fitted)
+            several = name.replace(",", " ").split() if isinstance(name, str) else []
+            hint = f"; name several as free={several}" if len(several) > 1 else did_you_mean_suffix(name, fields)
+            raise ValueError(f"{system.name} has no parameter {name!r}{hint} (it can fit {fittable})")
         if reason := _unfittable_reason(system, name):
             raise ValueError(f"{system.name}: {name} {reason}")
     if len(set(free)) < len(free):
         raise ValueError(f"free names a parameter twice: {', '.join(free)}")
     return tuple(free)
-
-
-def _unknown_parameter_message(system: RatingSystem, name: Any) -> str:
-    """A message that a system has no parameter of this name, with the names that may be meant."""
-    fields = system.params._fields
-    fittable = ", ".join(x for x in fields if getattr(system.space, x).fitted)
-    several = name.replace(",", " ").split() if isinstance(name, str) else []
-    hint = f"; name several as free={several}" if len(several) > 1 else did_you_mean_suffix(name, fields)
-    return f"{system.name} has no parameter {name!r}{hint} (it can fit {fittable})"
 
 
 def _unfittable_reason(system: RatingSystem, name: str) -> str:
@@ -150,7 +125,11 @@ def _unfittable_reason(system: RatingSystem, name: str) -> str:
     return ""
 
 
-def _bounding_parameters_in_use(system: RatingSystem, name: str) -> list[tuple[str, str]]:
-    """The bounds in use of a parameter, each with its rule, "min" or "max"."""
-    pairs = zip(getattr(system.space, name).bounds, ("min", "max"), strict=True)
-    return [(x, how) for x, how in pairs if x is not None and getattr(system.params, x) is not None]
+def _list_bounds_in_use(system: RatingSystem) -> list[tuple[str, str, str]]:
+    """The parameters that have bounds in use, each with its bound and the rule of that, "min" or "max"."""
+    return [
+        (name, bound, rule)
+        for name in system.params._fields
+        for bound, rule in zip(getattr(system.space, name).bounds, ("min", "max"), strict=True)
+        if bound is not None and getattr(system.params, bound) is not None
+    ]

@@ -13,16 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 import optax  # type: ignore[import-untyped]
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_count, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
-from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem, replace_params
 from jaxrate.data.column_role_definitions import Columns
 from jaxrate.data.dataset_from_table import read_if_table
 from jaxrate.events import periods, slice_events
 from jaxrate.events.dataset import Dataset
-from jaxrate.fitting.fit_problem import FitProblem, mean_loss, prepare_fit, prior_penalty
+from jaxrate.fitting.fit_problem import FitProblem, mean_loss, prepare_fit, prior_penalties
 from jaxrate.fitting.fit_results import Fit, HeldOutLosses
 from jaxrate.fitting.losses import loss_label, prediction_losses
 from jaxrate.fitting.objectives import DEFAULT_OBJECTIVE, Objective, ahead
@@ -30,7 +29,8 @@ from jaxrate.fitting.prediction_task import PredictionTask, constant_prediction_
 from jaxrate.fitting.search import Search, minimise_from_starts
 from jaxrate.fitting.standard_errors import estimate_errors, fitted_params
 
-BYTES_PER_START = 1000.0  # bytes that a search takes, about
+MAX_STARTS = 100_000
+MAX_SEARCH_STEPS = 10**9
 
 
 @enforce_argument_annotations
@@ -83,10 +83,8 @@ def fit(
         or all are draws; if the loss is not finite at the start; for other bad arguments.
     """
     start_time = time.perf_counter()
-    check_positive_integer("starts", starts)
-    check_memory_fits(f"{starts:,} searches", BYTES_PER_START * starts)
-    if steps < 0:
-        raise ValueError(f"steps must be at least 0, got {steps}")
+    check_count("starts", starts, 1, MAX_STARTS)
+    check_count("steps", steps, 0, MAX_SEARCH_STEPS)
     events = read_if_table("fit", events, columns)
     system, free, objective = resolve_objective(system, objective, free)
     problem = prepare_fit(make_prediction_task(system, events, objective), free)
@@ -104,11 +102,6 @@ def resolve_objective(
     if isinstance(system, Fit):
         return system.system, system.free if free is None else free, objective or system.objective
     return system, free, objective or DEFAULT_OBJECTIVE
-
-
-def check_positive_integer(name: str, value: Any) -> None:
-    if not (isinstance(value, int) and value >= 1):
-        raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
 
 
 def _draw_starting_points(problem: FitProblem, starts: int) -> HostArray:
@@ -135,7 +128,7 @@ def describe_search(problem: FitProblem, search: Search) -> Fit:
         free=names,
         idle=tuple(name for name in problem.free.names if name not in names),
         unconstrained=dict(zip(names, (point.z * problem.unit).tolist(), strict=True)),
-        loss=point.loss - float(prior_penalty(problem, point.z[None])[0]),
+        loss=point.loss - float(prior_penalties(problem, point.z[None]).loss[0]),
         loss_history=np.array(search.history),
         standard_error=error,
         covariance=covariance,
@@ -164,20 +157,14 @@ MIN_HARM = 0.005  # nats by which it may be worse: so much is chance, and fits t
 TIME_LIMIT = 60.0  # seconds after which no step begins
 
 
-class FitLimits(NamedTuple):
-    """How much a fit may cost."""
-
-    max_events: float  # matches or participations that are fitted, the last ones
-    seconds: float  # after which no step begins
-
-
 def fit_with_time_limit(
     system: RatingSystem,
     data: Dataset,
     num_past: int,
     period_length: float | None = None,
     fixed: Collection[str] = (),
-    limits: FitLimits | None = None,
+    max_events: float = MAX_EVENTS,
+    seconds: float = TIME_LIMIT,
 ) -> tuple[RatingSystem, str]:
     """The system, fitted to the last matches or participations of the past, and why not ("" if it was).
 
@@ -191,19 +178,19 @@ def fit_with_time_limit(
       num_past: matches or contests before those that are scored.
       period_length: of rating periods; None: event by event.
       fixed: hyperparameters that stay as they are.
-      limits: None: `MAX_EVENTS` and `TIME_LIMIT`.
+      max_events: matches or participations that are fitted, the last ones.
+      seconds: after these no step begins.
     """
-    limits = FitLimits(MAX_EVENTS, TIME_LIMIT) if limits is None else limits
     start_time = time.monotonic()
     start = data.events.start
-    first_event = int(np.searchsorted(start, max(start[num_past] - limits.max_events, 0)))
+    first_event = int(np.searchsorted(start, max(start[num_past] - max_events, 0)))
     first_event = min(first_event, max(num_past - 1, 0))
     events = slice_events(data.events, first_event, num_past)
     events = events if period_length is None else periods(events, period_length)
     objective = ahead(warm_up=WARM_UP if first_event else 0, errors="products", key=make_fixed_key(system))
 
     def is_late(*_: Any) -> bool:
-        return time.monotonic() - start_time > limits.seconds
+        return time.monotonic() - start_time > seconds
 
     try:
         options: dict[str, Any] = {"steps": MAX_STEPS, "watch": is_late}

@@ -8,7 +8,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.core.argument_checks import Numbers, enforce_argument_annotations, format_value_or_type, to_floats
+from jaxrate.core.argument_checks import (
+    Numbers,
+    check_count,
+    enforce_argument_annotations,
+    format_value_or_type,
+    to_floats,
+)
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.rules import Params
@@ -22,13 +28,14 @@ from jaxrate.fitting.history_loss_derivatives import (
     settings_per_batch,
     summed_losses,
 )
-from jaxrate.fitting.hyperparameter_fit import check_positive_integer, resolve_objective
+from jaxrate.fitting.hyperparameter_fit import resolve_objective
 from jaxrate.fitting.objectives import Objective
 from jaxrate.fitting.prediction_task import PredictionTask, make_prediction_task
 from jaxrate.fitting.search import minimise_from_starts
 from jaxrate.replay.padded_states_and_columns import sharding_devices
 
 SETTINGS_PER_TASK = 8  # settings that an executor is given at a time, as many as share the vectors of a processor
+MAX_FOLDS = 10**6
 NOTHING_FREE = FreeParameterTransform((), (), (), ())
 
 
@@ -187,7 +194,7 @@ def fit_rolling(
     Raises:
       ValueError: as `fit`, and if a part has nothing to score, and for the evidence, which is of a whole history.
     """
-    check_positive_integer("folds", folds)
+    check_count("folds", folds, 1, MAX_FOLDS)
     system, free, objective = resolve_objective(system, objective, free)
     if objective.by_evidence:
         raise ValueError("the evidence is of a whole history, and of no part; take objective=ahead()")

@@ -56,7 +56,7 @@ class SearchPoint(NamedTuple):
     @property
     def rounding_noise(self) -> float:
         """How much rounding may change the loss."""
-        return 4.0 * machine_epsilon() * abs(self.loss)
+        return 4.0 * float(np.finfo(jnp.result_type(float)).eps) * abs(self.loss)
 
     @property
     def information(self) -> HostArray:
@@ -110,10 +110,6 @@ class StepRule(NamedTuple):
     memory: Any = None  # that a search begins with
 
 
-def machine_epsilon() -> float:
-    return float(np.finfo(jnp.result_type(float)).eps)
-
-
 def minimise_from_starts(
     problem: FitProblem,
     starts: HostArray,
@@ -129,7 +125,8 @@ def minimise_from_starts(
     rule = FISHER_STEPS if optimizer is None else _optimizer_steps(problem, optimizer)
     is_known = len(starts) == 1 and params is problem.system.params and (starts == problem.start).all()
     points = _evaluate_points(problem, params, starts, problem.at_start if is_known else None)
-    searches = [_begin_search(point, rule.memory) for point in points]
+    no_correction = np.zeros((starts.shape[1],) * 2)
+    searches = [Search(x, x, (x.loss,), no_correction, memory=rule.memory, reason=x.failure) for x in points]
     while True:
         searches = [_end_if_done(problem, search, steps) for search in searches]
         if all(search.reason for search in searches):
@@ -150,21 +147,10 @@ def _tell_progress(
 
 def _advance(problem: FitProblem, params: Params, rule: StepRule, searches: Sequence[Search]) -> list[Search]:
     """The searches after one more evaluation of each; those that have ended keep their point."""
-    proposals = [_propose_step(rule, search) for search in searches]
+    proposals = [(np.zeros_like(x.point.z), x) if x.reason else rule.propose(x) for x in searches]
     points = _evaluate_points(problem, params, np.stack([x.point.z + step for step, x in proposals]))
     moves = zip(proposals, points, strict=True)
     return [x if x.reason else rule.accept(x, step, point) for (step, x), point in moves]
-
-
-def _begin_search(start: SearchPoint, memory: Any) -> Search:
-    """A search at its start."""
-    size = len(start.z)
-    return Search(start, start, (start.loss,), np.zeros((size, size)), memory=memory, reason=start.failure)
-
-
-def _propose_step(rule: StepRule, search: Search) -> tuple[HostArray, Search]:
-    """The next step, none of a search that has ended, and the search with a new memory."""
-    return (np.zeros_like(search.point.z), search) if search.reason else rule.propose(search)
 
 
 def _evaluate_points(
@@ -183,12 +169,13 @@ def _end_if_done(problem: FitProblem, search: Search, steps: int) -> Search:
     point, total = search.point, problem.task.weight.sum()
     if search.reason:
         return search
-    if search.point.loss > search.history[0] + point.rounding_noise and search.num_steps >= steps:
+    is_over = search.num_steps >= steps
+    if is_over and point.loss > search.history[0] + point.rounding_noise:
         return search._replace(reason="diverged")
     least = max(GRADIENT_TOLERANCE / math.sqrt(total), math.sqrt(ROUNDING_SHARE * point.rounding_noise))
     if point.gradient_size(point.information) <= least:
         return search._replace(reason="gradient")
-    return search._replace(reason="steps") if search.num_steps >= steps else search
+    return search._replace(reason="steps") if is_over else search
 
 
 def _propose_fisher_step(search: Search) -> tuple[HostArray, Search]:

@@ -37,14 +37,6 @@ MAX_LOG_FACTOR = 700.0  # of an interval of a ratio of which nothing is known, w
 POWER_TOLERANCE = 0.05  # how far the powers of a common scale may seem to be from whole numbers
 
 
-class ParameterErrors(NamedTuple):
-    """How sure the fitted hyperparameters are."""
-
-    covariance: HostArray  # [m, m] in their own units; inf in the rows and columns of those that are open
-    ratios: tuple[HyperparameterRatio, ...]  # of those that are open since only their ratios matter
-    method: str  # what the errors are from
-
-
 class CommonScale(NamedTuple):
     """Hyperparameters that may all grow together without any change of a prediction: only their ratios matter."""
 
@@ -52,10 +44,11 @@ class CommonScale(NamedTuple):
     powers: HostArray  # [m] whole numbers: of what factor each grows by; 0 of those that stay
 
 
-def estimate_errors(problem: FitProblem, point: SearchPoint) -> ParameterErrors:
-    """The errors of the hyperparameters at the end of a search.
+def estimate_errors(problem: FitProblem, point: SearchPoint) -> tuple[HostArray, tuple[HyperparameterRatio, ...], str]:
+    """[m, m] the covariance at the end of a search, in own units, ratios that alone matter, and what errors are from.
 
-    The logarithm of a ratio does not move along the common scale: its variance is that of all other directions.
+    It is inf in the rows and columns of hyperparameters that are open. The logarithm of a ratio does not move along the
+    common scale: its variance is that of all other directions.
     """
     method, scale = problem.task.objective.errors or _default_error_method(problem), find_common_scale(problem, point)
     covariance, is_open = coordinate_covariance(problem, point, method, scale)
@@ -63,7 +56,7 @@ def estimate_errors(problem: FitProblem, point: SearchPoint) -> ParameterErrors:
     in_own_units = slope @ covariance @ slope.T
     in_own_units[(slope != 0.0) @ is_open] = np.inf
     ratios = () if scale is None else _describe_ratios(problem, point, covariance, scale)
-    return ParameterErrors(0.5 * (in_own_units + in_own_units.T), ratios, method)
+    return 0.5 * (in_own_units + in_own_units.T), ratios, method
 
 
 def _default_error_method(problem: FitProblem) -> str:
