@@ -13,7 +13,7 @@ from jaxrate.evaluation import blending, comparison
 from jaxrate.evaluation.blending import blend_one_step_ahead, fit_blend_weights, log_odds_by_system
 from jaxrate.evaluation.scored_predictions import describe_constant_forecast, format_metric
 from jaxrate.events import slice_events
-from jaxrate.fitting import hyperparameter_fit
+from jaxrate.fitting.hyperparameter_fit import fit_with_time_limit
 from jaxrate.systems.system_construction_by_name import (
     DEFAULT_SIDE_SCORE,
     SIDE_LEADS,
@@ -258,10 +258,8 @@ def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home, no_erro
     assert "Not used by mine and urnings: the side." in found.notes
 
 
-def test_a_fit_to_the_past_ends_in_time(home, monkeypatch, no_errors):
-    monkeypatch.setattr(hyperparameter_fit, "TIME_LIMIT", 0.0)
-    monkeypatch.setattr(hyperparameter_fit, "MAX_EVENTS", 200)
-    first = hyperparameter_fit.fit_with_time_limit(jr.elo(), home, 450)
+def test_a_fit_to_the_past_ends_in_time(home, no_errors):
+    first = fit_with_time_limit(jr.elo(), home, 450, max_events=200, seconds=0.0)
     objective = jr.fitting.ahead(warm_up=0.2, data_share=0.8)
     wanted = jr.fit(jr.elo(), slice_events(home.matches, 250, 450), steps=1, objective=objective)
     assert first[1] == "" and first[0].params.k == pytest.approx(wanted.params.k, rel=1e-3)

@@ -11,7 +11,7 @@ from scipy.stats import norm
 import jaxrate as jr
 from jaxrate.core.rules import RatedEvent
 from jaxrate.core.system import replace_params
-from jaxrate.fitting.losses import LOSSES, make_replay_record_for_loss
+from jaxrate.fitting.losses import LOSSES
 from jaxrate.forecasts.scorelines import make_point_system
 from jaxrate.systems.prediction_wrapping import (
     davidson_outcome_probabilities,
@@ -105,7 +105,7 @@ MARGINS = {"margin": ("home", "away"), "margin_scale": 90.0, "initial_deviation"
 @pytest.mark.parametrize("compression", [None, 2.5])
 def test_the_margin_loss_is_that_of_the_twin(x64, compression):
     events, system = league(), skills_by_name(outcome="margin", **MARGINS, compression=compression)
-    got = jr.run(system, events, record=make_replay_record_for_loss(LOSSES["margin"], system)).prediction
+    got = jr.run(system, events, record=LOSSES["margin"].record(system)).prediction
     params = {x: y for x, y in MARGINS.items() if x != "margin"}
     slow = Skills("margin", growth=10.0, initial_rating=1500.0, noise=300.0, compression=compression, **params)
     wanted = []
@@ -135,7 +135,7 @@ OUTLOOKS = {
 def losses(name, events):
     """The mean loss as a function of hyperparameters, and these; of margins that of the results and of the points."""
     system, kinds = OUTLOOKS[name](), [LOSSES["log_loss"], LOSSES["margin"]][: 1 + (name == "own")]
-    records = [make_replay_record_for_loss(loss, system) or (lambda rated: rated.prediction) for loss in kinds]
+    records = [loss.record(system) if loss.record else (lambda rated: rated.prediction) for loss in kinds]
 
     def value(params):
         guesses = jr.run(
@@ -171,7 +171,7 @@ def test_margins_of_skills_are_those_of_a_kalman_filter_far_away_too(x64):
     rows = system.init(system.params, 2)
     rows = rows._replace(mean=rows.mean + jnp.array([9000.0, -9000.0]))
     far = jax.tree.map(lambda x: jnp.asarray(x[:5], float), league()._replace(player=np.array([[0, 1]] * N)))
-    constants, record = system.rules.prepare(system.params), make_replay_record_for_loss(LOSSES["margin"], system)
+    constants, record = system.rules.prepare(system.params), LOSSES["margin"].record(system)
 
     def value(lead):
         state = rows._replace(mean=rows.mean + lead * jnp.array([1.0, -1.0]))

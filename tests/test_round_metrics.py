@@ -10,8 +10,12 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.forecasts.pairwise_probabilities import build_matchup_tables
-from jaxrate.metrics.prediction_metrics import experience_mask, pairwise_accuracy, rank_deviation
-from jaxrate.metrics.running_metrics import numbers_that_predict_order
+from jaxrate.metrics.prediction_metrics import (
+    experience_mask,
+    numbers_that_predict_order,
+    pairwise_accuracy,
+    rank_deviation,
+)
 from tests.conftest import MOSTLY_SINGLE, refused
 
 METRICS = [pairwise_accuracy, rank_deviation]

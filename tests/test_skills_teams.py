@@ -11,7 +11,7 @@ from scipy.stats import norm, spearmanr
 import jaxrate as jr
 from jaxrate import parts
 from jaxrate.events import build_rounds, slice_events
-from jaxrate.fitting.objectives import ahead
+from jaxrate.fitting.losses import ahead
 from jaxrate.fitting.prediction_task import make_prediction_task, replay_task
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data

@@ -274,7 +274,7 @@ RUN = argument("run", "RUN")
 
 PACKAGE = Path(__file__).parent.parent
 MODULES = {  # of functions whose arguments are options
-    "ahead": "fitting/objectives",
+    "ahead": "fitting/losses",
     "benchmark_systems": "evaluation/benchmark",
     "fit": "fitting/hyperparameter_fit",
     "fit_strengths": "arena/strength_fit",

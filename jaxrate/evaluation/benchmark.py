@@ -84,7 +84,7 @@ class FeatureWorth(NamedTuple):
     loss: LogLossDifference  # log loss without it, less that with it
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class Benchmark(PrintedResult):
     """How near ratings come to ceilings: a row for each forecaster. `print` shows the table."""
 
@@ -329,14 +329,7 @@ def benchmark_systems(
         check_trees_can_be_grown(data, target.num_past)
     columns = resolve_stack_columns(stack, data)
     entries, predictions, notes, left_out = _rate_systems(target, systems, fit_seconds, watch)
-    frequencies = past_frequencies(target.score, target.side, target.num_past, target.num_outcomes)
-    forecasts: list[tuple[str, ForecasterKind, HostArray]] = [("past frequencies", "frequencies", frequencies)]
-    if len(predictions) > 1 and target.num_outcomes == 2:
-        expected = [p[:, 1] for p in predictions.values()]
-        _, blend, _ = blend_one_step_ahead(expected, target.score, target.weight, target.mask)
-        forecasts.append(("blend", "blend", outcome_shares(blend, 2)))
-    forecasts += [(x.name, x.kind, x.as_outcomes(target.num_outcomes)) for x in external]
-    others = [score_forecast(name, kind, x[target.num_past :], target) for name, kind, x in forecasts]
+    others = _score_other_forecasts(predictions, external, target)
     worth = list[FeatureWorth]()
     if stack is not False:
         trees, worth = _grow_trees(predictions, columns, target)
@@ -430,6 +423,20 @@ def _rate_systems(
             watch(SYSTEMS_PROGRESS_SHARE * number / len(choices))
     notes = compose_notes(data, contenders, num_past, fit=fit_seconds > 0)
     return sorted(entries, key=lambda x: loss_to_sort_by(x.row)), predictions, notes, left_out
+
+
+def _score_other_forecasts(
+    predictions: Mapping[str, HostArray], external: list[ExternalForecast], target: ScoringTarget
+) -> list[ForecastLosses]:
+    """The entries of past frequencies, of the blend of two or more systems without draws, and of others' forecasts."""
+    frequencies = past_frequencies(target.score, target.side, target.num_past, target.num_outcomes)
+    forecasts: list[tuple[str, ForecasterKind, HostArray]] = [("past frequencies", "frequencies", frequencies)]
+    if len(predictions) > 1 and target.num_outcomes == 2:
+        expected = [p[:, 1] for p in predictions.values()]
+        _, blend, _ = blend_one_step_ahead(expected, target.score, target.weight, target.mask)
+        forecasts.append(("blend", "blend", outcome_shares(blend, 2)))
+    forecasts += [(x.name, x.kind, x.as_outcomes(target.num_outcomes)) for x in external]
+    return [score_forecast(name, kind, x[target.num_past :], target) for name, kind, x in forecasts]
 
 
 def _grow_trees(

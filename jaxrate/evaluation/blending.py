@@ -33,7 +33,7 @@ from jaxrate.evaluation.scored_predictions import check_last_share, format_metri
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset, check_dataset
 from jaxrate.metrics.logistic_regression import clipped_log_odds, fit_logistic_regression
-from jaxrate.metrics.running_metrics import match_metrics
+from jaxrate.metrics.prediction_metrics import match_metrics
 from jaxrate.replay.checked_replay import predict, run
 from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.systems.prediction_wrapping import expected_score_from_prediction

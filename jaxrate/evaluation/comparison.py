@@ -320,7 +320,7 @@ def format_side_advantage(points: float) -> str:
 LOSS_DIFFERENCE_NOTE = "Log loss behind: that of a system less the best one's, with its 95% interval."
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class Comparison(PrintedResult):
     """How systems predicted the same events, the best first, and their blend. `print` shows a table."""
 

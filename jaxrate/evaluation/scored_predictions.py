@@ -17,10 +17,12 @@ from jaxrate.metrics.prediction_metrics import (
     compare_log_loss,
     constant_log_loss,
     contests_as_matches,
+    match_metrics,
+    numbers_that_predict_order,
+    ranking_metrics,
     right_pair_shares,
 )
 from jaxrate.metrics.ranking_metrics import PairOrderDifference, compare_pair_order
-from jaxrate.metrics.running_metrics import match_metrics, numbers_that_predict_order, ranking_metrics
 from jaxrate.systems.system_construction_by_name import has_sides
 from jaxrate.views.accuracy import MIN_MATCHES_FOR_CONSTANT, WAYS_OUT
 

@@ -10,7 +10,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_html_table, format_table, join_names
-from jaxrate.fitting.objectives import DEFAULT_OBJECTIVE, Objective
+from jaxrate.fitting.losses import DEFAULT_OBJECTIVE, Objective
 
 MAX_PRINTED_VALUES = 12  # values of a profile that are printed
 

@@ -100,15 +100,21 @@ def resolve_free_names(system: RatingSystem, free: Sequence[str] | None) -> tupl
     free = (free,) if isinstance(free, str) else tuple(free)
     for name in free:
         if name not in fields:
-            fittable = ", ".join(x for x in fields if getattr(system.space, x).fitted)
-            several = name.replace(",", " ").split() if isinstance(name, str) else []
-            hint = f"; name several as free={several}" if len(several) > 1 else did_you_mean_suffix(name, fields)
-            raise ValueError(f"{system.name} has no parameter {name!r}{hint} (it can fit {fittable})")
+            raise ValueError(_unknown_parameter_message(system, name))
         if reason := _unfittable_reason(system, name):
             raise ValueError(f"{system.name}: {name} {reason}")
     if len(set(free)) < len(free):
         raise ValueError(f"free names a parameter twice: {', '.join(free)}")
     return tuple(free)
+
+
+def _unknown_parameter_message(system: RatingSystem, name: Any) -> str:
+    """A message that a system has no parameter of this name, with the names that may be meant."""
+    fields = system.params._fields
+    fittable = ", ".join(x for x in fields if getattr(system.space, x).fitted)
+    several = name.replace(",", " ").split() if isinstance(name, str) else []
+    hint = f"; name several as free={several}" if len(several) > 1 else did_you_mean_suffix(name, fields)
+    return f"{system.name} has no parameter {name!r}{hint} (it can fit {fittable})"
 
 
 def _unfittable_reason(system: RatingSystem, name: str) -> str:

@@ -23,8 +23,7 @@ from jaxrate.events import periods, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.fit_problem import FitProblem, mean_loss, prepare_fit, prior_penalties
 from jaxrate.fitting.fit_results import Fit, HeldOutLosses
-from jaxrate.fitting.losses import loss_label, prediction_losses
-from jaxrate.fitting.objectives import DEFAULT_OBJECTIVE, Objective, ahead
+from jaxrate.fitting.losses import DEFAULT_OBJECTIVE, Objective, ahead, loss_label, prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, constant_prediction_loss, make_prediction_task, replay_task
 from jaxrate.fitting.search import Search, minimise_from_starts
 from jaxrate.fitting.standard_errors import estimate_errors, fitted_params

@@ -13,14 +13,7 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged, Rounds, count_teams, fail_where, has_teammates
 from jaxrate.events.dataset import count_first_share, resolve_events_and_num_players
 from jaxrate.fitting.evidence_objective import EvidenceProblem, prepare_evidence_problem
-from jaxrate.fitting.losses import (
-    LossDefinition,
-    check_loss_shape,
-    loss_label,
-    make_replay_record_for_loss,
-    resolve_loss,
-)
-from jaxrate.fitting.objectives import DEFAULT_OBJECTIVE, Objective
+from jaxrate.fitting.losses import DEFAULT_OBJECTIVE, LossDefinition, Objective, loss_label, resolve_loss
 from jaxrate.metrics.prediction_metrics import experience_mask, observed_share_of_sides_beaten
 from jaxrate.metrics.ranking_metrics import has_untied_opponent
 from jaxrate.replay.checked_replay import check_system_takes_events, run
@@ -65,7 +58,7 @@ def make_prediction_task(system: RatingSystem, data: Any, objective: Objective =
     check_system_takes_events(system, events, key)
     flat = events.flat
     loss, event = resolve_loss(objective.loss), _event_of_predictions(events)
-    record = make_replay_record_for_loss(loss, system)
+    record = loss.record and loss.record(system)
     if len(event) == 0:
         raise ValueError("there are no events to fit")
     has_levels = record is None and events.nouns == "matches"
@@ -98,7 +91,7 @@ def make_prediction_task(system: RatingSystem, data: Any, objective: Objective =
         weight * is_held_out,
         event,
         None if system.rules.draw is None else key,
-        player_count if state is None else max(player_count, len(jax.tree.leaves(state)[0])),
+        max(player_count, count_players(state)),
         num_score_levels,
         evidence_problem,
     )
@@ -116,7 +109,10 @@ def _check_loss_suits_events(loss: LossDefinition, name: Any, events: Any, shape
     if not loss.teams and events.nouns == "contests" and has_teammates(events):
         raise ValueError(f"the {label} loss compares players, but there are teams; take log_loss")
     if callable(name):
-        check_loss_shape(loss, label, jax.ShapeDtypeStruct(shape, jnp.result_type(float)), shape[0])
+        predictions, scores = (jax.ShapeDtypeStruct(x, jnp.result_type(float)) for x in (shape, shape[:1]))
+        got = getattr(jax.eval_shape(loss.each, predictions, scores), "shape", None)
+        if got != shape[:1]:
+            raise ValueError(f"the loss {label} must give [{shape[0]}], a number for each prediction, got shape {got}")
 
 
 def _check_scores_are_informative(score: HostArray) -> None:

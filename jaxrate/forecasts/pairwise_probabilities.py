@@ -1,7 +1,7 @@
 """Win probabilities of every pair of players, with or without partners, in a few numbers for each of them."""
 
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import jax
@@ -121,28 +121,27 @@ def predict_neutral_matches(
     if system.settings.get("kinds") == (SIDES,):  # any two may meet, each of the kind that they are
         system = system.make(**system.params._asdict(), kinds=("kind",))
     side = {"side": np.full(n, options.pop("side"))} if "side" in options else {}
-    context = neutral_match_arguments(system, n) | side
+    context: dict[str, Any] = ({"side": zero} if needs_sides(system) else {}) | side
     if category is not None:
         context["category"] = np.full((n, 2), category) if np.ndim(category) == 0 else category
-    return predict(system, state, matches(pairs, zero + 0.5, np.full(n, time), **context), **options)
+    coming = matches(pairs, zero + 0.5, np.full(n, time), **context)
+    names = *match_prior_columns(system.settings), *match_result_columns(system.settings)
+    return predict(system, state, fill_columns(coming, names), **options)
 
 
-def fill_result_columns(system: RatingSystem, events: Any) -> Any:
-    """`Matches` or `Ragged` rounds to come, with 0 where their results will say more; no prediction depends on it."""
-    columns, names, flat = events.columns, contest_result_columns(system.settings), events.flat
+def fill_columns(events: Any, names: Iterable[str]) -> Any:
+    """`Matches` or `Ragged` rounds to come, with 0 in those columns of these names that they lack."""
+    flat, columns = events.flat, events.columns
     zero = {name: np.zeros(len(flat.player)) for name in names if name not in columns}
-    filled = columns | zero or None
+    filled = {**zero, **columns} or None
     context = getattr(flat, "context", None)
     replaced = {"columns": filled} if context is None else {"context": context._replace(columns=filled)}
     return events.with_flat(flat._replace(**replaced))
 
 
-def neutral_match_arguments(system: RatingSystem, n: int) -> dict[str, Any]:
-    """Further arguments of `matches` for n neutral matches: no side, and 0 in covariates, margins and other columns."""
-    zero = np.zeros(n)
-    names = *match_prior_columns(system.settings), *match_result_columns(system.settings)
-    side = {"side": zero} if system.settings.get("own_side") or system.settings.get("own_parts") else {}
-    return side | ({"columns": dict.fromkeys(names, zero)} if names else {})
+def needs_sides(system: RatingSystem) -> bool:
+    """Whether matches of the system must say who has the side."""
+    return bool(system.settings.get("own_side") or system.settings.get("own_parts"))
 
 
 def predict_shares_of_teams(
@@ -154,7 +153,7 @@ def predict_shares_of_teams(
     columns = dict.fromkeys(contest_prior_columns(system.settings), zeros) or None
     contest, team, time_of_row = np.repeat(np.arange(n), size), np.tile(team, n), zeros + time
     coming = rounds(contest, players.ravel(), team, team=team, time=time_of_row, category=category, columns=columns)
-    coming = fill_result_columns(system, coming)
+    coming = fill_columns(coming, contest_result_columns(system.settings))
     share = contest_prediction_columns(predict(system, state, coming), coming)["prediction"]
     return np.asarray(share).reshape(n, size)
 
@@ -307,9 +306,10 @@ def build_matchup_tables(rated: History, players: HostArray, category: Any = Non
 
 def encode_matchup_tables(tables: MatchupTables) -> dict[str, Any]:
     """The tables in JSON, for the scripts of pages."""
-    return {name: None if x is None else _encode_pair_probabilities(x) for name, x in tables._asdict().items()}
-
-
-def _encode_pair_probabilities(table: LowRankPairProbabilities) -> dict[str, Any]:
-    left, right = (b64encode(x.astype("<i2").tobytes()).decode() for x in table[:2])
-    return {"players": table.left.shape[1], "scale": table.scale.tolist(), "left": left, "right": right}
+    encoded: dict[str, Any] = dict.fromkeys(tables._fields)
+    for name, table in tables._asdict().items():
+        if table is not None:
+            left, right = (b64encode(x.astype("<i2").tobytes()).decode() for x in table[:2])
+            scale = table.scale.tolist()
+            encoded[name] = {"players": table.left.shape[1], "scale": scale, "left": left, "right": right}
+    return encoded

@@ -63,7 +63,6 @@ def predict_scorelines(
       ValueError: for a system that does not learn from goals, and as `predict_fixtures`.
     """
     most_goals = check_count("predict_scorelines: most_goals", most_goals, 1, MAX_GOALS)
-    make_scoreline_system(rated.system, most_goals)  # before anything is read
     system, data = read_upcoming_events(rated, source, options)
     if not data.of_matches:
         raise ValueError("contests have no scorelines; give matches of two")
@@ -229,7 +228,6 @@ def predict_points(
     Raises:
       ValueError: for a system that does not learn from points, and as `predict_fixtures`.
     """
-    make_point_system(rated.system)  # before anything is read
     system, data = read_upcoming_events(rated, source, options)
     if not data.of_matches:
         raise ValueError("contests have no points of two sides; give matches of two")

@@ -30,11 +30,10 @@ from jaxrate.core.argument_checks import (
     ArgumentRequirement,
     FilePath,
     Key,
+    check_argument,
     check_count,
-    describe_annotation,
     enforce_argument_annotations,
     is_list,
-    matches_annotation,
 )
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.system import RatingSystem
@@ -592,7 +591,10 @@ def simulate_tournament(
 def _load_and_check_plan(plan: Any, has_goals: bool) -> tuple[list[str], list[Any], _TournamentRules]:
     """The names of groups, those of players, group by group, and the rules; ValueError if it is no plan."""
     given = dict(plan) if isinstance(plan, Mapping) else _load_plan(Path(plan))
-    _check_plan_types(given)
+    for name, value in given.items():
+        if name not in PLAN:
+            raise ValueError(f"a plan has no {name!r}; it has {', '.join(PLAN)}")
+        check_argument("plan", name, PLAN[name][0], value)
     plan = {name: default for name, (_, default) in PLAN.items()} | given
     groups = {str(name): list(members) for name, members in plan["groups"].items()}
     ties = tuple(plan["ties"]) if "ties" in given else GOAL_TIE_BREAKS if has_goals else TIE_BREAKS
@@ -603,17 +605,6 @@ def _load_and_check_plan(plan: Any, has_goals: bool) -> tuple[list[str], list[An
     names, slot_numbers = _number_slots(groups, best[1], list(plan["knockout"]))
     sizes = tuple(map(len, groups.values()))
     return [*groups], names, _TournamentRules(sizes, int(plan["rounds"]), points, ties, best, slot_numbers)
-
-
-def _check_plan_types(plan: Mapping[str, Any]) -> None:
-    """ValueError for what a plan does not have, or of another type."""
-    for name, value in plan.items():
-        if name not in PLAN:
-            raise ValueError(f"a plan has no {name!r}; it has {', '.join(PLAN)}")
-        kind, _ = PLAN[name]
-        if not matches_annotation(kind, value):
-            expected, got = describe_annotation(kind), format_value_for_error(value)
-            raise ValueError(f"{name} must be {expected}, got {got}")
 
 
 def _load_plan(path: Path) -> dict[str, Any]:

@@ -38,13 +38,13 @@ from jaxrate.data.table_files import open_table_source
 from jaxrate.events import check_clock, count_teams, seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
-from jaxrate.forecasts.pairwise_probabilities import fill_result_columns, neutral_match_arguments
+from jaxrate.forecasts.pairwise_probabilities import fill_columns, needs_sides
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.event_columns import contest_prediction_columns, days_to_dates, match_prediction_columns
 from jaxrate.history.history import History, format_time, player_groups, system_with_extended_seasons
 from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_time_after_last_events
 from jaxrate.replay.checked_replay import predict
-from jaxrate.systems.skills.settings import contest_prior_columns
+from jaxrate.systems.skills.settings import contest_prior_columns, contest_result_columns, match_prior_columns
 from jaxrate.systems.system_construction_by_name import split_unsupported_teams
 
 PLAYER_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "contest", "participant", "team"
@@ -129,8 +129,9 @@ def read_upcoming_events(rated: History, source: Any, options: FixtureOptions) -
         warn_caller(f"{text}; season='season' names one", ColumnsRecognisedWarning)
     data = _check_or_set_times(rated, data, time, is_listed)
     data = _add_derived_columns(rated, data) if data.of_matches else data
-    data = _fill_neutral_side_and_covariates(rated.system, data) if is_listed else data
-    data = data._replace(events=fill_result_columns(rated.system, data.events), clock=rated.clock)
+    data = _fill_neutral_sides_and_covariates(rated.system, data) if is_listed else data
+    events = fill_columns(data.events, contest_result_columns(rated.system.settings))
+    data = data._replace(events=events, clock=rated.clock)
     _warn_unconnected(rated, data)
     return system_with_extended_seasons(rated, (data.seasons or {}).values()), data
 
@@ -213,20 +214,17 @@ def _add_derived_columns(rated: History, data: Dataset) -> Dataset:
     return data._replace(events=data.matches._replace(context=context._replace(columns=columns)))
 
 
-def _fill_neutral_side_and_covariates(system: RatingSystem, data: Dataset) -> Dataset:
+def _fill_neutral_sides_and_covariates(system: RatingSystem, data: Dataset) -> Dataset:
     """Upcoming events with what lists of names do not tell: no side, covariates of 0, no new season of a league.
 
     Newcomers are of the first kind of players.
     """
     if not data.of_matches:
-        flat: Any = data.rounds.events
-        zeros = dict.fromkeys(contest_prior_columns(system.settings), np.zeros(len(flat.player)))
-        flat = flat._replace(columns={**zeros, **(flat.columns or {})} or None)
-        return data._replace(events=data.rounds._replace(events=flat))
-    context, neutral = data.matches.context, neutral_match_arguments(system, len(data.matches.score))
-    columns: Any = {**neutral.get("columns", {}), **(context.columns or {})}
-    side = neutral.get("side") if context.side is None else context.side
-    return data._replace(events=data.matches._replace(context=context._replace(side=side, columns=columns or None)))
+        return data._replace(events=fill_columns(data.events, contest_prior_columns(system.settings)))
+    events: Any = fill_columns(data.events, match_prior_columns(system.settings))
+    if needs_sides(system) and events.context.side is None:
+        events = events._replace(context=events.context._replace(side=np.zeros(len(data.rows))))
+    return data._replace(events=events)
 
 
 def is_table(source: Any) -> bool:

@@ -1,8 +1,7 @@
 """Metrics of predictions and rankings.
 
 ranking_metrics.py      participants in the order of their ranks and of their ratings, and how far these differ
-prediction_metrics.py   metrics of predictions and of ratings, on the host and in float64
-running_metrics.py      all metrics by name, added up chunk by chunk
+prediction_metrics.py   metrics of predictions and of ratings, and their sums, added up chunk by chunk
 calibration_slopes.py   by what the log-odds of predictions should have been multiplied
 logistic_regression.py  coefficients by which numbers predict scores
 bookmaker_odds.py       probabilities from the odds of bookmakers
@@ -20,12 +19,13 @@ from jaxrate.metrics.prediction_metrics import (
     contests_as_matches,
     experience_mask,
     log_loss,
+    match_metrics,
     mirror_winner_first,
     pairwise_accuracy,
     rank_deviation,
     ranked_probability_score,
+    ranking_metrics,
 )
-from jaxrate.metrics.running_metrics import match_metrics, ranking_metrics
 
 __all__ = [
     "Calibration",

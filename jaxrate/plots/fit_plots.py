@@ -16,9 +16,8 @@ from jaxrate.events import Matches, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.fit_results import Fit, LossProfile
 from jaxrate.fitting.free_parameters import make_free_parameters, to_hyperparameters
-from jaxrate.fitting.likelihood_intervals import upper_border_crossing
 from jaxrate.fitting.losses import loss_label
-from jaxrate.fitting.parameter_sweeps import sweep_parameters
+from jaxrate.fitting.parameter_sweeps import sweep_parameters, upper_border_crossing
 from jaxrate.fitting.prediction_task import make_prediction_task
 from jaxrate.history.blat_mmr_beliefs import belief_grid
 from jaxrate.history.event_columns import days_to_dates

@@ -17,12 +17,14 @@ from jaxrate.metrics.prediction_metrics import (
     calibration,
     constant_log_loss,
     experience_mask,
+    match_metrics,
+    numbers_that_predict_order,
     observed_share_of_sides_beaten,
+    ranking_metrics,
     right_pair_shares,
     wilson_interval,
 )
 from jaxrate.metrics.ranking_metrics import ratio_error
-from jaxrate.metrics.running_metrics import match_metrics, numbers_that_predict_order, ranking_metrics
 from jaxrate.views.charts import Z_95, Curve
 from jaxrate.views.findings import LEANS, Finding, find_bias, find_lean
 from jaxrate.views.line_ups import HOME, SideWords, count_sides, home_sides, side_score_by_participant, side_words

@@ -21,12 +21,7 @@ from jaxrate.data.column_conversion import to_column
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import TableSource, atomic_replacement, import_pyarrow
 from jaxrate.metrics.calibration_slopes import OnlineSlope
-from jaxrate.metrics.running_metrics import (
-    ContestMetricSums,
-    MetricSums,
-    restore_contest_metric_sums,
-    restore_metric_sums,
-)
+from jaxrate.metrics.prediction_metrics import ContestMetricSums, MetricSums, restore_contest_metric_sums
 from jaxrate.replay.padded_states_and_columns import leaves_by_name
 from jaxrate.replay.plan import BlockShape, CompiledShapes
 from jaxrate.storage.run_folder import (
@@ -150,8 +145,8 @@ def read_run_to_resume(
         file_of_names = import_pyarrow().BufferReader(arrays.pop(NAMES_KEY).tobytes())
         names = to_column("players", import_pyarrow().parquet.read_table(file_of_names)["name"]).combine_chunks()
     known = {name: metadata[name] for name in RunProgress._fields if name not in ARRAYS}
-    of_contests = metadata["contests"] is not None
-    known["sums"] = (restore_contest_metric_sums if of_contests else restore_metric_sums)(metadata["sums"])
+    sums = metadata["sums"]
+    known["sums"] = MetricSums(*sums) if metadata["contests"] is None else restore_contest_metric_sums(sums)
     known["slope"] = metadata["slope"] and OnlineSlope(*metadata["slope"])
     room, blocks = metadata["shape"]
     known["shape"] = CompiledShapes(tuple(room), tuple(BlockShape(tuple(size), *rest) for size, *rest in blocks))

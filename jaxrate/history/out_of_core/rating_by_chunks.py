@@ -73,12 +73,12 @@ from jaxrate.history.recorded_runs import (
 )
 from jaxrate.history.saved_runs import make_run_metadata
 from jaxrate.metrics.calibration_slopes import OnlineSlope
-from jaxrate.metrics.prediction_metrics import count_ranked_contests
-from jaxrate.metrics.running_metrics import (
+from jaxrate.metrics.prediction_metrics import (
     ContestMetricSums,
     MetricSums,
     add_contest_metrics,
     add_match_metrics,
+    count_ranked_contests,
     metrics_from_sums,
 )
 from jaxrate.replay.checked_replay import check_system_takes_events
