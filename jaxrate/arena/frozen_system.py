@@ -94,13 +94,9 @@ def freeze_strengths(
     values = to_floats("ratings", ratings)
     if values.ndim != 1:
         raise ValueError(f"ratings must be [n] numbers or strengths, got the shape {values.shape}")
-    fail_where(
-        ~np.isfinite(values),
-        lambda row: (
-            f"player {format_unquoted_name(row if names is None else names[row])} has no finite rating; "
-            "fit with a prior"
-        ),
-    )
+    shown = np.arange(len(values)) if names is None else names
+    message = "player {} has no finite rating; fit with a prior"
+    fail_where(~np.isfinite(values), lambda row: message.format(format_unquoted_name(shown[row])))
     params, space = collect_params(freeze_strengths, locals())
     if model == "rao_kupper" and params.tie < 1:
         raise ValueError(f"freeze_strengths: tie must be >= 1 as theta of Rao and Kupper, got {tie!r}")

@@ -284,19 +284,20 @@ def maximise_by_newton(
     )
 
 
-def maximise_from_counts(
-    newton_step: Any, model: str, problem: StrengthProblem, counts: Array, x: Array, tolerance: float = STEP_TOLERANCE
+@partial(jax.jit, static_argnums=(0, 1, 5))
+def maximise_log_posterior(
+    is_dense: bool, model: str, problem: StrengthProblem, counts: Array, x: Array, tolerance: float = STEP_TOLERANCE
 ) -> SearchState:
-    """Maximise the log posterior of counts; `newton_step(problem, terms, gradient, last size)` computes the steps."""
+    """Search for the maximum from x, by steps with a dense Hessian, or else by conjugate gradients."""
+    newton_step = dense_newton_step if is_dense else sparse_newton_step
 
     def gradient_and_step(x: Array, size: Array) -> tuple[Array, Array]:
         slope = log_posterior_gradient(model, problem, counts, x)
         return slope, newton_step(problem, log_likelihood_derivatives_at(model, problem, counts, x), slope, size)
 
     num_bounded = problem.is_fixed.shape[0] + problem.covariates.shape[1]
-    return maximise_by_newton(
-        partial(log_posterior, model, problem, counts), gradient_and_step, x, num_bounded, tolerance
-    )
+    objective = partial(log_posterior, model, problem, counts)
+    return maximise_by_newton(objective, gradient_and_step, x, num_bounded, tolerance)
 
 
 def iterate_chord_steps(
@@ -324,14 +325,6 @@ def iterate_chord_steps(
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def maximise_log_posterior(
-    is_dense: bool, model: str, problem: StrengthProblem, counts: Array, x: Array
-) -> SearchState:
-    """Search for the maximum from x."""
-    return maximise_from_counts(dense_newton_step if is_dense else sparse_newton_step, model, problem, counts, x)
-
-
-@partial(jax.jit, static_argnums=(0, 1))
 def maximise_replicates(
     model: str,
     batch_size: int | None,
@@ -352,7 +345,7 @@ def maximise_replicates(
         near, size = iterate_chord_steps(model, centered, inverse, counts, x)
 
         def maximise_by_full_search(_: Array) -> tuple[Array, Array]:
-            search = maximise_from_counts(dense_newton_step, model, centered, counts, x, REPLICATE_TOLERANCE)
+            search = maximise_log_posterior(True, model, centered, counts, x, REPLICATE_TOLERANCE)
             return search.x, search.size
 
         return lax.cond(size > 0.1 * REPLICATE_TOLERANCE, maximise_by_full_search, lambda near: (near, size), near)

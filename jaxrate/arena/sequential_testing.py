@@ -113,12 +113,8 @@ def sprt(
     if kind == "logistic":
         p0, p1 = (_tilt_to_zero_mean(points - 1.0 / (1.0 + 10.0 ** (-elo / 400.0)), frequency) for elo in (elo0, elo1))
     else:
-        p0, p1 = (
-            likeliest_distribution_with_mean_over_deviation(
-                points, frequency, elo / NORMALISED_ELO_UNIT * math.sqrt(games_per_count)
-            )
-            for elo in (elo0, elo1)
-        )
+        ratios = (elo / NORMALISED_ELO_UNIT * math.sqrt(games_per_count) for elo in (elo0, elo1))
+        p0, p1 = (likeliest_distribution_with_mean_over_deviation(points, frequency, x) for x in ratios)
     llr = total * float(frequency @ np.log(p1 / p0))
     lower, upper = math.log(beta / (1.0 - alpha)), math.log((1.0 - beta) / alpha)
     mean, deviation = mean_and_deviation(points, frequency)

@@ -100,11 +100,7 @@ def _strength_change_tests_independent(
         return total - (total - values)[start][player_index]
 
     same_time_as_next = np.append((time[1:] == time[:-1]) & (player_index[1:] == player_index[:-1]), False)
-    walk, square, information = (
-        sums_within_player(score),
-        np.add.reduceat(score**2, start),
-        np.add.reduceat(weight, start),
-    )
+    walk, (square, information) = sums_within_player(score), (np.add.reduceat(x, start) for x in (score**2, weight))
     furthest = np.maximum.reduceat(np.where(same_time_as_next, 0.0, np.abs(walk)), start)
     late = sums_within_player(weight) - weight >= 0.5 * information[player_index]
     change = variance = np.zeros(len(start))
@@ -112,11 +108,8 @@ def _strength_change_tests_independent(
         for half, sign in ((~late, -1.0), (late, 1.0)):
             s, v, h = (np.add.reduceat(np.where(half, x, 0.0), start) for x in (score, score**2, weight))
             change, variance = change + sign * s / h, variance + v / h**2
-        return (
-            POINTS_PER_LOG_STRENGTH * change,
-            POINTS_PER_LOG_STRENGTH * np.sqrt(variance),
-            kolmogorov(furthest / np.sqrt(square)),  # of a Brownian bridge
-        )
+        p = kolmogorov(furthest / np.sqrt(square))  # of a Brownian bridge
+        return POINTS_PER_LOG_STRENGTH * change, POINTS_PER_LOG_STRENGTH * np.sqrt(variance), p
 
 
 def _strength_change_tests_clustered(
@@ -144,9 +137,8 @@ def _strength_change_tests_clustered(
             change = -steps[:, : half + 1].sum() * scale
             error = np.sqrt(count * (walks[:, half] ** 2).sum()) * scale
         largest_walk = float(np.abs(steps.sum(axis=0).cumsum()).max())
-        player_tests.append(
-            (change, error, _normal_maximum_exceedance_probability(largest_walk, count * walks.T @ walks))
-        )
+        p = _normal_maximum_exceedance_probability(largest_walk, count * walks.T @ walks)
+        player_tests.append((change, error, p))
     change, error, p = np.array(player_tests).T
     return change, error, p
 
@@ -157,9 +149,8 @@ def _normal_maximum_exceedance_probability(distance: float, covariance: HostArra
     is_positive = value > 1e-12 * value[-1]
     if not value[-1] > 0:
         return np.nan
-    samples = (vector[:, is_positive] * np.sqrt(value[is_positive])).astype(np.float32) @ _normal_samples()[
-        : int(is_positive.sum())
-    ]
+    root = (vector[:, is_positive] * np.sqrt(value[is_positive])).astype(np.float32)
+    samples = root @ _normal_samples()[: root.shape[1]]
     count = int((np.abs(samples).max(axis=0) >= distance).sum())
     if count >= MIN_EXCEEDANCES:
         return count / samples.shape[1]
@@ -353,12 +344,8 @@ def learn_mixture_log_losses_and_weights(
     log_weight, loss = np.full((len(predictions), 1), -np.log(len(predictions))), np.empty(len(score))
     for low in range(0, len(score), CHUNK_VOTES):
         rows = slice(low, low + CHUNK_VOTES)
-        p = np.clip(
-            np.stack([np.asarray(guess[rows], np.float64) for guess in predictions]),
-            MIN_PROBABILITY,
-            1.0 - MIN_PROBABILITY,
-        )
-        s = score[rows]
+        p, s = np.stack([np.asarray(guess[rows], np.float64) for guess in predictions]), score[rows]
+        p = np.clip(p, MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
         log_likelihood = np.cumsum(weight[rows] * (s * np.log(p) + (1.0 - s) * np.log1p(-p)), axis=1)
         log_weight_before = log_weight + np.append(np.zeros((len(p), 1)), log_likelihood[:, :-1], axis=1)
         mixture_weight = np.exp(log_weight_before - log_weight_before.max(axis=0))

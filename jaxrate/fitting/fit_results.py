@@ -9,7 +9,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem
-from jaxrate.core.text_format import format_html_table, format_table, join_names
+from jaxrate.core.text_format import format_count, format_html_table, format_table, join_names
 from jaxrate.fitting.losses import DEFAULT_OBJECTIVE, Objective
 
 MAX_PRINTED_VALUES = 12  # values of a profile that are printed
@@ -70,9 +70,8 @@ class Fit(NamedTuple):
     def summary(self) -> str:
         """The lines above the table: losses, parameters without effect or left open, held-out losses."""
         steps = len(self.loss_history) - 1
-        count = f"{steps} step{'s' if steps != 1 else ''}"
         lines = [
-            f"{self.system.name} after {count} ({self.reason}): "
+            f"{self.system.name} after {format_count(steps, 'step')} ({self.reason}): "
             f"loss {self.loss_history[0]:.5f} at the start, {self.loss:.5f} now"
         ]
         if self.idle:
@@ -108,30 +107,18 @@ class Fit(NamedTuple):
 
     def table_rows(self) -> list[tuple[str, ...]]:
         """A row for each hyperparameter that was fitted, or moved with a fitted one."""
+        errors = {name: f"{self.standard_error[name]:.2g}" for name in self.free}
+        errors |= dict.fromkeys(self.moved_bounds, "moved along")
         return [
-            (
-                name,
-                f"{getattr(self.params, name):.5g}",
-                f"{self.standard_error[name]:.2g}",
-                getattr(self.system.space, name).unit,
-            )
-            for name in self.free
-        ] + [
-            (name, f"{getattr(self.params, name):.5g}", "moved along", getattr(self.system.space, name).unit)
-            for name in self.moved_bounds
+            (name, f"{getattr(self.params, name):.5g}", error, getattr(self.system.space, name).unit)
+            for name, error in errors.items()
         ]
 
 
 def format_held_out_losses(losses: HeldOutLosses) -> str:
     """Held-out losses in words."""
-    losses_by_params = {
-        "at the start": losses.start,
-        "fitted": losses.fitted,
-        "of a constant prediction": losses.constant,
-    }
-    return "loss " + ", ".join(
-        f"{value:.5f} {what}" for what, value in losses_by_params.items() if math.isfinite(value)
-    )
+    kinds = ("at the start", losses.start), ("fitted", losses.fitted), ("of a constant prediction", losses.constant)
+    return "loss " + ", ".join(f"{value:.5f} {kind}" for kind, value in kinds if math.isfinite(value))
 
 
 TABLE_HEADER = ["hyperparameter", "fitted", "standard error", "unit"]

@@ -51,13 +51,8 @@ def probabilities_from_odds(odds: Any, *, method: str = "power") -> HostArray:
     check_decimal_odds(decimal)
     booksum = np.sum(1.0 / decimal, axis=1)  # NaN where odds are missing
     if method == "shin":
-        fail_where(
-            booksum < 1.0 - 1e-12,
-            lambda row: (
-                f"the inverse odds sum to {booksum[row]:.4f}, below 1, so Shin's method has no answer; "
-                "take the power method"
-            ),
-        )
+        message = "the inverse odds sum to {:.4f}, below 1, so Shin's method has no answer; take the power method"
+        fail_where(booksum < 1.0 - 1e-12, lambda row: message.format(booksum[row]))
     has_odds, result = ~np.isnan(booksum), np.full(decimal.shape, np.nan)
     remove_margin = {"power": _power_probabilities, "shin": _shin_probabilities}.get(method, np.asarray)
     p = remove_margin(1.0 / decimal[has_odds])

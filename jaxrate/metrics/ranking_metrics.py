@@ -23,11 +23,8 @@ def count_inversions_by_entry(places: HostArray, contest_start: HostArray) -> Ho
       contest_start: [n] index of the first participant of the contest.
     """
     kind = np.int32 if len(places) < 2**30 else np.int64  # half the bytes, half the time
-    places, contest_start, position = (
-        places.astype(kind),
-        contest_start.astype(kind),
-        np.arange(len(places), dtype=kind),
-    )
+    places, contest_start = places.astype(kind), contest_start.astype(kind)
+    position = np.arange(len(places), dtype=kind)
     count = np.zeros(len(places), np.int64)
     for bit in reversed(range(int(places.max()).bit_length())):
         is_set, group = (places >> bit) & 1, contest_start + (places >> (bit + 1) << (bit + 1))

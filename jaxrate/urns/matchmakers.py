@@ -150,12 +150,7 @@ def similarity_matchmaker(strength: float = 2.0) -> Matchmaker:
 
     `strength` is lambda. ValueError if it is below 0.
     """
-    return Matchmaker(
-        "similar",
-        bind(tabulate_similarity, _check_similarity_strength(strength)),
-        pick_similar_pair,
-        log_similar_pair_probability,
-    )
+    return Matchmaker("similar", _bind_strength(strength), pick_similar_pair, log_similar_pair_probability)
 
 
 @enforce_argument_annotations
@@ -164,18 +159,15 @@ def chooser_matchmaker(strength: float = 2.0) -> Matchmaker:
 
     `strength` is lambda. ValueError if it is below 0.
     """
-    return Matchmaker(
-        "chooser",
-        bind(tabulate_similarity, _check_similarity_strength(strength)),
-        pick_pair_by_chooser,
-        log_chooser_pair_probability,
-    )
+    return Matchmaker("chooser", _bind_strength(strength), pick_pair_by_chooser, log_chooser_pair_probability)
 
 
-def _check_similarity_strength(strength: float) -> float:
+def _bind_strength(strength: float) -> Callable[[State], UrnSimilarityTables]:
+    """`tabulate_similarity` with this strength."""
     if not 0 <= strength < np.inf:
         raise ValueError(f"the strength of a matchmaker must be at least 0, got {strength}")
-    return float(strength)
+    tabulate: Callable[[State], UrnSimilarityTables] = bind(tabulate_similarity, float(strength))
+    return tabulate
 
 
 def log_pair_probability_ratio(matchmaker: Matchmaker, table: Any, state: State, pair: Array, gain: Array) -> Array:

@@ -51,11 +51,7 @@ from jaxrate.urns.matchmakers import (
 )
 
 TRIES_PER_STEP = 32  # proposals in a batch
-
-
 TRIES_PER_CHUNK = 1 << 13  # proposals whose random numbers are drawn at once, at most
-
-
 MAX_MOVE_EFFECT = 8.0  # f is from 0 to 1, so this bounds the effect of one move on another's change of S
 
 
@@ -294,18 +290,13 @@ def replay_history(
     table = _make_checked_matchmaker_table(matchmaker, state)
     uniforms = draw_random_numbers_for_events(system.rules, key, jnp.arange(len(matches.score), dtype=jnp.int32))
     rules = system.settings["variant"], system.rules.predict, matchmaker
-    state, (prediction, is_possible) = _replay_games(
-        *rules, constants, table, state, as_device_arrays(matches), uniforms
+    games = as_device_arrays(matches), uniforms
+    state, (prediction, is_possible) = _replay_games(*rules, constants, table, state, *games)
+    message = (
+        "the matchmaker could not have matched players {} and {}; drop such matches, or give the matchmaker that made "
+        "them"
     )
-
-    def describe_impossible_pair(row: int) -> str:
-        one, two = np.asarray(matches.player)[row]
-        return (
-            f"the matchmaker could not have matched players {one} and {two}; drop such matches, or give the matchmaker "
-            "that made them"
-        )
-
-    fail_where(~np.asarray(is_possible), describe_impossible_pair)
+    fail_where(~np.asarray(is_possible), lambda row: message.format(*np.asarray(matches.player)[row]))
     return Run(state, prediction)
 
 
@@ -403,10 +394,8 @@ def _replay_games(
         guess = predict(constants, jax.tree.map(lambda x: x[event.player], state), event)
         is_possible = matchmaker.log_probability(table, state, event.player) > -jnp.inf
         score = score_level(constants, event)
-        return _rate_game(variant, matchmaker, constants, table, state, event.player, score, numbers), (
-            guess,
-            is_possible,
-        )
+        after = _rate_game(variant, matchmaker, constants, table, state, event.player, score, numbers)
+        return after, (guess, is_possible)
 
     return lax.scan(replay_game, state, (matches, uniforms))
 
