@@ -274,14 +274,11 @@ def maximise_by_newton(
         share, value, x = lax.while_loop(needs_halving, halve, (two, jnp.full((), -jnp.inf, two.dtype), state.x))
         stuck = ~(share > 0.5**MAX_HALVINGS)
         size = jnp.where(stuck, 1.0, share) * jnp.abs(direction).max()
-        return SearchState(
-            jnp.where(stuck, state.x, x), jnp.where(stuck, state.value, value), size, state.steps + 1, stuck
-        )
+        x, value = jnp.where(stuck, state.x, x), jnp.where(stuck, state.value, value)
+        return SearchState(x, value, size, state.steps + 1, stuck)
 
-    initial_size = jnp.ones((), x.dtype)
-    return lax.while_loop(
-        is_unfinished, take_step, SearchState(x, objective(x), initial_size, jnp.zeros((), int), jnp.zeros((), bool))
-    )
+    begin = SearchState(x, objective(x), jnp.ones((), x.dtype), jnp.zeros((), int), jnp.zeros((), bool))
+    return lax.while_loop(is_unfinished, take_step, begin)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 5))
@@ -481,11 +478,8 @@ def _sum_vote_gradient_outer_products(model: str, problem: StrengthProblem, coun
     eta, kappa = _log_likelihood_derivatives_of_each_outcome(model, problem, x)
     zero = jnp.zeros(counts.shape[1], x.dtype)
     squares = [(counts * pair).sum(axis=0) for pair in (eta * eta, eta * kappa, kappa * kappa)]
-    return grounded_information(
-        problem._replace(ground=0.0 * problem.ground),
-        LogLikelihoodDerivatives(zero, zero, zero, *squares),
-        len(x) - len(problem.is_fixed),
-    )[0]
+    terms, ungrounded = LogLikelihoodDerivatives(zero, zero, zero, *squares), 0.0 * problem.ground
+    return grounded_information(problem._replace(ground=ungrounded), terms, len(x) - len(problem.is_fixed))[0]
 
 
 def _sandwich_covariance(
@@ -558,11 +552,10 @@ def _maximise_bootstrap_replicates(
     searches_at_once = None if jax.default_backend() == "cpu" else max(1, min(batch, BLOCK_NUMBERS // len(x) ** 2))
 
     def draw_counts() -> HostArray:
-        if clustered_votes is not None:
-            return np.stack(
-                [_draw_bayesian_bootstrap_counts(random, *clustered_votes, counts.shape[1]) for _ in range(batch)]
-            )
-        return random.standard_gamma(counts, (batch, *counts.shape))
+        if clustered_votes is None:
+            return random.standard_gamma(counts, (batch, *counts.shape))
+        draws = (_draw_bayesian_bootstrap_counts(random, *clustered_votes, counts.shape[1]) for _ in range(batch))
+        return np.stack([*draws])
 
     maxima, converged, counts_drawn = [], [], draw_counts()
     for low in range(0, samples, batch):

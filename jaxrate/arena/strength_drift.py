@@ -69,21 +69,19 @@ def strength_change_tests_by_player(
     if not mask.any():
         return (np.full(n, np.nan),) * 3
     with jax.enable_x64(True):
-        vote_terms = log_likelihood_and_derivatives(
-            strengths.model, np.stack(votes.outcome), np.where(mask, eta, 0.0), np.float64(strengths.kappa)
-        )
+        arguments = np.stack(votes.outcome), np.where(mask, eta, 0.0), np.float64(strengths.kappa)
+        vote_terms = log_likelihood_and_derivatives(strengths.model, *arguments)
     score, weight = np.asarray(vote_terms.eta)[mask], np.asarray(vote_terms.eta_eta)[mask]
     player, time = np.concatenate([first[mask], second[mask]]), np.tile(time[mask], 2)
     score, weight = np.concatenate([score, -score]), np.tile(weight, 2)
     order = np.lexsort([time, player])
     player, time, score, weight = (x[order] for x in (player, time, score, weight))
     result, player_ids = np.full((3, n), np.nan), np.unique(player)
+    columns = player, time, score, weight
     if cluster is None:
-        result[:, player_ids] = _strength_change_tests_independent(player, time, score, weight)
+        result[:, player_ids] = _strength_change_tests_independent(*columns)
     else:
-        result[:, player_ids] = _strength_change_tests_clustered(
-            player, time, score, weight, np.tile(cluster[mask], 2)[order]
-        )
+        result[:, player_ids] = _strength_change_tests_clustered(*columns, np.tile(cluster[mask], 2)[order])
     change, error, p = result
     return change, error, p
 
@@ -261,9 +259,8 @@ def detect_drift(
     data, cluster = read_votes_if_source(data, names, cluster, in_order=True)
     matches = data.events if isinstance(data, Dataset) else data
     if not isinstance(matches, Matches):
-        raise ValueError(
-            f"drift is detected in matches or a Dataset of them, and not in {type(matches).__name__}: it needs times"
-        )
+        kind = type(matches).__name__
+        raise ValueError(f"drift is detected in matches or a Dataset of them, and not in {kind}: it needs times")
     time = np.asarray(matches.time, np.float64)
     if len(time) and time[0] == time[-1]:
         raise ValueError("all matches have the same time; give their times")

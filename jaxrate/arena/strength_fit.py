@@ -136,9 +136,8 @@ def choose_tie_model(ties: str, cells: VoteCells) -> str:
     if ties in ("half", "none") or not tie_count:
         return "bradley_terry"
     if tie_count == total:
-        raise ValueError(
-            f"all {format_number(total)} comparable votes are ties, which ties={ties!r} cannot fit; take ties='half'"
-        )
+        votes = f"all {format_number(total)} comparable votes are ties"
+        raise ValueError(f"{votes}, which ties={ties!r} cannot fit; take ties='half'")
     return ties
 
 
@@ -157,9 +156,8 @@ def check_covariates_identifiable(names: tuple[str, ...], problem: StrengthProbl
         size, rest = float(np.linalg.norm(column)), np.append(column, np.zeros(count))
         if not size:
             raise ValueError(f"covariate {name!r} is 0 in every vote; leave it out")
-        residual = lsqr(
-            hstack([vstack([players, prior]), others]), rest, atol=1e-12, btol=1e-12, iter_lim=MAX_CG_ITERATIONS
-        )[3]
+        known = hstack([vstack([players, prior]), others])
+        residual = lsqr(known, rest, atol=1e-12, btol=1e-12, iter_lim=MAX_CG_ITERATIONS)[3]
         if residual**2 < COLLINEAR_SHARE * total.sum():
             raise ValueError(f"covariate {name!r} follows from players and other covariates; leave it out")
 
@@ -416,9 +414,8 @@ def pad_rankings(rows: RankingRows, is_fixed: HostArray, ground: HostArray, prec
     begin[position] = place[heads][tie]
     end[position] = begin[position] + np.diff(np.append(heads, len(ranking)))[tie]
     center = np.zeros(len(is_fixed))
-    return PaddedRankings(
-        player, mask, is_choice, begin, end, rows.weight, is_fixed, ground, np.float64(precision), center
-    )
+    held = is_fixed, ground, np.float64(precision), center
+    return PaddedRankings(player, mask, is_choice, begin, end, rows.weight, *held)
 
 
 def comparability_pairs_of_rankings(rows: RankingRows) -> tuple[HostArray, HostArray, HostArray, HostArray]:
@@ -448,17 +445,15 @@ def ranking_derivatives(strength: Array, ranking: PaddedRankings) -> RankingDeri
     e = jnp.where(ranking.mask, jnp.exp(strength - top), 0.0)
     place, begin, end = jnp.arange(len(e), dtype=ranking.begin.dtype), ranking.begin[:, None], ranking.end[:, None]
     tie_share = (place[:, None] - begin).astype(e.dtype) / (end - begin).astype(e.dtype)
-    share = jnp.where(
-        place[None] < begin, 0.0, jnp.where(place[None] < end, 1.0 - tie_share, 1.0)
-    )  # of each who may come next
+    share = jnp.where(place[None] < end, 1.0 - tie_share, 1.0)
+    share = jnp.where(place[None] < begin, 0.0, share)  # of each who may come next
     divisor = jnp.where(ranking.is_choice, share @ e, 1.0)
     chance = share * e[None] / divisor[:, None]
     choice = ranking.is_choice.astype(e.dtype)
     expected = choice @ chance
     value = (choice * (jnp.where(ranking.mask, strength, top) - top - jnp.log(divisor))).sum()
-    return RankingDerivatives(
-        value, choice - expected, jnp.diag(expected) - jnp.matmul(chance.T * choice[None], chance, precision="highest")
-    )
+    products = jnp.matmul(chance.T * choice[None], chance, precision="highest")
+    return RankingDerivatives(value, choice - expected, jnp.diag(expected) - products)
 
 
 def _ranking_of(rankings: PaddedRankings, leaves: tuple[Array, ...]) -> PaddedRankings:
@@ -597,9 +592,8 @@ def _fit_rankings(
     rows = rounds_to_rankings(rounds, last_place_unranked)
     if not len(rows.weight):
         raise ValueError("there is no contest")
-    comparability = find_comparable_players(
-        *comparability_pairs_of_rankings(rows), len(names), np.flatnonzero(is_anchor)
-    )
+    pairs = comparability_pairs_of_rankings(rows)
+    comparability = find_comparable_players(*pairs, len(names), np.flatnonzero(is_anchor))
     is_rated = comparability.is_main if choices.prior is None else np.ones(len(names), bool)
     inner, count = select_ranked_players(rows, is_rated), int(is_rated.sum())
     if not len(inner.weight):
@@ -608,9 +602,8 @@ def _fit_rankings(
         raise ValueError(f"rankings of {count:,} players are too many; {MAX_DENSE_PLAYERS:,} can be compared")
     start = strength[is_rated]
     with jax.enable_x64(True):
-        problem = pad_rankings(
-            inner, is_anchor[is_rated], _grounding_vector(is_anchor[is_rated], choices), choices.prior_precision
-        )
+        is_fixed = is_anchor[is_rated]
+        problem = pad_rankings(inner, is_fixed, _grounding_vector(is_fixed, choices), choices.prior_precision)
         maximum = jax.tree.map(np.asarray, maximise_rankings(problem, start))
         uncertainty = _estimate_uncertainty_of_rankings(problem, maximum.x, choices)
     estimate = Estimate("plackett_luce", problem, start, maximum, uncertainty, float(inner.weight.sum()))
@@ -644,9 +637,8 @@ def _estimate_uncertainty_of_rankings(
         squares = sum_cluster_score_squares(np.arange(n), np.asarray(rankings.player), scores, len(x))
         covariance = covariance @ (squares + float(rankings.precision) * np.eye(len(x))) @ covariance
         degrees_of_freedom = n - 1.0
-    return StrengthUncertainty(
-        errors, standard_deviations(covariance), covariance, degrees_of_freedom=degrees_of_freedom
-    )
+    error = standard_deviations(covariance)
+    return StrengthUncertainty(errors, error, covariance, degrees_of_freedom=degrees_of_freedom)
 
 
 def _contest_counts_and_beaten_shares(rows: RankingRows, num_players: int) -> tuple[HostArray, HostArray]:
@@ -657,9 +649,8 @@ def _contest_counts_and_beaten_shares(rows: RankingRows, num_players: int) -> tu
     num_tied = tie_groups[2][tie_groups[1]] - 1
     beaten = size - 1 - rows.rank - 0.5 * num_tied
     weight = rows.weight[rows.ranking]
-    games, opponents, won = (
-        np.bincount(rows.player, weight * column, num_players) for column in (np.ones(len(size)), size - 1.0, beaten)
-    )
+    columns = np.ones(len(size)), size - 1.0, beaten
+    games, opponents, won = (np.bincount(rows.player, weight * x, num_players) for x in columns)
     return games, np.divide(won, opponents, out=np.full(num_players, np.nan), where=opponents > 0)
 
 
@@ -759,9 +750,8 @@ def _fit_votes(
     is_anchor, strength = resolve_anchors(choices.anchors, players, _votes_per_player(cells, count) > 0)
     choose_tie_model(ties, cells)  # which refuses what no players could be compared by
     win, tie, loss = cells.counts
-    comparability = find_comparable_players(
-        cells.first, cells.second, win + tie > 0, loss + tie > 0, count, np.flatnonzero(is_anchor)
-    )
+    pairs = cells.first, cells.second, win + tie > 0, loss + tie > 0
+    comparability = find_comparable_players(*pairs, count, np.flatnonzero(is_anchor))
     is_rated = comparability.is_main if choices.prior is None else np.ones(count, bool)
     inner_cells = _select_player_cells(cells, is_rated)
     if not inner_cells.counts.sum():
@@ -829,10 +819,8 @@ def _build_problem(
     x = np.concatenate([strength, np.zeros(players - n + p)])
     if model != "bradley_terry":
         x = np.append(x, initial_kappa(model, float(cells.counts[1].sum()), float(total.sum())))
-    center = np.zeros(players)
-    problem = StrengthProblem(
-        np.pad(cells.first, padding), second, z, is_fixed, ground, choices.prior_precision, center
-    )
+    held = is_fixed, ground, choices.prior_precision, np.zeros(players)
+    problem = StrengthProblem(np.pad(cells.first, padding), second, z, *held)
     return problem, np.pad(cells.counts, [(0, 0), padding]), x, unit
 
 
@@ -842,9 +830,8 @@ def _comparability_notes(players: HostArray, comparability: Comparability, prior
     def format_players(mask: HostArray) -> str:
         ids = np.flatnonzero(mask)
         names = [format_unquoted_name(players[i]) for i in ids[:MAX_NAMED_PLAYERS].tolist()]
-        return ", ".join(names) + (
-            f" and {len(ids) - MAX_NAMED_PLAYERS:,} others" if len(ids) > MAX_NAMED_PLAYERS else ""
-        )
+        others = len(ids) - len(names)
+        return ", ".join(names) + (f" and {others:,} others" if others else "")
 
     component, won, lost = comparability.component, comparability.only_won, comparability.only_lost
     finite = " and have no finite rating without a `prior`" if prior is None else "; their ratings rest on the prior"

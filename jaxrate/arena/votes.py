@@ -71,11 +71,9 @@ def count_votes(
     """
     player, names = _pairs_of_players(a, b)
     n = len(player)
-    displayed = player if names is None else names[player]
-    fail_where(
-        player[:, 0] == player[:, 1],
-        lambda row: f"{format_value_for_error(displayed[row, 0])} is on both sides; remove the row",
-    )
+    first = player[:, 0] if names is None else names[player[:, 0]]
+    message = "{} is on both sides; remove the row"
+    fail_where(player[:, 0] == player[:, 1], lambda row: message.format(format_value_for_error(first[row])))
     ties = np.zeros(n) if ties is None else ties
     counts = []
     for name, values in zip(COUNT_NAMES, (wins, losses, ties), strict=True):
@@ -149,16 +147,11 @@ def _match_outcomes(matches: Matches, ties: str) -> tuple[HostArray, HostArray, 
     is_tie = score == 0.5
     is_fraction = ~is_tie & (score != 0) & (score != 1)
     if ties != "half":
-        fail_where(
-            is_fraction,
-            lambda row: f"score {score[row]:g} is no win, tie or loss; ties='half' counts it as a fraction of a win",
-        )
+        message = "score {:g} is no win, tie or loss; ties='half' counts it as a fraction of a win"
+        fail_where(is_fraction, lambda row: message.format(score[row]))
     weight = np.ones(len(score)) if matches.context.weight is None else np.asarray(matches.context.weight, np.float64)
-    return (
-        np.where(is_tie, 0.0, weight * score),
-        np.where(is_tie, weight, 0.0),
-        np.where(is_tie, 0.0, weight * (1.0 - score)),
-    )
+    win, loss = (np.where(is_tie, 0.0, weight * x) for x in (score, 1.0 - score))
+    return win, np.where(is_tie, weight, 0.0), loss
 
 
 def _numeric_column(role: str, name: str, columns: Mapping[str, Any], n: int) -> HostArray:
@@ -394,9 +387,8 @@ def cluster_codes(table: TableSource, names: Sequence[str], rows: HostArray) -> 
         for name in names:
             if name not in table.names:
                 hint = did_you_mean_suffix(name, table.names)
-                raise ValueError(
-                    f"no column {name!r} for `cluster`{hint} (there are: {', '.join(map(str, table.names))})"
-                )
+                names_there = ", ".join(map(str, table.names))
+                raise ValueError(f"no column {name!r} for `cluster`{hint} (there are: {names_there})")
             column = to_column(name, table.load([name], [name])[name])
             kept = column.take(sorted_rows)
             numbers = to_ids([name], {name: kept}, subject="clusters")[0][:, 0]

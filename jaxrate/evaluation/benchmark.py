@@ -115,10 +115,8 @@ class Benchmark(PrintedResult):
     def columns(self) -> ColumnTable:
         """The table as columns, of numbers; "behind_error" is the standard error of the difference `behind`."""
         columns: dict[str, Any] = {"forecaster": [x.name for x in self.rows], "kind": [x.kind for x in self.rows]}
-        costs = {
-            name: to_numbers_or_texts([getattr(x, name) for x in self.rows])
-            for name in ("scored", "fit_seconds", "speed", "memory")
-        }
+        names = "scored", "fit_seconds", "speed", "memory"
+        costs = {name: to_numbers_or_texts([getattr(x, name) for x in self.rows]) for name in names}
         return ColumnTable(make_forecaster_table(columns, self.rows, has_differences=True) | costs)
 
     def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
@@ -345,9 +343,8 @@ def benchmark_systems(
     findings = [*map(str, write_findings(rows, worth, target.num_past))]
     if watch is not None:
         watch(1.0)
-    return Benchmark(
-        rows, count, num_scored, len(data.players), target.num_outcomes, scored_on, findings, notes, left_out, worth
-    )
+    texts = scored_on, findings, notes, left_out
+    return Benchmark(rows, count, num_scored, len(data.players), target.num_outcomes, *texts, worth)
 
 
 def _make_target(

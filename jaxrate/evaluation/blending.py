@@ -103,11 +103,9 @@ def blend_systems(
     check_dataset("blend", data)
     check_last_share(last)
     matches = data.matches
-    plan_cache: dict[int, Any] = {}
-    results = {
-        name: run(x, matches, schedule=get_or_make_levels_plan(x, matches, plan_cache))
-        for name, x in systems_by_name.items()
-    }
+    cache: dict[int, Any] = {}
+    plans = {name: get_or_make_levels_plan(x, matches, cache) for name, x in systems_by_name.items()}
+    results = {name: run(x, matches, schedule=plans[name]) for name, x in systems_by_name.items()}
     target = make_scoring_target(data, last)
     expected_scores = [expected_score_from_prediction(result.prediction) for result in results.values()]
     weights, prediction, quality = blend_one_step_ahead(expected_scores, target.score, target.weight, target.mask)

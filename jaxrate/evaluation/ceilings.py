@@ -95,21 +95,15 @@ def _published_forecast(name: str, values: HostArray) -> ExternalForecast:
     if values.ndim == 1:
         values = np.stack([values, 1.0 - values], axis=1)
     if values.shape[1] not in (2, 3):
-        raise ValueError(
-            "give the probability of the first player's win, or those of win and loss, or of win, draw and loss; "
-            f"got {values.shape[1]} columns"
-        )
+        wanted = "the probability of the first player's win, or those of win and loss, or of win, draw and loss"
+        raise ValueError(f"give {wanted}; got {values.shape[1]} columns")
     is_missing = np.asarray(np.isnan(values).any(axis=1))
     is_bad = ~((values >= 0.0) & (values <= 1.0)) & ~is_missing[:, None]
-    fail_where(
-        is_bad.any(axis=1),
-        lambda row: f"the probability is {values[row, np.argmax(is_bad[row])]:g}, which is not from 0 to 1",
-    )
+    message = "the probability is {:g}, which is not from 0 to 1"
+    fail_where(is_bad.any(axis=1), lambda row: message.format(values[row, np.argmax(is_bad[row])]))
     total = values.sum(axis=1)
-    fail_where(
-        (np.abs(total - 1.0) > MAX_SUM_ERROR) & ~is_missing,
-        lambda row: f"probabilities sum to {total[row]:.4f}; if these are odds, say so by `odds`",
-    )
+    is_off = (np.abs(total - 1.0) > MAX_SUM_ERROR) & ~is_missing
+    fail_where(is_off, lambda row: f"probabilities sum to {total[row]:.4f}; if these are odds, say so by `odds`")
     return ExternalForecast(name, "forecast", (values / total[:, None])[:, ::-1], is_percent)
 
 
@@ -154,19 +148,16 @@ def numbers_of_matches(source: Any, data: Dataset) -> HostArray:
         return np.stack([_named_column(name, data) for name in source], axis=1)
     values, count = to_floats("values", source), count_events(data)
     if values.ndim not in (1, 2) or len(values) != count:
-        raise ValueError(
-            f"give {count:,} values, one for each match, or names of columns; got the shape {values.shape}"
-        )
+        wanted = f"{count:,} values, one for each match, or names of columns"
+        raise ValueError(f"give {wanted}; got the shape {values.shape}")
     return values
 
 
 def _named_column(name: str, data: Dataset) -> HostArray:
     columns = data.events.columns if data.of_matches else {}
     if name not in columns:
-        raise ValueError(
-            f"the data have no column {format_value_or_type(name)}{did_you_mean_suffix(name, columns)}; read it as "
-            "one of `columns`, or give an array"
-        )
+        missing = f"{format_value_or_type(name)}{did_you_mean_suffix(name, columns)}"
+        raise ValueError(f"the data have no column {missing}; read it as one of `columns`, or give an array")
     return np.asarray(columns[name], np.float64)
 
 
@@ -249,10 +240,8 @@ def check_trees_can_be_grown(data: Dataset, num_past: int) -> None:
     if not data.of_matches:
         raise ValueError("boosted trees are of matches of two players")
     if num_past - first_trained_match(num_past) < MIN_TRAINED:
-        raise ValueError(
-            f"boosted trees need {math.ceil(MIN_TRAINED / TRAINED_SHARE)} matches before the scored ones, "
-            f"got {num_past}"
-        )
+        least = math.ceil(MIN_TRAINED / TRAINED_SHARE)
+        raise ValueError(f"boosted trees need {least} matches before the scored ones, got {num_past}")
 
 
 def first_trained_match(num_past: int) -> int:

@@ -532,9 +532,8 @@ def _compare_with_best(
     others = []
     if target.row is not None and len(scored) > 1:
         predictions = {system_result_label(row): prediction for row, prediction in scored}
-        weights, blend, quality = blend_one_step_ahead(
-            [*predictions.values()], target.score, target.weight, target.mask
-        )
+        results = target.score, target.weight, target.mask
+        weights, blend, quality = blend_one_step_ahead([*predictions.values()], *results)
         weight_by_label = dict(zip(predictions, weights.tolist(), strict=True))
         others.append((ScoredForecaster("blend", "blend", quality, weights=weight_by_label), blend))
     others += [(ScoredForecaster(name, "forecast", target.compute_metrics(x)), x) for name, x in forecasts.items()]

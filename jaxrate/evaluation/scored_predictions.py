@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -103,9 +104,8 @@ class ScoringTarget(NamedTuple):
         if self.row is not None:
             gap = compare_log_loss(prediction, best, self.score, weight=self.weight, mask=self.mask)
             return row._replace(log_loss_difference=gap)
-        (right, count), (best_right, _) = (
-            right_pair_shares(self.data.rounds, x, mask=self.participants_mask) for x in (prediction, best)
-        )
+        right_shares = partial(right_pair_shares, self.data.rounds, mask=self.participants_mask)
+        (right, count), (best_right, _) = map(right_shares, (prediction, best))
         return row._replace(pair_order_difference=compare_pair_order(best_right, right, count))
 
 

@@ -68,9 +68,8 @@ def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem
         return _prepare_evidence_problem_of_contests(model, params, events)
     matches = check_matches(events)
     if model.outcome == "logistic":
-        raise ValueError(
-            "the evidence of skills that observe `logistic` has no slopes, as its messages are Glicko's; take `result`"
-        )
+        reason = "has no slopes, as its messages are Glicko's; take `result`"
+        raise ValueError(f"the evidence of skills that observe `logistic` {reason}")
     if matches.context.weight is not None and (np.asarray(matches.context.weight) != 1).any():
         raise ValueError("the evidence is of whole matches, but there are weights other than 1; leave them out")
     drawn = (matches.score != 0) & (matches.score != 1)
@@ -107,9 +106,8 @@ def _event_evidence_losses_and_slopes(
         adjoint = evidence_adjoints(model, to_hyperparameters(free, x, params), timelines, sweep_result)
 
     def negative_log_evidence(x: Array) -> Array:
-        return -settled_log_evidence_terms(
-            model, to_hyperparameters(free, x, params), timelines, sweep_result.site, adjoint
-        )
+        here = to_hyperparameters(free, x, params)
+        return -settled_log_evidence_terms(model, here, timelines, sweep_result.site, adjoint)
 
     if not len(x):  # nothing is free: there are no slopes
         losses = negative_log_evidence(x)

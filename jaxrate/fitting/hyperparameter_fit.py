@@ -87,9 +87,8 @@ def fit(
     events = read_if_table("fit", events, columns)
     system, free, objective = resolve_objective(system, objective, free)
     problem = prepare_fit(make_prediction_task(system, events, objective), free)
-    searches = minimise_from_starts(
-        problem, _draw_starting_points(problem, starts), system.params, steps, optimizer, watch
-    )
+    points = _draw_starting_points(problem, starts)
+    searches = minimise_from_starts(problem, points, system.params, steps, optimizer, watch)
     best = searches[int(np.nanargmin([x.best.loss for x in searches]))]
     return describe_search(problem, best)._replace(seconds=time.perf_counter() - start_time)
 
@@ -265,10 +264,8 @@ def log_likelihood(
     if task.kind not in task.loss.likelihood:
         if not task.loss.likelihood:
             raise ValueError(f"the {loss_label(objective.loss)} loss is no log likelihood; take log_loss")
-        raise ValueError(
-            f"{task.kind.__name__.lower()} have no likelihood: predictions of participants are not independent; give "
-            "matches or periods"
-        )
+        reason = "predictions of participants are not independent; give matches or periods"
+        raise ValueError(f"{task.kind.__name__.lower()} have no likelihood: {reason}")
     return -summed_loss(task, system.params if params is None else params)
 
 

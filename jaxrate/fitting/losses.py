@@ -170,9 +170,8 @@ def pairwise_losses(max_opponents: int, predict: PredictRule, rated_event: Rated
         losses = jnp.where(2 * distance == count, 0.5, 1.0) * (losses + losses[previous_position])
         return jnp.where((position < count) & (2 * distance <= count), losses, 0.0)
 
-    total = jnp.sum(
-        lax.map(losses_at_distance, jnp.arange(1, min(size // 2, max_opponents) + 1, dtype=jnp.int32)), axis=0
-    )
+    distances = jnp.arange(1, min(size // 2, max_opponents) + 1, dtype=jnp.int32)
+    total = jnp.sum(lax.map(losses_at_distance, distances), axis=0)
     num_opponents = jnp.clip(count - 1, 1, 2 * max_opponents).astype(total.dtype)
     return jnp.zeros_like(total).at[order].set(total / num_opponents, unique_indices=True)
 

@@ -169,9 +169,8 @@ def profile_task(
         losses, best_params = [], []
         for indices in chunks:
             settings = jax.tree.map(lambda x: x[indices], columns)  # noqa: B023
-            searches = minimise_from_starts(
-                problem, np.repeat(problem.start[None], len(indices), axis=0), settings, steps
-            )
+            starts = np.repeat(problem.start[None], len(indices), axis=0)
+            searches = minimise_from_starts(problem, starts, settings, steps)
             losses += [x.best.loss for x in searches]
             best_params.append(params_at(problem, np.stack([x.best.z for x in searches]), settings))
         columns = jax.tree.map(lambda *x: np.concatenate(x)[: len(value)], *best_params)
@@ -225,10 +224,8 @@ def fit_rolling(
         if not next_weights.any():
             raise ValueError(f"nothing is scored in part {i + 2} of {folds + 1}; take fewer folds")
     fold_results = map_items(executor, partial(_evaluate_fold, task, free, steps), weights)
-    params, fitted, default, count = zip(*fold_results, strict=True)
-    return RollingFits(
-        jax.tree.map(lambda *x: np.concatenate(x), *params), np.array(fitted), np.array(default), np.array(count)
-    )
+    params, *losses_and_counts = zip(*fold_results, strict=True)
+    return RollingFits(jax.tree.map(lambda *x: np.concatenate(x), *params), *map(np.array, losses_and_counts))
 
 
 def _evaluate_fold(

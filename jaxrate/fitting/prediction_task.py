@@ -222,10 +222,8 @@ def _count_predicted_score_levels(system: RatingSystem, matches: Matches) -> int
     """The number of scores to which a system gives probabilities, or 0; ValueError for a score that has none."""
 
     def predict(params: Params, event: Matches) -> Any:
-        first = jax.tree.map(lambda x: x[0], event)
-        return scores_or_score_probabilities(
-            system.rules.predict(system.rules.prepare(params), system.init(params, 2), first)
-        )
+        constants, first = system.rules.prepare(params), jax.tree.map(lambda x: x[0], event)
+        return scores_or_score_probabilities(system.rules.predict(constants, system.init(params, 2), first))
 
     if len(matches.score) == 0:
         return 0
@@ -235,7 +233,6 @@ def _count_predicted_score_levels(system: RatingSystem, matches: Matches) -> int
         return 0
     last_level, score = prediction.shape[-1] - 1, np.asarray(matches.score, np.float64)
     is_unmatched = np.abs(score * last_level - np.rint(score * last_level)) > 1e-4
-    fail_where(
-        is_unmatched, lambda row: f"{system.name} predicts the scores 0, 1/{last_level}, ..., 1, not {score[row]}"
-    )
+    message = f"{system.name} predicts the scores 0, 1/{last_level}, ..., 1, not "
+    fail_where(is_unmatched, lambda row: f"{message}{score[row]}")
     return int(prediction.shape[-1])

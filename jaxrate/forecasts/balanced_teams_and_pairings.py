@@ -254,10 +254,8 @@ def _pair_adjacent_players(n: int, first: HostArray, second: HostArray, cost: Ho
     if n % 2 == 0:
         pairs = edge_to_next[::2]
     else:
-        cost_before, cost_after = (
-            np.append(0.0, np.cumsum(edge_costs[::2])),
-            np.append(np.cumsum(edge_costs[1::2][::-1])[::-1], 0.0),
-        )
+        cost_before = np.append(0.0, np.cumsum(edge_costs[::2]))
+        cost_after = np.append(np.cumsum(edge_costs[1::2][::-1])[::-1], 0.0)
         left_out = int(np.argmin(cost_before + cost_after))
         pairs = np.append(edge_to_next[: 2 * left_out : 2], edge_to_next[2 * left_out + 1 :: 2])
     return None if (pairs < 0).any() else pairs

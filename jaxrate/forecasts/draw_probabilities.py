@@ -55,15 +55,12 @@ def add_fitted_outcomes(rated: History) -> History:
             odds[begin:] = fit_draw_odds(expected, score, begin)
             begin = int(FIT_GROWTH * begin)
         last = fit_draw_odds(expected, score)
-    table = rated.events
-    chances = match_prediction_columns(
-        davidson_outcome_probabilities(jnp.asarray(expected, jnp.float32), jnp.asarray(odds, jnp.float32))
-    )
+    outcomes = davidson_outcome_probabilities(*(jnp.asarray(x, jnp.float32) for x in (expected, odds)))
+    chances = match_prediction_columns(outcomes)
     del chances["prediction"]
     columns: dict[str, Any] = {}
-    for name, values in table.items():
-        columns[name] = values
-        columns |= chances if name == "prediction" else {}
+    for name, values in rated.events.items():
+        columns |= {name: values} | (chances if name == "prediction" else {})
     system = add_outcomes(rated.system, draw_odds=last)
     options = rated.options | {"draws_fitted": True}
     return rated._replace(system=system, events=columns, options=options)

@@ -204,9 +204,8 @@ def side_table(side: HostArray, player: HostArray, points: HostArray, expected: 
     """A row for each side, in the order of the sides: its players, their points, and what is expected of it."""
     labels, first, number = np.unique(side, return_index=True, return_inverse=True)
     players = np.array([", ".join(map(str, player[number == i].tolist())) for i in range(len(labels))], object)
-    return ColumnTable(
-        {"side": labels, "player": players, "points": np.bincount(number, points), "expected": expected[first]}
-    )
+    sums = np.bincount(number, points)
+    return ColumnTable({"side": labels, "player": players, "points": sums, "expected": expected[first]})
 
 
 def categories_met_by_players(category: HostArray, names: HostArray, count: int) -> HostArray:

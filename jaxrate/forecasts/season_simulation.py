@@ -98,10 +98,8 @@ class GoalSimulationMatches(NamedTuple):
         """
         scattering, scoring, lowering = jax.random.split(key, 3)
         factors, normal = self.factors, strengths[self.player]
-        gap, level = (
-            mean + jnp.sum(weights * normal, axis=(-2, -1))
-            for mean, weights in ((factors.gap, factors.gap_weights), (factors.level, factors.level_weights))
-        )
+        gap = factors.gap + jnp.sum(factors.gap_weights * normal, axis=(-2, -1))
+        level = factors.level + jnp.sum(factors.level_weights * normal, axis=(-2, -1))
         if self.dispersion is not None:
             first, second = self.dispersion * jax.random.normal(scattering, (2, *gap.shape), gap.dtype)
             gap, level = gap + 0.5 * (first - second), level + 0.5 * (first + second)
@@ -186,11 +184,8 @@ def poisson_quantile(probability: Array, rate: Array) -> Array:
     def count_one_more(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         going, (count, chance, below) = is_below(carry), carry
         next_chance = chance * rate / (count + 1.0)
-        return (
-            jnp.where(going, count + 1.0, count),
-            jnp.where(going, next_chance, chance),
-            jnp.where(going, below + next_chance, below),
-        )
+        after = count + 1.0, next_chance, below + next_chance
+        return jax.tree.map(lambda x, y: jnp.where(going, x, y), after, carry)
 
     none = jnp.exp(-rate)
     few = jax.lax.while_loop(lambda x: jnp.any(is_below(x)), count_one_more, (jnp.zeros_like(rate), none, none))[0]
@@ -409,9 +404,8 @@ def build_score_matches(
     newcomer_ratings = rated.system.summary(params, rated.system.init(params, 1))
     deviation = np.zeros(len(names))
     if ratings_then.deviation is not None and newcomer_ratings.deviation is not None:
-        deviation = np.where(
-            ids < 0, float(np.asarray(newcomer_ratings.deviation)[0]), np.asarray(ratings_then.deviation)[ids]
-        )
+        newcomer, known = (np.asarray(x.deviation) for x in (newcomer_ratings, ratings_then))
+        deviation = np.where(ids < 0, float(newcomer[0]), known[ids])
     point = rating_points_per_logit(rated, ids[ids >= 0])
     spread = deviation / point
     expected = np.clip(np.asarray(forecasts["expected"], np.float64), MIN_PROBABILITY, 1 - MIN_PROBABILITY)
@@ -419,9 +413,8 @@ def build_score_matches(
     logit = np.log(expected / (1 - expected)) * np.sqrt(1 + np.pi * pair_variance / 8)
     odds = np.full(len(player), 1e-9)
     if "draw" in forecasts:
-        win, draw, loss = (
-            np.clip(np.asarray(forecasts[x], np.float64), MIN_PROBABILITY, 1.0) for x in ("win", "draw", "loss")
-        )
+        chances = (np.asarray(forecasts[x], np.float64) for x in ("win", "draw", "loss"))
+        win, draw, loss = (np.clip(x, MIN_PROBABILITY, 1.0) for x in chances)
         odds = draw / np.sqrt(win * loss)
     return ScoreSimulationMatches(jnp.asarray(player), *(jnp.asarray(x, float) for x in (logit, odds, spread)))
 
@@ -436,9 +429,8 @@ def rating_points_per_logit(rated: History, ids: HostArray) -> float:
     pair = pair[pair_means[:, 0] != pair_means[:, 1]]
     if not len(pair):
         return 400.0 / np.log(10.0)
-    prediction = predict_neutral_matches(
-        rated.system, rated.state, pair, rated.last or 0.0, None if rated.categories is None else 0
-    )
+    category = None if rated.categories is None else 0
+    prediction = predict_neutral_matches(rated.system, rated.state, pair, rated.last or 0.0, category)
     expected = np.asarray(expected_score_from_prediction(prediction), np.float64)
     probability = np.clip(expected, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
     logit, rating_difference = np.log(probability / (1 - probability)), mean[pair[:, 0]] - mean[pair[:, 1]]
@@ -657,9 +649,8 @@ def _simulate_tournaments(
     first, second = np.triu_indices(n, 1)
     number = np.zeros((n, n), np.int32)  # of the match of two players
     number[first, second] = number[second, first] = np.arange(len(first))
-    group_matches = games.select(
-        np.repeat(np.flatnonzero((group[first] == group[second]) & (group[first] < n)), rules.rounds)
-    )
+    is_in_group = (group[first] == group[second]) & (group[first] < n)
+    group_matches = games.select(np.repeat(np.flatnonzero(is_in_group), rules.rounds))
 
     def simulate_one(tournament_index: Array) -> tuple[Array, Array]:
         drawing, playing, lots, fighting = jax.random.split(jax.random.fold_in(key, tournament_index), 4)
@@ -678,9 +669,8 @@ def _simulate_tournaments(
 
         def win_probability(upper: Array, lower: Array) -> Array:
             i, j = jnp.minimum(upper, n - 1), jnp.minimum(lower, n - 1)
-            chance = games.select(jnp.asarray(number)[i, j]).decide(
-                jax.random.fold_in(fighting, 2 * len(upper)), strengths
-            )
+            drawing_goals = jax.random.fold_in(fighting, 2 * len(upper))
+            chance = games.select(jnp.asarray(number)[i, j]).decide(drawing_goals, strengths)
             chance = jnp.where(i < j, chance, 1.0 - chance)
             return jnp.where(lower == n, 1.0, jnp.where(upper == n, 0.0, chance))
 

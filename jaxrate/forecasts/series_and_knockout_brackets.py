@@ -77,21 +77,16 @@ def _series_probabilities(p: Array, need: int, score: Array) -> SeriesProbabilit
 
     start = (jnp.arange(need + 1, dtype=score.dtype)[:, None] == score[None, :]).astype(p.dtype)
     start = jnp.broadcast_to(start.reshape(need + 1, 2, *[1] * p.ndim), (need + 1, 2, *p.shape))
-    _, decided = lax.scan(
-        play_game, start, length=2 * need
-    )  # [2 need, 2, ...] with what they need after 0, 1, ... games
+    _, decided = lax.scan(play_game, start, length=2 * need)  # [2 need, 2, ...] who has won after 0, 1, ... games
 
     def final_score_probabilities(player: int) -> Array:
         """[..., need] that the player wins, by the games of the other."""
-        games_of_other = jnp.arange(need, dtype=score.dtype)
-        num_games = jnp.where(
-            games_of_other < score[1 - player], 2 * need, need - score[player] + games_of_other - score[1 - player]
-        )
+        games_of_other = jnp.arange(need, dtype=score.dtype) - score[1 - player]  # from now on
+        num_games = jnp.where(games_of_other < 0, 2 * need, need - score[player] + games_of_other)
         return jnp.moveaxis(jnp.take(decided[:, player], num_games, axis=0, mode="fill", fill_value=0), 0, -1)
 
-    return SeriesProbabilities(
-        jnp.sum(final_score_probabilities(0), axis=-1), final_score_probabilities(0), final_score_probabilities(1)
-    )
+    won = final_score_probabilities(0)
+    return SeriesProbabilities(jnp.sum(won, axis=-1), won, final_score_probabilities(1))
 
 
 @enforce_argument_annotations
@@ -133,15 +128,13 @@ def matchup_matrix(
     if player.ndim != 1 or len(np.unique(player)) < len(player):
         raise ValueError("players must be [N] distinct ids")
     if category is not None and np.shape(category)[:1] != player.shape:
-        raise ValueError(
-            f"category has shape {np.shape(category)}, expected {player.shape}, or one row for each player"
-        )
+        expected_shape = f"{player.shape}, or one row for each player"
+        raise ValueError(f"category has shape {np.shape(category)}, expected {expected_shape}")
     sides = np.stack(np.triu_indices(len(player), 1), axis=1)
     category = None if category is None else np.asarray(category)[sides]
     time = -MAX_ABS_TIME if query_time is None else query_time
-    expected = expected_score_from_prediction(
-        predict_neutral_matches(system, state, player[sides], time, category, params=params)
-    )
+    prediction = predict_neutral_matches(system, state, player[sides], time, category, params=params)
+    expected = expected_score_from_prediction(prediction)
     if np.shape(expected) != (len(sides),):
         raise ValueError(f"{system.name} predicts no expected scores of matches")
     return _matrix_of_pairs(len(player), expected)
@@ -187,13 +180,10 @@ def bracket_probabilities(win: Numbers, order: Any = None) -> Array:
 def _exact_advancement_probabilities(win: Array, slot: Array) -> Array:
     probabilities = [jnp.ones(slot.shape, win.dtype)]
     for round_index in range(len(slot).bit_length() - 1):
-        players, reach_probabilities = (
-            x.reshape(-1, 2, 1 << round_index) for x in (slot, probabilities[-1])
-        )  # [matches, 2, who may play it]
+        shape = -1, 2, 1 << round_index  # [matches, 2, who may play it]
+        players, reach = slot.reshape(shape), probabilities[-1].reshape(shape)
         beats = _win_probability_in_round(win, round_index, players[:, :, :, None], players[:, ::-1, None, :])
-        probabilities.append(
-            (reach_probabilities * jnp.sum(beats * reach_probabilities[:, ::-1, None, :], axis=3)).reshape(-1)
-        )
+        probabilities.append((reach * jnp.sum(beats * reach[:, ::-1, None, :], axis=3)).reshape(-1))
     return _scatter_to_players(jnp.stack(probabilities, axis=1), slot, win.shape[-1])
 
 

@@ -70,11 +70,8 @@ class RatingClassifier:
 
     def __sklearn_tags__(self) -> Any:
         tags = import_module("sklearn.utils")
-        tag_fields = {
-            "classifier_tags": tags.ClassifierTags(),
-            "input_tags": tags.InputTags(categorical=True, string=True),
-        }
-        return tags.Tags("classifier", tags.TargetTags(required=True), **tag_fields)
+        target, inputs = tags.TargetTags(required=True), tags.InputTags(categorical=True, string=True)
+        return tags.Tags("classifier", target, classifier_tags=tags.ClassifierTags(), input_tags=inputs)
 
     def fit(self, X: Any, y: Any) -> "RatingClassifier":
         """Rate the matches. ValueError as `read` and `rate` raise it, with rows counted from 0."""
@@ -91,10 +88,8 @@ class RatingClassifier:
         if label.ndim != 1:
             raise ValueError(f"y must be [n] results, got the shape {label.shape}")
         score = np.array([RESULT_SCORES.get(x, x) for x in label.tolist()], object)
-        fail_where(
-            ~np.isin(score, [0.0, 0.5, 1.0]),
-            lambda row: f"y is {format_value_for_error(score[row])}, {EXPECTED_LABELS_HINT}",
-        )
+        is_no_result = ~np.isin(score, [0.0, 0.5, 1.0])
+        fail_where(is_no_result, lambda row: f"y is {format_value_for_error(score[row])}, {EXPECTED_LABELS_HINT}")
         data = _columns_to_dataset(columns | {"score": score.astype(float)}, previous)
         system = make_system_for_data(self.system, self.changes, None, data) if previous is None else previous.system
         self.rated_, self.n_features_in_ = rate(system, data, onto=previous), len(columns)
@@ -118,10 +113,9 @@ class RatingClassifier:
         win = np.asarray(forecasts["win" if has_draws else "expected"], float)
         loss = np.asarray(forecasts["loss"], float) if has_draws else 1.0 - win
         probability_by_score: dict[float, Any] = {0.0: loss, 0.5: forecasts.get("draw"), 1.0: win}
-        proba = np.empty((len(win), len(self.classes_)))
-        proba[forecasts["row"]] = np.stack(
-            [probability_by_score[float(RESULT_SCORES.get(x, x))] for x in self.classes_.tolist()], axis=1
-        )
+        scores = [float(RESULT_SCORES.get(x, x)) for x in self.classes_.tolist()]
+        proba = np.empty((len(win), len(scores)))
+        proba[forecasts["row"]] = np.stack([probability_by_score[x] for x in scores], axis=1)
         return proba / proba.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> HostArray:

@@ -179,9 +179,8 @@ def _warn_unconnected(rated: History, data: Dataset) -> None:
         return
     noun = "match" if data.of_matches else "contest"
     names = map(format_unquoted_name, data.players[player[event == unconnected[0]]].tolist())
-    text = (
-        f"{format_count(len(unconnected), noun)} of players whom no chain of earlier ones joins ({join_names(names)})"
-    )
+    count = format_count(len(unconnected), noun)
+    text = f"{count} of players whom no chain of earlier ones joins ({join_names(names)})"
     warn_caller(f"{text}: their ratings cannot be compared, so that chances are those of strangers")
 
 
@@ -191,10 +190,8 @@ def _check_after_history(rated: History, data: Dataset) -> None:
     last = -np.inf if rated.last is None else rated.last
     early_rows = np.flatnonzero(time < last)
     if len(early_rows):
-        row, time_text, end_text = (
-            data.rows[early_rows[0]],
-            *(format_time(x, rated.clock) for x in (time[early_rows[0]], last)),
-        )
+        first = early_rows[0]
+        row, (time_text, end_text) = data.rows[first], (format_time(x, rated.clock) for x in (time[first], last))
         others_text = f" and {len(early_rows) - 1:,} more" if len(early_rows) > 1 else ""
         raise ValueError(
             f"row {row} (counting from 0){others_text}: time {time_text} is before the end of the run, {end_text}, "
@@ -253,9 +250,8 @@ def _line_up_table(contests: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     rows: list[tuple[int, int, Any]] = []
     for number, teams in enumerate(contests):
         if not isinstance(teams, (tuple, list)) or not len(teams):
-            raise ValueError(
-                f"fixtures of contests must be line-ups, as [(['Ada', 'Bo'], ['Cy', 'Di'])], got {teams!r}"
-            )
+            example = "[(['Ada', 'Bo'], ['Cy', 'Di'])]"
+            raise ValueError(f"fixtures of contests must be line-ups, as {example}, got {teams!r}")
         for i, team in enumerate(teams):
             members = list(team) if isinstance(team, (tuple, list)) else [team]
             if not members:
@@ -287,10 +283,7 @@ def _read_source(rated: History, source: Any, columns: dict[str, Any]) -> Datase
         table = open_table_source(table)._replace(noted=False)  # similar names were noted with the history
         data = read_by_options(table, columns | {"upcoming": True}, rated)
     elif not isinstance(source, Dataset):
-        table, roles = (
-            open_table_source(source),
-            {*COLUMN_ROLES, "mixtures", *PREFERENCES}.difference(AFTER_MATCH_ROLES),
-        )
+        table, roles = open_table_source(source), {*COLUMN_ROLES, "mixtures", *PREFERENCES} - {*AFTER_MATCH_ROLES}
         columns = reading_options_of_run(rated, table.names, columns, roles, NEEDED_ROLES)
         if not of_matches and columns.keys().isdisjoint(PLAYER_ROLES):
             columns |= _team_columns(table.names)
@@ -480,17 +473,12 @@ def _forecast_contests(rated: History, system: RatingSystem, data: Dataset) -> C
     rounds = data.rounds
     flat: Any = rounds.events
     size = np.diff(rounds.player_start)
-    prediction_columns = contest_prediction_columns(
-        predict(system, rated.state, data.events, num_players=len(data.players)), rounds
-    )
+    prediction = predict(system, rated.state, data.events, num_players=len(data.players))
+    prediction_columns = contest_prediction_columns(prediction, rounds)
     share, teams = prediction_columns["prediction"], count_teams(rounds)
     labels = np.arange(len(size)) if data.contests is None else np.asarray(data.contests)
-    columns = {
-        "row": data.rows,
-        **event_time_column(data, np.repeat(flat.time, size)),
-        "contest": np.repeat(labels, size),
-    }
-    columns |= {"player": data.players[flat.player]}
+    columns = {"row": data.rows, **event_time_column(data, np.repeat(flat.time, size))}
+    columns |= {"contest": np.repeat(labels, size), "player": data.players[flat.player]}
     columns["expected_rank"] = 1 + (1 - share.astype(float)) * np.repeat(teams - 1, size)
     if (teams == 2).all():
         prediction_columns = {"team": np.asarray(flat.team)} | _chances_and_odds(prediction_columns)

@@ -63,10 +63,8 @@ def probabilities_from_odds(odds: Any, *, method: str = "power") -> HostArray:
 def check_decimal_odds(odds: HostArray) -> None:
     """ValueError for the first row of decimal odds [n, K] that are not above 1; NaN where there are none."""
     bad = ~((odds > 1.0) & (odds < np.inf)) & ~np.isnan(odds)
-    fail_where(
-        bad.any(axis=1),
-        lambda row: f"odds are {odds[row, np.argmax(bad[row])]:g}; decimal odds are above 1, and empty where missing",
-    )
+    message = "odds are {:g}; decimal odds are above 1, and empty where missing"
+    fail_where(bad.any(axis=1), lambda row: message.format(odds[row, np.argmax(bad[row])]))
 
 
 def check_odds_method(method: str) -> None:

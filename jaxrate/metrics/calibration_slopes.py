@@ -147,9 +147,8 @@ def calibrate_online(
         x, w = log_odds[block], weight[block]
         odds = state.slope * x
         if contest_start is not None:
-            odds = _center_contests(
-                odds, w, contest_start[slice(*np.searchsorted(contest_start, (begin, end)))] - begin
-            )
+            inside = slice(*np.searchsorted(contest_start, (begin, end)))
+            odds = _center_contests(odds, w, contest_start[inside] - begin)
         q = 0.5 + 0.5 * np.tanh(0.5 * odds)  # SciPy's expit takes a tenth of a command to load
         calibrated[block], begin = q, end
         state = state._replace(

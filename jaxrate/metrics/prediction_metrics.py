@@ -116,14 +116,10 @@ def _refuse_tables(prediction: Any, score: Any) -> None:
 def check_and_select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> Samples:
     """The predictions, scores and weights under the mask, checked."""
     _refuse_tables(prediction, score)
-    for name, x in (
-        ("prediction", expected_score_from_prediction(prediction)),
-        ("score", score),
-        ("weight", weight),
-        ("mask", mask),
-    ):
+    expected = expected_score_from_prediction(prediction)
+    for name, x in {"prediction": expected, "score": score, "weight": weight, "mask": mask}.items():
         check_not_traced(name, x, "a loss of what is traced is written with jax.numpy")
-    p, s = to_floats("prediction", expected_score_from_prediction(prediction)), to_floats("score", score)
+    p, s = to_floats("prediction", expected), to_floats("score", score)
     w = np.ones(p.shape) if weight is None else to_floats("weight", weight)
     keep = np.ones(p.shape, bool) if mask is None else np.asarray(mask)
     if p.ndim != 1 or not p.shape == s.shape == w.shape == keep.shape:
@@ -201,10 +197,8 @@ def losses_by_match(prediction: Any, score: Any) -> LossesByMatch:
     num_scores = probability.shape[1]
     is_in_range = ((probability >= 0.0) & (probability <= 1.0 + SUM_TOLERANCE)).all(axis=1)
     total = probability.sum(axis=1)
-    fail_where(
-        ~(is_in_range & (np.abs(total - 1.0) <= SUM_TOLERANCE)),
-        lambda row: f"the probabilities {probability[row].round(6).tolist()} are not from 0 to 1 with the sum 1",
-    )
+    is_bad, message = ~(is_in_range & (np.abs(total - 1.0) <= SUM_TOLERANCE)), "are not from 0 to 1 with the sum 1"
+    fail_where(is_bad, lambda row: f"the probabilities {probability[row].round(6).tolist()} {message}")
     level = np.rint(np.where(np.isfinite(s), s, -1.0) * (num_scores - 1)).astype(int)
     is_level = (level >= 0) & (level < num_scores) & (np.abs(s * (num_scores - 1) - level) < 1e-4)
     fail_where(~is_level, lambda row: f"score is {s[row]}, which is none of the {num_scores} that are predicted")

@@ -24,9 +24,8 @@ def padded_spectrum_of_differences(values_at_differences: Array) -> Array:
     n = (values_at_differences.shape[-1] + 1) // 2
     gap = linear_convolution_fft_length(n) - (2 * n - 1)
     between = jnp.zeros((*values_at_differences.shape[:-1], gap), values_at_differences.dtype)
-    return jnp.fft.rfft(
-        jnp.concatenate([values_at_differences[..., :n], between, values_at_differences[..., n:]], axis=-1)
-    )
+    padded = jnp.concatenate([values_at_differences[..., :n], between, values_at_differences[..., n:]], axis=-1)
+    return jnp.fft.rfft(padded)
 
 
 def convolve_with_spectrum(spectrum: Array, p: Array) -> Array:

@@ -94,11 +94,8 @@ def exponentially_weighted_and_plain_row_sums(
     """
     if not has_launch_overhead():
         scale = jnp.exp(exponent - jnp.max(exponent, axis=-1, keepdims=True))
-        sums = (
-            tuple(jnp.sum(scale * x, axis=-1) for x in weighted_columns),
-            tuple(jnp.sum(x, axis=-1) for x in plain_columns),
-        )
-        return jnp.max(exponent, axis=-1), *sums
+        weighted_sums = tuple(jnp.sum(scale * x, axis=-1) for x in weighted_columns)
+        return jnp.max(exponent, axis=-1), weighted_sums, tuple(jnp.sum(x, axis=-1) for x in plain_columns)
     count, zero = len(weighted_columns), jnp.zeros((), exponent.dtype)
 
     def add_pair(first: ArrayColumns, second: ArrayColumns) -> ArrayColumns:  # in one pass, which is one kernel

@@ -89,9 +89,8 @@ def urn_marginals(size: Any, proportion: Numbers, total: Annotated[int, CHECKED_
       ValueError: for a value out of range (names the row), lengths that differ, or more numbers than memory holds.
     """
     sizes, share = _check_urns(size, proportion, total)
-    check_memory_fits(
-        f"the laws of {len(sizes)} urns of up to {sizes.max()} balls", 16.0 * len(sizes) * (sizes.max() + 1)
-    )
+    num_bytes = 16.0 * len(sizes) * (sizes.max() + 1)
+    check_memory_fits(f"the laws of {len(sizes)} urns of up to {sizes.max()} balls", num_bytes)
     result = np.zeros((len(sizes), int(sizes.max()) + 1))
     if total in (0, sizes.sum()):
         result[np.arange(len(sizes)), sizes if total else 0] = 1.0
@@ -118,9 +117,8 @@ def _check_urns(size: Any, proportion: Any, total: Any) -> tuple[HostArray, Host
     fail_where(~((share > 0) & (share < 1)), lambda row: f"proportion {share[row]} is not above 0 and below 1")
     balls = int(sizes.sum())
     if isinstance(total, bool) or not isinstance(total, (int, np.integer)) or not 0 <= total <= balls:
-        raise ValueError(
-            f"total must be a whole number from 0 to the {balls} balls of the urns, got {format_value_for_error(total)}"
-        )
+        got = format_value_for_error(total)
+        raise ValueError(f"total must be a whole number from 0 to the {balls} balls of the urns, got {got}")
     return sizes.astype(np.int64), share
 
 
@@ -139,10 +137,8 @@ def _enumerate_states(sizes: HostArray, total: int) -> HostArray:
         least = np.maximum(left - rest, 0)
         count = np.minimum(left, n) - least + 1
         if count.sum() > MAX_STATES:
-            raise ValueError(
-                f"these urns have more than {MAX_STATES:,} states; take fewer or smaller ones, or the law of each urn "
-                "by itself, urn_marginals"
-            )
+            advice = "take fewer or smaller ones, or the law of each urn by itself, urn_marginals"
+            raise ValueError(f"these urns have more than {MAX_STATES:,} states; {advice}")
         added = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count - least, count)
         green = np.column_stack([np.repeat(green, count, axis=0), added])
     return green

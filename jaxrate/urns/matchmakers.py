@@ -52,16 +52,14 @@ def tabulate_similarity(strength: float, state: State) -> UrnSimilarityTables:
     starts = np.cumsum(sizes + 1) - sizes - 1
     values = int((sizes + 1).sum())
     if values > MAX_URN_VALUES:
-        raise ValueError(
-            f"urns of {len(sizes)} sizes have {values} values, more than {MAX_URN_VALUES}; take fewer sizes"
-        )
+        count = f"{values} values, more than {MAX_URN_VALUES}"
+        raise ValueError(f"urns of {len(sizes)} sizes have {count}; take fewer sizes")
     green = np.concatenate([np.arange(n + 1) for n in sizes])
     logits = urn_logit(jnp.asarray(green, jnp.int32), jnp.asarray(np.repeat(sizes, sizes + 1), jnp.int32))
     table = jnp.exp(-strength * (logits[:, None] - logits[None, :]) ** 2)
     table_of_others = jnp.where(jnp.eye(values, dtype=bool), 0.0, table)
-    return UrnSimilarityTables(
-        jnp.asarray(starts[size_index], jnp.int32), jnp.asarray(strength, table.dtype), logits, table, table_of_others
-    )
+    first = jnp.asarray(starts[size_index], jnp.int32)
+    return UrnSimilarityTables(first, jnp.asarray(strength, table.dtype), logits, table, table_of_others)
 
 
 def count_urn_values(similarity: UrnSimilarityTables, state: State) -> Array:

@@ -8,7 +8,7 @@ an urn of its players changed in an earlier proposal, or because earlier changes
 rest are repeated in the next step. So the games do not depend on the size of a batch.
 """
 
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -129,14 +129,12 @@ def _play_batch(
         first: State, second: State, lead: Array, score_uniform: Array, mock_uniform: Array
     ) -> tuple[Array, Array]:
         x = draw_mock_score(score_probabilities(constants, lead), score_uniform)
-        gain = x - draw_mock_score(
-            unnormalised_simulated_score_probabilities(rule.variant, constants, first, second, x), mock_uniform
-        )
+        simulated = unnormalised_simulated_score_probabilities(rule.variant, constants, first, second, x)
+        gain = x - draw_mock_score(simulated, mock_uniform)
         return gain, jnp.asarray(acceptance_correction(rule.variant, constants, first, second, gain), lead.dtype)
 
-    gain, acceptance = jax.vmap(play_pair)(
-        first, second, skill[batch.first] - skill[batch.second], batch.score_uniform, batch.mock_uniform
-    )
+    lead = skill[batch.first] - skill[batch.second]
+    gain, acceptance = jax.vmap(play_pair)(first, second, lead, batch.score_uniform, batch.mock_uniform)
     plays, is_doubtful = batch.play_uniform < 1.0, jnp.zeros(rule.width, bool)
     moves = plays & (gain != 0) & (batch.move_uniform < acceptance)
     if count is not None:
@@ -149,16 +147,11 @@ def _play_batch(
             bound = batch.move_uniform * (1.0 + change / total)
             ratio = acceptance * similarity.table[a + gain, b - gain] / jnp.where(plays, f, 1.0)
             moves = plays & (gain != 0) & (bound < ratio)
-            is_doubtful = (
-                plays
-                & (gain != 0)
-                & (abs(bound - ratio) <= batch.move_uniform * _bound_earlier_moves_error(moves, change, total))
-            )
-    shares_player = [x[:, None] == y[None, :] for x in (batch.first, batch.second) for y in (batch.first, batch.second)]
-    moved_earlier = moves[None, :] & (order[None, :] < order[:, None])
-    is_stale = jnp.any(
-        (shares_player[0] | shares_player[1] | shares_player[2] | shares_player[3]) & moved_earlier, axis=1
-    )
+            error = batch.move_uniform * _bound_earlier_moves_error(moves, change, total)
+            is_doubtful = plays & (gain != 0) & (abs(bound - ratio) <= error)
+    pairs = [(x, y) for x in (batch.first, batch.second) for y in (batch.first, batch.second)]
+    shares_player = reduce(jnp.logical_or, (x[:, None] == y[None, :] for x, y in pairs))
+    is_stale = jnp.any(shares_player & moves[None, :] & (order[None, :] < order[:, None]), axis=1)
     is_undecided = is_stale | is_doubtful
     done = jnp.where(jnp.any(is_undecided), jnp.argmax(is_undecided).astype(jnp.int32), rule.width)
     done = jnp.minimum(done, jnp.sum(jnp.cumsum(plays, dtype=jnp.int32) <= games_left, dtype=jnp.int32))
@@ -243,10 +236,8 @@ def simulate_world(
         raise ValueError("proportions must be [num_players] numbers above 0 and below 1, of at least two players")
     record_every = games if record_every is None else record_every
     if games < 1 or record_every < 1 or games % record_every:
-        raise ValueError(
-            "games must be at least 1, and a multiple of record_every; "
-            f"got {format_value_for_error(games)} and {format_value_for_error(record_every)}"
-        )
+        got = " and ".join(map(format_value_for_error, (games, record_every)))
+        raise ValueError(f"games must be at least 1, and a multiple of record_every; got {got}")
     state = system.init(system.params, len(truth)) if state is None else state
     if len(state.green) != len(truth):
         raise ValueError(f"there are {len(truth)} proportions, but {len(state.green)} urns")
@@ -337,9 +328,8 @@ def check_players_can_meet(matchmaker: Matchmaker, table: Any, state: State) -> 
         is_reached[border] = True
         border = np.flatnonzero(meets[border].any(axis=0) & ~is_reached)
     if not is_reached.all():
-        raise ValueError(
-            f"with this matchmaker players 0 and {int(np.argmin(is_reached))} never meet, not even through others"
-        )
+        stranger = int(np.argmin(is_reached))
+        raise ValueError(f"with this matchmaker players 0 and {stranger} never meet, not even through others")
 
 
 @partial(jax.jit, static_argnums=(0, 1))
