@@ -760,9 +760,6 @@ def test_what_is_found_reads_well():
     ]
 
 
-# What is open
-
-
 def at_home():
     """Pairs who win in turns, three of five at home: who learns from a result predicts the next one worse."""
     n = 600

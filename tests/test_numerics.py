@@ -46,10 +46,6 @@ def test_the_root_of_an_exponential(x64):
     assert got.dtype == (jnp.float64 if x64 else jnp.float32)
 
 
-def test_jit_equals_eager():
-    np.testing.assert_allclose(log(jnp.array(THETA)), jax.jit(log)(jnp.array(THETA)), rtol=1e-6)
-
-
 @MOSTLY_DOUBLE
 def test_first_derivatives_forward_and_reverse(x64):
     wanted = np.diag(1 / THETA)
