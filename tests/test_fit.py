@@ -23,7 +23,7 @@ from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, refused
 from tests.test_rounds import SYSTEM
 
-ERRORS, FIT, FREE, LOST, PROBLEM, SEARCH, SLOPE, TASK = (
+ERRORS, FIT, FREE, LOST, PROBLEM, SEARCH, TASK = (
     import_module(f"jaxrate.fitting.{name}")
     for name in (
         "standard_errors",
@@ -32,7 +32,6 @@ ERRORS, FIT, FREE, LOST, PROBLEM, SEARCH, SLOPE, TASK = (
         "losses",
         "fit_problem",
         "search",
-        "history_loss_derivatives",
         "prediction_task",
     )
 )
@@ -499,7 +498,7 @@ def test_long_histories_are_fitted_as_short_ones_are(monkeypatch):
     """In double precision, which threads must be told of. The start is looked at once."""
     with jax.enable_x64(True):
         short, looks = counted(monkeypatch)
-        monkeypatch.setattr(SLOPE, "LONG_HISTORY", 1)
+        monkeypatch.setattr(PROBLEM, "LONG_HISTORY", 1)
         long, _ = counted(monkeypatch)
     np.testing.assert_allclose(long.loss_history, short.loss_history, rtol=1e-12)
     np.testing.assert_allclose(long.covariance, short.covariance, rtol=1e-6)
@@ -587,7 +586,7 @@ def test_standard_errors_follow_from_curvature_and_from_single_slopes(monkeypatc
     np.testing.assert_allclose(single.params.k, fit.params.k, rtol=1e-3)
     np.testing.assert_allclose(single.covariance, fit.covariance, rtol=1e-2)
     with jax.enable_x64(True):
-        monkeypatch.setattr(SLOPE, "BATCH_MEMORY", 1)  # one pair of parameters at a time
+        monkeypatch.setattr(PROBLEM, "BATCH_MEMORY", 1)  # one pair of parameters at a time
         in_parts = jr.fit(fit.system, matches, steps=0)
     np.testing.assert_allclose(in_parts.covariance, fit.covariance, rtol=1e-9)
 
@@ -946,7 +945,7 @@ def test_a_sweep_in_parts_is_the_same(monkeypatch):
     want = jr.metrics.log_loss(predicted(system, matches, c=30.0, side_advantage=50.0), matches.score)
     assert whole.shape == (3, 2)
     np.testing.assert_allclose(whole[2, 1], want, rtol=1e-6)
-    monkeypatch.setattr(SLOPE, "BATCH_MEMORY", 4 * 7 * 600 * 4)
+    monkeypatch.setattr(PROBLEM, "BATCH_MEMORY", 4 * 7 * 600 * 4)
     np.testing.assert_allclose(jr.fitting.sweep_parameters(system, matches, params), whole, rtol=1e-6)
     with pytest.raises(ValueError, match="must not decrease"):
         jr.fitting.sweep_parameters(system, matches, system.params._replace(initial_deviation=np.array([300.0, 400.0])))

@@ -16,7 +16,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data.simulate import contests
-from jaxrate.fitting import history_loss_derivatives
+from jaxrate.fitting import fit_problem
 from jaxrate.replay import compiler_options, execution, scan_programs
 from jaxrate.replay.plan import place_events
 from jaxrate.systems.rounds import expected_wins, performance_inference
@@ -204,8 +204,8 @@ def test_volatilities_are_found_in_a_fixed_number_of_steps(x64):
 
 
 def test_a_gpu_has_room_for_as_many_settings_as_fit(monkeypatch):
-    monkeypatch.setattr(history_loss_derivatives, "device_memory_bytes", lambda device: 80e9)
-    assert (history_loss_derivatives.batch_memory_limit(), on_gpu(history_loss_derivatives.batch_memory_limit)()) == (
+    monkeypatch.setattr(fit_problem, "device_memory_bytes", lambda device: 80e9)
+    assert (fit_problem.batch_memory_limit(), on_gpu(fit_problem.batch_memory_limit)()) == (
         1 << 29,
         20e9,
     )

@@ -16,8 +16,8 @@ from jax.experimental.pallas import mosaic_gpu, triton
 from scipy import special
 
 import jaxrate as jr
-from jaxrate.fitting import history_loss_derivatives
-from jaxrate.fitting.history_loss_derivatives import KERNEL_SETTINGS
+from jaxrate.fitting import fit_problem
+from jaxrate.fitting.fit_problem import KERNEL_SETTINGS
 from jaxrate.replay import checked_replay, execution, schedule
 from jaxrate.replay.kernel import levels_kernel
 from jaxrate.testing.cases import PLAYERS, SystemFormPrecision, assert_close_leaves, split_seasons
@@ -215,10 +215,10 @@ def test_a_schedule_of_no_such_name_is_refused_whatever_the_widths(monkeypatch):
 
 
 def test_some_settings_are_swept_by_the_kernel_and_more_by_the_loop(interpreted, monkeypatch, league):
-    monkeypatch.setattr(history_loss_derivatives, "compile_policy_from_environment", lambda: AT_ONCE)
+    monkeypatch.setattr(fit_problem, "compile_policy_from_environment", lambda: AT_ONCE)
     grid, losses = jr.elo().params._replace(k=np.array([10.0, 20.0, 40.0])), []
     for limit, widths in ((2, []), (3, [64])):
-        monkeypatch.setattr(history_loss_derivatives, "KERNEL_SETTINGS", limit)
+        monkeypatch.setattr(fit_problem, "KERNEL_SETTINGS", limit)
         losses.append(jr.fitting.sweep_parameters(jr.elo(), league, grid))
         assert interpreted == widths
     np.testing.assert_allclose(*losses, rtol=1e-6)

@@ -32,20 +32,18 @@ from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem, replace_params
 from jaxrate.fitting.fit_problem import (
     IneffectiveHyperparametersError,
+    devices_for_settings,
+    equal_size_index_chunks,
     mean_loss,
     params_at,
     prepare_fit,
     replace_params_if_valid,
+    settings_per_batch,
+    summed_losses,
     unstack_params,
 )
 from jaxrate.fitting.fit_results import Fit, LossProfile, RollingFits
 from jaxrate.fitting.free_parameters import FreeParameterTransform, ParameterSettings, resolve_free_names
-from jaxrate.fitting.history_loss_derivatives import (
-    devices_for_settings,
-    equal_size_index_chunks,
-    settings_per_batch,
-    summed_losses,
-)
 from jaxrate.fitting.hyperparameter_fit import resolve_objective
 from jaxrate.fitting.losses import Objective, prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, make_prediction_task, replay_task

@@ -21,12 +21,12 @@ from jaxrate.core.rules import Params
 from jaxrate.fitting.fit_problem import (
     MIN_INDEPENDENT_VARIANCE,
     FitProblem,
+    LossesAndSlopes,
     evaluate,
     params_at,
     replace_params_if_valid,
     unstack_params,
 )
-from jaxrate.fitting.history_loss_derivatives import LossesAndSlopes
 from jaxrate.replay.row_gather_and_scatter import as_device_arrays
 
 MAX_RADIUS = 1.0  # no step is longer: in logarithms, in logits, or in units in which an event's slope is about 1
