@@ -388,7 +388,7 @@ def test_a_blend_predicts_upcoming_matches(blend_data):
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("systems", "last", "message"),
     [
         (
             lambda blend_data: jr.evaluation.blend_systems([jr.elo()], blend_data),
@@ -408,6 +408,8 @@ def test_a_blend_predicts_upcoming_matches(blend_data):
         ),
     ],
 )
-def test_refusals(blend_data, call, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        call(blend_data)
+def test_what_a_blend_refuses(blend_data, systems, last, message):
+    with refused(message):
+        jr.evaluation.blend_systems(systems, blend_data, last=last)
+    with refused("blend_systems: data must be a Dataset (as of jr.read)"):
+        jr.evaluation.blend_systems(systems, blend_data.matches)

@@ -31,7 +31,7 @@ from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
 from jaxrate.evaluation.scored_predictions import check_last_share, format_metric, make_scoring_target
 from jaxrate.events import Matches
-from jaxrate.events.dataset import Dataset, check_dataset
+from jaxrate.events.dataset import Dataset
 from jaxrate.metrics.logistic_regression import clipped_log_odds, fit_logistic_regression
 from jaxrate.metrics.prediction_metrics import match_metrics
 from jaxrate.replay.checked_replay import predict, run
@@ -100,7 +100,6 @@ def blend_systems(
         _check_can_be_blended(name, system)
     if len(systems_by_name) < 2:
         raise ValueError(f"a blend takes two systems or more, got {len(systems_by_name)}")
-    check_dataset("blend", data)
     check_last_share(last)
     matches = data.matches
     cache: dict[int, Any] = {}
