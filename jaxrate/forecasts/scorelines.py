@@ -64,8 +64,6 @@ def predict_scorelines(
     """
     most_goals = check_count("predict_scorelines: most_goals", most_goals, 1, MAX_GOALS)
     system, data = read_upcoming_events(rated, source, options)
-    if not data.of_matches:
-        raise ValueError("contests have no scorelines; give matches of two")
     system = make_scoreline_system(system, most_goals)
     table = np.asarray(predict(system, rated.state, data.matches, num_players=len(data.players)), np.float64)
     a, b = data.players[data.matches.player].T
@@ -229,8 +227,6 @@ def predict_points(
       ValueError: for a system that does not learn from points, and as `predict_fixtures`.
     """
     system, data = read_upcoming_events(rated, source, options)
-    if not data.of_matches:
-        raise ValueError("contests have no points of two sides; give matches of two")
     inner = make_point_system(system)
     points = predict(inner, rated.state, data.matches, num_players=len(data.players))
     mean, deviation, total_mean, total_deviation = (np.asarray(x, np.float64) for x in points)

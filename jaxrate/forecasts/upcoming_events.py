@@ -31,11 +31,11 @@ from jaxrate.data.column_role_definitions import (
 from jaxrate.data.column_spellings import Header
 from jaxrate.data.dataset_from_table import read_by_options
 from jaxrate.data.derived_covariates import DERIVED_COLUMNS, derive_columns
-from jaxrate.data.faulty_rows import warn_caller
+from jaxrate.data.faulty_rows import map_row_errors, warn_caller
 from jaxrate.data.formats import FORMATS
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
 from jaxrate.data.table_files import open_table_source
-from jaxrate.events import check_clock, count_teams, seats
+from jaxrate.events import check_clock, count_teams, fail_where, seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
 from jaxrate.forecasts.pairwise_probabilities import fill_columns, needs_sides
@@ -185,18 +185,15 @@ def _warn_unconnected(rated: History, data: Dataset) -> None:
 
 
 def _check_after_history(rated: History, data: Dataset) -> None:
-    """ValueError if an event is before the end of the history, whose ratings know later results."""
+    """RowError if an event is before the end of the history, whose ratings know later results."""
     time = np.repeat(np.asarray(data.events.flat.time), np.diff(data.events.start))
     last = -np.inf if rated.last is None else rated.last
-    early_rows = np.flatnonzero(time < last)
-    if len(early_rows):
-        first = early_rows[0]
-        row, (time_text, end_text) = data.rows[first], (format_time(x, rated.clock) for x in (time[first], last))
-        others_text = f" and {len(early_rows) - 1:,} more" if len(early_rows) > 1 else ""
-        raise ValueError(
-            f"row {row} (counting from 0){others_text}: time {time_text} is before the end of the run, {end_text}, "
-            "whose ratings know more than was known then; leave it out, or look at the predictions of the run"
-        )
+    message = (
+        "time {} is before the end of the run, {}, whose ratings know more than was known then; leave it out, or look "
+        "at the predictions of the run"
+    )
+    with map_row_errors(data.rows):
+        fail_where(time < last, lambda row: message.format(*(format_time(x, rated.clock) for x in (time[row], last))))
 
 
 def _add_derived_columns(rated: History, data: Dataset) -> Dataset:
