@@ -280,7 +280,9 @@ def prepare_fit(task: PredictionTask, free: Sequence[str] | None) -> FitProblem:
     has_effect = size * np.where(whole.is_real, np.maximum(np.abs(unbounded), 1.0), 1.0) > IDLE_SLOPE
     active = _select_active(task, names, product[0], has_effect, is_named=free is not None)
     unit = np.where(whole.is_real[active], 1.0 / size[active], 1.0)
-    problem = whole._replace(active=active, unit=unit, prior=_make_prior(system, [names[i] for i in active]))
+    priors = [getattr(system.space, names[i]).prior for i in active]
+    prior = np.array([(0.0, 0.0) if x is None else (math.log(x[0]), x[1] ** -2) for x in priors]).T
+    problem = whole._replace(active=active, unit=unit, prior=prior)
     slope, product = slope[:, active] * unit, product[:, active[:, None], active] * unit * unit[:, None]
     return problem._replace(at_start=_add_prior(problem, problem.start[None], LossesAndSlopes(loss, slope, product)))
 
@@ -314,12 +316,6 @@ def _independent_slope_mask(product: HostArray, active: HostArray) -> HostArray:
         others, own = correlation[np.ix_(earlier, earlier)], correlation[earlier, i]
         active[i] = own @ np.linalg.lstsq(others, own, rcond=None)[0] < 1.0 - MIN_INDEPENDENT_VARIANCE
     return active
-
-
-def _make_prior(system: RatingSystem, names: Sequence[str]) -> HostArray:
-    """[2, m] see `FitProblem`."""
-    priors = [getattr(system.space, name).prior for name in names]
-    return np.array([(0.0, 0.0) if prior is None else (math.log(prior[0]), prior[1] ** -2) for prior in priors]).T
 
 
 def prior_penalties(problem: FitProblem, z: HostArray) -> LossesAndSlopes:

@@ -197,8 +197,10 @@ def fit_with_time_limit(
         assert first.held_out is not None
         if not first.held_out.fitted <= first.held_out.start + MIN_HARM:
             return system, "fits to the first four fifths of the past lose to the defaults on its last fifth"
-        is_unclear = has_unclear_trend(first) and "side_since" not in fixed
-        system = _drop_trend(first) if is_unclear else first.system
+        system = first.system
+        if has_unclear_trend(first) and "side_since" not in fixed:  # then the side advantage stays as it is
+            others = {name: value for name, value in first.params._asdict().items() if name != "side_trend"}
+            system = system.make(**others, side_since=None)
         if is_late():
             return system, ""
         return fit(_hold_params(system, fixed), events, objective=objective, **options).system, ""
@@ -210,12 +212,6 @@ def has_unclear_trend(fitted: Fit) -> bool:
     """Whether the side advantage changes with time, by less than two standard errors."""
     trend = getattr(fitted.params, "side_trend", None)
     return trend is not None and abs(trend) < 2.0 * fitted.standard_error.get("side_trend", 0.0)
-
-
-def _drop_trend(fitted: Fit) -> RatingSystem:
-    """The fitted system, whose side advantage stays as it is."""
-    others = {name: value for name, value in fitted.params._asdict().items() if name != "side_trend"}
-    return fitted.system.make(**others, side_since=None)
 
 
 def _hold_params(system: RatingSystem, names: Collection[str]) -> RatingSystem:

@@ -178,11 +178,6 @@ def _end_if_done(problem: FitProblem, search: Search, steps: int) -> Search:
     return search._replace(reason="steps") if is_over else search
 
 
-def _propose_fisher_step(search: Search) -> tuple[HostArray, Search]:
-    """The step to the least quadratic loss in the box."""
-    return minimise_quadratic_in_box(search.point.slope, search.curvature, search.radius), search
-
-
 def _accept_fisher_step(search: Search, step: HostArray, new: SearchPoint) -> Search:
     """The search after a step: at the new point if that is lower as far as rounding can tell, else in a smaller box."""
     promised = -float(search.point.slope @ step + 0.5 * step @ search.curvature @ step)
@@ -244,7 +239,10 @@ def minimise_quadratic_in_box(slope: HostArray, curvature: HostArray, radius: fl
     return step
 
 
-FISHER_STEPS = StepRule(_propose_fisher_step, _accept_fisher_step)
+FISHER_STEPS = StepRule(
+    lambda search: (minimise_quadratic_in_box(search.point.slope, search.curvature, search.radius), search),
+    _accept_fisher_step,
+)
 
 
 def _optimizer_steps(problem: FitProblem, optimizer: optax.GradientTransformation) -> StepRule:

@@ -239,7 +239,10 @@ def predict_points(
     if total is not None:
         table["over"] = scipy.special.ndtr((total_mean - total) / total_deviation)
     if lead is not None:
-        table["ahead"] = scipy.special.ndtr((mean - _rating_points_of_lead(params, lead)) / deviation)
+        compression = params.compression
+        size = abs(lead) if compression is None else compression * np.log1p(abs(lead) / compression)
+        rating_points = params.margin_scale * np.copysign(size, lead)
+        table["ahead"] = scipy.special.ndtr((mean - rating_points) / deviation)
     return ColumnTable(table)
 
 
@@ -249,12 +252,6 @@ def make_point_system(system: RatingSystem) -> RatingSystem:
     if inner is None:
         raise ValueError(f"this {system.name} says nothing of points; take jr.skills(observe=jr.parts.points(...))")
     return inner
-
-
-def _rating_points_of_lead(params: Any, lead: float) -> float:
-    """The rating points of a lead on the score, compressed."""
-    size = abs(lead) if params.compression is None else params.compression * np.log1p(abs(lead) / params.compression)
-    return float(params.margin_scale * np.copysign(size, lead))
 
 
 def _points_from_rating_points(params: Any, lead: HostArray) -> HostArray:

@@ -94,19 +94,14 @@ def probability_clip_margin(prediction: Any) -> float:
     return 1e-15 if np.asarray(expected_score_from_prediction(prediction)).dtype == np.float64 else 2.0**-24
 
 
-TABLE_ADVICE = "a table: give table['prediction'] and table['score']"
-TABLES = {  # what is no array of probabilities, by an attribute that tells it, and what to give
-    "predictions": "a rated history: give rated.predictions['prediction'] and rated.predictions['score']",
-    "column_names": TABLE_ADVICE,  # of Arrow
-    "columns": TABLE_ADVICE,  # of pandas and polars
-    "keys": TABLE_ADVICE,  # of mappings
-}
-
-
 def _refuse_tables(prediction: Any, score: Any) -> None:
     """ValueError for a history or a table in place of arrays, and where no scores are given."""
-    for advice in (TABLES[name] for name in TABLES if hasattr(prediction, name)):
-        raise ValueError(f"prediction must be [n] probabilities, not {advice}")
+    for advice, names in (
+        ("a rated history: give rated.predictions['prediction'] and rated.predictions['score']", ("predictions",)),
+        ("a table: give table['prediction'] and table['score']", ("column_names", "columns", "keys")),
+    ):
+        if any(hasattr(prediction, name) for name in names):
+            raise ValueError(f"prediction must be [n] probabilities, not {advice}")
     if score is None:
         raise ValueError("score is missing: give the results [n] behind the predictions, as rated.predictions['score']")
     if isinstance(score, Dataset):

@@ -93,7 +93,11 @@ def replace_row_tiles(function: Callable[..., Any], count: Array | None, room: A
         # A loop of one step reads all of a tile before it is written. Otherwise XLA would copy the room for each tile.
         some = read_row_tile(columns, number)
         new = replace_if(number < tiles, lambda _, x: function(x, *some), read_row_tile(room, number))
-        return write_row_tile(room, number, new)
+
+        def write(x: Array, y: Array) -> Array:
+            return lax.dynamic_update_slice_in_dim(x, y, number * TILE_ROWS, 0, allow_negative_indices=False)
+
+        return jax.tree.map(write, room, new)
 
     return lax.fori_loop(0, tiles, replace, room)
 
@@ -118,13 +122,4 @@ def read_row_tile(columns: Any, number: Array) -> Any:
     """The rows [TILE_ROWS, ...] of a tile."""
     return jax.tree.map(
         lambda x: lax.dynamic_slice_in_dim(x, number * TILE_ROWS, TILE_ROWS, allow_negative_indices=False), columns
-    )
-
-
-def write_row_tile(columns: Any, number: Array, rows: Any) -> Any:
-    """The columns with these rows in a tile."""
-    return jax.tree.map(
-        lambda x, y: lax.dynamic_update_slice_in_dim(x, y, number * TILE_ROWS, 0, allow_negative_indices=False),
-        columns,
-        rows,
     )
