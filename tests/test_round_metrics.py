@@ -4,7 +4,6 @@ import sys
 import warnings
 from itertools import combinations
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
