@@ -388,28 +388,14 @@ def test_a_blend_predicts_upcoming_matches(blend_data):
 
 
 @pytest.mark.parametrize(
-    ("systems", "last", "message"),
+    ("systems", "message"),
     [
-        (
-            lambda blend_data: jr.evaluation.blend_systems([jr.elo()], blend_data),
-            "a blend takes two systems or more, got 1",
-        ),
-        (
-            lambda blend_data: jr.evaluation.blend_systems([jr.elo(), jr.elo(k=8)], blend_data),
-            "two systems have the name elo; give each its own",
-        ),
-        (
-            lambda blend_data: jr.evaluation.blend_systems([jr.elo(), jr.urnings()], blend_data),
-            "urnings draws random numbers",
-        ),
-        (
-            lambda blend_data: jr.evaluation.blend_systems([jr.elo(), jr.category_glicko()], blend_data),
-            "category_glicko rates no single matches; leave it out",
-        ),
+        ([jr.elo()], "a blend takes two systems or more, got 1"),
+        ([jr.elo(), jr.elo(k=8)], "two systems have the name elo; give each its own"),
+        ([jr.elo(), jr.urnings()], "urnings draws random numbers"),
+        ([jr.elo(), jr.category_glicko()], "category_glicko rates no single matches; leave it out"),
     ],
 )
-def test_what_a_blend_refuses(blend_data, systems, last, message):
+def test_what_a_blend_refuses(blend_data, systems, message):
     with refused(message):
-        jr.evaluation.blend_systems(systems, blend_data, last=last)
-    with refused("blend_systems: data must be a Dataset (as of jr.read)"):
-        jr.evaluation.blend_systems(systems, blend_data.matches)
+        jr.evaluation.blend_systems(systems, blend_data)
