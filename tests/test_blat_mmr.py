@@ -541,7 +541,7 @@ def test_derivatives_of_contradicted_certainties_are_finite(kernel):
         assert np.isfinite(slope).all()
 
 
-# BlatMMR where it is another system, where it converges, and in hard cases.
+# BlatMMR where it is another system, and in hard cases.
 
 
 # The paper's special cases

@@ -281,7 +281,7 @@ def test_extremes_are_finite(outcome, expansion):
 
 
 ODD = jr.matches([[0, 1], [1, 2]], [1.0, 0.0], category=[[0, 1], [2, 0]])
-STATE, STATE_OF_TWO = (system.init(system.params, 3) for system in (jr.category_glicko(), jr.category_glicko(2)))
+STATE_OF_TWO = jr.category_glicko(2).init(jr.category_glicko(2).params, 3)
 
 
 @pytest.mark.parametrize(

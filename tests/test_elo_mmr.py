@@ -310,7 +310,7 @@ def test_expected_places_equal_brute_force(kind, x64):
         np.testing.assert_allclose(share.sum(), 0.5 * players, rtol=1e-4)
 
 
-# Numerics
+# Slopes
 
 
 def check_slopes(system, function):
