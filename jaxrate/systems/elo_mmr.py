@@ -134,16 +134,12 @@ def pseudodiffuse(
     rows: State,
     drift_variance: Array,
     rho: float | Array,
-    is_applied: bool | Array = True,
     influence: PerformanceInfluenceFunction = LOGISTIC_INFLUENCE,
 ) -> State:
-    """The pseudodiffusion of rows [P, ...], or of one, (Algorithm 2) by gamma^2 = growth [P]; rating and games stay.
-
-    If it does not happen, only the variance is of use.
-    """
-    past = None
-    if rows.past is not None:
-        past = diffuse_history(rows.past, rows.rating, rows.variance, drift_variance, rho, is_applied, influence)
+    """The pseudodiffusion of rows [P, ...], or of one, (Algorithm 2) by gamma^2 = growth [P]; rating and games stay."""
+    past = rows.past
+    if past is not None:
+        past = diffuse_history(past, rows.rating, rows.variance, drift_variance, rho, True, influence)
     return rows._replace(variance=rows.variance + drift_variance, past=past)
 
 
@@ -153,10 +149,10 @@ def diffuse_history(
     variance: Array,
     growth: Array,
     rho: float | Array,
-    is_applied: bool | Array = True,
-    influence: PerformanceInfluenceFunction = LOGISTIC_INFLUENCE,
+    is_applied: bool | Array,
+    influence: PerformanceInfluenceFunction,
 ) -> PerformanceHistory:
-    """The past performances after diffusion, for beliefs with this rating and variance."""
+    """The past performances after diffusion where it happens, for beliefs with this rating and variance."""
     kappa = variance / (variance + growth)
     finite = jnp.isfinite(jnp.asarray(rho))
     t = jnp.where(finite, jnp.exp(-jnp.where(finite, rho, 0.0) * jnp.log1p(growth / variance)), 0.0)
@@ -214,13 +210,8 @@ def posterior_mode(
     low = jnp.minimum(history.mean, jnp.min(history.performance - wide, axis=1))
     high = jnp.maximum(history.mean, jnp.max(history.performance + wide, axis=1))
     most = jnp.max(jnp.where(history.force > 0, history.inverse, 0.0), axis=1) / influence.inverse
-    unit = _rating_unit(1.0 / jnp.maximum(most**2, 1.0 / noise_variance))  # of the narrowest factor
-    return decreasing_root(pull, initial_guess, low, high, unit)
-
-
-def _rating_unit(noise_variance: Array) -> Array:
-    """[P] that of `decreasing_root`, of beta^2."""
-    return UNIT_SCALES * jnp.sqrt(lax.stop_gradient(noise_variance))
+    narrowest = lax.stop_gradient(1.0 / jnp.maximum(most**2, 1.0 / noise_variance))  # factor's variance
+    return decreasing_root(pull, initial_guess, low, high, UNIT_SCALES * jnp.sqrt(narrowest))
 
 
 def guess_posterior_mode(
@@ -230,21 +221,11 @@ def guess_posterior_mode(
     noise_variance: Array,
     influence: PerformanceInfluenceFunction = LOGISTIC_INFLUENCE,
 ) -> Array:
-    """The mode after performance p, were the factors before it, which balance at the rating, Gaussian ones."""
+    """The mode after a logistic performance p, were the factors before it, which balance at the rating, Gaussian."""
     z = (history.performance - rating[:, None]) * history.inverse
     stiffness = history.weight + jnp.sum(history.force * history.inverse * influence.pull(z)[1], axis=1)
     beta, distance = jnp.sqrt(noise_variance), performance - rating
-    force, inverse = influence.force / beta, influence.inverse / beta
-    if influence.pull is not LOGISTIC_INFLUENCE.pull:
-
-        def balance(x: Array) -> tuple[Array, Array]:
-            value, slope = influence.pull((performance - x) * inverse)
-            return stiffness * (rating - x) + force * value, -stiffness - force * inverse * slope
-
-        wide = MODE_DISTANCE * jnp.sqrt(noise_variance)
-        ends = jnp.minimum(rating, performance - wide), jnp.maximum(rating, performance + wide)
-        return lax.stop_gradient(decreasing_root(balance, rating, *ends, _rating_unit(noise_variance)))
-    gap = jnp.abs(distance)
+    force, inverse, gap = influence.force / beta, influence.inverse / beta, jnp.abs(distance)
     pull = force * inverse
     step = jnp.minimum(gap * pull / (stiffness + pull), force / _guard_zero_divisor(stiffness))  # too far
     for _ in range(3):  # Newton's, which come down to the root
@@ -305,7 +286,7 @@ class TeamPriors(NamedTuple):
 
 
 def team_performance_priors(
-    sum_or_mean: str, rating: Array, performance_variance: Array, event: Rounds, teams: Teams
+    sum_or_mean: str | None, rating: Array, performance_variance: Array, event: Rounds, teams: Teams
 ) -> TeamPriors:
     """The teams, whose performance is the sum or the mean of their members', ratings and variances delta^2 [P]."""
     size = jnp.maximum(teams.size, 1).astype(rating.dtype)
@@ -330,69 +311,42 @@ def predict_team_shares(team_performance: str, rating: Array, square: Array, eve
     return gather_team_values_to_members(teams, expected_wins.expected_win_share(below, priors.there))
 
 
-class TeamRound(NamedTuple):
-    """The teams of a round, and its result."""
-
-    priors: TeamPriors
-    teams: Teams
-    standing: performance_inference.RoundStandingSums  # of the teams
-
-
-def prepare_team_inference(
-    team_performance: str,
-    rating: Array,
-    performance_variance: Array,
-    event: Rounds,
-    table_points: int,
-    ties: performance_inference.TieWeights,
-) -> TeamRound:
-    """The state of a team round from which performances and needed ranks follow; arguments as of `predict`."""
-    teams = teams_by_standing(event)
-    priors = team_performance_priors(team_performance, rating, performance_variance, event, teams)
-    ranked = event._replace(rank=teams.rank, weight=priors.there.astype(priors.mean.dtype))
-    standing = performance_inference.make_round_standing_sums(
-        NORMAL_NOISE, priors.mean, jnp.sqrt(priors.variance), ranked, TABLE_FACTOR * table_points, ties
-    )
-    return TeamRound(priors, teams, standing)
-
-
-def infer_member_performances(
-    team_round: TeamRound, rating: Array, variance: Array, noise: Array, event: Rounds
-) -> tuple[Array, Array]:
+def infer_team_members(
+    model: "ModelSettings", rating: Array, variance: Array, noise: Array, event: Rounds, table_points: int
+) -> tuple[performance_inference.Performances, Array]:
     """[P] the expected performances of the members, given their teams', and their variances sigma^2 after the round.
 
     Args:
-      team_round: the round, of ratings and of variances `variance` + `noise`.
+      model: the settings, with teams.
       rating: [P] mu.
       variance: [P] sigma^2.
       noise: [P] beta^2.
       event: the round.
+      table_points: of tables of players.
     """
-    (part, mean, spread, _), teams, standing = team_round
+    teams, square = teams_by_standing(event), variance + noise
+    part, mean, spread, mask = team_performance_priors(model.teams, rating, square, event, teams)
+    standing = performance_inference.make_round_standing_sums(
+        NORMAL_NOISE,
+        mean,
+        jnp.sqrt(spread),
+        event._replace(rank=teams.rank, weight=mask.astype(mean.dtype)),
+        TABLE_FACTOR * table_points,
+        model.ties,
+    )
     p = performance_inference.infer_performance_from_standing(standing)
+    needed = performance_inference.bisected_worst_rank_keeping_rating(standing)
     information = spread * performance_inference.rank_information_about_performance(standing, p)
     information = jnp.where(jnp.any(teams.size > 1), information / (1.0 + information), 1.0)
     if event.ceiling is not None:
-        p = jnp.minimum(p, _team_rating_ceilings(team_round, event.ceiling))
+        ceiling = jnp.where(mask, sum_by_team(teams, part), 1.0) * event.ceiling
+        p, needed = jnp.minimum(p, ceiling), jnp.where(ceiling < mean, 0, needed)
     surprise, precision = (gather_team_values_to_members(teams, x) for x in ((p - mean) / spread, information / spread))
-    square = variance + noise
-    left = 1.0 - part**2 * variance * precision
-    least = noise / square  # if one's own performance were known
-    return rating + part * square * surprise, variance * jnp.maximum(left, least)
-
-
-def worst_team_ranks_keeping_rating(team_round: TeamRound, event: Rounds) -> Array:
-    """[P] the rank that would have kept the ratings of one's team."""
-    needed = performance_inference.bisected_worst_rank_keeping_rating(team_round.standing)
-    if event.ceiling is not None:
-        needed = jnp.where(_team_rating_ceilings(team_round, event.ceiling) < team_round.priors.mean, 0, needed)
-    return gather_team_values_to_members(team_round.teams, needed)
-
-
-def _team_rating_ceilings(team_round: TeamRound, participant_ceilings: Array) -> Array:
-    """[T] of a team, from everybody's."""
-    parts = sum_by_team(team_round.teams, team_round.priors.part)
-    return jnp.where(team_round.priors.there, parts, 1.0) * participant_ceilings
+    left = jnp.maximum(1.0 - part**2 * variance * precision, noise / square)  # at least, were one's performance known
+    performance = rating + part * square * surprise
+    return performance_inference.Performances(
+        performance, gather_team_values_to_members(teams, needed)
+    ), variance * left
 
 
 WEIGHT = hyper.Parameter(hyper.MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2")
@@ -516,7 +470,7 @@ def age(model: ModelSettings, constants: Constants, rows: State, duration: Array
     if constants.params.drift is None:
         return rows
     influence = find_performance_methods(model.density, constants.table).influence
-    return pseudodiffuse(rows, constants.params.drift * duration, _rho_or_zero(constants), influence=influence)
+    return pseudodiffuse(rows, constants.params.drift * duration, _rho_or_zero(constants), influence)
 
 
 def _rho_or_zero(constants: Constants) -> float | Array:
@@ -556,27 +510,22 @@ def infer(
     growth = round_teams.max_over_player_team_entries(event, growth)
     contested = cdf_sums.is_rated_contest(event, model.skip_ties)
     methods = find_performance_methods(model.density, constants.table)
-    drifted = pseudodiffuse(rows._replace(past=None), growth, 0.0)
-    variance = drifted.variance * square / (drifted.variance + square)
+    drifted = rows.variance + growth
+    variance = drifted * square / (drifted + square)
     share, points = variance / square, cdf_sums.scale_table_points_to_precision(model.points)
     if model.teams and event.solo is None:
-        team_round = prepare_team_inference(
-            model.teams, rows.rating, drifted.variance + square, event, points, model.ties
-        )
-        p, variance = infer_member_performances(team_round, rows.rating, drifted.variance, square, event)
-        needed = worst_team_ranks_keeping_rating(team_round, event)
-        performances = performance_inference.Performances(p, needed)
+        performances, variance = infer_team_members(model, rows.rating, drifted, square, event, points)
     else:
-        sums = methods.gather(rows.rating, jnp.sqrt(drifted.variance + square), event, points, model.ties)
+        sums = methods.gather(rows.rating, jnp.sqrt(drifted + square), event, points, model.ties)
         performances = performance_inference.apply_rating_ceiling(
             methods.performances(sums), rows.rating, methods.worst_ranks(sums), event
         )
-        p = performances.performance
+    p = performances.performance
     if rows.past is None:
-        change, kept = share * (p - rows.rating), variance / drifted.variance
+        change, kept = share * (p - rows.rating), variance / drifted
         change, merged = round_teams.merge_multi_team_evidence(event, change, kept)
         rating, past = rows.rating + change, None
-        variance = variance if event.seat is None else drifted.variance * merged
+        variance = variance if event.seat is None else drifted * merged
     else:
 
         def remember(belief: tuple[Array, PerformanceHistory], *columns: Array) -> tuple[Array, PerformanceHistory]:
