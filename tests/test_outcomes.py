@@ -268,12 +268,12 @@ GRID = dict(size=121, half_width=3.0, kernel="none")
     [
         (
             jr.extend.luck.Luck("sided", ahead(0.2), black=ahead(-0.5)),
-            r"luck function sided: White's L\(x, y\) and Black's L\(y, x\) must be 1 together, which fails at 363 of "
-            r"363 pairs; furthest off are .*zero_sum=False",
+            r"luck function sided: White's L\(x, y\) and Black's L\(y, x\) must be 1 together; "
+            r"furthest off are .*zero_sum=False",
         ),
         (
             jr.extend.luck.Luck("hole", with_hole),
-            r"which fails at 2 of 363 pairs; furthest off are L\(-3.0, 3.0\) = 0.0024",
+            r"furthest off are L\(-3.0, 3.0\) = 0.0024",
         ),
         (jr.extend.luck.Luck("cubes", lambda x, y: jax.nn.sigmoid(x**3 - y**3)), "cubes: .* give it difference=False"),
         (
@@ -281,7 +281,7 @@ GRID = dict(size=121, half_width=3.0, kernel="none")
             "give it difference=False",
         ),
         (jr.extend.luck.Luck("mixed", ahead(0.0), laplace=((1.0, 1.0),)), "it is not the mixture"),
-        (jr.extend.luck.Luck("asymmetric", asymmetric, difference=False), r"must be 1 - L\(y, x\), which fails at"),
+        (jr.extend.luck.Luck("asymmetric", asymmetric, difference=False), r"must be 1 - L\(y, x\); furthest off are"),
     ],
 )
 def test_luck_functions_are_what_they_say_of_themselves(luck, message):

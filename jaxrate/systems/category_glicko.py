@@ -57,18 +57,14 @@ from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax
 from jaxrate.numerics.special_functions import differentiable_quotient, normal_tail
 
 
-class RatingModifierPair(NamedTuple):
-    """Something of the rating, and of the modifiers."""
-
-    rating: Any
-    modifier: Any
-
-
 class Constants(NamedTuple):
     params: Params
-    growth: RatingModifierPair  # of variances, per unit of time
-    low: RatingModifierPair  # bounds of the variances
-    high: RatingModifierPair
+    growth: Any  # of the variance of a rating, per unit of time
+    modifier_growth: Any
+    low: Any  # bounds of the variances
+    modifier_low: Any
+    high: Any
+    modifier_high: Any
 
 
 class State(NamedTuple):
@@ -92,25 +88,18 @@ def init(categories: int, params: Params, num_players: int) -> State:
 
 
 def prepare(categories: int, params: Params) -> Constants:
-    several = categories > 1
     growth, low = params.growth**2 / params.period, variance_bound(params.deviation_min)
-    high = RatingModifierPair(variance_bound(params.deviation_max), variance_bound(params.modifier_deviation_max))
-    return Constants(
-        params,
-        RatingModifierPair(growth, growth if several else 0.0),
-        RatingModifierPair(low, low if several else None),
-        high,
-    )
+    high, modifier_high = params.deviation_max**2, params.modifier_deviation_max**2
+    modifiers = (growth, low) if categories > 1 else (0.0, None)
+    return Constants(params, growth, modifiers[0], low, modifiers[1], high, modifier_high)
 
 
 def age(constants: Constants, rows: State, duration: Array) -> State:
     """Every variance grows by t growth^2, up to its bound."""
-    growth, high = constants.growth, constants.high
+    modifier_variance = rows.modifier_variance + constants.modifier_growth * duration[..., None]
     return rows._replace(
-        variance=clip_optional(rows.variance + growth.rating * duration, None, high.rating),
-        modifier_variance=clip_optional(
-            rows.modifier_variance + growth.modifier * duration[..., None], None, high.modifier
-        ),
+        variance=jnp.minimum(rows.variance + constants.growth * duration, constants.high),
+        modifier_variance=jnp.minimum(modifier_variance, constants.modifier_high),
     )
 
 
@@ -378,12 +367,11 @@ def update(law: str, expansion: str, grows: str, constants: Constants, rows: Sta
     )
     modifier_variance = jnp.where(played, modifier_variance, idle.modifier_variance / scale**2)
     excess = jnp.mean(modifiers, axis=1)
-    low, high = constants.low, constants.high
     return State(
         params.initial_rating + scale * (rating + excess),
         scale * (modifiers - excess[:, None]),
-        clip_optional(scale**2 * variance, low.rating, high.rating),
-        clip_optional(scale**2 * modifier_variance, low.modifier, high.modifier),
+        clip_optional(scale**2 * variance, constants.low, constants.high),
+        clip_optional(scale**2 * modifier_variance, constants.modifier_low, constants.modifier_high),
         before.time,
     )
 

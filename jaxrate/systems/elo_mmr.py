@@ -79,7 +79,7 @@ from jaxrate.systems.rounds import cdf_sums, expected_wins, hazard_tables, perfo
 from jaxrate.systems.rounds.cdf_sums import UNIT_SCALES
 from jaxrate.systems.rounds.expected_wins import ExpectedWinsIntegrationMethod
 from jaxrate.systems.rounds.hazard_tables import Density, HazardTable
-from jaxrate.systems.rounds.performance_inference import NORMAL_NOISE, C, TieWeights
+from jaxrate.systems.rounds.performance_inference import NORMAL_NOISE, C, Performances, TieWeights
 from jaxrate.systems.rounds.round_teams import (
     Teams,
     gather_team_values_to_members,
@@ -313,7 +313,7 @@ def predict_team_shares(team_performance: str, rating: Array, square: Array, eve
 
 def infer_team_members(
     model: "ModelSettings", rating: Array, variance: Array, noise: Array, event: Rounds, table_points: int
-) -> tuple[performance_inference.Performances, Array]:
+) -> tuple[Performances, Array]:
     """[P] the expected performances of the members, given their teams', and their variances sigma^2 after the round.
 
     Args:
@@ -343,10 +343,8 @@ def infer_team_members(
         p, needed = jnp.minimum(p, ceiling), jnp.where(ceiling < mean, 0, needed)
     surprise, precision = (gather_team_values_to_members(teams, x) for x in ((p - mean) / spread, information / spread))
     left = jnp.maximum(1.0 - part**2 * variance * precision, noise / square)  # at least, were one's performance known
-    performance = rating + part * square * surprise
-    return performance_inference.Performances(
-        performance, gather_team_values_to_members(teams, needed)
-    ), variance * left
+    performances = Performances(rating + part * square * surprise, gather_team_values_to_members(teams, needed))
+    return performances, variance * left
 
 
 WEIGHT = hyper.Parameter(hyper.MAYBE_POSITIVE, "1", "w: what a contest counts, gamma^2 / limit_deviation^2")
@@ -502,9 +500,7 @@ def predict(model: ModelSettings, constants: Constants, rows: State, contest: Ro
     return expected_wins.expected_win_share(below, mask)
 
 
-def infer(
-    model: ModelSettings, constants: Constants, rows: State, event: Rounds
-) -> tuple[State, performance_inference.Performances]:
+def infer(model: ModelSettings, constants: Constants, rows: State, event: Rounds) -> tuple[State, Performances]:
     """Let skills drift, infer the performances, and add them to the beliefs; the ranks that would have kept ratings."""
     growth, square = drift_and_noise(constants, rows, cdf_sums.participant_weights(event), event.noise)
     growth = round_teams.max_over_player_team_entries(event, growth)

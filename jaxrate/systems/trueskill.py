@@ -82,7 +82,7 @@ class State(NamedTuple):
 
 def init(params: Params, num_players: int) -> State:
     rating, variance = (full_leaf(num_players, x) for x in (params.initial_rating, params.initial_deviation**2))
-    is_timed = any(x is not None for x in (params.drift, params.reversion, params.season_keep))
+    is_timed = any(getattr(params, name, None) is not None for name in ("drift", "reversion", "season_keep"))
     return State(rating, variance, full_leaf(num_players, jnp.inf) if is_timed else None)
 
 
@@ -306,7 +306,8 @@ def propagate_standing(
         ways = stack_pair(link.variance, link.variance[::-1]), stack_pair(gap - link.mean, (link.mean - gap)[::-1])
         return pass_chain(both, *ways)
 
-    enough = sweeps or count_sweeps_for_teams(jnp.sum(teams.size > 0))  # whatever the padding
+    # One more for each doubling of the teams, whatever the padding.
+    enough = sweeps or EXTRA_SWEEPS + 32 - lax.clz(jnp.sum(teams.size > 0).astype(jnp.int32) - 1)
 
     def sweep(carry: tuple[Any, ...], number: Array) -> tuple[tuple[Any, ...], None]:
         link = message(*carry[1:])
@@ -327,11 +328,6 @@ def standing_to_team_messages(standing: PropagatedStanding, mean: Array) -> tupl
     from_below = jnp.append(1.0 / (t[1:] + link.variance), zero), jnp.append(n[1:] - gap + link.mean, zero)
     precision = from_above[0] + from_below[0]
     return precision, from_above[0] * from_above[1] + from_below[0] * from_below[1]
-
-
-def count_sweeps_for_teams(count: Array) -> Array:
-    """[] how many sweeps a round of so many teams takes: more by one for each doubling."""
-    return EXTRA_SWEEPS + 32 - lax.clz(count.astype(jnp.int32) - 1)
 
 
 def chain_marginals(variance: Array, message_variance: Array, step: Array) -> tuple[Array, Array]:
@@ -419,7 +415,13 @@ def update_from_round(sweeps: int | None, constants: Constants, rows: State, eve
     """Let skills drift, and learn from the standing of teams. A team alone learns nothing."""
     constants, teams = scale_noise_and_margin(constants, event), teams_by_standing(event)
     contested = teams.size[min(1, len(teams.size) - 1)] > 0  # by two teams, or more
-    evidence = standing_to_team_evidence(sweeps, constants, rows, event, teams)
+    mean, team_variance = team_performance_moments(constants, rows, event, teams)
+    size = teams.size.astype(mean.dtype)
+    margin = constants.margin * jnp.sqrt(size[:-1] + size[1:])
+    standing = propagate_standing(sweeps, link_moments_with_draw_margin(event), mean, team_variance, margin, teams)
+    precision, pull = standing_to_team_messages(standing, mean)
+    # The team's mean and variance are m and s after the round: (m - M) / V and (V - s) / V^2.
+    evidence = (x / (1.0 + precision * team_variance) for x in (pull, precision))
     pull, information = (gather_team_values_to_members(teams, x) for x in evidence)
     variance = rows.variance + constants.growth
     square = event.weight * variance
@@ -431,22 +433,6 @@ def update_from_round(sweeps: int | None, constants: Constants, rows: State, eve
     if rows.time is None:
         return State(rating, variance, None)
     return State(rating, variance, jnp.where(contested | jnp.isfinite(rows.time), event.time, jnp.inf))
-
-
-def standing_to_team_evidence(
-    sweeps: int | None, constants: Constants, rows: State, event: Rounds, teams: Teams
-) -> tuple[Array, Array]:
-    """The evidence of a round on teams' performances: (m - M) / V and (V - s) / V^2 [T], of the mean m and variance s.
-
-    That is how far a member of weight w moves, in units of w sigma^2, and how much variance they lose, in units of
-    w^2 sigma^4.
-    """
-    mean, variance = team_performance_moments(constants, rows, event, teams)
-    size = teams.size.astype(mean.dtype)
-    margin = constants.margin * jnp.sqrt(size[:-1] + size[1:])
-    standing = propagate_standing(sweeps, link_moments_with_draw_margin(event), mean, variance, margin, teams)
-    precision, pull = standing_to_team_messages(standing, mean)
-    return pull / (1.0 + precision * variance), precision / (1.0 + precision * variance)
 
 
 @system_factory

@@ -37,7 +37,7 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.core.pairwise import pass_time, rate_players, signed_side_advantage
 from jaxrate.core.rules import Params, RuleByKind, Rules
-from jaxrate.core.system import RatingSystem, full_leaf, system_factory
+from jaxrate.core.system import RatingSystem, system_factory
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics.special_functions import truncated_normal_moments
@@ -51,7 +51,14 @@ from jaxrate.systems.rounds.round_teams import (
     teams_by_standing,
     teams_with_result_hidden,
 )
-from jaxrate.systems.trueskill import match_quality, round_outcome_probabilities, win_probabilities
+from jaxrate.systems.trueskill import (
+    State,
+    age,
+    init,
+    match_quality,
+    round_outcome_probabilities,
+    win_probabilities,
+)
 
 MODELS = "plackett_luce", *(f"{x}_{y}" for x in ("bradley_terry", "thurstone_mosteller") for y in ("full", "part"))
 PARTIAL_WINDOW = 4
@@ -66,12 +73,6 @@ class Constants(NamedTuple):
     scale: float  # of c
 
 
-class State(NamedTuple):
-    rating: Array  # [num_players] points
-    variance: Array  # [num_players] s^2
-    time: Array | None  # [num_players] of the last event; inf before the first. None: time does not count
-
-
 class TeamBelief(NamedTuple):
     """A team, or all of them in the order of the standing."""
 
@@ -82,19 +83,8 @@ class TeamBelief(NamedTuple):
     there: Array  # False for padding
 
 
-def init(params: Params, num_players: int) -> State:
-    rating, deviation = full_leaf(num_players, params.initial_rating), params.initial_deviation
-    time = full_leaf(num_players, jnp.inf) if params.drift is not None else None
-    return State(rating, full_leaf(num_players, deviation**2), time)
-
-
 def prepare(model: str, params: Params) -> Constants:
     return Constants(params, 2.0 * params.beta**2, params.tau**2, 2.0 if model == "thurstone_mosteller_part" else 1.0)
-
-
-def age(constants: Constants, rows: State, duration: Array) -> State:
-    """The drift by elapsed time."""
-    return rows._replace(variance=rows.variance + constants.params.drift * duration)
 
 
 def expected_score(constants: Constants, lead: Array, variance: Array) -> Array:

@@ -271,31 +271,26 @@ def check_luck(luck: Luck, points: HashableArray) -> None:
                 i, j = np.argwhere(bad)[0]
                 value = f"L({some[i]}, {others[j]}) is {values[i, j]}"
                 raise ValueError(f"luck function {luck.name}: {value}, not in [0, 1]")
+        depends_on_difference, is_mixture = True, True
         if luck.dimension == 1:
-            _check_declared_properties(luck, jnp.asarray(few[:, None], float), jnp.asarray(few[None], float))
+            given = jnp.asarray(few[:, None], float), jnp.asarray(few[None], float)
+            depends_on_difference, is_mixture = _keeps_declared_properties(luck, *given)
     off = np.abs(one + other - 1.0)
-    if luck.zero_sum and (off > SUM_TOLERANCE).any():
-        i, j = np.unravel_index(np.argmax(off), off.shape)
-        rule, hint = "L(x, y) must be 1 - L(y, x)", "for a game with sides give Black's too (black=...)"
-        if luck.black is not None:
-            rule, hint = "White's L(x, y) and Black's L(y, x) must be 1 together", "if not, give it zero_sum=False"
-        raise ValueError(
-            f"luck function {luck.name}: {rule}, which fails at {np.count_nonzero(off > SUM_TOLERANCE):,} of "
-            f"{off.size:,} pairs; furthest off are L({some[i]}, {others[j]}) = {one[i, j]:.6g} and "
-            f"L({others[j]}, {some[i]}) = {other[i, j]:.6g}; {hint}"
-        )
-
-
-def _check_declared_properties(luck: Luck, x: Array, y: Array) -> None:
-    """ValueError if chances are no function of the difference, or no mixture, but say that they are."""
-    depends_on_difference, is_mixture = _keeps_declared_properties(luck, x, y)
-    if not depends_on_difference:
-        raise ValueError(
-            f"luck function {luck.name}: L(x, y) is not L(x - y, 0), so that it does not depend on the "
-            "difference of strengths alone: give it difference=False"
-        )
-    if not is_mixture:
-        raise ValueError(f"luck function {luck.name}: it is not the mixture that laplace={luck.laplace} names")
+    i, j = np.unravel_index(np.argmax(off), off.shape)
+    rule, hint = "L(x, y) must be 1 - L(y, x)", "for a game with sides give Black's too (black=...)"
+    if luck.black is not None:
+        rule, hint = "White's L(x, y) and Black's L(y, x) must be 1 together", "if not, give it zero_sum=False"
+    for is_met, need in (
+        (depends_on_difference, "L(x, y) is not L(x - y, 0), the difference alone: give it difference=False"),
+        (is_mixture, f"it is not the mixture that laplace={luck.laplace} names"),
+        (
+            not luck.zero_sum or off[i, j] <= SUM_TOLERANCE,
+            f"{rule}; furthest off are L({some[i]}, {others[j]}) = {one[i, j]:.6g} and "
+            f"L({others[j]}, {some[i]}) = {other[i, j]:.6g}; {hint}",
+        ),
+    ):
+        if not is_met:
+            raise ValueError(f"luck function {luck.name}: {need}")
 
 
 @partial(jax.jit, static_argnums=0)
