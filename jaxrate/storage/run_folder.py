@@ -31,7 +31,7 @@ from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from secrets import token_hex
-from typing import Annotated, Any, Literal, TypedDict, get_type_hints
+from typing import Annotated, Any, Literal
 
 import jax
 import numpy as np
@@ -91,29 +91,28 @@ Length = Annotated[float, ArgumentRequirement("a length above 0", lambda x: is_n
 Names = Annotated[list[Any], ArgumentRequirement("names, all text or all numbers", _are_names)]
 
 
-class RunMetadata(TypedDict):
-    """What run.json tells of every run; its factory checks the settings and hyperparameters of the system."""
-
-    jaxrate: str  # the version
-    system: str
-    settings: dict[str, Any]
-    params: dict[str, Any]
-    period: Length | None
-    players: Count
-    last: Time | None
-    clock: Literal["dates", "numbers"] | None
-    options: dict[str, Any]
-    categories: Names | None
-    seasons: dict[str, Any] | None
+RUN_METADATA: dict[str, Any] = {  # in run.json of every run; its factory checks what the system was made with
+    "jaxrate": str,  # the version
+    "system": str,
+    "settings": dict[str, Any],
+    "params": dict[str, Any],
+    "period": Length | None,
+    "players": Count,
+    "last": Time | None,
+    "clock": Literal["dates", "numbers"] | None,
+    "options": dict[str, Any],
+    "categories": Names | None,
+    "seasons": dict[str, Any] | None,
+}
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:
     """ValueError unless run.json has all its keys, with values of the right kinds."""
-    count_keys = [key for key in COUNT_KEYS if key in metadata]
-    if len(count_keys) != 1:
+    counts = {key: Count for key in COUNT_KEYS if key in metadata}
+    if len(counts) != 1:
         raise ValueError("it must have either matches or participations")
     values = {"seasons": None} | dict(metadata)  # runs of earlier versions have no seasons
-    for key, annotation in {count_keys[0]: Count, **get_type_hints(RunMetadata, include_extras=True)}.items():
+    for key, annotation in (counts | RUN_METADATA).items():
         if key not in values:
             raise ValueError(f"{key} is missing")
         if not matches_annotation(annotation, values[key]):
@@ -167,21 +166,14 @@ def restore_state(system: RatingSystem, num_players: int, arrays: Mapping[str, H
     expected_leaves = leaves_by_name(fresh)
     if {key: x.shape for key, x in arrays.items()} != {key: x.shape for key, x in expected_leaves.items()}:
         raise ValueError(f"it is not a state of {system.name}; rate the matches again")
-    newcomer = leaves_by_name(system.init(system.params, 1))
-    for key, x in arrays.items():
-        _check_leaf(key, x, np.dtype(expected_leaves[key].dtype), newcomer[key])
+    for key, newcomer in leaves_by_name(system.init(system.params, 1)).items():
+        x, kind = arrays[key], np.dtype(expected_leaves[key].dtype)
+        if x.dtype not in (kind, *(np.dtype(f"{kind.kind}{size}") for size in (4, 8) if kind.itemsize in (4, 8))):
+            raise ValueError(f"{key} is of {x.dtype}, not of {kind}")
+        may_be_infinite, may_be_nan = np.isinf(newcomer).any(), np.isnan(newcomer).any()
+        if not (may_be_nan or (~np.isnan(x) if may_be_infinite else np.isfinite(x)).all()):
+            raise ValueError(f"{key} is not a number for some player")
     return jax.tree.unflatten(jax.tree.structure(fresh), [arrays[key] for key in expected_leaves])
-
-
-def _check_leaf(key: str, x: HostArray, kind: Any, newcomer: Any) -> None:
-    """ValueError for a leaf of another type, in any precision, or without a number where newcomers have one."""
-    if x.dtype not in ([np.dtype(f"{kind.kind}{size}") for size in (4, 8)] if kind.itemsize in (4, 8) else [kind]):
-        raise ValueError(f"{key} is of {x.dtype}, not of {kind}")
-    if x.dtype.kind != "f" or np.isnan(newcomer).any():
-        return
-    is_bad = np.isnan(x) if np.isinf(newcomer).any() else ~np.isfinite(x)
-    if is_bad.any():
-        raise ValueError(f"{key} is not a number for some player")
 
 
 # --- Columns, of Arrow or of NumPy. ---
@@ -245,22 +237,17 @@ def _read_table(name: str, raw: bytes, num_rows: int, required: Sequence[str], w
     """The columns of these names, or all, of a table of `num_rows` rows; of Arrow or, in .npz files, of NumPy."""
     is_npz = name.endswith(".npz")
     table: Any = _columns_from_npz(raw) if is_npz else _read_parquet(raw, num_rows, None if whole else [*required])
-    names = list(table) if is_npz else table.column_names
-    if missing := [name for name in required if name not in names]:
+    columns = table if is_npz else dict(zip(table.column_names, table.columns, strict=True))
+    if missing := [name for name in required if name not in columns]:
         raise ValueError(f"{missing[0]} is missing")
-    for column in names:
-        _check_column(column, table[column], num_rows, is_required=column in required)
+    for column, values in columns.items():
+        if column in COLUMN_KINDS and _dtype_kind(values) not in COLUMN_KINDS[column]:
+            raise ValueError(f"{column} is of {values.dtype if is_npz else values.type}")
+        if column in required and column != "time" and getattr(values, "null_count", False):
+            raise ValueError(f"{column} has no value in some row")
+        if len(values) != num_rows:
+            raise ValueError(f"{column} has {len(values):,} rows, not {num_rows:,}")
     return table
-
-
-def _check_column(name: str, values: Any, num_rows: int, is_required: bool) -> None:
-    """ValueError for a column of another kind than its name has, or without a value in some row."""
-    if name in COLUMN_KINDS and _dtype_kind(values) not in COLUMN_KINDS[name]:
-        raise ValueError(f"{name} is of {getattr(values, 'dtype', getattr(values, 'type', None))}")
-    if is_required and name != "time" and getattr(values, "null_count", False):
-        raise ValueError(f"{name} has no value in some row")
-    if len(values) != num_rows:
-        raise ValueError(f"{name} has {len(values):,} rows, not {num_rows:,}")
 
 
 def _read_parquet(raw: bytes, num_rows: int, names: list[str] | None) -> Any:

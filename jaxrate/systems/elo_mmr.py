@@ -301,16 +301,6 @@ def team_performance_priors(
     )
 
 
-def predict_team_shares(team_performance: str, rating: Array, square: Array, event: Rounds, table_points: int) -> Array:
-    """[P] the share of the other teams that one's own is expected to beat."""
-    teams = teams_with_result_hidden(event)
-    priors = team_performance_priors(team_performance, rating, square, event, teams)
-    below, _ = expected_wins.expected_normal_wins_and_losses(
-        priors.mean, jnp.sqrt(priors.variance), priors.there, TABLE_FACTOR * table_points
-    )
-    return gather_team_values_to_members(teams, expected_wins.expected_win_share(below, priors.there))
-
-
 def infer_team_members(
     model: "ModelSettings", rating: Array, variance: Array, noise: Array, event: Rounds, table_points: int
 ) -> tuple[Performances, Array]:
@@ -487,7 +477,11 @@ def predict(model: ModelSettings, constants: Constants, rows: State, contest: Ro
     square = rows.variance + sum(drift_and_noise(constants, rows, weight, contest.noise))
     points = 2 * model.points // 3
     if model.teams and contest.solo is None:
-        return predict_team_shares(model.teams, rows.rating, square, contest, points)
+        teams = teams_with_result_hidden(contest)
+        _, mean, variance, there = team_performance_priors(model.teams, rows.rating, square, contest, teams)
+        priors = mean, jnp.sqrt(variance), there
+        below, _ = expected_wins.expected_normal_wins_and_losses(*priors, TABLE_FACTOR * points)
+        return gather_team_values_to_members(teams, expected_wins.expected_win_share(below, there))
     integrals, ratings = (
         find_performance_methods(model.density, constants.table).integrals,
         (rows.rating, jnp.sqrt(square)),

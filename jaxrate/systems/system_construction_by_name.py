@@ -232,7 +232,8 @@ def make_system_for_data(
     explicit = explicit_options(name, explicit_settings)
     wrappers, count = requested_wrappers(name, explicit), len(data.events.flat.time)
     past = slice_events(data.events, 0, max(round(count * min(past_share, PAST_SHARE)), 1)) if count else None
-    data = data._replace(margin=columns_of_margin(name, explicit, data))
+    if name == "skills" and explicit.get("outcome", "margin") == "margin" and "relative_margin" in (data.derived or {}):
+        data = data._replace(margin=("relative_margin",))
     options = settings_for_data(name, data, explicit, period, past)
     system = make_wrapped_system(wrappers, ALL_SYSTEMS[name], options)
     side_lead = SIDE_LEADS.get(name)
@@ -311,12 +312,6 @@ def add_parts_to_fit(
         parts["form_deviation"] = INITIAL_FORM_DEVIATION
     parts = {name: value for name, value in parts.items() if name not in explicit_settings}
     return system.make(**system.params._asdict() | parts)
-
-
-def columns_of_margin(name: str, explicit_settings: Mapping[str, Any], data: Dataset) -> tuple[str, ...]:
-    """The columns of the margin, of which skills that learn from margins alone take the relative one."""
-    learns_margin = name == "skills" and explicit_settings.get("outcome", "margin") == "margin"
-    return ("relative_margin",) if learns_margin and "relative_margin" in (data.derived or {}) else data.margin
 
 
 def mean_gap_between_neighbours(points: HostArray, contests: Ragged) -> float:

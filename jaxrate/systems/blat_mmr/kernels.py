@@ -259,7 +259,9 @@ def checked_custom_kernel_matrix(
         bad = ~((component >= 0.0) & (component < np.inf))
         if bad.any():
             at = np.argwhere(bad)[0]
-            where = _describe_position(kernel, x, at, width * relative, step)
+            where = f"from strength {x[at[0]]} to {x[at[-1]]} (row {at[0]}, column {at[-1]})"
+            if lattice:
+                where = f"at a distance of {_lattice_differences(len(x), step)[at[0]] / (width * relative):g} widths"
             raise ValueError(f"blat_mmr: kernel {name} is {component[tuple(at)]} {where}")
         if lattice and not component.sum() > 0.0:
             raise ValueError(f"blat_mmr: kernel {name} has no mass at any distance on the grid")
@@ -309,12 +311,6 @@ def _mass_kept_on_grid(kernel_by_difference: HostArray, n: int) -> HostArray:
     """[n] what stays on the grid of the mass of each point."""
     below = np.concatenate([[0.0], np.cumsum(kernel_by_difference)])
     return np.asarray(below[n - np.arange(n) - 1 + n] - below[n - np.arange(n) - 1])
-
-
-def _describe_position(kernel: Kernel, x: HostArray, index: HostArray, width: float, step: Any) -> str:
-    if len(index) == 1:
-        return f"at a distance of {_lattice_differences(len(x), step)[index[0]] / width:g} widths"
-    return f"from strength {x[index[0]]} to {x[index[1]]} (row {index[0]}, column {index[1]})"
 
 
 def kernel_reach(

@@ -187,20 +187,15 @@ def _choose_spreading(model: Model, has_inner: bool) -> str:
     if model.grid is None and not isinstance(kernel.shape, HashableArray):
         return "naive"
     if is_player_and_time_independent_kernel(kernel):
-        if model.grid is not None and _is_band_fastest(model):
-            return "band"
+        if model.grid is not None:
+            most = device_preferences().band_taps
+            if not kernels.depends_on_distance(kernel):
+                most = min(most // 2, (model.grid.size // COLUMNS_PER_TAP - 1) // 2)
+            if band_reach(model, model.kernel_width) <= most:
+                return "band"
         if not kernels.depends_on_distance(kernel) and low_rank_kernel_factors(model) is not None:
             return "low_rank"
     return _reach_independent_algorithm(kernel)
-
-
-def _is_band_fastest(model: Model) -> bool:
-    """Whether a band is faster than what else holds the kernel on a grid."""
-    assert model.grid is not None and model.kernel is not None
-    most = device_preferences().band_taps
-    if not kernels.depends_on_distance(model.kernel):
-        most = min(most // 2, (model.grid.size // COLUMNS_PER_TAP - 1) // 2)
-    return band_reach(model, model.kernel_width) <= most
 
 
 def low_rank_kernel_factors(model: Model) -> tuple[Any, Any] | None:
@@ -343,14 +338,6 @@ def _band_reach_for(model: Model, params: Any) -> int | None:
 def kernel_shape_argument_values(kernel: Kernel | None, params: Any) -> tuple[Any, ...]:
     """The values of the hyperparameters that a kernel's function takes."""
     return tuple(kernels.shape_function_arguments(kernel).select_params(params).values())
-
-
-def check_custom_kernel(model: Model, strengths: Any, params: Any) -> None:
-    """ValueError if a function of one's own is no kernel with these hyperparameters, which are numbers."""
-    if model.kernel is not None and kernels.has_custom_shape(model.kernel):
-        values = tuple(map(float, kernel_shape_argument_values(model.kernel, params)))
-        given = hashable_array(strengths), grid_step(model.grid), float(params.kernel_width), values
-        kernels.checked_custom_kernel_matrix(model.kernel, *given)
 
 
 def _kernel_params_equal_factory_arguments(model: Model, params: Any) -> bool:

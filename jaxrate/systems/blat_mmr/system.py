@@ -328,19 +328,15 @@ def prior_belief(prior: Prior, points: Array, mean: Array, deviation: Array, val
     """[n] on strengths [n] or [n, d]."""
     if isinstance(prior, HashableArray):
         return jnp.asarray(prior, points.dtype)
-    if prior is None:
-        return _normal_belief(points, mean, deviation)
-    density = jnp.maximum(jnp.asarray(prior(points, **values)).astype(points.dtype), 0.0)
-    return density / jnp.sum(density)
-
-
-def _normal_belief(points: Array, mean: Array, deviation: Array) -> Array:
-    """The probabilities of a normal belief at points, by NumPy if nothing is traced, so that nothing is compiled."""
-    numpy: Any = jnp if is_traced((points, mean, deviation)) else np
-    square = ((numpy.asarray(points) - mean) / deviation) ** 2
-    square = square if points.ndim == 1 else numpy.sum(square, axis=-1)
-    likely = numpy.exp(-0.5 * (square - numpy.min(square))).astype(points.dtype)
-    probabilities: Array = likely / numpy.sum(likely)
+    numpy: Any = jnp
+    if prior is None:  # if nothing is traced, nothing is compiled
+        numpy = jnp if is_traced((points, mean, deviation)) else np
+        square = ((numpy.asarray(points) - mean) / deviation) ** 2
+        square = square if points.ndim == 1 else numpy.sum(square, axis=-1)
+        density = numpy.exp(-0.5 * (square - numpy.min(square))).astype(points.dtype)
+    else:
+        density = jnp.maximum(jnp.asarray(prior(points, **values)).astype(points.dtype), 0.0)
+    probabilities: Array = density / numpy.sum(density)
     return probabilities
 
 
@@ -424,7 +420,10 @@ def check_kernel_and_prior(model: Model, initial: InitialBelief, params: Any) ->
     """ValueError if the kernel or the prior is none with these hyperparameters, which are numbers."""
     support, inner = (None if x is None else np.asarray(x) for x in (initial.support, initial.inner))
     strengths = settings.mean_strengths_of_support_points(support, inner) if model.grid is None else model.grid.points
-    settings.check_custom_kernel(model, strengths, params)
+    if model.kernel is not None and kernels.has_custom_shape(model.kernel):
+        values = tuple(map(float, settings.kernel_shape_argument_values(model.kernel, params)))
+        given = hashable_array(strengths), grid_step(model.grid), float(params.kernel_width), values
+        kernels.checked_custom_kernel_matrix(model.kernel, *given)
     if inner is None or initial.prior is not None:
         check_prior(initial.prior, strengths, params, model.grid)
 
