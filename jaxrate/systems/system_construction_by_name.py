@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
-from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.data.rounds_from_nested_teams import dataset_has_teams, make_teammates_opponents
@@ -283,9 +282,11 @@ def measure_evidence(data: Dataset, past_events: Matches | Ragged) -> EvidenceMe
     statistics = [np.asarray(holder.columns[name], float) for name in data.statistics]
     if not isinstance(past_events, Matches):
         noise = (float(np.std(x[~np.isnan(x)])) if (~np.isnan(x)).any() else 0.0 for x in statistics)
-        return EvidenceMeasures(
-            mean_gap_between_neighbours(margins[0], past_events) if margins else 0.0, 0.0, tuple(noise)
-        )
+        first, gap = past_events.player_start[:-1], 0.0
+        if margins:  # between teams that follow each other in the standings
+            most, least = (ends.reduceat(margins[0], first) for ends in (np.maximum, np.minimum))
+            gap = float(np.mean((most - least) / np.maximum(count_teams(past_events) - 1, 1)))
+        return EvidenceMeasures(gap, 0.0, tuple(noise))
     player, side = np.asarray(flat.player), holder.side
     return EvidenceMeasures(
         float(np.mean(np.abs(first_player_lead(margins)))) if margins else 0.0,
@@ -312,13 +313,6 @@ def add_parts_to_fit(
         parts["form_deviation"] = INITIAL_FORM_DEVIATION
     parts = {name: value for name, value in parts.items() if name not in explicit_settings}
     return system.make(**system.params._asdict() | parts)
-
-
-def mean_gap_between_neighbours(points: HostArray, contests: Ragged) -> float:
-    """The mean difference of points between teams that follow each other in the standings of contests."""
-    first = contests.player_start[:-1]
-    gaps = np.maximum(count_teams(contests) - 1, 1)
-    return float(np.mean((np.maximum.reduceat(points, first) - np.minimum.reduceat(points, first)) / gaps))
 
 
 def extend_system_seasons(system: RatingSystem, starts: Iterable[float]) -> RatingSystem:

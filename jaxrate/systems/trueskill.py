@@ -372,9 +372,11 @@ def chain_marginals_parallel(variance: Array, message_variance: Array, step: Arr
     while stride < len(number):
         before = product
         for i in range(1, STEPS_PER_PRODUCT):
-            product = _compose_chain_steps(
-                [_shift_right(x, i * stride, unit) for x, unit in zip(before, IDENTITY_STEP, strict=True)], product
-            )
+            places = min(i * stride, len(number))
+            shift = [*[(0, 0)] * (variance.ndim - 1), (places, 0)]
+            kept = [x[..., : len(number) - places] for x in before]
+            earlier = [jnp.pad(x, shift, constant_values=y) for x, y in zip(kept, IDENTITY_STEP, strict=True)]
+            product = _compose_chain_steps(earlier, product)
         stride *= STEPS_PER_PRODUCT
     _, s, _, below, _, m, _ = product
     return s / below, m / below
@@ -386,12 +388,6 @@ def _compose_chain_steps(earlier: Sequence[Array], later: Sequence[Array]) -> tu
     product = h * a + i * c, h * b + i * d, j * a + k * c, j * b + k * d
     size = sum(product)
     return tuple(x / size for x in (*product, p * a + q * c + u * e, p * b + q * d + u * f, u * g))
-
-
-def _shift_right(x: Array, places: int, fill: float) -> Array:
-    """The values [..., T] shifted right by so many places."""
-    kept = x[..., : max(x.shape[-1] - places, 0)]
-    return jnp.pad(kept, [*[(0, 0)] * (x.ndim - 1), (x.shape[-1] - kept.shape[-1], 0)], constant_values=fill)
 
 
 def update_from_match(constants: Constants, rows: State, match: Matches) -> State:

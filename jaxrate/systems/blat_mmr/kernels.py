@@ -266,7 +266,10 @@ def checked_custom_kernel_matrix(
         if lattice and not component.sum() > 0.0:
             raise ValueError(f"blat_mmr: kernel {name} has no mass at any distance on the grid")
         total = total + weight * component / (component.sum() if lattice else (width * relative) ** (x[0].size))
-    mass = _mass_kept_on_grid(total, len(x)) if lattice else total.sum(axis=1)
+    mass = total.sum(axis=-1)
+    if lattice:  # [n] what stays on the grid of the mass of each point
+        below, first = np.concatenate([[0.0], np.cumsum(total)]), np.arange(len(x))[::-1]
+        mass = below[first + len(x)] - below[first]
     (empty,) = np.nonzero(~(mass > 0.0))
     if len(empty):
         raise ValueError(
@@ -305,12 +308,6 @@ def _evaluate_custom_kernel(
 
 def _lattice_differences(n: int, step: Any) -> HostArray:
     return np.asarray(step * np.arange(1.0 - n, n))
-
-
-def _mass_kept_on_grid(kernel_by_difference: HostArray, n: int) -> HostArray:
-    """[n] what stays on the grid of the mass of each point."""
-    below = np.concatenate([[0.0], np.cumsum(kernel_by_difference)])
-    return np.asarray(below[n - np.arange(n) - 1 + n] - below[n - np.arange(n) - 1])
 
 
 def kernel_reach(

@@ -252,8 +252,12 @@ def resolve_algorithm_sizes(model: Model, params: Any) -> SizedAlgorithms:
         nodes = _interpolation_nodes_for(model, params)
         if nodes is None:
             summing = "fft" if model.luck.difference else "naive"
-    if summing == "fft" and model.algorithm != "fft" and _has_far_chances(model, params):
-        summing = "naive"
+    if summing == "fft" and model.algorithm != "fft":  # which loses chances that are too small for it
+        assert model.grid is not None
+        beta = _value_bounds_or_range_if_traced(params.beta, (model.beta, model.beta))[1]
+        temperature = _value_bounds_or_range_if_traced(params.temperature, (model.temperature, model.temperature))[0]
+        given = model.luck, model.grid, beta, temperature, jnp.result_type(float).name
+        summing = "naive" if opponent_sum_algorithms.has_far_chances(*given) else "fft"
     return SizedAlgorithms(summing, *_resolve_kernel_algorithm(model, params), nodes)
 
 
@@ -268,15 +272,6 @@ def _resolve_kernel_algorithm(model: Model, params: Any) -> tuple[str, int]:
     if kernel is not None and reach is None:
         return _reach_independent_algorithm(kernel), 0
     return algorithm, reach or 0
-
-
-def _has_far_chances(model: Model, params: Any) -> bool:
-    """Whether chances are too small for Fourier transforms, with hyperparameters that are traced as in the factory."""
-    assert model.grid is not None
-    beta = _value_bounds_or_range_if_traced(params.beta, (model.beta, model.beta))[1]
-    temperature = _value_bounds_or_range_if_traced(params.temperature, (model.temperature, model.temperature))[0]
-    precision = jnp.result_type(float).name
-    return opponent_sum_algorithms.has_far_chances(model.luck, model.grid, beta, temperature, precision)
 
 
 def _interpolation_nodes_for(model: Model, params: Any) -> NodeLayout | None:

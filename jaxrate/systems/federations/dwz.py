@@ -34,17 +34,14 @@ def expected(_params: Any, player: State, opponent: State, _game: Game) -> Array
     return expected_by_normal(player.rating - opponent.rating, 200.0 * math.sqrt(2.0))
 
 
-def add_first_ratings(rounding: bool, rows: State, games: Games) -> State:
-    """The players, with first ratings where they get them."""
-    results = games.results(rows, rows)
-    n, score = results.games, results.score
-    is_first = (rows.rating == 0) & (n > 4.6) & (score > 0) & (score < n)
-    first = round_half_away(performance_ratings(games, rows, rows, is_first), rounding)
-    return rows._replace(rating=jnp.where(is_first, first, rows.rating))
-
-
 def rate(rounding: bool, params: Any, rows: State, games: Games) -> State:
-    opponents = add_first_ratings(rounding, rows, games) if params.initial_rating is None else rows
+    opponents = rows
+    if params.initial_rating is None:
+        results = games.results(rows, rows)
+        n, score = results.games, results.score
+        is_first = (rows.rating == 0) & (n > 4.6) & (score > 0) & (score < n)
+        first = round_half_away(performance_ratings(games, rows, rows, is_first), rounding)
+        opponents = rows._replace(rating=jnp.where(is_first, first, rows.rating))
     results, r = games.results(rows, opponents), rows.rating
     age, surprise = results.age, results.score - results.expected
     inertia = jnp.where(age > 25.5, 3.0, jnp.where(age > 20.5, 2.0, 1.0)) * params.youth_inertia

@@ -196,17 +196,21 @@ def make_cdf_sum_functions(
         read = partial(direct_cdf_sums, distribution, participants)
         (below, first), (above, _) = (read(at, side) for side in (True, False))
         doubtful = _is_inverse_ill_conditioned(participants, below, above, first)
-        inverse = partial(_interpolate_inverse_sum, at, below, above)
-        return read, inverse, partial(_is_cell_doubtful, participants, at, doubtful)
-    # No `linspace`: XLA on a CPU would not know the same table as the same in predictions and updates.
-    at = low + (high - low) * jnp.asarray(np.arange(table_points) / (table_points - 1), participants.centre.dtype)
-    below, above, first, second = _tabulate_cdf_sums(distribution, participants, at)
-    doubtful = _is_inverse_ill_conditioned(participants, below, above, first) | is_table_too_coarse(
-        participants, table_points
-    )
-    step = at[1] - at[0]
-    sides = (above, -first * step, -second * step**2), (below, first * step, second * step**2)
-    read = partial(_interpolate_cdf_sums, [quintic_cells(*side) for side in sides], participants, at)
+    else:
+        # No `linspace`: XLA on a CPU would not know the same table as the same in predictions and updates.
+        at = low + (high - low) * jnp.asarray(np.arange(table_points) / (table_points - 1), participants.centre.dtype)
+
+        def sum_block(centre: Array, inverse: Array, gain: Array) -> list[Array]:
+            values = distribution((at[None, :] - centre[:, None]) * inverse[:, None])
+            gains = gain, gain, gain * inverse, gain * inverse**2
+            return [jnp.dot(g, x, precision=lax.Precision.HIGHEST) for g, x in zip(gains, values, strict=True)]
+
+        below, above, first, second = sum_in_blocks(sum_block, participants[:3], at, participants.present)
+        doubtful = _is_inverse_ill_conditioned(participants, below, above, first)
+        doubtful |= is_table_too_coarse(participants, table_points)
+        step = at[1] - at[0]
+        sides = (above, -first * step, -second * step**2), (below, first * step, second * step**2)
+        read = partial(_interpolate_cdf_sums, [quintic_cells(*side) for side in sides], participants, at)
     inverse = partial(_interpolate_inverse_sum, at, below, above)
     return read, inverse, partial(_is_cell_doubtful, participants, at, doubtful)
 
@@ -251,17 +255,6 @@ def direct_cdf_sums(
         jnp.matmul(y, gain, precision=lax.Precision.HIGHEST) for y, gain in zip((value, density), gains, strict=True)
     )
     return sums, slopes
-
-
-def _tabulate_cdf_sums(distribution: DistributionFunction, participants: Participants, grid: Array) -> list[Array]:
-    """[points] each: the sums of the cdf, its complement and two derivatives."""
-
-    def one(centre: Array, inverse: Array, gain: Array) -> list[Array]:
-        values = distribution((grid[None, :] - centre[:, None]) * inverse[:, None])
-        gains = gain, gain, gain * inverse, gain * inverse**2
-        return [jnp.dot(g, x, precision=lax.Precision.HIGHEST) for g, x in zip(gains, values, strict=True)]
-
-    return sum_in_blocks(one, participants[:3], grid, participants.present)
 
 
 def sum_in_blocks(

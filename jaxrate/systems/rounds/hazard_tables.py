@@ -246,8 +246,9 @@ def tabulate_density(density: Density) -> TabulatedDensity:
     failures = ~np.isfinite(below + beyond)
     _check_no_density_failures(density, mean + scale * z, failures, "is not finite further out than")
     both = (z, g - beyond, d, bend), (-z[::-1], (g - below)[::-1], -d[::-1], bend[::-1])
+    hazards = [(h, slope + np.exp(h), curve + np.exp(h) * (slope + np.exp(h))) for _, h, slope, curve in both]
     table = HazardTable(
-        np.stack([_log_hazard_cells(h, slope, curve) for _, h, slope, curve in both]),
+        np.stack([_interpolating_polynomials(*values) for values in hazards]),
         np.array([z[0], -z[-1]]),
         _interpolating_polynomials(d, bend, twist),
         np.array([d[0], -d[-1]]),
@@ -346,11 +347,6 @@ def _interpolating_polynomials(value: HostArray, slope: HostArray, curve: HostAr
     """[cells, 6] polynomials between points, from values and derivatives at these [cells + 1]."""
     columns = value, slope / CELLS_PER_DEVIATION, curve / CELLS_PER_DEVIATION**2
     return np.stack(cdf_sums.quintic_hermite_coefficients(*(x[:-1] for x in columns), *(x[1:] for x in columns)), -1)
-
-
-def _log_hazard_cells(log_h: HostArray, d: HostArray, bend: HostArray) -> HostArray:
-    h = np.exp(log_h)
-    return _interpolating_polynomials(log_h, d + h, bend + h * (d + h))
 
 
 def _log_ratio_hazard_to_density_slope(z: HostArray, log_h: HostArray, log_density_derivative: HostArray) -> HostArray:
