@@ -276,29 +276,18 @@ def drift_and_noise(constants: Any, rows: State, weight: Array, factor: Array | 
 TABLE_FACTOR = 4  # times the points of the tables: teams perform more evenly than players
 
 
-class TeamPriors(NamedTuple):
-    """The teams of a round before it."""
-
-    part: Array  # [P] c_j; 0 for padding
-    mean: Array  # [T] M
-    variance: Array  # [T] V; 1 for padding
-    there: Array  # [T] False for padding
-
-
 def team_performance_priors(
     sum_or_mean: str | None, rating: Array, performance_variance: Array, event: Rounds, teams: Teams
-) -> TeamPriors:
-    """The teams, whose performance is the sum or the mean of their members', ratings and variances delta^2 [P]."""
+) -> tuple[Array, Array, Array]:
+    """The parts c_j [P] that members have in their teams' performances, and M and V [T]; 0, 0 and 1 for padding.
+
+    Members have these ratings and variances delta^2 [P].
+    """
     size = jnp.maximum(teams.size, 1).astype(rating.dtype)
     part = 1.0 / gather_team_values_to_members(teams, size) if sum_or_mean == "mean" else jnp.ones_like(rating)
     part = jnp.where(cdf_sums.participant_mask(event), part, 0.0)
-    mask = teams.size > 0
-    return TeamPriors(
-        part,
-        sum_by_team(teams, part * rating),
-        jnp.where(mask, sum_by_team(teams, part**2 * performance_variance), 1.0),
-        mask,
-    )
+    variance = jnp.where(teams.size > 0, sum_by_team(teams, part**2 * performance_variance), 1.0)
+    return part, sum_by_team(teams, part * rating), variance
 
 
 def infer_team_members(
@@ -315,12 +304,12 @@ def infer_team_members(
       table_points: of tables of players.
     """
     teams, square = teams_by_standing(event), variance + noise
-    part, mean, spread, mask = team_performance_priors(model.teams, rating, square, event, teams)
+    part, mean, spread = team_performance_priors(model.teams, rating, square, event, teams)
     standing = performance_inference.make_round_standing_sums(
         NORMAL_NOISE,
         mean,
         jnp.sqrt(spread),
-        event._replace(rank=teams.rank, weight=mask.astype(mean.dtype)),
+        event._replace(rank=teams.rank, weight=(teams.size > 0).astype(mean.dtype)),
         TABLE_FACTOR * table_points,
         model.ties,
     )
@@ -329,7 +318,7 @@ def infer_team_members(
     information = spread * performance_inference.rank_information_about_performance(standing, p)
     information = jnp.where(jnp.any(teams.size > 1), information / (1.0 + information), 1.0)
     if event.ceiling is not None:
-        ceiling = jnp.where(mask, sum_by_team(teams, part), 1.0) * event.ceiling
+        ceiling = jnp.where(teams.size > 0, sum_by_team(teams, part), 1.0) * event.ceiling
         p, needed = jnp.minimum(p, ceiling), jnp.where(ceiling < mean, 0, needed)
     surprise, precision = (gather_team_values_to_members(teams, x) for x in ((p - mean) / spread, information / spread))
     left = jnp.maximum(1.0 - part**2 * variance * precision, noise / square)  # at least, were one's performance known
@@ -478,19 +467,17 @@ def predict(model: ModelSettings, constants: Constants, rows: State, contest: Ro
     points = 2 * model.points // 3
     if model.teams and contest.solo is None:
         teams = teams_with_result_hidden(contest)
-        _, mean, variance, there = team_performance_priors(model.teams, rows.rating, square, contest, teams)
-        priors = mean, jnp.sqrt(variance), there
-        below, _ = expected_wins.expected_normal_wins_and_losses(*priors, TABLE_FACTOR * points)
+        _, mean, variance = team_performance_priors(model.teams, rows.rating, square, contest, teams)
+        there, points = teams.size > 0, TABLE_FACTOR * points
+        below, _ = expected_wins.expected_normal_wins_and_losses(mean, jnp.sqrt(variance), there, points)
         return gather_team_values_to_members(teams, expected_wins.expected_win_share(below, there))
-    integrals, ratings = (
-        find_performance_methods(model.density, constants.table).integrals,
-        (rows.rating, jnp.sqrt(square)),
-    )
+    integrals = find_performance_methods(model.density, constants.table).integrals
+    priors = rows.rating, jnp.sqrt(square), mask
     if integrals is None:
-        below, _ = expected_wins.expected_normal_wins_and_losses(*ratings, mask, points, count=contest.present)
+        below, _ = expected_wins.expected_normal_wins_and_losses(*priors, points, count=contest.present)
     else:
         points = cdf_sums.scale_table_points_to_precision(points)
-        below = expected_wins.expected_wins_by_integrals(integrals, *ratings, mask, points, contest.present)
+        below = expected_wins.expected_wins_by_integrals(integrals, *priors, points, contest.present)
     return expected_wins.expected_win_share(below, mask)
 
 

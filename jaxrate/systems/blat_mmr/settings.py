@@ -74,14 +74,13 @@ def make_grid(size: int, half_width: float | None, luck: Luck, kernel: Kernel | 
     grid = Grid(size, float(half_width))
     if luck.dimension > 1:
         raise ValueError(f"blat_mmr: strengths of {luck.name} lie in R^{luck.dimension}; give their support")
-    if kernel is not None and has_min_width(kernel):
+    if kernel is not None and params.kernel_width < min_kernel_width(grid, kernel):
         width = params.kernel_width * max(kernel.widths)
-        if params.kernel_width < min_kernel_width(grid, kernel):
-            needed = math.ceil(4.0 * grid.half_width / width) + 1
-            raise ValueError(
-                f"blat_mmr: the grid is too coarse for the kernel: its width is {width:g}, less than two steps of "
-                f"{grid.step:g}; take size={needed} or more, a narrower grid (half_width) or a wider kernel"
-            )
+        needed = math.ceil(4.0 * grid.half_width / width) + 1
+        raise ValueError(
+            f"blat_mmr: the grid is too coarse for the kernel: its width is {width:g}, less than two steps of "
+            f"{grid.step:g}; take size={needed} or more, a narrower grid (half_width) or a wider kernel"
+        )
     return grid
 
 
@@ -96,14 +95,13 @@ def default_deviations(luck: Luck, kernel: Kernel | None) -> tuple[float, float]
     return 0.7 * natural_unit(luck), 0.03 * natural_unit(luck) * weekly
 
 
-def has_min_width(kernel: Kernel) -> bool:
-    """Whether a width below two steps of the grid is refused: for shapes of which little is left then."""
-    return kernel.clock == "match" and not kernels.has_custom_shape(kernel)
-
-
 def min_kernel_width(grid: Grid, kernel: Kernel) -> float:
-    """The least kernel_width that the grid resolves, in every match: its widest part has two steps."""
-    return 2.0 * grid.step / max(kernel.widths)
+    """The least kernel_width that the grid resolves, in every match: its widest part has two steps.
+
+    0 for shapes of which much is left below it.
+    """
+    is_bounded = kernel.clock == "match" and not kernels.has_custom_shape(kernel)
+    return 2.0 * grid.step / max(kernel.widths) if is_bounded else 0.0
 
 
 def mean_strengths_of_support_points(support: Any, inner_distributions: Any) -> Any:

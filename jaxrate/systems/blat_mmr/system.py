@@ -560,7 +560,7 @@ def blat_mmr(
 
 def bound_by_grid(space: Any, grid: Grid, kernel: Kernel | None, prior: Any) -> Any:
     """The space of hyperparameters without widths that the grid does not resolve."""
-    if kernel is not None and settings.has_min_width(kernel):
+    if kernel is not None:
         space = space._replace(kernel_width=space.kernel_width._replace(least=settings.min_kernel_width(grid, kernel)))
     if prior is None:
         space = space._replace(prior_deviation=space.prior_deviation._replace(least=grid.step))

@@ -524,9 +524,7 @@ def rank_information_about_performance(standing: RoundStandingSums, performance:
         return _make_exact_q_function(noise, ties, indices, participants, group)(p[indices])[1]
 
     if cdf_sums.uses_all_pairs(len(group)):
-        slope = _make_exact_q_function(noise, ties, jnp.arange(len(group), dtype=jnp.int32), everyone, group)(
-            performance
-        )[1]
+        slope = recompute_rows(jnp.arange(len(group), dtype=jnp.int32), everyone, group, performance)
     else:
         slope = _make_group_q_function(standing)(performance[standing.order])[1]
         slope = slope[group]  # a group's number is the place of one of its members
