@@ -321,32 +321,6 @@ MATCH_FORMS: dict[tuple[str, ...], Any] = {  # forms of matches without category
 }
 
 
-def required_match_columns(system: RatingSystem) -> tuple[str, ...]:
-    """The columns that a system needs of a match, by its settings."""
-    return *match_result_columns(system.settings), *match_prior_columns(system.settings)
-
-
-def takes_plain_matches(system: RatingSystem) -> bool:
-    """Whether a system needs no columns of a match, and has no checks of its own."""
-    return system.check_events is accept_any_events and not required_match_columns(system)
-
-
-def pack_event(system: RatingSystem, event: LiveEvent, ids: list[int], key: Any) -> PackedEvent:
-    """An event for a program; ValueError if it is not right, or the system does not take it."""
-    id_by_name = dict(zip(event.names, ids, strict=True))
-    if event.sizes is not None:
-        contest = to_contests([event], id_by_name)
-        check_system_takes_events(system, contest, key)
-        return pack_contest(contest)
-    known = event.context.get("columns", {})
-    if missing := [name for name in required_match_columns(system) if name not in known]:
-        example = ", ".join(f"{name!r}: ..." for name in missing)
-        raise ValueError(f"{system.name} learns from {missing[0]!r}, which is missing; give columns={{{example}}}")
-    match = to_matches([event], id_by_name)
-    system.check(match)
-    return _pack(None, jax.tree.map(lambda x: x[0], match))
-
-
 def to_matches(events: Sequence[LiveEvent], ids: Mapping[Any, int]) -> Matches:
     """Matches as a history, checked as `jr.matches` does; ids are by name."""
     names, score, time, *_ = zip(*events, strict=True)
@@ -478,7 +452,8 @@ class Live:
         self, system: RatingSystem, state: State, players: list[Any], base: History | None, key: Key | None
     ) -> None:
         self._system, self._base, self._key, self._lock = system, base, key, threading.RLock()
-        self._takes_plain_matches = takes_plain_matches(system)
+        self._match_columns = *match_result_columns(system.settings), *match_prior_columns(system.settings)  # it needs
+        self._takes_plain_matches = system.check_events is accept_any_events and not self._match_columns
         self._depends_on_time = depends_on_time(system, system.params)
         self._categories = None if base is None else base.categories
         self._uses_float64 = bool(jax.config.read("jax_enable_x64"))
@@ -798,15 +773,23 @@ class Live:
     def _pack(self, current: LiveState, event: LiveEvent) -> tuple[PackedEvent, list[Any]]:
         """An event, checked, for a program, and the names of newcomers."""
         ids, newcomers = find_or_assign_player_ids(current, event.names)
-        if event.sizes is None:
-            if ids[0] == ids[1]:
-                raise ValueError(f"player {event.names[0]!r} is on both sides")
-            fields = sorted(event.context)
-            form = MATCH_FORMS.get(tuple(fields)) if self._takes_plain_matches else None
-            if form is not None:  # it takes a tenth of the time
-                values = [event.result, event.time, *[event.context[name] for name in fields]]
-                return PackedEvent(form, ids, values), newcomers
-        return pack_event(self._system, event, ids, self._key), newcomers
+        if event.sizes is not None:
+            contest = to_contests([event], dict(zip(event.names, ids, strict=True)))
+            check_system_takes_events(self._system, contest, self._key)
+            return pack_contest(contest), newcomers
+        if ids[0] == ids[1]:
+            raise ValueError(f"player {event.names[0]!r} is on both sides")
+        fields = sorted(event.context)
+        if self._takes_plain_matches and (form := MATCH_FORMS.get(tuple(fields))):  # in a tenth of the time
+            values = [event.result, event.time, *[event.context[name] for name in fields]]
+            return PackedEvent(form, ids, values), newcomers
+        known = event.context.get("columns", {})
+        if missing := [name for name in self._match_columns if name not in known]:
+            columns, lacks = ", ".join(f"{name!r}: ..." for name in missing), f"{missing[0]!r}, which is missing"
+            raise ValueError(f"{self._system.name} learns from {lacks}; give columns={{{columns}}}")
+        match = to_matches([event], dict(zip(event.names, ids, strict=True)))
+        self._system.check(match)
+        return _pack(None, jax.tree.map(lambda x: x[0], match)), newcomers
 
     def _warn_newcomers_like_players(self, current: LiveState, newcomers: Sequence[Any]) -> None:
         """UserWarning where a newcomer's name differs from a player's only by blanks, letter case or accents."""

@@ -122,20 +122,6 @@ def _player_supports(model: Model, rows: State) -> Array:
     return jnp.stack([grid_points(model)] * 2) if rows.support is None else rows.support
 
 
-def _chance_matrices(model: Model, constants: Constants, rows: State, event: Matches) -> tuple[Array, Array]:
-    """L [n, n] of every two strengths, or of every two distributions (Example 2.15), and the same of the second."""
-    x, y = _player_supports(model, rows)
-    side = 0.0 if event.context.side is None else event.context.side
-    if rows.inner is None:
-        return win_chances_at_strengths(model, constants.params, x[:, None], y[None], side)
-    inner = rows.inner
-    both = win_chances_at_strengths(model, constants.params, x[:, None, :, None], y[None, :, None, :], side)
-    one, two = (
-        jnp.einsum("ik,ijkl,jl->ij", inner[0], c, inner[1], precision=opponent_sum_algorithms.EXACT) for c in both
-    )
-    return one, two
-
-
 def average_likelihood_over_opponent(
     model: Model, constants: Constants, rows: State, event: Matches, likelihood: ResultLikelihood
 ) -> Array:
@@ -146,11 +132,18 @@ def average_likelihood_over_opponent(
         return opponent_sum_algorithms.low_rank_opponent_sums(weights, panel, table, rows.belief, likelihood)
     if form.summing == "fft":
         return opponent_sum_algorithms.fft_opponent_sums(table, rows.belief, likelihood)
-    if table is None or form.summing == "low_rank":
-        chances = _chance_matrices(model, constants, rows, event)
-        w = likelihood(*opponent_sum_algorithms.log_chances(chances))
-    else:
+    if table is not None and form.summing != "low_rank":
         w = opponent_sum_algorithms.matrix_from_differences(likelihood(*table))
+        return opponent_sum_algorithms.naive_opponent_sums(w, rows.belief)
+    x, y = _player_supports(model, rows)
+    side = 0.0 if event.context.side is None else event.context.side
+    if rows.inner is None:  # [n, n] of every two strengths, or of every two distributions (Example 2.15)
+        chances = win_chances_at_strengths(model, constants.params, x[:, None], y[None], side)
+    else:
+        one, two = win_chances_at_strengths(model, constants.params, x[:, None, :, None], y[None, :, None, :], side)
+        mix = partial(jnp.einsum, "ik,ijkl,jl->ij", precision=opponent_sum_algorithms.EXACT)
+        chances = mix(rows.inner[0], one, rows.inner[1]), mix(rows.inner[0], two, rows.inner[1])
+    w = likelihood(*opponent_sum_algorithms.log_chances(chances))
     return opponent_sum_algorithms.naive_opponent_sums(w, rows.belief)
 
 
