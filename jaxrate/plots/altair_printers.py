@@ -1,6 +1,7 @@
 """Views as interactive charts, by Altair."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,24 +56,18 @@ def make_tooltips(*columns: tuple[str, str | None, str | None]) -> list[Any]:
     return [altair.Tooltip(**{key: x for key, x in part.items() if x is not None}) for part in parts]
 
 
-def style_chart(chart: Any, text: charts.PictureText, source_y: float | None = None) -> Any:
-    """The style of all plots: no box, a horizontal grid, the title at the left.
-
-    The source stands so many pixels below the top of the layers, or without them in the subtitle.
-    """
-    subtitle = style.wrap_evenly(text.subtitle, 120)
-    if text.source and source_y is None:
-        subtitle = [*subtitle, text.source]
-    elif text.source:
+def style_chart(chart: Any, text: charts.PictureText, height: float) -> Any:
+    """The style of all plots: no box, a horizontal grid, the title at the left, and the source below this height."""
+    if text.source:
         note = chart_of_rows([{"source": text.source}]).mark_text(**LOOKS["source"])
-        chart += note.encode(x=altair.value(0), y=altair.value(source_y), text="source:N")
+        chart += note.encode(x=altair.value(0), y=altair.value(height + SOURCE_DISTANCE), text="source:N")
     config = altair.Config(  # in one step, for each method that configures a chart copies it
         view=altair.ViewConfig(stroke=None),
         axis=altair.AxisConfig(**LOOKS["axis"]),
         axisY=altair.AxisConfig(domain=False, ticks=False),
         legend=altair.LegendConfig(**LOOKS["legend"]),
     )
-    title = altair.TitleParams(str(text.title), subtitle=subtitle, **LOOKS["title"])
+    title = altair.TitleParams(str(text.title), subtitle=style.wrap_evenly(text.subtitle, 120), **LOOKS["title"])
     return chart.properties(title=title, background=PAPER, padding=12, config=config)
 
 
@@ -101,7 +96,7 @@ def interval_chart(view: charts.RowView) -> Any:
         hover.encode(x=x, x2="high:Q", y=y, tooltip=tooltip),
         written.encode(x=altair.value(WIDTH + 8), y=y, text="text:N"),
     ]
-    return style_chart(altair.layer(*layers).properties(width=WIDTH, height=height), text, height + SOURCE_DISTANCE)
+    return style_chart(altair.layer(*layers).properties(width=WIDTH, height=height), text, height)
 
 
 def matrix_chart(view: charts.MatrixView) -> Any:
@@ -133,7 +128,7 @@ def matrix_chart(view: charts.MatrixView) -> Any:
         written = data.mark_text().encode(x=x, y=y, text="text:N", color=altair.Color("colour:N", scale=None))
         chart = altair.layer(chart, written).resolve_scale(color="independent")
     chart = chart.properties(width=side, height=side, view=altair.ViewConfig(fill=RULE, stroke=None))
-    return style_chart(chart, text, side + name_height + SOURCE_DISTANCE)
+    return style_chart(chart, text, side + name_height)
 
 
 def _cell_rows(view: charts.MatrixView, row_labels: list[str], column_labels: list[str]) -> list[dict[str, Any]]:
@@ -168,21 +163,18 @@ def calibration_chart(text: charts.PictureText, curves: Sequence[charts.Curve]) 
     parts = ("predicted:Q", None, ".1f"), ("observed:Q", None, ".1f"), ("low:Q", None, ".1f"), ("high:Q", None, ".1f")
     tooltip = make_tooltips(("system:N", None, None), *parts, ("count:Q", None, ",.0f"))
     diagonal = chart_of_rows([{"x": 0, "y": 0}, {"x": 100, "y": 100}]).mark_line(**LOOKS["diagonal"])
-    chart = chart_of_rows([row for curve in curves for row in _curve_rows(curve)])
+    rows = [
+        _rows_of(system=[x.label] * len(x.x), predicted=x.x, observed=x.y, low=x.low, high=x.high, count=x.weight)
+        for x in curves
+    ]
+    chart = chart_of_rows([*chain.from_iterable(rows)])
     layers = [
         diagonal.encode(x=altair.X("x:Q", **x_options), y=altair.Y("y:Q", **y_options)),
         chart.mark_rule(opacity=0.5).encode(x=x, y=altair.Y("low:Q", **y_options), y2="high:Q", color=colour),
         chart.mark_line(strokeWidth=1.2).encode(x=x, y=observed, color=colour),
         chart.mark_circle(size=50, opacity=1).encode(x=x, y=observed, color=colour, tooltip=tooltip),
     ]
-    return style_chart(altair.layer(*layers).properties(width=HEIGHT, height=HEIGHT), text, HEIGHT + SOURCE_DISTANCE)
-
-
-def _curve_rows(curve: charts.Curve) -> list[dict[str, Any]]:
-    """The points of a curve for JSON."""
-    label, predicted, observed, low, high, count, _ = curve
-    columns = {"predicted": predicted, "observed": observed, "low": low, "high": high, "count": count}
-    return _rows_of(system=[label] * len(count), **columns)
+    return style_chart(altair.layer(*layers).properties(width=HEIGHT, height=HEIGHT), text, HEIGHT)
 
 
 def _rows_of(**columns: Any) -> list[dict[str, Any]]:
@@ -271,7 +263,7 @@ def line_chart(view: charts.LineView) -> Any:
         layers.append(dots.mark_circle(**LOOKS["dot"]).encode(x=axes.x, y=axes.y, color=colour))
     layers = [*_unnamed_layers(view.unnamed, axes), *layers, *_label_layers(view.lines, axes)]
     chart = altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return style_chart(chart.interactive(bind_y=False), view.text, HEIGHT + SOURCE_DISTANCE)
+    return style_chart(chart.interactive(bind_y=False), view.text, HEIGHT)
 
 
 def _unnamed_layers(players: charts.UnnamedPlayers, axes: _Axes) -> list[Any]:

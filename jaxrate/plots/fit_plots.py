@@ -1,7 +1,7 @@
 """Plots of fits and of beliefs: the loss near the best hyperparameters, its profile in one of them, BlatMMR's grids."""
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -64,8 +64,7 @@ def loss_surface(
     Raises:
       ValueError: for names that were not fitted, or as for `jr.fitting.sweep_parameters`.
     """
-    if ax is not None:
-        style.check_axes(ax)
+    style.check_backend("matplotlib", ax)
     data, system = style.to_dataset(data), fit.system
     names = _choose_two_fitted_parameters(fit, x, y)
     if points < 3:
@@ -176,9 +175,12 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     loss = count * result.loss[is_finite][first]
     is_logarithmic = getattr(system.space, name).space == "positive" and bool(value[0] > 0)
     to_nodes, restore = (np.log, np.exp) if is_logarithmic else (np.asarray, np.asarray)
-    curve = _root_curve(to_nodes(value), loss)
-    low, high = (float(restore(x)) if np.isfinite(x) else x for x in curve.interval())
-    words, best = name.replace("_", " "), float(restore(curve.best))
+    nodes, roots, lowest, least = _signed_root_losses(to_nodes(value), loss)
+    border, above, below = math.sqrt(INTERVAL_DROP), nodes >= lowest, nodes <= lowest
+    low = -upper_border_crossing(-nodes[below][::-1], -roots[below][::-1], border)
+    ends = low, upper_border_crossing(nodes[above], roots[above], border)
+    low, high = (float(restore(x)) if np.isfinite(x) else x for x in ends)
+    words, best = name.replace("_", " "), float(restore(lowest))
     best_text = format_amount(best, "") if best >= 100 else f"{best:.3g}"
     text = PictureText(  # a symbol of one letter, as c, keeps its case
         f"Best fit at {words} {best_text}" if len(words) == 1 else f"{words.capitalize()} fits best at {best_text}",
@@ -193,33 +195,21 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
         label = f"95%: {_describe_interval(low, high)}"
         ax.axvspan(*shown, color=style.COLOURS[4], alpha=0.25, linewidth=0, label=label)
         ax.axhline(INTERVAL_DROP, color=style.GREY, linestyle="--", linewidth=0.8)
-        top = max(min(MAX_LOSS_SHOWN, 1.05 * float(loss.max() - curve.least)), 2.0 * INTERVAL_DROP)
+        top = max(min(MAX_LOSS_SHOWN, 1.05 * float(loss.max() - least)), 2.0 * INTERVAL_DROP)
         style.add_legend(ax)
-    dense = np.linspace(curve.nodes[0], curve.nodes[-1], 401)
-    ax.plot(restore(dense), np.interp(dense, curve.nodes, curve.roots) ** 2, color=style.COLOURS[0], linewidth=1.0)
-    ax.plot(value, loss - curve.least, "o", color=style.COLOURS[0], markersize=4)
+    dense = np.linspace(nodes[0], nodes[-1], 401)
+    ax.plot(restore(dense), np.interp(dense, nodes, roots) ** 2, color=style.COLOURS[0], linewidth=1.0)
+    ax.plot(value, loss - least, "o", color=style.COLOURS[0], markersize=4)
     ax.set_ylim(0.0, top)
     _set_parameter_axis(ax, "x", system, name, value)
     return ax
 
 
-class _RootCurve(NamedTuple):
-    """The signed root of the summed loss above its least, which is nearly straight in a hyperparameter or its log."""
+def _signed_root_losses(nodes: HostArray, loss: HostArray) -> tuple[HostArray, HostArray, float, float]:
+    """Signed roots of losses above their least, nearly straight, by their nodes, of which one is the best; and both.
 
-    nodes: HostArray  # [k], with the best
-    roots: HostArray  # [k]; 0 at the best
-    best: float
-    least: float  # the loss at the best
-
-    def interval(self) -> tuple[float, float]:
-        """The ends of values whose loss is at most `INTERVAL_DROP` above the least; infinite beyond the nodes."""
-        border, above, below = math.sqrt(INTERVAL_DROP), self.nodes >= self.best, self.nodes <= self.best
-        low = -upper_border_crossing(-self.nodes[below][::-1], -self.roots[below][::-1], border)
-        return low, upper_border_crossing(self.nodes[above], self.roots[above], border)
-
-
-def _root_curve(nodes: HostArray, loss: HostArray) -> _RootCurve:
-    """The curve through losses at nodes; its least is that of the parabola through the lowest three."""
+    The best node and the least loss are those of the parabola through the lowest three.
+    """
     lowest = int(np.argmin(loss))
     best, least, begin = nodes[lowest], loss[lowest], min(max(lowest - 1, 0), len(nodes) - 3)
     three = slice(begin, begin + 3)
@@ -228,7 +218,7 @@ def _root_curve(nodes: HostArray, loss: HostArray) -> _RootCurve:
         best, least = best - 0.5 * slope / curvature, least + base - 0.25 * slope**2 / curvature
     roots = np.sign(nodes - best) * np.sqrt(np.maximum(loss - least, 0.0))
     with_best, place = np.unique(np.append(best, nodes), return_index=True)  # a node that is the best comes second
-    return _RootCurve(with_best, np.append(0.0, roots)[place], float(best), float(least))
+    return with_best, np.append(0.0, roots)[place], float(best), float(least)
 
 
 def _describe_interval(low: float, high: float) -> str:
@@ -250,14 +240,12 @@ def _refine_surface(values: Any) -> Any:
 
 
 def _choose_two_fitted_parameters(fit: Fit, x: str | None, y: str | None) -> tuple[str, str]:
-    for name in (x, y):
-        if name is not None and name not in fit.free:
-            raise ValueError(f"{name!r} was not fitted (those were {', '.join(fit.free)})")
-    others = [name for name in fit.free if name not in (x, y)]
+    for name in {x, y} - {None, *fit.free}:
+        raise ValueError(f"{name!r} was not fitted (those were {', '.join(fit.free)})")
     if x == y is not None or len(fit.free) < 2:
         raise ValueError(f"a surface needs two parameters, but the fit is of {', '.join(fit.free)}: see `profile`")
-    first = others.pop(0) if x is None else x
-    return first, others[0] if y is None else y
+    others = iter([name for name in fit.free if name not in (x, y)])
+    return x or next(others), y or next(others)
 
 
 def _set_parameter_axis(ax: "Axes", axis_name: str, system: RatingSystem, name: str, values: HostArray) -> None:

@@ -70,23 +70,23 @@ def trajectory(
     """
     shown = rated if smooth is None else smooth
     lines = rating_lines(shown, players, skip)
-    then = [] if smooth is None else charts.without_deviations(rating_lines(rated, players, skip))
     style.check_drawable_count("named players", style.count_lines(ax, "line") + len(lines), 1, style.MAX_NAMED_LINES)
+    is_thinned = max(len(line.x) for line in lines) > MAX_EVENTS
+    is_stepped = not is_thinned and shown.hindsight is None
+    then = [] if smooth is None else rating_lines(rated, players, skip, begins_before=not is_thinned)
     grey_lines = other_rating_lines(rated, others, lines)
     steps = steps_of_lines(rated, lines, grey_lines, times_span(lines))
     num_early = max(PEAK_MIN_EVENTS - 1 - skip, 0) if shown.hindsight is None else 0
-    title: Finding | str = _find_end_or_peak(rated, lines, num_early)
+    title: Finding | str = find_end_or_peak(lines, time_axis_label(rated), rating_unit(rated.system), num_early)
     title = f"{title}, in hindsight" if then else title
-    is_thinned = max(len(line.x) for line in lines) > MAX_EVENTS
-    is_stepped = not is_thinned and shown.hindsight is None
-    if not is_stepped:
-        lines = after_events(lines)
     known = [f"after each {event_noun(rated)}"] if is_stepped else ["in hindsight"] * (shown.hindsight is not None)
+    if is_stepped:
+        lines = rating_lines(shown, players, skip, begins_before=True)
     if is_thinned:
         known.append(f"{steps.description}{describe_begin(rated, num_early)}")
-        lines = thin_lines(lines, steps, num_early)
-        then = thin_lines(after_events(then), steps, num_early)
-        grey_lines = thin_lines(after_events(grey_lines), steps)
+        lines, then = (thin_lines(x, steps, num_early) for x in (lines, then))
+        grey_lines = thin_lines(grey_lines, steps)
+    then = charts.without_deviations(then)
     if len(lines) > MAX_INTERVALS:
         lines = charts.without_deviations(lines)
     bands = ", with 95% intervals" * (lines[0].deviation is not None)
@@ -140,25 +140,20 @@ def careers(
     grey = other_rating_lines(rated, others, whole)
     steps = steps_of_lines(rated, whole, grey, rated.last - float(rated.events["time"][0]), step)
     num_early = PEAK_MIN_EVENTS - 1 if rated.hindsight is None else 0
-    thinned = thin_lines(charts.without_deviations(after_events(whole, num_early)), steps, 0)
-    has_peak = [len(line.y) > 1 + num_early for line in whole]  # all is drawn of who has no peak, without a dot
+    thinned = thin_lines(charts.without_deviations(drop_early_events(whole, num_early)), steps, 0)
+    has_peak = [len(line.y) > num_early for line in whole]  # all is drawn of who has no peak, without a dot
     lines = [line if one else line._replace(peak=None) for line, one in zip(thinned, has_peak, strict=True)]
-    unnamed = unnamed_players(thin_lines(after_events(grey, num_early), steps), steps)
-    others_peak = max((float(line.y[1 + num_early :].max(initial=-np.inf)) for line in grey), default=-np.inf)
-    title = _find_end_or_peak(rated, whole, num_early, others_peak=others_peak, prefers_peaks=True)
+    unnamed = unnamed_players(thin_lines(drop_early_events(grey, num_early), steps), steps)
+    others_peak = max((float(line.y[num_early:].max(initial=-np.inf)) for line in grey), default=-np.inf)
+    clock, unit = time_axis_label(rated), rating_unit(rated.system)
+    title = find_end_or_peak(whole, clock, unit, num_early, others_peak=others_peak, prefers_peaks=True)
     rules = steps.description
     if any(has_peak):
         rules += f"{describe_begin(rated, num_early)}. Dots mark peaks"
     text = _rating_text(rated, title, rules + describe_gaps(lines), unnamed)
-    notes = _career_notes(lines, unnamed, rated.last, time_axis_label(rated))
+    notes = _career_notes(lines, unnamed, rated.last, clock)
     lines = [line._replace(note=note) for line, note in zip(lines, notes, strict=True)]
     return show_lines(LineView(text, lines, unnamed), ax, backend, (10.0, 5.5))
-
-
-def _find_end_or_peak(rated: History, lines: Sequence[Line], num_early: int, **options: Any) -> Finding:
-    """The finding of lines that begin before the first event."""
-    unit = rating_unit(rated.system)
-    return find_end_or_peak(after_events(lines), time_axis_label(rated), unit, num_early, **options)
 
 
 def _rating_text(rated: History, title: Finding | str, rules: str, unnamed: UnnamedPlayers) -> PictureText:
@@ -237,35 +232,31 @@ def ranks(
         raise ValueError(f"none of {', '.join(labels.values())} has played")
     begin, last, is_dated = float(times.min()), float(rows.time.max()), rated.clock == "dates"
     steps = make_time_steps(begin, last, step or default_step_length(max(last - begin, 1.0), is_dated), is_dated)
-    table = _rank_table(rated, steps.end, labels, rules)
-    count = len(table.moments)
+    moments, table, begins_late = _rank_table(rated, steps.end, labels, rules)
+    count = len(moments)
     count -= steps.is_cut and count > 1  # a year that goes on counts for nobody
-    at = days_to_dates(np.floor(table.moments)) if is_dated else table.moments
-    lines = [_rank_line(name, at, table.ranks[:, i], count) for i, name in labels.items()]
+    at = days_to_dates(np.floor(moments)) if is_dated else moments
+    lines = [_rank_line(name, at, table[:, i], count) for i, name in labels.items()]
     others = [i for i in player_labels_by_id(list(others), names, len(names)) if i not in labels]
-    unnamed = _unnamed_ranks(at, table.ranks[:, others].T)
+    unnamed = _unnamed_ranks(at, table[:, others].T)
     until = "" if steps.years else f", back from {spell_dates(format_time(last, rated.clock))}"
-    since = describe_begin(rated, 0 if table.is_settled else PEAK_MIN_EVENTS - 1)
+    since = describe_begin(rated, begins_late)
     text = PictureText(
-        find_most_firsts(table.ranks[:count], labels, steps.years == 1),
+        find_most_firsts(table[:count], labels, steps.years == 1),
         f"Ranks by {system_title(rated.system.name)} {steps.description}{until}{since}{unnamed.description}",
         time_axis_label(rated), "rank", style.describe_source(rated),
     )  # fmt: skip
     return show_lines(LineView(text, lines, unnamed, is_rank=True), ax, backend)
 
 
-class RankTable(NamedTuple):
-    """Ranks through time of all players; NaN where they are not listed."""
+def _rank_table(
+    rated: History, moments: HostArray, labels: Mapping[int, str], rules: ListRules
+) -> tuple[HostArray, HostArray, bool]:
+    """Ranks [m, N] of all players, NaN where they are not listed, behind their moments [m].
 
-    moments: HostArray  # [m]
-    ranks: HostArray  # [m, N]
-    is_settled: bool  # whether no rank of those with names was left out, as it came too early
-
-
-def _rank_table(rated: History, moments: HostArray, labels: Mapping[int, str], rules: ListRules) -> RankTable:
-    """The ranks at these moments, from when half of those who play are listed, or half as many as usual.
-
-    Without `min_games` ranks before a player's tenth event are left out, but for who has fewer events at the end.
+    They begin when half of those who play are listed, or half as many as usual. Without `min_games` ranks before a
+    player's tenth event are left out, but for who has fewer events at the end; the last value says whether some of
+    those with names are.
     """
     ranks = ranks_over_time(rated, moments, **rules)
     is_early = np.zeros(ranks.shape, bool)
@@ -282,7 +273,7 @@ def _rank_table(rated: History, moments: HostArray, labels: Mapping[int, str], r
         if not np.isnan(ranks[:begin, i]).all() and np.isnan(ranks[begin:, i]).all():
             when = format_time(float(moments[begin]), rated.clock)
             raise ValueError(f"{name} is only listed before {when}, when few are; min_games=0 lists more")
-    return RankTable(moments[begin:], ranks[begin:], not is_early[begin:, [*labels]].any())
+    return moments[begin:], ranks[begin:], bool(is_early[begin:, [*labels]].any())
 
 
 def _count_events(rows: Participations, moments: HostArray, num_players: int) -> HostArray:
@@ -374,7 +365,7 @@ def steps_of_lines(
     longer than usual in an off-season is not absent; without dates, whoever pauses for up to thrice the usual time.
     """
     last = history.last if history.last is not None else max(float(line.x[-1]) for line in [*lines, *others])
-    event_times, is_dated = [line.x_numbers()[1:] for line in lines], history.clock == "dates"
+    event_times, is_dated = [line.x_numbers() for line in lines], history.clock == "dates"
     gaps = np.concatenate([np.diff(times) for times in event_times])
     usual = float(np.quantile(gaps, GAP_QUANTILE)) if len(gaps) else 0.0
     if length is None:
@@ -399,11 +390,11 @@ def _years(times: HostArray) -> HostArray:
     return days_to_dates(np.floor(times)).astype("datetime64[Y]").astype(int) + 1970
 
 
-def rating_lines(history: History, players: Any, skip: int = 0) -> list[Line]:
-    """The lines of these players: a point before their first event, and one after each event.
+def rating_lines(history: History, players: Any, skip: int = 0, *, begins_before: bool = False) -> list[Line]:
+    """The lines of these players, with a point after each event but the first `skip` ones.
 
-    Without times, the axis counts a player's own events. With hindsight the first point is as the second. The first
-    `skip` events of each player are left out.
+    Without times, the axis counts a player's own events. A line that `begins_before` has one more point, the rating
+    before its first event, at the time of the last one that is left out, or else of the first.
     """
     history.check_has_events()
     rows = history.rows.once_per_event()
@@ -411,13 +402,13 @@ def rating_lines(history: History, players: Any, skip: int = 0) -> list[Line]:
     lines = [_rating_line(history, rows, player, name) for player, name in labels.items()]
     for line in lines:
         count = len(line.x) - 1
-        if not 0 <= skip < max(count, 1):
-            limit = f"skip must be from 0 to {max(count - 1, 0)}"
-            raise ValueError(f"{limit}, as {line.name} has {count:,} events, got {skip}")
-    return [line.select(slice(skip, None)) for line in lines]
+        if not 0 <= skip < count:
+            raise ValueError(f"skip must be from 0 to {count - 1}, as {line.name} has {count:,} events, got {skip}")
+    return [line.select(slice(skip + (not begins_before), None)) for line in lines]
 
 
 def _rating_line(history: History, rows: Participations, player: int, name: str) -> Line:
+    """The line of a player, which begins before the first event."""
     begin, end = rows.start[player : player + 2]
     if begin == end:
         raise ValueError(f"{name} plays in none of these events")
@@ -455,16 +446,16 @@ def describe_begin(history: History, num_early: int) -> str:
     return f", from the tenth {event_noun(history)} on" if num_early else ""
 
 
-def after_events(lines: Sequence[Line], num_early: int = 0) -> list[Line]:
-    """Lines without their first points, and without those of so many early events where others follow."""
-    return [line.select(slice(1 + num_early if len(line.x) > 1 + num_early else 1, None)) for line in lines]
+def drop_early_events(lines: Sequence[Line], num_early: int) -> list[Line]:
+    """Lines without the points of so many early events, where others follow."""
+    return [line.select(slice(num_early if len(line.x) > num_early else 0, None)) for line in lines]
 
 
 def thin_lines(lines: Sequence[Line], steps: TimeSteps, num_early: int | None = None) -> list[Line]:
     """The ratings after the last event in each step; NaN where steps are missing, as the player is absent.
 
-    The lines have ratings after events. The first highest rating of all but those of `num_early` events, if these are
-    given, is there, too, also if no step ends with it.
+    The first highest rating of all but those of `num_early` events, if these are given, is there, too, also if no step
+    ends with it.
     """
     return [_thin_line(line, steps, num_early) for line in lines]
 
@@ -492,8 +483,7 @@ def _thin_line(line: Line, steps: TimeSteps, num_early: int | None) -> Line:
 
 def describe_gaps(lines: Sequence[Line]) -> str:
     """The end of a subtitle: why lines are interrupted, if one is."""
-    is_broken = any(np.isnan(line.y).any() for line in lines)
-    return ". Lines break where somebody did not play for long" if is_broken else ""
+    return ". Lines break where somebody did not play for long" * any(np.isnan(line.y).any() for line in lines)
 
 
 def unnamed_players(lines: Sequence[Line], steps: TimeSteps) -> UnnamedPlayers:

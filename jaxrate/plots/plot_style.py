@@ -346,9 +346,6 @@ def set_name_ticks(
 
 # What plots are drawn from: checks of arguments, sources, units, and limits of what a page can hold.
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 Backend: TypeAlias = Literal["matplotlib", "altair"]
 
 MAX_SYSTEMS = 28  # lines that differ in colour or style
@@ -360,10 +357,8 @@ SOURCE_NAME_END = re.compile(r"[,;] | \(|(?<=\w{4})\.\s|\.$")  # before an addre
 
 def count_lines(ax: "Axes | None", gid: str) -> int:
     """The number of lines of a kind that axes have already."""
-    if ax is None:
-        return 0
-    check_axes(ax)
-    return sum(line.get_gid() == gid for line in ax.lines)
+    check_backend("matplotlib", ax)
+    return 0 if ax is None else sum(line.get_gid() == gid for line in ax.lines)
 
 
 def check_drawable_count(item_name: str, count: int, minimum: int, maximum: int) -> None:
@@ -403,14 +398,13 @@ def recent_player_mask(matches: Matches, clock: str | None, active: Any) -> tupl
     """
     if active is None:
         active = DEFAULT_ACTIVE_DAYS if clock == "dates" else "all"
-    if not (isinstance(active, str) and active == "all") and not (is_number(active) and active > 0):
+    days = None if isinstance(active, str) and active == "all" else active
+    if days is not None and not (is_number(days) and days > 0):
         raise ValueError(f'active must be a number above 0, or "all", got {active!r}')
     player, time = np.asarray(matches.player), np.asarray(matches.time, np.float64)
     last = np.full(player.max(initial=0) + 1, -np.inf)
     np.maximum.at(last, player.ravel(), np.repeat(time, 2))
-    if active == "all":
-        return last > -np.inf, None
-    return last >= time.max() - active, float(active)
+    return last >= (time.min() if days is None else time.max() - days), days
 
 
 def describe_source(drawn: History | Dataset) -> str:

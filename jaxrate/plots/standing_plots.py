@@ -20,15 +20,8 @@ from jaxrate.plots import matplotlib_printers as printers
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.plot_style import COLOURS, SMALL_FONT, Backend, format_plot_name, player_label, player_labels_by_id
 from jaxrate.systems.system_titles import system_title
+from jaxrate.views import findings
 from jaxrate.views.charts import MAX_WRITTEN_COLUMNS, RANK_TICKS, MatrixView, PictureText, RowView, half_widths
-from jaxrate.views.findings import (
-    Finding,
-    find_favourite,
-    find_first_in_the_end,
-    find_lead,
-    find_leader_among,
-    rated_ids,
-)
 from jaxrate.views.wording import PlayerOrTeamNoun, format_amount, rating_unit, spell_dates
 
 if TYPE_CHECKING:
@@ -72,7 +65,7 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = 
     interval = "" if half_width is None else ", with 95% intervals"
     cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" if len(board.rank) < board.num_listed else ""
     text = PictureText(
-        find_lead(labels, board.rating, board.deviation, rating_unit(rated.system)),
+        findings.find_lead(labels, board.rating, board.deviation, rating_unit(rated.system)),
         f"Ratings{cut} by {system_title(rated.system.name)}{interval}{_describe_listed_players(board.scope)}{apart}",
         style.rating_axis_label(rated.system), source=style.describe_source(rated),
     )  # fmt: skip
@@ -80,7 +73,7 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = 
     return printers.show_rows(RowView(text, labels, board.rating, half_width, values, board.rank.tolist()), ax, backend)
 
 
-def format_ratings(values: HostArray, half_widths: HostArray | None = None) -> list[str]:
+def format_ratings(values: HostArray, half_widths: HostArray | None) -> list[str]:
     """Ratings as text, with half the widths of their intervals."""
     digits = coarse_rating_decimals(values)
     texts = [format_decimals(x, digits) for x in values]
@@ -250,7 +243,9 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     percent = 100.0 * np.stack([*chances.values()], axis=1)[:top]
     size = max(5.5, 2.6 + 0.6 * min(len(chances), 12)), printers.figure_size_for_rows(labels)[1]
     is_decided = isinstance(simulation, SeasonForecast) and simulation.champion is not None
-    title = str(find_first_in_the_end([*map(format_plot_name, simulation.player)], last, is_decided=is_decided))
+    title = str(
+        findings.find_first_in_the_end([*map(format_plot_name, simulation.player)], last, is_decided=is_decided)
+    )
     ax = style.make_axes(ax, size, title, subtitle, source=f"{simulation.samples:,} simulations", grid="none")
     printers.draw_percent_table(ax, percent, quantity, labels, [name.replace("_", "\n") for name in chances])
     ax.xaxis.tick_top()
@@ -276,14 +271,14 @@ def intervals(
     Raises:
       ValueError: for more than 150 players, or if nobody has a finite rating.
     """
-    order = rated_ids(strengths)[:top]
+    order = findings.rated_ids(strengths)[:top]
     style.check_drawable_count("players with a finite rating", len(order), 1, style.MAX_ROWS)
     labels = [player_label(i, strengths.players) for i in order]
     rating = strengths.rating[order]
     half_width = np.nan_to_num(strengths.half_width[order])
     count, model = len(strengths.players), strengths.model.replace("_", "-").title()
     scope = "Ratings" if len(order) == count else f"The first {len(order):,} of {count:,}; ratings"
-    title, rule = find_lead(labels, rating, strengths.standard_error[order], "points"), ""
+    title, rule = findings.find_lead(labels, rating, strengths.standard_error[order], "points"), ""
     if strengths.converged and strengths.covariance is not None and 1 < len(labels) <= count <= MAX_RANKED:
         title = _find_first_place(find_rank_sets(strengths))
         rule = "; who may be first: by rank sets, jointly at 95%"
@@ -350,7 +345,7 @@ def win_matrix(
       ValueError: for unknown players, or fewer than two.
     """
     if players is None:
-        rated = rated_ids(strengths)
+        rated = findings.rated_ids(strengths)
         labels_by_id = {int(i): player_label(i, strengths.players) for i in rated[:MAX_WRITTEN_COLUMNS]}
         count = len(rated)
     else:
@@ -367,14 +362,16 @@ def win_matrix(
 def _expected_scores_view(labels: list[str], percent: HostArray, count: int, rules: str, source: str) -> MatrixView:
     """The expected scores [n, n] of the first of `count` players; rules follow in the subtitle."""
     players = "each" if len(labels) == count else f"the first {len(labels):,} of {count:,}"
-    title = find_favourite(labels, percent, len(labels) < count)
+    title = findings.find_favourite(labels, percent, len(labels) < count)
     subtitle = f"Expected score in percent of {players}, in rows{rules}"
     return MatrixView(PictureText(title, subtitle, "against", "expected score (%)", source), labels, percent)
 
 
-def _find_first_place(ranks: RankSets) -> Finding:
+def _find_first_place(ranks: RankSets) -> findings.Finding:
     """Who may be the first, by the labels of a picture."""
-    return find_leader_among([player_label(i, ranks.players) for i in ranks.possible_leaders], ranks.level, CONTENDERS)
+    return findings.find_leader_among(
+        [player_label(i, ranks.players) for i in ranks.possible_leaders], ranks.level, CONTENDERS
+    )
 
 
 def _describe_results(result: Strengths | RankSets) -> str:

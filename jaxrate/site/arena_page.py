@@ -17,14 +17,8 @@ from jaxrate.site.drawings import encode_palette_png, interval_bar, make_axis
 from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, show_name, text_columns
 from jaxrate.site.page_templates import STYLE_FILES, render_page
 from jaxrate.site.site_data import values_for_json
+from jaxrate.views import findings
 from jaxrate.views.charts import DIVERGING_COLOURS, RANK_TICKS, mix_colours
-from jaxrate.views.findings import (
-    find_certain_ranks,
-    find_first_place,
-    find_lead_in_votes,
-    find_worth_in_votes,
-    rated_ids,
-)
 from jaxrate.views.wording import MODELS, PlayerOrTeamNoun, make_noun
 
 
@@ -109,8 +103,9 @@ def arena_page_html(
       ValueError: if ranks or drift are of other players, or the noun is not two words.
       ImportError: if jinja2 is not installed.
     """
-    _check_players("ranks", ranks, strengths)
-    _check_players("drift", drift, strengths)
+    for name, other in (("ranks", ranks), ("drift", drift)):
+        if other is not None and not np.array_equal(other.players, strengths.players):
+            raise ValueError(f"{name} must be of the same players as the strengths")
     words, names = make_noun(noun, MODELS), [" ".join(str(x).split()) for x in strengths.players]
     views = _certainty_view(strengths, ranks, names, words) | _ranking_view(strengths, ranks, names, words)
     views |= _matrix_view(strengths, names) | _drift_view(drift, words)
@@ -138,21 +133,18 @@ def arena_page_html(
     )
 
 
-def _check_players(name: str, other: RankSets | StrengthDrift | None, strengths: Strengths) -> None:
-    """ValueError if ranks or drift are of others than the strengths."""
-    if other is not None and not np.array_equal(other.players, strengths.players):
-        raise ValueError(f"{name} must be of the same players as the strengths")
-
-
 def _certainty_view(
     strengths: Strengths, ranks: RankSets | None, names: list[str], noun: PlayerOrTeamNoun
 ) -> dict[str, Any]:
     """The variables of the headline, and of what is certain and what is not."""
-    lead, certain = find_lead_in_votes(names, strengths, ranks, noun), find_certain_ranks(names, strengths, ranks, noun)
+    lead, certain = (
+        findings.find_lead_in_votes(names, strengths, ranks, noun),
+        findings.find_certain_ranks(names, strengths, ranks, noun),
+    )
     is_sure = lead is not None and lead.certainty == "clear"
     return {
-        "headline": str(find_first_place(names, strengths, ranks, noun)),
-        "worth": str(find_worth_in_votes(names, strengths) or ""),
+        "headline": str(findings.find_first_place(names, strengths, ranks, noun)),
+        "worth": str(findings.find_worth_in_votes(names, strengths) or ""),
         "findings": [*map(str, [lead, *certain] if is_sure else certain)],
         "doubt": "" if is_sure else str(lead or ""),
     }
@@ -188,7 +180,7 @@ def _ranking_view(
     low, high = ((rating - half)[is_known], (rating + half)[is_known]) if is_known.any() else ([1000.0], [2000.0])
     axis = make_axis(float(np.min(low)), float(np.max(high)))
     pairs = zip(rating.tolist(), half.tolist(), is_known.tolist(), strict=True)
-    bars = [interval_bar(axis, x, y or None, 0) if known else "" for x, y, known in pairs]
+    bars = [interval_bar(axis, x, y, 0) if known else "" for x, y, known in pairs]
     head = f'<span class="label">95% interval</span><span class="axis">{axis.labels}</span>'
     marks = np.where(border, "border", "").tolist()
     columns = [
@@ -233,7 +225,7 @@ def _format_rating(rating: float) -> str:
 
 def _matrix_view(strengths: Strengths, names: list[str]) -> dict[str, Any]:
     """The variables of who beats whom."""
-    rated = rated_ids(strengths).tolist()
+    rated = findings.rated_ids(strengths).tolist()
     numbered = rated[:MAX_NUMBERED_PLAYERS] if len(rated) > 1 else []
     percent = strengths.expected_percentages(numbered)
     rows = np.where(np.isnan(percent), np.array(None), percent).tolist()
@@ -247,11 +239,11 @@ def _matrix_view(strengths: Strengths, names: list[str]) -> dict[str, Any]:
 
 
 def _never_met(strengths: Strengths, players: list[int]) -> list[list[bool]]:
-    """[n][n] which of these players have no votes against each other."""
-    count = len(strengths.players)
-    has_met = np.eye(count, dtype=bool) if strengths.met is not None else np.ones((count, count), bool)
-    if strengths.met is not None:
-        has_met[tuple(strengths.met.T)] = has_met[tuple(strengths.met.T[::-1])] = True
+    """[n][n] which of these players have no votes against each other; nothing if that is not known."""
+    if strengths.met is None:
+        return []
+    has_met = np.eye(len(strengths.players), dtype=bool)
+    has_met[tuple(strengths.met.T)] = has_met[tuple(strengths.met.T[::-1])] = True
     return list((~has_met[np.ix_(players, players)]).tolist())
 
 

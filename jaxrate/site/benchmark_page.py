@@ -58,16 +58,15 @@ def comparison_view(comparison: Comparison | None, system: str, events: str) -> 
     """What a report says of other systems than that of this name, as variables; None of a single forecaster."""
     if comparison is None or len(comparison.results) + len(comparison.others) < 2:
         return None
-    results, others = comparison.results, comparison.others
+    results, forecasters = comparison.results, [*comparison.results, *comparison.others]
+    names = [name_in_print(x._replace(period=None)) for x in forecasters]  # periods have a column of their own
     heads, cells_of_rows = comparison.heads_and_cells()
-    rows = [[system_title(name), *map(use_minus_sign, cells)] for name, *cells in cells_of_rows]
-    for row, forecaster in zip(rows[len(results) :], others, strict=True):
-        row[0] = name_in_print(forecaster)
+    rows = [[name, *map(use_minus_sign, cells)] for name, (_, *cells) in zip(names, cells_of_rows, strict=True)]
     standing, measure, bars, beaten = find_standing(comparison, system), _measure(comparison), "", ""
     if standing is not None:
-        bars = render_system_bars("Systems", "system", [*results, *others], len(results), measure)
-        gaps = [gap_and_half_width(_difference(x), measure)[0] for x in (*results[1:], *others)]
-        beaten = ", and less than 0 is better than the best" if any(gap < 0 for gap in gaps) else ""
+        bars = render_system_bars("Systems", "system", forecasters, len(results), measure)
+        is_beaten = any(gap_and_half_width(_difference(x), measure)[0] < 0 for x in forecasters[1:])
+        beaten = ", and less than 0 is better than the best" * is_beaten
     return {
         "title": "Other systems" if standing is None else str(standing.finding),
         "text": "" if standing is None else standing.describe(),
@@ -93,9 +92,9 @@ def render_system_bars(
     caption: str, head: str, forecasters: Sequence[ScoredForecaster], num_systems: int, measure: Measure = LOG_LOSS
 ) -> Any:
     """The bars of forecasters, the best system first; a line divides systems from others."""
-    gaps = [(0.0, None), *(gap_and_half_width(_difference(x), measure) for x in forecasters[1:])]
-    low, high = (choose(gap + sign * (half or 0.0) for gap, half in gaps) for choose, sign in ((min, -1), (max, 1)))
-    axis, metric = make_axis(low, high), measure.metric
+    gaps = [(0.0, 0.0), *(gap_and_half_width(_difference(x), measure) for x in forecasters[1:])]
+    axis = make_axis(min(gap - half for gap, half in gaps), max(gap + half for gap, half in gaps))
+    metric = measure.metric
     scale = f'<span class="axis">{axis.labels}</span><span class="hidden">behind</span>'
     values = [format_metric(metric, x.quality[metric]) for x in forecasters]
     columns = [
@@ -129,18 +128,17 @@ def _difference(result: ScoredForecaster) -> LogLossDifference | PairOrderDiffer
 
 def gap_and_half_width(
     gap: LogLossDifference | PairOrderDifference | None, measure: Measure = LOG_LOSS
-) -> tuple[float, float | None]:
-    """A difference in the unit of the measure, and half of its 95% interval, None if that is not known."""
+) -> tuple[float, float]:
+    """A difference in the unit of the measure, and half of its 95% interval; 0 for what is not known."""
     if gap is None:
-        return 0.0, None
-    half = None if gap.error is None else INTERVAL_ERRORS * gap.error * measure.scale
-    return measure.scale * gap.difference, half
+        return 0.0, 0.0
+    return measure.scale * gap.difference, INTERVAL_ERRORS * (gap.error or 0.0) * measure.scale
 
 
-def describe_gap(gap: float, half: float | None, measure: Measure = LOG_LOSS) -> str:
+def describe_gap(gap: float, half: float, measure: Measure = LOG_LOSS) -> str:
     """How far behind the best system, as "+0.0041 ± 0.0012"; less than 0 is ahead of it."""
     text = use_minus_sign(format_decimals(gap, measure.digits, signed=True))
-    return text if half is None else f"{text} ± {half:.{measure.digits}f}"
+    return f"{text} ± {half:.{measure.digits}f}" if half else text
 
 
 class Standing(NamedTuple):
@@ -148,7 +146,6 @@ class Standing(NamedTuple):
 
     finding: Finding
     equal: list[ScoredForecaster]  # to the best, which is the first of them, within chance
-    behind: list[ScoredForecaster]  # clearly
     shown: ScoredForecaster | None  # the system of this page if it is clearly behind
     measure: Measure
     event: str  # "matches" or what else was called
@@ -176,7 +173,7 @@ def find_standing(comparison: Comparison | None, name: str) -> Standing | None:
     finding = find_best_system([*map(name_in_print, results)], [*map(_difference, results)])
     behind = [x for x in results if judge_gap_to_best(_difference(x), pairs) == "behind"]
     equal, shown = [x for x in results if x not in behind], next((x for x in behind if x.name == name), None)
-    return Standing(finding, equal, behind, shown, _measure(comparison), next(iter(comparison.counts)))
+    return Standing(finding, equal, shown, _measure(comparison), next(iter(comparison.counts)))
 
 
 def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: bool = False) -> list[str]:

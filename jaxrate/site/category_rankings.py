@@ -1,5 +1,6 @@
 """The rankings of categories and of what columns tell players apart by, and who won how often against whom."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
@@ -15,11 +16,8 @@ from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.site.html_tables import Column, link_player, make_column, render_table, table_head, table_rows
 from jaxrate.site.page_templates import assign_slugs
 from jaxrate.site.page_texts import stale_clause
-from jaxrate.site.site_data import (
-    SiteData,
-    sort_categories,
-)
-from jaxrate.site.table_rows import RankedRows, SitePage, count_results, ranked_columns, split_ranking
+from jaxrate.site.site_data import SiteData, sort_categories
+from jaxrate.site.table_rows import SitePage, count_results, ranked_columns, split_ranking
 from jaxrate.views.charts import half_widths
 from jaxrate.views.findings import Finding, add_place, find_favourite, find_lead
 from jaxrate.views.wording import (
@@ -97,23 +95,13 @@ def _build_rankings_of_column(data: SiteData, name: str, values: HostArray) -> l
     """The rankings of two or more players with the same text in a column; none of a column of other things."""
     if values.dtype.kind in "biuf":
         return []
-    begins, ends = data.careers.start[data.listed], data.careers.start[data.listed + 1]
-    counts = np.minimum(ends - begins, RECENT_EVENTS)
-    rows = np.repeat(ends - np.cumsum(counts), counts) + np.arange(counts.sum())
-    texts = [format_category(x) for x in data.careers.gather(values)[rows].tolist()]
-    names, codes = np.unique(texts, return_inverse=True)
-    if not 1 < len(names) <= MAX_VALUES:
+    names, own, share = _list_own_values(data, data.careers.gather(values))
+    if not 1 < len(names) <= MAX_VALUES or share < MIN_OWN_SHARE:
         return []
-    count = np.zeros((len(data.listed), len(names)), int)
-    np.add.at(count, (np.repeat(np.arange(len(data.listed)), counts), codes), 1)
-    if count.max(axis=1).sum() < MIN_OWN_SHARE * count.sum():
-        return []
-    own, groups, deviation = names[count.argmax(axis=1)], data.groups[data.listed], None
-    if data.full_leaderboard.deviation is not None:
-        deviation = _by_id(data, data.full_leaderboard.deviation)
-    slugs, mean = assign_slugs(names, [f"{name} {x}" for x in names], {}), _overall_ratings(data)
+    groups, deviation, mean = data.groups[data.listed], data.full_leaderboard.deviation, _overall_ratings(data)
+    deviation = None if deviation is None else _by_id(data, deviation)
     rankings = []
-    for value, slug in zip(names.tolist(), slugs, strict=True):
+    for value, slug in zip(names, assign_slugs(names, [f"{name} {x}" for x in names], {}), strict=True):
         of_value = own == value
         listed = data.listed[of_value & (groups == groups[of_value][:1])] if of_value.any() else data.listed[:0]
         if len(listed) > 1 and value != UNKNOWN:
@@ -121,6 +109,16 @@ def _build_rankings_of_column(data: SiteData, name: str, values: HostArray) -> l
             about = value, value, place, f"{slug}.html"
             rankings.append(CategoryStrengths(*about, mean, deviation, listed, is_by_column=True))
     return rankings
+
+
+def _list_own_values(data: SiteData, values: HostArray) -> tuple[list[str], HostArray, float]:
+    """All values [M] in the last events of those listed, the commonest one of each, and the share of these events."""
+    start = data.careers.start
+    recent = [values[max(start[i], start[i + 1] - RECENT_EVENTS) : start[i + 1]].tolist() for i in data.listed]
+    counts = [Counter(map(format_category, x or [UNKNOWN])) for x in recent]
+    own = [max(sorted(x), key=x.__getitem__) for x in counts]
+    share = sum(x[value] for x, value in zip(counts, own, strict=True)) / sum(x.total() for x in counts)
+    return sorted(set().union(*counts)), np.array(own), share
 
 
 def shared_category_column(rated: History) -> dict[str, Any]:
@@ -295,9 +293,10 @@ def _render_category_ranking(data: SiteData, one: CategoryStrengths, begin: int,
     ids, overall, overall_rank = one.listed[begin:end], _overall_ratings(data), np.zeros(len(data.names), int)
     overall_rank[data.listed] = data.current.rank
     deviation, listed = (None if one.deviation is None else one.deviation[x] for x in (ids, one.listed))
-    rows = RankedRows(ids.tolist(), [*range(begin + 1, end + 1)], one.mean[ids], deviation)
-    limit = data.uncertain_half_width(listed)
-    axis, columns = ranked_columns(data, rows, limit, lambda i: f"href=players/{data.slugs[i]}.html")
+    ranks, limit = range(begin + 1, end + 1), data.uncertain_half_width(listed)
+    axis, columns = ranked_columns(
+        data, ids.tolist(), ranks, one.mean[ids], deviation, limit, lambda i: f"href=players/{data.slugs[i]}.html"
+    )
     signed = partial(data.format_rating, signed=True)
     if not one.is_by_column:
         columns.append(make_column("figure change", "vs overall", (one.mean - overall)[ids].tolist(), signed))

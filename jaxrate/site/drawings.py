@@ -4,9 +4,8 @@ import math
 import struct
 import warnings
 import zlib
-from functools import cache
 from io import BytesIO
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -84,11 +83,11 @@ def make_axis(low: float, high: float) -> Axis:
     return Axis(low, high, [(100 * (x - low) / (high - low), use_minus_sign(f"{x:,.10g}")) for x in marks])
 
 
-def interval_bar(axis: Axis, rating: float, half_width: float | None, digits: int) -> str:
-    """A rating as a mark, on a bar of its interval, whose ends are told with so many decimals."""
+def interval_bar(axis: Axis, rating: float, half_width: float, digits: int) -> str:
+    """A rating as a mark, on a bar of its interval, if it has one, whose ends are told with so many decimals."""
     at = axis.position(rating)
     head = '<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none"'
-    if half_width is None:
+    if not half_width:
         return f'{head} aria-hidden="true"><path/><path d="M{at} 0v10"/></svg>'
     begin, end = axis.position(rating - half_width), axis.position(rating + half_width)
     low, high = (math.floor(x * 10.0**digits + 0.5) / 10.0**digits for x in (rating - half_width, rating + half_width))
@@ -192,17 +191,9 @@ def find_fonts(text: str) -> list[str]:
 
     That of last resort has a box for every letter.
     """
-    from matplotlib.font_manager import findfont, fontManager
+    from matplotlib.font_manager import findfont, fontManager, get_font
 
-    letters = frozenset(map(ord, text)) - _letters_of_font(findfont("DejaVu Sans"))
+    letters = {*map(ord, text)} - get_font(findfont("DejaVu Sans")).get_charmap().keys()
     fonts = (x for x in fontManager.ttflist if letters and "LastResort" not in x.fname)
-    other = next((x.name for x in fonts if letters <= _letters_of_font(x.fname)), None)
-    return ["DejaVu Sans", *([] if other is None else [other])]
-
-
-@cache
-def _letters_of_font(file: str) -> frozenset[int]:
-    """The code points of letters that a font has."""
-    from matplotlib.font_manager import get_font
-
-    return frozenset(get_font(file).get_charmap())
+    other = (x.name for x in fonts if letters <= get_font(x.fname).get_charmap().keys())
+    return ["DejaVu Sans", *islice(other, 1)]

@@ -278,6 +278,7 @@ SEASON_HEADINGS = {
     "relegated": "relegated",
 }
 PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
+PAST_BADGE = ' <small class="badge">past</small>'
 
 
 class ForecastTable(NamedTuple):
@@ -303,27 +304,20 @@ def build_forecast_tables(
     """Tables of the season and of future events, if given; `is_past` tells of a day whether it is over."""
     tables, places = [], places or {}
     if season_forecast is not None:
-        note = f"{season_forecast.samples:,} simulated seasons."
-        table = _build_table(
-            "How the season may end", "season", season_forecast.columns(), SEASON_HEADINGS, note, places
-        )
+        note, champions = f"{season_forecast.samples:,} simulated seasons.", season_forecast.champion
+        word = f"champion{'s' * noun.is_collective}"
+        cells = {} if champions is None else {"win": [word * bool(x) for x in champions]}
+        title, headings = "How the season may end", SEASON_HEADINGS
+        table = _build_table(title, "season", season_forecast.columns(), headings, note, places, cells)
         table.columns[0] = table.columns[0]._replace(head=escape(noun.one))
         table.columns.insert(0, make_column("figure", "place", range(1, len(table.rows) + 1), str))
         tables.append(table)
-        if season_forecast.champion is not None:
-            word, column = f"champion{'s' * noun.is_collective}", 1 + [*table.rows[0]].index(SEASON_HEADINGS["win"])
-            cells = [word * bool(x) for x in season_forecast.champion]
-            table.columns[column] = table.columns[column]._replace(cells=cells)
     if event_forecasts is not None:
         note = "Odds are fair: one divided by the chance." if "odds_win" in event_forecasts else ""
         title = f"Forecasts of {'matches' if 'a' in event_forecasts else 'contests'}"
-        table = _build_table(title, "coming", event_forecasts, EVENT_HEADINGS, note, places)
-        if "time" in event_forecasts:
-            column, badge = [*table.rows[0]].index("date"), ' <small class="badge">past</small>'
-            days = [row["date"] for row in table.rows]
-            cells = [f"{x}{badge * is_past(day)}" for x, day in zip(table.columns[column].cells, days, strict=True)]
-            table.columns[column] = table.columns[column]._replace(cells=cells)
-        tables.append(table)
+        days = [row["time"] for row in event_forecasts.to_records() if "time" in row]
+        cells = {"time": [_format_value("time", x, places) + PAST_BADGE * is_past(x) for x in days]}
+        tables.append(_build_table(title, "coming", event_forecasts, EVENT_HEADINGS, note, places, cells))
     return tables
 
 
@@ -339,13 +333,14 @@ def _describe_unconnected(forecasts: ColumnTable) -> str:
 
 
 def _build_table(
-    title: str, file: str, forecasts: ColumnTable, headings: dict[str, str], note: str, places: Places
-) -> ForecastTable:
+    title: str, file: str, forecasts: ColumnTable, headings: dict[str, str], note: str, places: Places,
+    known_cells: Mapping[str, list[str]],
+) -> ForecastTable:  # fmt: skip
     chosen = ColumnTable({name: forecasts[name] for name in forecasts if name in headings})
     rows = [{headings[name]: x for name, x in row.items()} for row in chosen.to_records()]
     columns = []
     for name in chosen:
-        cells = [_format_value(name, row[headings[name]], places) for row in rows]
+        cells = known_cells.get(name) or [_format_value(name, row[headings[name]], places) for row in rows]
         kind, head = "words" if name in ("player", "time", "contest") else "figure", headings[name]
         columns.append(Column(kind, escape(head), cells, escape(head)))
     is_matches = {"a", "b", "win", "loss"} <= set(forecasts)

@@ -28,13 +28,10 @@ _BARS = "".join(PATH.format(x, f"M9 {7 + 7 * i}h14v4H9z") for i, x in enumerate(
 SITE_ICON = SVG.format(32, 32, "", PATH.format(NAVY, "M0 0h32v32H0z") + _BARS)  # the same on navy
 
 
+@cache  # which keeps the templates that it compiles
 def make_template_environment() -> Any:
     """The environment of the templates; ImportError if jinja2 is not installed."""
-    return _configure_environment(import_optional("jinja2"))
-
-
-@cache  # which keeps the templates that it compiles
-def _configure_environment(jinja2: Any) -> Any:
+    jinja2 = import_optional("jinja2")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PAGE_FOLDER), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )
@@ -80,15 +77,18 @@ def load_permalinks(folder: Path) -> dict[str, str]:
       ValueError: if the file is damaged.
     """
     path = folder / PERMALINKS_FILE
-    if not path.exists():
-        return {}
-    try:
-        links = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(links, dict) and all(isinstance(x, str) and x == spell_slug(x) for x in links.values()):
-            return links
-    except ValueError:
-        pass
+    links = load_json(path) if path.exists() else {}
+    if isinstance(links, dict) and all(isinstance(x, str) and x == spell_slug(x) for x in links.values()):
+        return links
     raise ValueError(f"{path} is damaged; restore it, or remove it, which changes addresses of players")
+
+
+def load_json(path: Path) -> Any:
+    """What an earlier build wrote; None if that is not readable."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def assign_slugs(players: Any, names: list[str], permalinks: Mapping[str, str]) -> list[str]:
@@ -133,7 +133,7 @@ def _strip_accents_and_dash_symbols(text: str) -> str:
 
 
 MAX_MAP_PAGES = 50_000  # pages of one map, as sitemaps.org allows
-MAX_FEED_ENTRIES = 20
+MAX_FEED_ENTRIES, FEED_KEYS = 20, {"id", "title", "summary", "updated"}
 
 
 def check_address(address: str | None) -> str | None:
@@ -156,11 +156,9 @@ def site_map_files(address: str, paths: list[str], day: str) -> dict[str, str]:
     if len(parts) == 1:
         return {"sitemap.xml": _site_map("urlset", "url", [page_address(address, x) for x in paths], day)}
     names = [f"sitemap-{i}.xml" for i in range(1, len(parts) + 1)]
-    files = {
-        name: _site_map("urlset", "url", [page_address(address, x) for x in part], day)
-        for name, part in zip(names, parts, strict=True)
-    }
-    return files | {"sitemap.xml": _site_map("sitemapindex", "sitemap", [address + x for x in names], day)}
+    maps = [_site_map("urlset", "url", [page_address(address, x) for x in part], day) for part in parts]
+    index = _site_map("sitemapindex", "sitemap", [address + x for x in names], day)
+    return dict(zip(names, maps, strict=True)) | {"sitemap.xml": index}
 
 
 def _site_map(kind: str, item: str, addresses: list[str], day: str) -> str:
@@ -173,10 +171,8 @@ def _site_map(kind: str, item: str, addresses: list[str], day: str) -> str:
 
 def add_feed_entry(entries: list[dict[str, str]], entry: dict[str, str]) -> list[dict[str, str]]:
     """The entries of a feed, the latest first; a build of the same results replaces its entry."""
-    kept = [x for x in entries if x["id"] != entry["id"]]
-    same = next((x for x in entries if x["id"] == entry["id"]), None)
-    unchanged = same is not None and all(same[x] == entry[x] for x in ("title", "summary"))
-    return [entry | {"updated": same["updated"]} if same and unchanged else entry, *kept][:MAX_FEED_ENTRIES]
+    unchanged = next((x for x in entries if x == entry | {"updated": x["updated"]}), entry)
+    return [unchanged, *(x for x in entries if x["id"] != entry["id"])][:MAX_FEED_ENTRIES]
 
 
 def feed_text(address: str, title: str, entries: list[dict[str, str]]) -> str:
@@ -197,7 +193,4 @@ def feed_text(address: str, title: str, entries: list[dict[str, str]]) -> str:
 def saved_feed_entries(marker_content: Any) -> list[dict[str, str]]:
     """The entries that an earlier build saved in its marker file; none if it has none."""
     entries = marker_content.get("feed", []) if isinstance(marker_content, dict) else []
-    keys = {"id", "title", "summary", "updated"}
-    return [
-        x for x in entries if isinstance(x, dict) and keys <= set(x) and all(isinstance(y, str) for y in x.values())
-    ]
+    return [x for x in entries if isinstance(x, dict) and set(x) == FEED_KEYS]

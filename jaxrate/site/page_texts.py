@@ -25,34 +25,18 @@ from jaxrate.history.history import History
 from jaxrate.history.leaderboards import describe_groups, lead_start
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.history.recorded_runs import do_leads_fade
-from jaxrate.site import forecast_tables
+from jaxrate.site import forecast_tables, site_data
 from jaxrate.site.drawings import reliability_dot_plot
 from jaxrate.site.html_tables import Column, head_columns
-from jaxrate.site.site_data import (
-    FIRST_EVENTS,
-    SETTLED_EVENTS,
-    UNCERTAIN_RATIO,
-    SiteData,
-    leaderboard_columns,
-    sort_categories,
-)
 from jaxrate.site.table_rows import CareerLines, build_career_lines, result_masks
 from jaxrate.systems.system_titles import describe_system
+from jaxrate.views import wording
 from jaxrate.views.accuracy import AccuracySummary, summarise_accuracy
-from jaxrate.views.findings import Finding, date_lead, find_first_in_the_end, find_lead, find_rise, is_new_lead
-from jaxrate.views.line_ups import has_teammates, has_two_sides, side_words
-from jaxrate.views.wording import (
-    SURFACES,
-    category_noun,
-    category_phrase,
-    format_amount,
-    format_category,
-    format_times,
-    rating_unit,
-)
+from jaxrate.views.findings import RECENT_DAYS, Finding, date_lead, find_first_in_the_end, find_lead, find_rise
+from jaxrate.views.line_ups import has_teammates, side_words
 
 
-def page_template_context(data: SiteData, title: str | None) -> dict[str, Any]:
+def page_template_context(data: site_data.SiteData, title: str | None) -> dict[str, Any]:
     """Variables and texts of all pages. Without a title, it is that of the file, if `jaxrate rate` saved it."""
     rated, event, last = data.rated, data.event, data.last_moment
     in_teams, partners = has_teammates(rated), equal_partners(rated, data.listed)
@@ -78,8 +62,8 @@ def page_template_context(data: SiteData, title: str | None) -> dict[str, Any]:
         "some_current": len(data.listed) < len(data.leaderboard_ids),
         "current_text": _describe_current_players(data),
         "change_period": data.change_period,
-        "settled_events": SETTLED_EVENTS,
-        "uncertain_ratio": UNCERTAIN_RATIO,
+        "settled_events": site_data.SETTLED_EVENTS,
+        "uncertain_ratio": site_data.UNCERTAIN_RATIO,
         "dated": data.is_dated,
         "timed": rated.clock is not None,
         "draws": data.has_draws,
@@ -89,26 +73,27 @@ def page_template_context(data: SiteData, title: str | None) -> dict[str, Any]:
         "peak": data.peak_definition() if data.has_peaks else "",
         "groups": _describe_player_groups(data),
         "grouped": data.current.group is not None,
-        "evidence": _describe_learned_columns(rated),
+        "evidence": _describe_learned_columns(data),
         "margins": _learns_from_margins(rated),
         "table_text": _explain_table_columns(data),
     }
 
 
-def script_settings(data: SiteData, context: Mapping[str, Any], course: str) -> dict[str, Any]:
+def script_settings(data: site_data.SiteData, context: Mapping[str, Any], course: str) -> dict[str, Any]:
     """What the scripts of all pages need to know."""
     settings = {name: context[name] for name in ("dated", "event", "events", "noun", "nouns", "peak", "ways")}
+    limit = data.uncertain_half_width(data.current.deviation)
     return settings | {
         "halves": data.is_draw_half,
         "digits": data.digits,
         "leads": data.level is not None,
         "since": data.change_period or None,
         "course": course,
-        "category": category_noun(data.rated),
+        "category": wording.category_noun(data.rated),
         "sides": {"head": context["sides"].head, "names": context["sides"].names},
-        "firstEvents": FIRST_EVENTS,
-        "settledEvents": SETTLED_EVENTS,
-        "uncertain": data.uncertain_half_width(data.current.deviation),
+        "firstEvents": site_data.FIRST_EVENTS,
+        "settledEvents": site_data.SETTLED_EVENTS,
+        "uncertain": limit if math.isfinite(limit) else None,
     }
 
 
@@ -122,31 +107,31 @@ def pair_fields(rated: History, matchups: Mapping[Any, MatchupTables]) -> dict[s
     """The variables of the fields that choose a pair, from the tables by category."""
     tables, num_players = list(matchups.values()), len(rated.players)
     count = min([x.even.left.shape[1] for x in tables], default=num_players)
-    categories = [format_category(name) for name in matchups if name is not None]
+    categories = [wording.format_category(name) for name in matchups if name is not None]
     return {
         "few": count if count < num_players else 0,
         "sided": bool(tables) and all(x.home is not None for x in tables),
         "drawn": bool(tables) and all(x.draw is not None for x in tables),
         "categories": categories,
-        "category_noun": category_noun(rated),
-        "in_series": not any(x.casefold() in SURFACES for x in categories),  # tennis has none
+        "category_noun": wording.category_noun(rated),
+        "in_series": not any(x.casefold() in wording.SURFACES for x in categories),  # tennis has none
     }
 
 
 # What the history holds.
 
 
-def _summarise_history(data: SiteData) -> str:
+def _summarise_history(data: site_data.SiteData) -> str:
     """How many events of how many players there are, from when to when."""
     rated, span = data.rated, ""
     if rated.clock is not None:
-        ends = np.array([rated.events["time"].min(), rated.events["time"].max()])
-        texts = format_times(np.floor(ends).astype("datetime64[D]") if data.is_dated else ends, dates=data.is_dated)
+        ends = float(rated.events["time"].min()), float(rated.events["time"].max())
+        texts = [wording.spell_moment(math.floor(x) if data.is_dated else x, rated.clock) for x in ends]
         span = f", {'' if data.is_dated else 'times '}{' to '.join(dict.fromkeys(texts))}"
     return f"{format_count(rated.num_events, data.event)} of {data.noun.quantify(len(data.names))}{span}."
 
 
-def _describe_current_players(data: SiteData) -> str:
+def _describe_current_players(data: site_data.SiteData) -> str:
     """The definition of current players, as "played in the 365 days to 2026-07-19"; in contests they took part."""
     text = data.current.scope.partition("\n")[0].partition(" (")[0].partition(", who ")[2]
     if data.event == "match":
@@ -154,7 +139,7 @@ def _describe_current_players(data: SiteData) -> str:
     return text.replace("had played", "had taken part").replace("played", "took part")
 
 
-def _describe_player_groups(data: SiteData) -> str:
+def _describe_player_groups(data: site_data.SiteData) -> str:
     """The groups of current players, whose ratings cannot be compared, or else of all; nothing if there is one."""
     ids = data.leaderboard_ids if data.current.group is None else data.listed
     numbers, first, sizes = np.unique(data.groups[ids], return_index=True, return_counts=True)
@@ -163,7 +148,7 @@ def _describe_player_groups(data: SiteData) -> str:
     return text and f"{text[:1].upper()}{text[1:]}. Ratings of different groups cannot be compared."
 
 
-def _explain_table_columns(data: SiteData) -> str:
+def _explain_table_columns(data: site_data.SiteData) -> str:
     """What the columns of tables of events hold."""
     rated, of_team = data.rated, "of the team " if data.line_ups.mates is not None else ""
     before = f"Chance: {of_team}to win, as it was before the match"
@@ -178,7 +163,7 @@ def _explain_table_columns(data: SiteData) -> str:
         f"Ratings move at the end of each period, with the last {data.event} in it.": rated.period,
         f"{when}, leads also shrink; the change by a {data.event} does not count that.": do_leads_fade(rated.system),
     }
-    return " ".join(text for text, is_told in sentences.items() if is_told)
+    return " ".join(compress(sentences, sentences.values()))
 
 
 def _learns_from_margins(rated: History) -> bool:
@@ -186,11 +171,12 @@ def _learns_from_margins(rated: History) -> bool:
     return rated.system.settings.get("outcome") in ("margin", "points", "goals")
 
 
-def _describe_learned_columns(rated: History) -> str:
+def _describe_learned_columns(data: site_data.SiteData) -> str:
     """What ratings are learned from, as "results, winning margins and who is at home"."""
+    rated = data.rated
     settings, params = rated.system.settings, rated.system.params._asdict()
     is_sided = bool(rated.options.get("sided")) and any(params.get(name) for name in ("side_advantage", "home"))
-    of_each = f"the {category_noun(rated)} of each {'match' if has_two_sides(rated) else 'contest'}"
+    of_each = f"the {wording.category_noun(rated)} of each {data.event}"
     evidence = {
         "goals": settings.get("outcome") == "goals",
         "winning margins": settings.get("outcome") == "margin",
@@ -201,8 +187,8 @@ def _describe_learned_columns(rated: History) -> str:
         of_each: rated.categories is not None,
         "other columns of the file": settings.get("covariates") or settings.get("own_parts"),
     }
-    found = ["results", *(name for name, is_known in evidence.items() if is_known)]
-    return join_names(found) if len(found) > 1 else "results alone"
+    found = [*compress(evidence, evidence.values())]
+    return join_names(["results", *found]) if found else "results alone"
 
 
 def describe_draw_chances(rated: History) -> str:
@@ -243,18 +229,12 @@ def describe_settings(rated: History) -> list[tuple[str, str]]:
     """The system's hyperparameters and settings: names, and values in words with their units and meanings."""
     system, settings = rated.system, rated.system.settings
     hyperparameters = {name: x for name, x in system.params._asdict().items() if x is not None}
-    is_dated = rated.clock == "dates"
+    is_dated, is_of_matches = rated.clock == "dates", rated.contests is None
     texts = {name: _format_hyperparameter(system, name, x, is_dated) for name, x in hyperparameters.items()}
-    hidden = {name for name, is_hidden in _hidden_settings(rated).items() if is_hidden}
-    texts |= {name: _format_setting(name, x, rated) for name, x in settings.items() if x and name not in hidden}
+    is_hidden = {"team_performance": is_of_matches, "quit": is_of_matches, "categories": rated.categories is None}
+    is_hidden["margin"] = not _learns_from_margins(rated)
+    texts |= {name: _format_setting(name, x, rated) for name, x in settings.items() if x and not is_hidden.get(name)}
     return [(name.replace("_", " "), text) for name, text in texts.items()]
-
-
-def _hidden_settings(rated: History) -> dict[str, bool]:
-    """Which settings say nothing of this history."""
-    is_of_matches = rated.contests is None
-    return {"team_performance": is_of_matches, "quit": is_of_matches, "categories": rated.categories is None,
-            "margin": not _learns_from_margins(rated)}  # fmt: skip
 
 
 def _format_hyperparameter(system: RatingSystem, name: str, value: Any, is_dated: bool) -> str:
@@ -272,16 +252,15 @@ def _format_hyperparameter(system: RatingSystem, name: str, value: Any, is_dated
 def _format_setting(name: str, value: Any, rated: History) -> str:
     """A setting in words: seasons by their number and the first one, columns by their names."""
     if name == "seasons":
-        is_dated = rated.clock == "dates"
-        begin = next(iter(rated.seasons or ()), "") or format_times(np.array([value[0]]), dates=is_dated)[0]
+        begin = next(iter(rated.seasons or ()), "") or wording.spell_moment(value[0], rated.clock)
         return f"{len(value):,}, from {begin}"
     if name == "side_since":
-        return str(format_times(np.array([value]), dates=rated.clock == "dates")[0])
+        return wording.spell_moment(value, rated.clock)
     text = f"{value:,.6g}" if isinstance(value, float) else ", ".join(map(str, np.atleast_1d(value).tolist()))
     return {"True": "yes", "False": "no"}.get(text, text.replace("_", " "))
 
 
-def rating_scale(data: SiteData, tables: MatchupTables | None, category: Any = None) -> RatingScale:
+def rating_scale(data: site_data.SiteData, tables: MatchupTables | None, category: Any = None) -> RatingScale:
     """What points are worth, by the predictions for pairs of current players; nothing without any.
 
     Where the tables are those of a category, points are those of the strengths in it.
@@ -294,7 +273,7 @@ def rating_scale(data: SiteData, tables: MatchupTables | None, category: Any = N
     first, second = (places[i] for i in np.triu_indices(len(places), 1))
     rating, place = np.asarray(data.full_leaderboard.rating, float), ""
     if category is not None:
-        place = category_phrase(category_noun(data.rated), format_category(category))
+        place = wording.category_phrase(wording.category_noun(data.rated), wording.format_category(category))
         if has_modifiers(data.rated.system, data.rated.state):
             rating = np.asarray(category_ratings(data.rated, category).mean, float)[data.leaderboard_ids]
     lead, even = rating[first] - rating[second], _log_odds(tables.even.probability(first, second))
@@ -349,33 +328,18 @@ def _format_chance(logit: float) -> str:
     return f"{100 / (1 + math.exp(-logit)):.0f}%"
 
 
-def method_view(data: SiteData) -> dict[str, Any]:
-    """The variables of what pages say of the method."""
-    rated = data.rated
-    unit = " days" if data.is_dated else ""
-    return {
-        "system": describe_system(rated.system.name),
-        "period": "" if rated.period is None else f" in periods of {rated.period:g}{unit}",
-        "model_text": _describe_model(data),
-        "params": describe_settings(rated),
-        "source": str(rated.options.get("source") or ""),  # if `jaxrate rate` saved it
-        "team_text": _describe_teams(rated),
-        "fit_text": _describe_fit(data),
-    }
-
-
-def _describe_model(data: SiteData) -> str:
+def _describe_model(data: site_data.SiteData) -> str:
     """What skills holds of everybody, as a sentence; nothing of other systems."""
     rated = data.rated
     if rated.system.name != "skills":
         return ""
     parts = {
         "how strong they are": True,
-        f"what they gain or lose by the {category_noun(rated)}": rated.categories is not None,
+        f"what they gain or lose by the {wording.category_noun(rated)}": rated.categories is not None,
         f"what it is worth to them to {side_words(rated).having}": rated.system.settings.get("own_side"),
         "how sure all this is": True,
     }
-    estimated = join_names(part for part, is_told in parts.items() if is_told)
+    estimated = join_names(compress(parts, parts.values()))
     return f"Skills is a statistical model. For every {data.noun.one} it estimates {estimated}."
 
 
@@ -390,7 +354,7 @@ def _describe_teams(rated: History) -> str:
     )
 
 
-def _describe_fit(data: SiteData) -> str:
+def _describe_fit(data: site_data.SiteData) -> str:
     """To which of the events the settings were fitted, if `jaxrate rate` saved it; else nothing."""
     share = data.rated.options.get("fitted_share")
     if not share:
@@ -416,9 +380,9 @@ class Headline(NamedTuple):
         return " ".join(x for x in (self.title and f"{self.title}.", self.sentence) if x)
 
 
-def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headline:
+def write_headline(data: site_data.SiteData, coming: ColumnTable | None = None) -> Headline:
     """The finding about who leads, and a sentence about them, the greatest rise, and the next match."""
-    board, unit = data.current.first_group(), rating_unit(data.rated.system)
+    board, unit = data.current.first_group(), wording.rating_unit(data.rated.system)
     names = [data.names[i] for i in data.listed[: len(board.rank)]]
     if not names:
         return Headline("")
@@ -426,53 +390,47 @@ def write_headline(data: SiteData, coming: ColumnTable | None = None) -> Headlin
     if len(names) < 2:
         return Headline(str(lead))
     since = lead_start(data.rated, **data.leaderboard_options) if data.rated.clock == "dates" else None
-    held = None if since is None else float(data.careers.time.max()) - since
-    is_taken = is_new_lead(held) and _has_played_on(data, since)
+    held = math.nan if since is None else float(data.careers.time.max()) - since
+    days = np.floor(data.careers.of_player(int(data.listed[0])).time)  # on which the leader played
+    is_taken = held < RECENT_DAYS and math.floor(since or 0.0) in days  # or else others lost the lead
     title = str(date_lead(lead, held, is_taken, data.noun))
     clauses = [_describe_hold(lead, since, is_taken, title), *_describe_rise(data, names, unit)]
     as_of, text = stale_clause(data), "; ".join(filter(None, [*clauses, _describe_next_match(data, coming)]))
     return Headline(title, text and f"{as_of and f'{as_of}: '}{text}.")
 
 
-def stale_clause(data: SiteData) -> str:
+def stale_clause(data: site_data.SiteData) -> str:
     """The day of the last result, as "As of 2024-12-18", where it is long before the build; else nothing."""
     if not data.last_day or (data.made.date() - date.fromisoformat(data.last_day)).days <= STALE_DAYS:
         return ""
     return f"As of {data.last_day}"
 
 
-def _has_played_on(data: SiteData, time: float | None) -> bool:
-    """Whether the leader played on the day of a time; else others lost the lead."""
-    own = data.careers.of_player(int(data.listed[0])).time
-    return time is not None and bool((np.floor(own) == np.floor(time)).any())
-
-
 def _describe_hold(lead: Finding, since: float | None, is_taken: bool, title: str) -> str:
     """Since when the leader leads, and by how much, as far as the title does not say it."""
-    day = "" if since is None else str(format_times(np.array([since]), dates=True)[0])[:10]
+    day = "" if since is None else wording.spell_moment(since, "dates")[:10]
     hold = Finding("held", "taken" if is_taken else "kept", lead.subject, since=day)
     gap = lead._replace(relation="held", certainty="by")
-    is_told = format_amount(float(lead.amount), lead.unit) in title
+    is_told = wording.format_amount(float(lead.amount), lead.unit) in title
     return ", ".join(str(x) for x, is_said in ((hold, day), (gap, not is_told)) if is_said)
 
 
-def _describe_rise(data: SiteData, names: list[str], unit: str) -> list[str]:
+def _describe_rise(data: site_data.SiteData, names: list[str], unit: str) -> list[str]:
     """Who rose most, and to which place, if the ranking has changes and somebody rose."""
     changes = data.current.change
     rise = None if changes is None else find_rise(names, changes[: len(names)], data.change_since, unit)
     return [] if rise is None else [f"{rise[0]}, to number {rise[1] + 1:,}"]
 
 
-def _describe_next_match(data: SiteData, coming: ColumnTable | None) -> str:
+def _describe_next_match(data: site_data.SiteData, coming: ColumnTable | None) -> str:
     """The leader's next match, or else the first one; none of the past."""
     if coming is None or not {"a", "b"} <= set(coming):
         return ""
     leader = str(data.rated.players[data.listed[0]])
     rows = [x for x in coming.to_records() if not data.is_past(x.get("time"))]
-    rows.sort(key=lambda x: leader not in (str(x["a"]), str(x["b"])))
     if not rows:
         return ""
-    names, row = data.shown_names, rows[0]
+    names, row = data.shown_names, min(rows, key=lambda x: leader not in (str(x["a"]), str(x["b"])))
     a, b = (names.get(str(row[x]), str(row[x])) for x in "ab")
     day = f" on {str(row['time'])[:10]}" if row.get("time") is not None and data.rated.clock == "dates" else ""
     return str(Finding("next", subject=a, other=b, since=day))
@@ -484,7 +442,7 @@ def _describe_next_match(data: SiteData, coming: ColumnTable | None) -> str:
 class PageViews(NamedTuple):
     """Facts about a history, and the variables of templates that tell them."""
 
-    data: SiteData
+    data: site_data.SiteData
     site: dict[str, Any]  # texts of all pages
     shared: dict[str, Any]  # what scripts need to know
     variables: dict[str, Any]  # of pairs, accuracy and method
@@ -494,14 +452,14 @@ class PageViews(NamedTuple):
     matchups: dict[Any, MatchupTables]  # by category
 
 
-def build_page_views(data: SiteData, title: str | None, coming: ColumnTable | None = None) -> PageViews:
+def build_page_views(data: site_data.SiteData, title: str | None, coming: ColumnTable | None = None) -> PageViews:
     """The views of a history, of which some matches to come are known."""
-    rated, lines, board = data.rated, build_career_lines(data), leaderboard_columns(data)
+    rated, lines, board = data.rated, build_career_lines(data), site_data.leaderboard_columns(data)
     site = page_template_context(data, title)
     course = dict(zip(data.listed.tolist(), lines.levels, strict=True))
     board["course"] = [course.get(i, "") for i in data.leaderboard_ids.tolist()]
     tables = build_matchup_tables_by_category(rated, data.leaderboard_ids, site["partners"])
-    matchups = sort_categories(rated, tables)
+    matchups = site_data.sort_categories(rated, tables)
     site |= {"paired": bool(matchups), "overall_text": "", "lists": [], "rankings_by_column": {}}
     accuracy, category = summarise_accuracy(rated, data.noun), next(iter(matchups), None)
     variables = {
@@ -511,7 +469,13 @@ def build_page_views(data: SiteData, title: str | None, coming: ColumnTable | No
         "scale": rating_scale(data, matchups.get(category), category),
         "spread": data.careers.after.deviation is not None,
         **pair_fields(rated, matchups),
-        **method_view(data),
+        "system": describe_system(rated.system.name),
+        "period": "" if rated.period is None else f" in periods of {rated.period:g}{' days' * data.is_dated}",
+        "model_text": _describe_model(data),
+        "params": describe_settings(rated),
+        "source": str(rated.options.get("source") or ""),  # if `jaxrate rate` saved it
+        "team_text": _describe_teams(rated),
+        "fit_text": _describe_fit(data),
     }
     shared = script_settings(data, site, lines.heading)
     return PageViews(data, site, shared, variables, write_headline(data, coming), lines, board, matchups)

@@ -1,14 +1,13 @@
 """The page of every player: a summary, the chart, tables, and the career as data for the scripts of the site."""
 
 import json
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import date
 from functools import cache, partial
 from html import escape
-from itertools import pairwise
+from itertools import chain, compress, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, use_minus_sign
 from jaxrate.history.leaderboards import PEAK_MIN_EVENTS
+from jaxrate.site import table_rows
 from jaxrate.site.category_rankings import CategoryStrengths, draw_player_tables
 from jaxrate.site.drawings import axis_marks
 from jaxrate.site.html_tables import mark_dates
@@ -29,14 +29,6 @@ from jaxrate.site.site_data import (
     round_for_json,
     times_for_json,
     values_for_json,
-)
-from jaxrate.site.table_rows import (
-    build_event_table_cells,
-    build_player_seasons,
-    count_results,
-    find_acquaintances,
-    find_forms,
-    find_upset_wins,
 )
 from jaxrate.views.charts import half_widths
 from jaxrate.views.line_ups import LineUps, count_sides, grounds_of_careers
@@ -72,24 +64,25 @@ def write_player_pages(
     pauses, line_ups = mark_events_after_pauses(site_data), site_data.line_ups
     names = [escape(x) for x in site_data.names]
     columns = career_columns(site_data, pauses)
-    rows, charts = build_event_table_cells(site_data, columns), draw_career_charts(site_data, pauses)
-    notes = write_chart_notes(site_data, pauses)
+    rows, lines = table_rows.build_event_table_cells(site_data, columns), list_career_lines(site_data)
     summaries, start = summarise_players(site_data, context), site_data.careers.start.tolist()
     strengths, most = draw_player_tables(site_data, category_strengths), count_latest_events(line_ups)
-    rivals = find_acquaintances(site_data, columns, line_ups.opponents)
-    partners = find_acquaintances(site_data, columns, line_ups.mates)
-    upsets, seasons = find_upset_wins(site_data, columns), build_player_seasons(site_data)
-    forms = find_forms(site_data, [f"<bdi>{x}</bdi>" for x in names])
+    opponents, num_met = table_rows.find_acquaintances(site_data, columns, line_ups.opponents)
+    partners, num_joined = table_rows.find_acquaintances(site_data, columns, line_ups.mates)
+    upsets, (season_heads, seasons, strips) = (
+        table_rows.find_upset_wins(site_data, columns),
+        table_rows.build_player_seasons(site_data),
+    )
+    forms = table_rows.find_forms(site_data, [f"<bdi>{x}</bdi>" for x in names])
     encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
-    _remove_files(folder / "players", ".html")
-    _remove_files(folder / "data" / CAREERS_FOLDER, ".js")
-    template_of = cache(partial(_split_template, environment, {"heads": rows.heads, "season_heads": seasons.heads}))
+
+    template_of = cache(partial(_split_template, environment, {"heads": rows.heads, "season_heads": season_heads}))
     written = []
 
     def write_page(name: str, template: str, fields: dict[str, str], **flags: bool) -> None:
         split = template_of(template, tuple(fields), **flags)
         parts = [fields[x] if i % 2 else x for i, x in enumerate(split)]
-        _write(folder / "players" / f"{name}.html", "".join(parts))
+        (folder / "players" / f"{name}.html").write_bytes("".join(parts).encode())
         written.append(f"players/{name}.html")
 
     for i, slug in enumerate(site_data.slugs):
@@ -100,37 +93,37 @@ def write_player_pages(
         fields = {
             "heading": names[i],
             "form": forms[i],
-            "seasons": seasons.rows[i],
-            "strip": seasons.strips[i],
+            "seasons": seasons[i],
+            "strip": strips[i],
             "summary": summary,
             "strengths": strengths[i],
             "description": f"{names[i]}: {preview}",
             "preview": preview,
             "slug": slug,
             "address": quote(slug),
-            "chart": charts[i],
-            "note": notes[i],
+            "chart": draw_career_chart(site_data, lines, pauses, i),
+            "note": write_chart_note(site_data, pauses, i),
             "next": next_matches.get(slug, ""),
-            "opponents": rivals.rows[i],
-            "met": f"{rivals.counts[i]:,}",
-            "partners": partners.rows[i],
-            "joined": f"{partners.counts[i]:,}",
+            "opponents": opponents[i],
+            "met": f"{num_met[i]:,}",
+            "partners": partners[i],
+            "joined": f"{num_joined[i]:,}",
             "upsets": rows.render_rows(upsets[i]),
-            "events": rows.render_rows(_latest_first(max(begin, end - most), end)),
+            "events": rows.render_rows(np.arange(max(begin, end - most), end)[::-1]),
             "earlier": f"{slug}.2.html",
             "data": "" if is_long else career,
         }
         flags = {"played": end > begin, "several": end > begin + 1, "long": is_long}
-        flags |= {"won": len(upsets[i]) > 0, "has_partners": partners.counts[i] > 0, "seasonal": bool(seasons.rows[i])}
+        flags |= {"won": len(upsets[i]) > 0, "has_partners": num_joined[i] > 0, "seasonal": bool(seasons[i])}
         write_page(slug, "site_player.html", fields, **flags)
         if is_long:
             script = f"(window.jaxrateCareers ??= {{}})[{json.dumps(slug)}] = {career};\n"
-            _write(folder / "data" / CAREERS_FOLDER / f"{slug}.js", script)
+            (folder / "data" / CAREERS_FOLDER / f"{slug}.js").write_bytes(script.encode())
             size = ARCHIVE_RATIO * most
             for number, stop in enumerate(range(end - most, begin, -size), 2):
                 first = max(begin, stop - size)
                 following = f'<a href="{slug}.{number + 1}.html">Earlier</a>' if first > begin else ""
-                given = {"events": rows.render_rows(_latest_first(first, stop)), "earlier": following}
+                given = {"events": rows.render_rows(np.arange(first, stop)[::-1]), "earlier": following}
                 write_page(f"{slug}.{number}", "site_matches.html", fields | given)
     return written
 
@@ -144,24 +137,7 @@ def _split_template(
     return tuple(text.split(TOKEN))
 
 
-def _write(path: Path, text: str) -> None:
-    with open(path, "wb") as file:
-        file.write(text.encode())
-
-
-def _latest_first(begin: int, end: int) -> slice:
-    return slice(end - 1, begin - 1 if begin else None, -1) if end > begin else slice(0, 0)
-
-
-def _remove_files(folder: Path, suffix: str) -> None:
-    """Remove files of a former build: file systems write new files sooner than they overwrite others."""
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith(suffix):
-                os.unlink(entry.path)
-
-
-def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = EXTRA_DIGITS) -> dict[str, Any]:
+def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = EXTRA_DIGITS) -> dict[str, HostArray]:
     """[M] the columns of all players' careers, for JSON, with whether a long pause comes before each event.
 
     Ratings have `extra_digits` decimals beyond those that are shown.
@@ -185,7 +161,7 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
     columns |= _contest_columns(site_data) if site_data.line_ups.opponents is None else _match_columns(site_data)
     for name, values in site_data.columns.items():
         columns[f"column {name}"] = values_for_json(careers.gather(values), 3)
-    return columns
+    return {name: np.fromiter(x, object, len(x)) for name, x in columns.items()}
 
 
 def _match_columns(site_data: SiteData) -> dict[str, Any]:
@@ -221,7 +197,7 @@ def _contest_columns(site_data: SiteData) -> dict[str, Any]:
 def player_career(
     site_data: SiteData,
     player: int,
-    columns: dict[str, Any],
+    columns: dict[str, HostArray],
     rows: HostArray | None = None,
     places: list[int] | None = None,
 ) -> dict[str, Any]:
@@ -231,26 +207,18 @@ def player_career(
     of appearance.
     """
     told = slice(*site_data.careers.start[player : player + 2].tolist()) if rows is None else rows
-    career = {name: _select_values(x, told) for name, x in columns.items()}
-    career |= _note_peak(site_data, player) | _encode_flags(career)
-    numbers: dict[int, int] = {}
-    number = places.__getitem__ if places else lambda x: numbers.setdefault(x, len(numbers))
-    for key in [x for x in ("opponent", "mates") if x in career]:
-        career[key] = _number_players(career[key], number)
-    further = {name.removeprefix("column "): career.pop(name) for name in [*career] if name.startswith("column ")}
-    if places is not None:
-        return career
-    return career | {"others": [(site_data.slugs[x], site_data.names[x]) for x in numbers], "columns": further}
-
-
-def _encode_flags(career: dict[str, Any]) -> dict[str, Any]:
-    """The numbers of the events after pauses, and the sides of all events in one text."""
-    encoded: dict[str, Any] = {}
+    career: dict[str, Any] = {name: x[told].tolist() for name, x in columns.items()}
     if "pauses" in career:
-        encoded["pauses"] = np.flatnonzero(career["pauses"]).tolist()
+        career["pauses"] = np.flatnonzero(career["pauses"]).tolist()
     if "ground" in career:
-        encoded["ground"] = "".join(map(str, career["ground"].tolist()))
-    return encoded
+        career["ground"] = "".join(map(str, career["ground"]))
+    career |= _note_peak(site_data, player)
+    if places is not None:
+        return career | _number_others(career, places.__getitem__)
+    numbers: dict[int, int] = {}
+    career |= _number_others(career, lambda x: numbers.setdefault(x, len(numbers)))
+    further = {name.removeprefix("column "): career.pop(name) for name in [*career] if name.startswith("column ")}
+    return career | {"others": [(site_data.slugs[x], site_data.names[x]) for x in numbers], "columns": further}
 
 
 def _note_peak(site_data: SiteData, player: int) -> dict[str, Any]:
@@ -265,16 +233,13 @@ def _note_peak(site_data: SiteData, player: int) -> dict[str, Any]:
     return noted
 
 
-def _number_players(players: Any, number: Callable[[int], int]) -> list[Any]:
-    """The numbers of players, given by id, or of lists of them."""
-    if isinstance(players, np.ndarray):
-        return [*map(number, players.tolist())]
-    return [[*map(number, several)] for several in players]
-
-
-def _select_values(values: Any, rows: slice | HostArray) -> Any:
-    """The values of a column in these rows."""
-    return values[rows] if isinstance(values, np.ndarray) or isinstance(rows, slice) else [values[i] for i in rows]
+def _number_others(career: dict[str, Any], number: Callable[[int], int]) -> dict[str, Any]:
+    """The columns of opponents and team-mates, who are given by id, alone or several, with their numbers."""
+    return {
+        key: [[*map(number, x)] if isinstance(x, tuple) else number(x) for x in career[key]]
+        for key in ("opponent", "mates")
+        if key in career
+    }
 
 
 def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]:
@@ -299,7 +264,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
 
 def _describe_results(site_data: SiteData) -> list[str]:
     """How often each player won, by id; of contests of many, with podiums."""
-    counts = count_results(site_data)
+    counts = table_rows.count_results(site_data)
     text = ", ".join(f"{{:,}} {way}" for way in counts)
     return [f": {text.format(*row)}" for row in zip(*(x.tolist() for x in counts.values()), strict=True)]
 
@@ -315,7 +280,7 @@ def _describe_standings(site_data: SiteData, current: str) -> dict[int, str]:
     return standings
 
 
-# Charts, all drawn at once: lines with bands as SVG, and labels in percent of its size.
+# Charts: lines with bands as SVG, and labels in percent of its size.
 
 UNITS = 1000  # width and height of a chart in its own units
 BINS = 200  # of the width; each shows its last event
@@ -327,86 +292,61 @@ PAUSE_YEARS, PAUSE_GAPS = 3, 5  # a pause is longer than so many years, and than
 EPOCH = date(1970, 1, 1).toordinal()
 
 
-class _Line(NamedTuple):
-    """One line of each career, [M], and half the width of its band; None without bands."""
-
-    style: str
-    mean: HostArray
-    half_width: HostArray | None
-
-
-class _ChartAxes(NamedTuple):
-    """The ends of both axes of a chart."""
-
-    low: float
-    high: float
-    left: float
-    right: float
-    by_date: bool
-    is_counted: bool  # whether events are numbered
+def list_career_lines(data: SiteData) -> dict[str, list[HostArray]]:
+    """The ratings [M] of all careers at the time, and in hindsight, by style, with both edges of bands, if any."""
+    lines: dict[str, tuple[Any, Any]] = {"first": data.careers.after}
+    if data.hindsight is not None:
+        mean, deviation = map(data.careers.gather, data.hindsight)
+        lines["second now"] = mean, deviation
+    return {
+        style: [mean] if deviation is None else [mean, mean + half_widths(deviation), mean - half_widths(deviation)]
+        for style, (mean, deviation) in lines.items()
+    }
 
 
-def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int] | None = None) -> list[str]:
-    """The inside of the chart of each player, or of some by id; empty for the others and for fewer than two events.
+def draw_career_chart(data: SiteData, lines: dict[str, list[HostArray]], pauses: HostArray, player: int) -> str:
+    """The inside of the chart of a player, from the lines of all careers; empty for fewer than two events.
 
     `pauses` [M] says of each event whether a long pause comes before it.
     """
-    careers, counts = data.careers, np.diff(data.careers.start)
-    charts = [""] * len(counts)
-    is_drawn = (counts > 1) & (True if players is None else np.isin(np.arange(len(counts)), players))
-    drawn, row = np.flatnonzero(is_drawn), np.flatnonzero(np.repeat(is_drawn, counts))
-    if not len(drawn):
-        return charts
-    lines, count = _lines_of_rows(data, row), counts[drawn]
-    begin = np.append(0, np.cumsum(count)[:-1])
-    across, left, right, is_timed = _horizontal_positions_and_axis_ends(careers.time[row], begin, count)
-    low, high = _lowest_and_highest_ratings_by_chart(lines, begin, count)
-    x = UNITS * (across - np.repeat(left, count)) / np.repeat(right - left, count)
-    top, scale = np.repeat(high, count), np.repeat(UNITS / (high - low), count)
-    bins = np.floor(BINS * x / UNITS)
-    is_kept = np.append(bins[1:] != bins[:-1], True)
-    has_peak = data.peak[drawn] >= 0
-    peak = np.where(has_peak, begin + (data.peak - careers.start[:-1])[drawn], begin)
-    is_kept[begin] = is_kept[np.append(begin[1:], len(x)) - 1] = is_kept[peak] = True
-    kept_peak = (np.cumsum(is_kept) - 1)[peak].tolist()
-    bounds = np.append(0, np.cumsum(np.add.reduceat(is_kept, begin))).tolist()
-    is_broken = np.logical_or.reduceat(pauses[row], np.append(0, np.flatnonzero(is_kept)[:-1] + 1))
-    texts = np.array([str(i) for i in range(-UNITS, 2 * UNITS + 1)], object)
-    columns = texts[np.round(x[is_kept]).astype(int) + UNITS]
+    begin, end = data.careers.start[player : player + 2].tolist()
+    if end - begin < 2:
+        return ""
+    time = data.careers.time[begin:end]
+    is_timed = bool(time[-1] > time[0])  # neither NaN nor equal
+    across = time if is_timed else np.arange(1.0, len(time) + 1.0)
+    x = UNITS * (across - across[0]) / (across[-1] - across[0])
+    own = {style: [values[begin:end] for values in edges] for style, edges in lines.items()}
+    low, high = _ends_of_ratings([*chain.from_iterable(own.values())])
+    bins, peak = np.floor(BINS * x / UNITS), int(data.peak[player]) - begin
+    kept = np.union1d(np.flatnonzero(np.append(bins[1:] != bins[:-1], True)), [0, max(peak, 0)])
+    is_broken = np.logical_or.reduceat(pauses[begin:end], np.append(0, kept[:-1] + 1))
+    pieces = [slice(*ends) for ends in pairwise([0, *np.flatnonzero(is_broken).tolist(), len(kept)])]
+    columns = np.round(x[kept]).astype(int).tolist()
 
     def points(values: HostArray) -> list[str]:
-        y = np.clip(np.round((top - values) * scale)[is_kept], -UNITS, 2 * UNITS).astype(int)
-        return list((columns + " " + texts[y + UNITS]).tolist())
+        y = np.clip(np.round((high - values[kept]) * (UNITS / (high - low))), -UNITS, 2 * UNITS)
+        return [f"{x} {y}" for x, y in zip(columns, y.astype(int).tolist(), strict=True)]
 
-    paths = []
-    for style, mean, half in lines:
-        paths.append((style, points(mean), [] if half is None else [points(mean + half), points(mean - half)]))
-    by_date = is_timed & (data.rated.clock == "dates")
-    axes = zip(*(x.tolist() for x in (low, high, left, right, by_date, ~is_timed)), strict=True)
-    for i, (player, ends) in enumerate(zip(drawn.tolist(), map(_ChartAxes._make, axes), strict=True)):
-        first, last = bounds[i : i + 2]
-        breaks = (np.flatnonzero(is_broken[first:last]) + first).tolist()
-        pieces = [slice(*x) for x in pairwise([first, *breaks, last])]
-        drawing, label = "".join(_draw_line(*path, pieces) for path in paths), ""
-        if has_peak[i]:
-            point = paths[0][1][kept_peak[i]]
-            drawing += f'<path class="peak" d="M{point}h0"/>'
-            label = _peak_label(point, data, int(data.peak[player]), ends.by_date)
-        charts[player] = _frame(drawing, label, ends)
-    return charts
+    by_date, label, drawn = is_timed and data.is_dated, "", {style: [*map(points, x)] for style, x in own.items()}
+    drawing = "".join(_draw_line(style, *x, pieces=pieces) for style, x in drawn.items())
+    if peak >= 0:
+        point = drawn["first"][0][int(np.searchsorted(kept, peak))]
+        drawing += f'<path class="peak" d="M{point}h0"/>'
+        label = _peak_label(point, data, peak + begin, by_date)
+    times = float(across[0]), float(across[-1])
+    return _frame(drawing, label, (float(low), float(high)), times, by_date, not is_timed)
 
 
-def _lines_of_rows(data: SiteData, row: HostArray) -> list[_Line]:
-    """The line of ratings at the time in these rows of the careers, and that in hindsight."""
-    after = data.careers.after
-    lines = [_Line("first", after.mean[row], None if after.deviation is None else half_widths(after.deviation[row]))]
-    if data.hindsight is not None:
-        mean, deviation = (data.careers.gather(x)[row] for x in data.hindsight)
-        lines.append(_Line("second now", mean, half_widths(deviation)))
-    return lines
+def _ends_of_ratings(edges: list[HostArray]) -> tuple[Any, Any]:
+    """The ends of the axis of a chart: it holds lines and bands, but for the first events of a long career."""
+    first = FIRST_EVENTS if len(edges[0]) >= 2 * FIRST_EVENTS else 0
+    low, high = np.min([x[first:].min() for x in edges]), np.max([x[first:].max() for x in edges])
+    room = EDGE_ROOM * (high - low) if high - low >= 1e-6 else 1.0
+    return low - room, high + room
 
 
-def _draw_line(style: str, middle: list[str], edges: list[list[str]], pieces: list[slice]) -> str:
+def _draw_line(style: str, middle: list[str], *edges: list[str], pieces: list[slice]) -> str:
     """The band between edges, if there are any, and the line of a career, broken into pieces, with dots over the gaps.
 
     The points of the line and of the edges are texts.
@@ -421,73 +361,33 @@ def _draw_line(style: str, middle: list[str], edges: list[list[str]], pieces: li
     return drawing + (f'<path class="line {style} pause" d="{bridges}"/>' if bridges else "")
 
 
-def write_chart_notes(data: SiteData, pauses: HostArray) -> list[str]:
-    """What the chart of each player shows besides the line."""
-    careers, event, events = data.careers, data.event, data.events
-    band = "" if careers.after.deviation is None else "The band is the 95% interval at the time."
-    if band and data.hindsight is not None:
+def write_chart_note(data: SiteData, pauses: HostArray, player: int) -> str:
+    """What the chart of a player shows besides the line."""
+    own, event, events = slice(*data.careers.start[player : player + 2].tolist()), data.event, data.events
+    time, band = data.careers.time[own], "The band is the 95% interval at the time."
+    if data.hindsight is not None:
         band = "The bands are 95% intervals. Hindsight is at the level and spread that the ratings had at the time."
     above = "" if data.level is None else ", the greatest lead over the median of the active,"
-    counts = np.diff(careers.start)
-    num_pauses = np.diff(np.append(0, np.cumsum(pauses))[careers.start])
-    at_once = counts > 1
-    at_once[at_once] = careers.time[careers.start[1:][at_once] - 1] == careers.time[careers.start[:-1][at_once]]
     texts = {
-        f"All {events} were at one time: they are numbered from the left.": at_once,
-        f"The first {FIRST_EVENTS} {events} may run off the chart.": counts >= 2 * FIRST_EVENTS,
-        f"The dot is the peak{above} from the {PEAK_MIN_EVENTS}th {event} on.": data.peak >= 0,
-        "A dotted line leads over a pause of years.": num_pauses > 0,
-        band: np.full(len(counts), bool(band)),
+        f"All {events} were at one time: they are numbered from the left.": len(time) > 1 and time[0] == time[-1],
+        f"The first {FIRST_EVENTS} {events} may run off the chart.": len(time) >= 2 * FIRST_EVENTS,
+        f"The dot is the peak{above} from the {PEAK_MIN_EVENTS}th {event} on.": data.peak[player] >= 0,
+        "A dotted line leads over a pause of years.": pauses[own].any(),
+        band: data.careers.after.deviation is not None,
     }
-    return [
-        " ".join(text for text, is_true in zip(texts, row, strict=True) if is_true)
-        for row in np.transpose([*texts.values()]).tolist()
-    ]
+    return " ".join(compress(texts, texts.values()))
 
 
 def mark_events_after_pauses(data: SiteData) -> HostArray:
     """[M] whether a long pause comes before an event, over which the line of its career is broken."""
-    start, time = data.careers.start, data.careers.time
-    if data.rated.clock != "dates" or not len(time):
-        return np.zeros(len(time), bool)
-    counts = np.diff(start)
-    player, gap = np.repeat(np.arange(len(counts)), counts), np.diff(time, prepend=time[0])
-    is_first = np.zeros(len(time), bool)
-    is_first[start[:-1][counts > 0]] = True
-    order = np.lexsort((gap, is_first, player))  # of each player the gaps, the shortest first
-    median = np.zeros(len(counts))
-    some = counts > 1
-    median[some] = gap[order][start[:-1][some] + (counts[some] - 1) // 2]
-    return ~is_first & (gap > np.maximum(MEAN_YEAR_DAYS * PAUSE_YEARS, PAUSE_GAPS * median[player]))
-
-
-def _horizontal_positions_and_axis_ends(
-    time: HostArray, begin: HostArray, count: HostArray
-) -> tuple[HostArray, HostArray, HostArray, HostArray]:
-    """Positions [M]: times, or numbers of events; the ends of each axis, and whether it is of times."""
-    number = np.arange(len(time)) - np.repeat(begin, count) + 1.0
-    first, last = time[begin], time[begin + count - 1]
-    is_timed = last > first  # neither NaN nor equal
-    across = np.where(np.repeat(is_timed, count), time, number)
-    return across, np.where(is_timed, first, 1.0), np.where(is_timed, last, count), is_timed
-
-
-def _lowest_and_highest_ratings_by_chart(
-    lines: list[_Line], chart_start: HostArray, count: HostArray
-) -> tuple[HostArray, HostArray]:
-    """The ends of each chart's axis: it holds lines and bands, but for the first events of long careers."""
-    number = np.arange(count.sum()) - np.repeat(chart_start, count)
-    is_first = (number < FIRST_EVENTS) & np.repeat(count >= 2 * FIRST_EVENTS, count)
-
-    def lowest(values: HostArray) -> HostArray:
-        return np.minimum.reduceat(np.where(is_first, np.inf, values), chart_start)
-
-    half_widths = [np.zeros(len(x.mean)) if x.half_width is None else x.half_width for x in lines]
-    low = np.min([lowest(x.mean - half) for x, half in zip(lines, half_widths, strict=True)], axis=0)
-    high = np.max([-lowest(-x.mean - half) for x, half in zip(lines, half_widths, strict=True)], axis=0)
-    is_flat = high - low < 1e-6
-    room = np.where(is_flat, 1.0, EDGE_ROOM * (high - low))
-    return low - room, high + room
+    time = data.careers.time
+    is_late = np.zeros(len(time), bool)
+    for begin, end in pairwise(data.careers.start.tolist()):
+        gap = np.diff(time[begin:end])
+        if len(gap) and data.is_dated:
+            median = np.sort(gap)[len(gap) // 2]
+            is_late[begin + 1 : end] = gap > max(MEAN_YEAR_DAYS * PAUSE_YEARS, PAUSE_GAPS * median)
+    return is_late
 
 
 def _peak_label(point: str, data: SiteData, row: int, by_date: bool) -> str:
@@ -501,9 +401,12 @@ def _peak_label(point: str, data: SiteData, row: int, by_date: bool) -> str:
     return f'<b class="top{edge}" style="left:{100 * x / UNITS:.1f}%;top:{100 * y / UNITS:.1f}%">{text}</b>'
 
 
-def _frame(drawing: str, peak_label: str, axes: _ChartAxes) -> str:
-    """The chart around its lines: grid and labels; of events that are counted, labels are whole numbers."""
-    low, high, left, right, by_date, is_counted = axes
+def _frame(
+    drawing: str, peak_label: str, ratings: tuple[float, float], times: tuple[float, float], by_date: bool,
+    is_counted: bool,
+) -> str:  # fmt: skip
+    """The chart around its lines: grid and labels of both axes; of events that are counted these are whole numbers."""
+    (low, high), (left, right) = ratings, times
     heights = [(y, f"{y:,.6g}" if abs(y) < 1e5 else f"{y:,.0f}") for y in axis_marks(low, high)]
     down = [((high - y) / (high - low), use_minus_sign(text)) for y, text in heights]
     grid = "".join(f"M0 {round(UNITS * at)}H{UNITS}" for at, _ in down)

@@ -17,17 +17,10 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import contest_metrics_notes
 from jaxrate.evaluation.comparison import Comparison
 from jaxrate.history.history import History, describe_event_counts, find_player_id
+from jaxrate.site import player_pages
 from jaxrate.site.benchmark_page import comparison_view
 from jaxrate.site.page_templates import SHARED_SCRIPTS, render_page
 from jaxrate.site.page_texts import PageViews, build_page_views
-from jaxrate.site.player_pages import (
-    career_columns,
-    draw_career_charts,
-    mark_events_after_pauses,
-    player_career,
-    summarise_players,
-    write_chart_notes,
-)
 from jaxrate.site.site_data import PageOptions, SiteData, build_site_data, encode_matchups, script_safe_json
 from jaxrate.site.table_rows import RANKING_ROWS, build_event_table_cells, render_ranking
 from jaxrate.views.accuracy import FIELD_WORDS
@@ -115,7 +108,7 @@ def report_html(
         data=pack_json(
             views.shared
             | {"board": {x: y for x, y in views.board.items() if x != "slug"}, "pairs": encode_matchups(views.matchups)}
-            | {"sections": sections.by_place, "shown": [*sections.by_place], "notes": sections.notes}
+            | {"sections": sections.by_place, "shown": [*sections.by_place]}
         ),
     )
 
@@ -130,28 +123,25 @@ class PlayerSections(NamedTuple):
 
     place: list[int]  # of each player, by id, on the list of all
     by_place: dict[int, Any]
-    notes: list[str]  # below charts
     first: dict[str, Any] | None  # the first of them as it is shown without scripts
 
 
 def _build_sections(views: PageViews, long_ids: list[int], short_ids: list[int]) -> PlayerSections:
     """The sections of those with more and with fewer events and points of the line."""
     data, ids = views.data, [*long_ids, *short_ids]
-    place, pauses = np.argsort(data.leaderboard_ids).tolist(), mark_events_after_pauses(data)
-    columns, summaries = career_columns(data, pauses, 0), summarise_players(data, views.site)
-    notes = write_chart_notes(data, pauses)
-    shown_notes = list(dict.fromkeys(notes[i] for i in ids))
+    place, pauses = np.argsort(data.leaderboard_ids).tolist(), player_pages.mark_events_after_pauses(data)
+    columns, summaries = player_pages.career_columns(data, pauses, 0), player_pages.summarise_players(data, views.site)
     sections = {}
     for number, i in enumerate(ids):
         num_events, num_points = (LONG_EVENTS, LONG_POINTS) if number < len(long_ids) else (SHORT_EVENTS, SHORT_POINTS)
         rows, is_drawn = _choose_rows(data, i, pauses, num_events, num_points)
-        section = player_career(data, i, columns, rows, place)
+        section = player_pages.player_career(data, i, columns, rows, place)
         begin, end = data.careers.start[i : i + 2].tolist()
         listed = min(num_events, end - begin)
         section |= {key: section[key][-listed:] for key in TABLE_COLUMNS & section.keys()}
         section |= {"played": end - begin, "listed": listed, "number": (rows - begin + 1).tolist()}
         section |= {"drawn": np.flatnonzero(is_drawn).tolist()} if not is_drawn.all() else {}
-        sections[place[i]] = section | {"summary": summaries[i], "note": shown_notes.index(notes[i])}
+        sections[place[i]] = section | {"summary": summaries[i], "note": player_pages.write_chart_note(data, pauses, i)}
     first = None
     if ids:
         i, events = ids[0], build_event_table_cells(data, columns, linked=False)
@@ -159,12 +149,12 @@ def _build_sections(views: PageViews, long_ids: list[int], short_ids: list[int])
         first = {
             "name": data.names[i],
             "summary": summaries[i],
-            "note": notes[i],
-            "chart": draw_career_charts(data, pauses, [i])[i],
+            "note": sections[place[i]]["note"],
+            "chart": player_pages.draw_career_chart(data, player_pages.list_career_lines(data), pauses, i),
             "heads": events.heads,
             "rows": events.render_rows(np.arange(begin, end)[: -SHOWN_EVENTS - 1 : -1]),
         }
-    return PlayerSections(place, sections, shown_notes, first)
+    return PlayerSections(place, sections, first)
 
 
 def _choose_rows(

@@ -8,11 +8,12 @@ and whoever is rated without later results is drawn to that level. So both lines
 
 import csv
 import json
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from io import StringIO
-from itertools import chain, repeat, zip_longest
+from itertools import zip_longest
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
@@ -33,21 +34,10 @@ from jaxrate.history.leaderboards import (
 from jaxrate.history.participations import Participations
 from jaxrate.history.player_records import rating_table
 from jaxrate.site.page_templates import assign_slugs
+from jaxrate.views import wording
+from jaxrate.views.accuracy import has_draws
 from jaxrate.views.charts import Z_95, half_widths
-from jaxrate.views.line_ups import (
-    LineUps,
-    build_line_ups,
-    has_two_sides,
-    side_score_by_participant,
-)
-from jaxrate.views.wording import (
-    UNKNOWN,
-    PlayerOrTeamNoun,
-    choose_player_or_team_noun,
-    format_category,
-    format_rating,
-    format_times,
-)
+from jaxrate.views.line_ups import LineUps, build_line_ups
 
 LEVEL_ROWS = 1000  # rows of the predictions around each over which fields are compared, at least
 LEVEL_SHARE = 0.05  # of all rows, at least
@@ -129,7 +119,10 @@ def sort_categories(rated: History, tables: Mapping[Any, Any]) -> dict[Any, Any]
         deviations = ratings.get(f"deviation {category}")
         return 0.0 if deviations is None else float(np.mean(deviations))
 
-    return {x: tables[x] for x in sorted(tables, key=lambda x: (format_category(x) == UNKNOWN, mean_deviation(x)))}
+    return {
+        x: tables[x]
+        for x in sorted(tables, key=lambda x: (wording.format_category(x) == wording.UNKNOWN, mean_deviation(x)))
+    }
 
 
 def encode_matchups(matchups: Mapping[Any, MatchupTables]) -> list[dict[str, Any]]:
@@ -162,7 +155,7 @@ class SiteData(NamedTuple):
     points: tuple[HostArray, HostArray] | None
     hindsight: tuple[HostArray, HostArray] | None  # [n, 2] smoothed means and deviations, aligned; [n, 1] of contests
     digits: int
-    noun: PlayerOrTeamNoun
+    noun: wording.PlayerOrTeamNoun
     leaderboard_options: Mapping[str, Any]
     min_games: int  # with which a player is listed
     made: datetime  # when the pages are made, in UTC
@@ -175,24 +168,22 @@ class SiteData(NamedTuple):
     @property
     def event(self) -> str:
         """What one event is called."""
-        return "match" if has_two_sides(self.rated) else "contest"
+        return "contest" if self.line_ups.opponents is None else "match"
 
     @property
     def events(self) -> str:
         """What several events are called."""
-        return "matches" if has_two_sides(self.rated) else "contests"
+        return "contests" if self.line_ups.opponents is None else "matches"
 
     @property
     def last_event_heading(self) -> str:
         """The heading of the dates of last events."""
-        return "last played" if has_two_sides(self.rated) else "last contest"
+        return "last contest" if self.line_ups.opponents is None else "last played"
 
     @property
     def last_moment(self) -> str:
         """The time of the last result, as "2024-12-18" or "2024-12-18 20:45:00"; nothing without dates."""
-        if self.rated.last is None or not self.is_dated:
-            return ""
-        return str(format_times(np.array([self.rated.last]), dates=True)[0])
+        return "" if self.rated.last is None or not self.is_dated else wording.spell_moment(self.rated.last, "dates")
 
     @property
     def last_day(self) -> str:
@@ -202,11 +193,7 @@ class SiteData(NamedTuple):
     @property
     def has_draws(self) -> bool:
         """Whether some matches were drawn."""
-        if not has_two_sides(self.rated):
-            return False
-        table = self.rated.events
-        score = table["score"] if self.rated.contests is None else side_score_by_participant(table)
-        return bool(((score > 0) & (score < 1)).any())
+        return self.line_ups.score is not None and has_draws(self.line_ups.score)
 
     @property
     def is_draw_half(self) -> bool:
@@ -249,7 +236,7 @@ class SiteData(NamedTuple):
 
     def format_rating(self, x: float, *, signed: bool = False) -> str:
         """A rating, or a difference with its sign, with the decimals of all pages; nothing for NaN."""
-        return format_rating(x, self.digits, signed=signed)
+        return wording.format_rating(x, self.digits, signed=signed)
 
     def format_peak(self, peak: float) -> str:
         """A peak as text; nothing for NaN. Leads over the median of the active have a sign."""
@@ -262,12 +249,12 @@ class SiteData(NamedTuple):
             return f"the highest rating {events}"
         return f"the greatest lead {events} over the median of the active at the time, as that drifts"
 
-    def uncertain_half_width(self, deviation: HostArray | None) -> float | None:
-        """Half of the interval above which one of those listed is marked as uncertain; None if nobody is."""
-        if deviation is None or not len(deviation):
-            return None
+    def uncertain_half_width(self, deviation: HostArray | None) -> float:
+        """Half of the interval above which one of those listed is marked as uncertain; infinite if nobody is."""
+        if deviation is None:
+            return math.inf
         limit = UNCERTAIN_RATIO * float(np.median(deviation))
-        return round(Z_95 * limit, self.digits + EXTRA_DIGITS) if (deviation > limit).any() else None
+        return round(Z_95 * limit, self.digits + EXTRA_DIGITS) if (deviation > limit).any() else math.inf
 
 
 class PageOptions(TypedDict, total=False):
@@ -322,7 +309,7 @@ def build_site_data(
         points,
         hindsight,
         digits,
-        choose_player_or_team_noun(rated, options.get("noun")),
+        wording.choose_player_or_team_noun(rated, options.get("noun")),
         leaderboard_options,
         lists.resolve_min_games(None),
         datetime.now(UTC),
@@ -333,21 +320,21 @@ def _check_points_and_columns(
     rated: History, points: Any, columns: Mapping[str, Any]
 ) -> tuple[Any, dict[str, HostArray]]:
     """The points, or those that the history has, and columns that hold something; ValueError if they are of others."""
-    if points is not None and rated.contests is not None:
+    if points is None:
+        points = rated.events["points"].T if "points" in rated.events else ()
+    elif rated.contests is not None:
         raise ValueError("points are for matches of two players; these are contests")
-    if points is None and "points" in rated.events:
-        points = rated.events["points"].T
-    pair, n = [] if points is None else [*map(np.asarray, points)], len(rated.events["row"])
+    pair, n = tuple(map(np.asarray, points)), len(rated.events["row"])
     arrays = {name: np.asarray(x) for name, x in columns.items()}
-    for name, x in chain(arrays.items(), zip(repeat("points"), pair, strict=False)):
+    for name, x in (*arrays.items(), *(("points", x) for x in pair)):
         if x.shape != (n,):
             raise ValueError(f"column {name!r} must be [n], one for each of {n} rows of the predictions, got {x.shape}")
-    return tuple(pair) or None, {name: x for name, x in arrays.items() if not _is_empty(x)}
+    return pair or None, {name: x for name, x in arrays.items() if any(_are_known(x))}
 
 
-def _is_empty(column: HostArray) -> bool:
-    """Whether all values of a column are missing."""
-    return all(x is None or x != x for x in column.tolist())
+def _are_known(values: HostArray) -> Iterator[bool]:
+    """Whether each value of a column is neither None nor NaN."""
+    return (x is not None and x == x for x in values.tolist())
 
 
 def unique_display_names(players: HostArray, names: Mapping[Any, str]) -> list[str]:
@@ -373,10 +360,10 @@ def round_for_json(values: HostArray, digits: int) -> list[Any]:
 
 def values_for_json(values: HostArray, digits: int) -> list[Any]:
     """The values of a column for JSON, as numbers or as text; None for what is missing, or not finite."""
-    if values.dtype.kind in "iuf":
-        rounded = round_for_json(np.where(np.isfinite(values), values, np.nan), digits)
-        return [x if x is None or x % 1 else int(x) for x in rounded]
-    return [None if x is None or x != x else str(x) for x in values.tolist()]
+    if values.dtype.kind not in "iuf":
+        return [str(x) if is_known else None for x, is_known in zip(values.tolist(), _are_known(values), strict=True)]
+    rounded = round_for_json(np.where(np.isfinite(values), values, np.nan), digits)
+    return [x if x is None or x % 1 else int(x) for x in rounded]
 
 
 def ratings_for_json(data: SiteData, ratings: HostArray, extra_digits: int = EXTRA_DIGITS) -> list[Any]:

@@ -1,6 +1,5 @@
 """A rated history as a site of static files: ranking, a page for every player, pairs, and accuracy."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import chain
@@ -16,19 +15,11 @@ from jaxrate.forecasts.scorelines import Scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.history import History
-from jaxrate.site import category_rankings, page_templates
+from jaxrate.site import category_rankings, page_templates, site_data
 from jaxrate.site.drawings import PREVIEW_PLAYERS, preview_image
 from jaxrate.site.forecast_tables import render_next_matches
 from jaxrate.site.page_texts import Fixtures, PageViews, build_fixtures, build_page_views
 from jaxrate.site.player_pages import CAREERS_FOLDER, count_latest_events, write_player_pages
-from jaxrate.site.site_data import (
-    PageOptions,
-    build_site_data,
-    encode_matchups,
-    leaderboard_rows,
-    rows_to_csv,
-    script_safe_json,
-)
 from jaxrate.site.table_rows import SitePage, render_ranking, split_ranking
 from jaxrate.views.line_ups import contest_label_column
 from jaxrate.views.wording import category_noun, pluralise, spell_dates
@@ -49,7 +40,7 @@ def write_site(
     scorelines: Scorelines | None = None,
     season: SeasonForecast | None = None,
     address: str | None = None,
-    **options: Unpack[PageOptions],
+    **options: Unpack[site_data.PageOptions],
 ) -> None:
     """Write a site that any host of static files can serve, and that also opens from the folder.
 
@@ -96,7 +87,7 @@ def write_site(
     check_site_folder(folder)
     shown_columns = contest_label_column(rated) | category_rankings.shared_category_column(rated)
     permalinks = page_templates.load_permalinks(folder)
-    data = build_site_data(rated, options, names, shown_columns | dict(columns or {}), permalinks)
+    data = site_data.build_site_data(rated, options, names, shown_columns | dict(columns or {}), permalinks)
     views = build_page_views(data, options.get("title"), coming)
     strengths = category_rankings.build_category_strengths(data)
     by_column = category_rankings.build_rankings_by_column(data)
@@ -119,7 +110,7 @@ def write_site(
     }
     _prepare_folder(folder)
     links = permalinks | dict(zip(map(str, rated.players.tolist()), data.slugs, strict=True))
-    files[page_templates.PERMALINKS_FILE] = script_safe_json(links, indent=0)
+    files[page_templates.PERMALINKS_FILE] = site_data.script_safe_json(links, indent=0)
     files |= pages | _marker_and_feed(views, folder, address)
     next_matches = {} if fixtures is None else render_next_matches(fixtures.next_cards, fixtures.places, templates)
     players = write_player_pages(data, templates, site, folder, next_matches, strengths)
@@ -142,48 +133,45 @@ def check_site_folder(folder: Path) -> None:
 def _marker_and_feed(views: PageViews, folder: Path, address: str | None) -> dict[str, str]:
     """The marker of a site, which keeps the entries of its feed, and with an address the feed."""
     site, headline, files = views.site, views.headline, dict[str, str]()
-    entries = page_templates.saved_feed_entries(_load_marker(folder))
+    entries = page_templates.saved_feed_entries(page_templates.load_json(folder / SITE_MARKER))
     if address is not None:
         entry = {"id": f"{address}#{site['last'] or views.data.rated.num_events}", "updated": site["moment"]}
         entry |= {"title": headline.title or site["title"], "summary": headline.finding}
         entries = page_templates.add_feed_entry(entries, entry)
         files["feed.xml"] = page_templates.feed_text(address, site["title"], entries)
-    return files | {SITE_MARKER: script_safe_json({"made": site["made"], "title": site["title"], "feed": entries})}
-
-
-def _load_marker(folder: Path) -> Any:
-    """What an earlier build wrote of itself; None if that is not readable."""
-    try:
-        return json.loads((folder / SITE_MARKER).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+    return files | {
+        SITE_MARKER: site_data.script_safe_json({"made": site["made"], "title": site["title"], "feed": entries})
+    }
 
 
 def _prepare_folder(folder: Path) -> None:
     """Make the folders of a site, and remove the pages of an earlier one."""
     for name in ("assets", f"data/{CAREERS_FOLDER}", "players"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    for path in [*folder.glob("*.html"), *folder.glob("*.xml")]:
-        path.unlink()
+    for pages in ("*.html", "*.xml", "players/*.html", f"data/{CAREERS_FOLDER}/*.js"):
+        for path in folder.glob(pages):
+            path.unlink()
 
 
 def _data_files(views: PageViews, fixtures: Fixtures | None) -> dict[str, str]:
     """Styles, scripts and data, by path."""
-    data, rows = views.data, leaderboard_rows(views.data)
+    data, rows = views.data, site_data.leaderboard_rows(views.data)
     played = np.diff(data.careers.start)[data.leaderboard_ids]
     board = views.board | {"stored": (played > count_latest_events(data.line_ups)).astype(int).tolist()}
     files = {
         "assets/site.css": page_templates.concatenate_page_files(page_templates.STYLE_FILES),
         "assets/site.js": page_templates.concatenate_page_files([*page_templates.SHARED_SCRIPTS, "site.js"]),
-        "data/board.js": f"window.jaxrateBoard = {script_safe_json(board)};\n",
-        "data/players.json": script_safe_json(rows, indent=1),
-        "data/players.csv": rows_to_csv(rows),
+        "data/board.js": f"window.jaxrateBoard = {site_data.script_safe_json(board)};\n",
+        "data/players.json": site_data.script_safe_json(rows, indent=1),
+        "data/players.csv": site_data.rows_to_csv(rows),
     }
     if views.matchups:
-        files["data/pairs.js"] = f"window.jaxratePairs = {script_safe_json(encode_matchups(views.matchups))};\n"
+        files["data/pairs.js"] = (
+            f"window.jaxratePairs = {site_data.script_safe_json(site_data.encode_matchups(views.matchups))};\n"
+        )
     for table in () if fixtures is None else fixtures.tables:
-        files[f"data/{table.file}.json"] = script_safe_json(table.rows, indent=1)
-        files[f"data/{table.file}.csv"] = rows_to_csv(table.rows)
+        files[f"data/{table.file}.json"] = site_data.script_safe_json(table.rows, indent=1)
+        files[f"data/{table.file}.csv"] = site_data.rows_to_csv(table.rows)
     return files
 
 

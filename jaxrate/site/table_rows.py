@@ -13,7 +13,7 @@ from jaxrate.core.text_format import format_percentage
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.leaderboards import ranks_over_time
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
-from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, table_head
+from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, show_name, table_head
 from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData, ratings_for_json, returned_players, times_for_json
 from jaxrate.views.charts import half_widths
 from jaxrate.views.findings import find_form
@@ -22,7 +22,7 @@ from jaxrate.views.wording import category_noun, rating_unit
 
 RANKING_ROWS = 50  # on each page
 MAX_OPPONENTS, MAX_UPSETS = 10, 5
-MATES_HEAD = "with"
+
 RESULTS = {1.0: ("won", "up"), 0.5: ("drew", "s"), 0.0: ("lost", "drop")}
 
 
@@ -53,7 +53,7 @@ class EventTableCells(NamedTuple):
     heads: str  # of the columns, as HTML
     cells: list[HostArray]
 
-    def render_rows(self, places: HostArray | slice) -> str:
+    def render_rows(self, places: HostArray) -> str:
         """The rows of events at these places, as HTML."""
         columns = [x[places] for x in self.cells]
         return "".join(chain.from_iterable(zip(*columns, strict=True)))
@@ -68,20 +68,18 @@ def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: 
     def name_all(players: Any) -> str:
         return ", ".join([names[i] for i in (players if isinstance(players, tuple) else (players,))])
 
-    mates = ("mates", MATES_HEAD, False, lambda x: f"<td class=k>{name_all(x)}")
     opponent = "opponent" if line_ups.are_alone else "opponents"
-    told: list[Any] = [  # key, heading, whether it is a figure, and the cell of a value
+    told: list[Any] = [  # key, heading, whether it is a figure, and the cell of a value; of matches or of contests
         ("time", "date" if data.is_dated else "time", False, lambda x: f"<td>{time_text(data, x)}"),
-        *[mates] * (line_ups.opponents is not None),
+        ("contest", "contest", False, lambda x: f"<td><bdi>{escape(x)}</bdi>"),
+        ("place", "place", True, lambda x: _figure_cell(f"{x[0]:,} of {x[1]:,}")),
+        ("expected", "expected", True, lambda x: _figure_cell(f"{x:,.1f}")),
+        ("mates", "with", False, lambda x: f"<td class=k>{name_all(x)}"),
         ("opponent", opponent, False, lambda x: f"<td>{name_all(x)}"),
         ("ground", sides.head, False, lambda x: f"<td class=h>{sides.names[x]}"),
         ("result", "result", False, lambda x: _result_cell(*x)),
         ("chance", chance, True, lambda x: _figure_cell(format_chance(x))),
         ("draw", "draw", True, lambda x: _figure_cell(format_chance(x))),
-        ("contest", "contest", False, lambda x: f"<td><bdi>{escape(x)}</bdi>"),
-        ("place", "place", True, lambda x: _figure_cell(f"{x[0]:,} of {x[1]:,}")),
-        ("expected", "expected", True, lambda x: _figure_cell(f"{x:,.1f}")),
-        *[mates] * (line_ups.opponents is None),
         ("rating", "rating", True, lambda x: _figure_cell(data.format_rating(x))),
         ("change", "change", True, lambda x: _figure_cell(data.format_rating(x, signed=True))),
         *(_further_column(data, name, values) for name in data.columns),
@@ -101,7 +99,7 @@ def _cells(values: list[Any], cell: Callable[[Any], str]) -> HostArray:
 
 def _values_of_cells(data: SiteData, columns: dict[str, Any]) -> dict[str, Any]:
     """Lists of the values of cells, by key."""
-    values = {name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in columns.items()}
+    values = {name: x.tolist() for name, x in columns.items()}
     after, before = data.careers.after.mean, data.careers.before.mean
     return values | {
         "result": [*zip(values.get("score", ()), values.get("points", repeat("")), strict=False)],
@@ -166,18 +164,17 @@ def find_upset_wins(data: SiteData, columns: dict[str, Any]) -> list[HostArray]:
     return [x[:MAX_UPSETS] for x in np.split(wins, np.searchsorted(player[wins], start[1:-1]))]
 
 
-class Acquaintances(NamedTuple):
-    """The players with whom or against whom each player played, by id."""
+def find_acquaintances(
+    data: SiteData, columns: dict[str, Any], others: PlayerLists | None
+) -> tuple[list[str], list[int]]:
+    """Find whom each player played with or against, from `others` of each event of the careers; nobody for None.
 
-    rows: list[str]  # of those they played most often, as HTML
-    counts: list[int]  # how many there were
-
-
-def find_acquaintances(data: SiteData, columns: dict[str, Any], others: PlayerLists | None) -> Acquaintances:
-    """Find whom each player played with or against, from `others` of each event of the careers; nobody for None."""
+    Returns:
+      Rows of those they played most often, as HTML, and how many there were, by id.
+    """
     count = len(data.slugs)
     if others is None or not len(others.player):
-        return Acquaintances([""] * count, [0] * count)
+        return [""] * count, [0] * count
     event = others.holders
     key = data.careers.player[event].astype(np.int64) * count + others.player
     order = np.argsort(key, kind="stable")
@@ -193,12 +190,11 @@ def find_acquaintances(data: SiteData, columns: dict[str, Any], others: PlayerLi
     pairs = np.concatenate(chosen)
     cells = [_cells(x[pairs].tolist(), lambda count: _figure_cell(f"{count:,}")) for x in (met, *results)]
     if "time" in columns:
-        times = [columns["time"][i] for i in last[pairs].tolist()]
-        cells.append(_cells(times, lambda x: f"<td>{time_text(data, x)}"))
+        cells.append(_cells(columns["time"][last[pairs]].tolist(), lambda x: f"<td>{time_text(data, x)}"))
     heads = [f"<tr><td>{names[i]}" for i in other[pairs].tolist()]
     rows = ["".join(x) for x in zip(heads, *cells, strict=True)]
     ends = np.append(0, np.cumsum(np.minimum(np.diff(bounds), MAX_OPPONENTS))).tolist()
-    return Acquaintances(["".join(rows[a:b]) for a, b in pairwise(ends)], np.diff(bounds).tolist())
+    return ["".join(rows[a:b]) for a, b in pairwise(ends)], np.diff(bounds).tolist()
 
 
 COURSE_YEARS = 10  # of the line of a career
@@ -240,45 +236,33 @@ def build_career_lines(data: SiteData) -> CareerLines:
     return CareerLines(levels, heading, returned_players(data).tolist())
 
 
-class RankedRows(NamedTuple):
-    """Rows of a ranking, the best first."""
-
-    ids: list[int]
-    ranks: list[int]
-    rating: HostArray
-    deviation: HostArray | None
-
-
-def ranked_columns(data: SiteData, rows: RankedRows, limit: float | None, link: Any) -> tuple[Axis, list[Column]]:
-    """The columns of rank, name, rating and interval, and the axis of intervals.
+def ranked_columns(
+    data: SiteData, ids: list[int], ranks: Sequence[int], rating: HostArray, deviation: HostArray | None,
+    limit: float, link: Any,
+) -> tuple[Axis, list[Column]]:  # fmt: skip
+    """The columns of rank, name, rating and interval of these ids, and the axis of intervals.
 
     Intervals whose half is above the `limit` are marked as uncertain; `link` makes attributes of a link from an id.
     """
-    half = half_widths(rows.deviation)
-    ends = np.zeros(len(rows.ids)) if half is None else half
-    axis = make_axis(float((rows.rating - ends).min()), float((rows.rating + ends).max()))
-    is_uncertain = (ends > (np.inf if limit is None else limit)).tolist()
-    names = map(partial(_ranked_name, data, link), rows.ids, is_uncertain)
-    ranks = [f"{'~' * doubtful}{rank:,}" for rank, doubtful in zip(rows.ranks, is_uncertain, strict=True)]
-    shown = ratings_for_json(data, rows.rating)  # as scripts know them, so that both tell the same ends of intervals
-    widths = repeat(None) if half is None else ratings_for_json(data, half)
-    bars = [interval_bar(axis, *x, data.digits) for x in zip(shown, widths, strict=False)]
+    half = np.zeros(len(ids)) if deviation is None else half_widths(deviation)
+    axis = make_axis(float((rating - half).min()), float((rating + half).max()))
+    is_uncertain = (half > limit).tolist()
+    names = map(partial(_ranked_name, data, link), ids, is_uncertain)
+    marked_ranks = [f"{'~' * doubtful}{rank:,}" for rank, doubtful in zip(ranks, is_uncertain, strict=True)]
+    shown = map(partial(ratings_for_json, data), (rating, half))  # as scripts know them
+    bars = [interval_bar(axis, x, y, data.digits) for x, y in zip(*shown, strict=True)]
     interval = f'<span class="axis">{axis.labels}</span><span class="hidden">95% interval</span>'
     return axis, [
-        Column("figure rank", "rank", ranks, "rank"),
+        Column("figure rank", "rank", marked_ranks, "rank"),
         Column("words name", data.noun.one, [*names], "name"),
-        make_column("figure rating", "rating", rows.rating.tolist(), data.format_rating, label="rating"),
+        make_column("figure rating", "rating", rating.tolist(), data.format_rating, label="rating"),
         Column("interval", interval, bars),
     ]
 
 
 def _ranked_name(data: SiteData, link: Any, player: int, is_uncertain: bool) -> str:
     """The name of a player in a ranking, as HTML, with what is to be known of the rating."""
-    name, attributes, group = (
-        f"<bdi>{escape(join_figures(data.names[player]))}</bdi>",
-        link(player),
-        data.groups[player],
-    )
+    name, attributes, group = str(show_name(data.names[player])), link(player), data.groups[player]
     name = f"<a {attributes}>{name}</a>" if attributes else name
     name += ' <small class="uncertain">uncertain</small>' * is_uncertain
     return name + f' <small class="badge">group {group}</small>' * int(group > 1)
@@ -289,8 +273,8 @@ def render_ranking(data: SiteData, lines: CareerLines, begin: int, end: int, lin
     board, some, events = data.current, slice(begin, end), data.events
     ids, ranks = data.listed[some].tolist(), board.rank[some].tolist()
     deviation = None if board.deviation is None else board.deviation[some]
-    rows = RankedRows(ids, ranks, board.rating[some], deviation)
-    axis, columns = ranked_columns(data, rows, data.uncertain_half_width(board.deviation), link)
+    limit = data.uncertain_half_width(board.deviation)
+    axis, columns = ranked_columns(data, ids, ranks, board.rating[some], deviation, limit, link)
     if board.change is not None and board.rank_then is not None:
         moves = map(_describe_move, ranks, board.rank_then[some].tolist(), lines.returned[some])
         columns.insert(1, Column("move", "move", [*moves], "move", data.change_period))
@@ -345,21 +329,17 @@ def list_seasons(data: SiteData) -> dict[str, float]:
     return dict([*seasons.items()][-MAX_SEASONS:])
 
 
-class PlayerSeasons(NamedTuple):
-    """What pages of players say of seasons, as HTML by id; empty of players with fewer than two."""
+def build_player_seasons(data: SiteData) -> tuple[str, list[str], list[str]]:
+    """What pages of players say of seasons, as HTML by id; empty of players with fewer than two.
 
-    heads: str  # of the tables
-    rows: list[str]
-    strips: list[str]  # ranks at the ends of seasons, along the axis of the chart
-
-
-def build_player_seasons(data: SiteData) -> PlayerSeasons:
-    """The rows and strips of seasons, the latest row first."""
+    Returns:
+      Heads of the tables; rows, the latest first; and strips of ranks at the ends of seasons, along the chart's axis.
+    """
     seasons, count = list_seasons(data), len(data.names)
     begin, careers = np.array([*seasons.values()]), data.careers
     known = np.flatnonzero(careers.time >= begin[0]) if len(begin) > 1 else np.zeros(0, int)
     if not len(known):
-        return PlayerSeasons("", [""] * count, [""] * count)
+        return "", [""] * count, [""] * count
     player, season = careers.player[known], np.searchsorted(begin, careers.time[known], "right") - 1
     first = np.flatnonzero((np.diff(player, prepend=-1) != 0) | (np.diff(season, prepend=-1) != 0))
     before, after = known[first], known[np.append(first[1:], len(known)) - 1]
@@ -379,9 +359,7 @@ def build_player_seasons(data: SiteData) -> PlayerSeasons:
     rows, marks = ["<tr>" + "".join(x) for x in zip(*cells, strict=True)], _draw_marks(data, begin, owner, number, rank)
     bounds = np.searchsorted(owner, np.arange(count + 1)).tolist()
     several = [slice(a, b if b > a + 1 else a) for a, b in pairwise(bounds)]
-    return PlayerSeasons(
-        table_head(columns), ["".join(rows[x][::-1]) for x in several], ["".join(marks[x]) for x in several]
-    )
+    return table_head(columns), ["".join(rows[x][::-1]) for x in several], ["".join(marks[x]) for x in several]
 
 
 def _result_columns(data: SiteData, known: HostArray, first: HostArray) -> list[Column]:

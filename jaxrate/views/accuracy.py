@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,18 +13,7 @@ from jaxrate.events import rounds
 from jaxrate.history.event_columns import EventColumns
 from jaxrate.history.history import History
 from jaxrate.history.recorded_runs import describe_calibration
-from jaxrate.metrics.prediction_metrics import (
-    bin_numbers,
-    calibration,
-    constant_log_loss,
-    experience_mask,
-    match_metrics,
-    numbers_that_predict_order,
-    observed_share_of_sides_beaten,
-    ranking_metrics,
-    right_pair_shares,
-    wilson_interval,
-)
+from jaxrate.metrics import prediction_metrics
 from jaxrate.metrics.ranking_metrics import ratio_error
 from jaxrate.views.charts import Z_95, Curve
 from jaxrate.views.findings import LEANS, Finding, find_bias, find_lean
@@ -174,21 +164,17 @@ def bin_predictions(
     Intervals are Wilson's; with the `contest` [n] of each, whose results depend on each other, they are those of
     contests that are drawn independently.
     """
-    number = bin_numbers(predicted, num_bins)
+    number = prediction_metrics.bin_numbers(predicted, num_bins)
     number = merge_small_bins(np.bincount(number, minlength=num_bins))[number]
     count = np.bincount(number)
     mean, share = (np.bincount(number, x) / count for x in (predicted, observed))
-    low, high = wilson_interval(share, count)
+    low, high = prediction_metrics.wilson_interval(share, count)
     if contest is not None:
-        half = np.array([_contest_half_width(observed[number == k], contest[number == k]) for k in range(len(count))])
-        low, high = np.maximum(share - half, 0.0), np.minimum(share + half, 1.0)
+        in_bin = [(observed[number == k], contest[number == k]) for k in range(len(count))]
+        errors = [ratio_error(np.bincount(of, came_true), np.bincount(of)) for came_true, of in in_bin]
+        half = Z_95 * np.array(errors, float)  # NaN where it is not known
+        low, high = np.fmax(share - half, 0.0), np.fmin(share + half, 1.0)
     return Curve("", 100 * mean, 100 * share, 100 * low, 100 * high, count)
-
-
-def _contest_half_width(observed: HostArray, contest: HostArray) -> float:
-    """Half of the 95% interval of the mean of what came true [n] in contests [n]; 1 where it is not known."""
-    error = ratio_error(np.bincount(contest, observed), np.bincount(contest))
-    return 1.0 if error is None else Z_95 * error
 
 
 FIELD_BINS = 10  # of all shares of a field
@@ -209,13 +195,15 @@ def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySum
     team = table["team"] if "teams" in table else None
     _, player = np.unique(table["player"][:, 0], return_inverse=True)
     contests = rounds(contest, player, rank, team=team, time=np.zeros(len(rank)))
-    order = numbers_that_predict_order(contests, share, table["rating"][:, 0].astype(float))
-    metrics = ranking_metrics(contests, order)
+    order = prediction_metrics.numbers_that_predict_order(contests, share, table["rating"][:, 0].astype(float))
+    metrics = prediction_metrics.ranking_metrics(contests, order)
     in_order, off = metrics["pair inversion"], metrics["rank deviation"]
     if in_order is None or off is None:
         return AccuracySummary(NO_DATA, [NO_DATA])
     orders = np.arange(len(rank)), -np.arange(len(rank))  # of each pair that does not tie, one of them is right
-    chance = np.mean([ranking_metrics(contests, x.astype(float))["pair inversion"] or 0.0 for x in orders])
+    chance = np.mean(
+        [prediction_metrics.ranking_metrics(contests, x.astype(float))["pair inversion"] or 0.0 for x in orders]
+    )
     title = Finding("order", "title", details={"right": in_order})
     pairs = title._replace(certainty="pairs", noun=noun.many, amount=_format_pairs(contests, order))
     findings = [pairs._replace(details={"chance": chance, "off": off})]
@@ -226,7 +214,7 @@ def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySum
     _, number = np.unique(contest, return_inverse=True)
     if number[-1] + 1 < MIN_CONTESTS:
         return AccuracySummary(title, findings, None, FIELD_WORDS)
-    behind = observed_share_of_sides_beaten(contests)
+    behind = prediction_metrics.observed_share_of_sides_beaten(contests)
     bins = bin_predictions(share, behind, FIELD_BINS, number)
     lean = find_lean(share, behind, contest=number)
     error = float(np.average(np.abs(bins.y - bins.x), weights=bins.weight))
@@ -236,7 +224,9 @@ def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySum
 
 def _format_pairs(contests: Any, order: Any) -> str:
     """The share of pairs in order of those with a contest before, as in tables, with its 95% interval."""
-    right, count = right_pair_shares(contests, order, mask=experience_mask(contests, 1))
+    right, count = prediction_metrics.right_pair_shares(
+        contests, order, mask=prediction_metrics.experience_mask(contests, 1)
+    )
     share, error = right.sum() / count.sum(), ratio_error(right, count)
     if error is None:
         return f"{share:.1%}"
@@ -260,9 +250,9 @@ def _summarise_matches(rated: History) -> AccuracySummary:
     table = rated.events
     score, prediction, side, outcomes = table["score"], table["prediction"], home_sides(rated), _outcome_chances(table)
     said = summarise_two_sided(prediction, score, side, side_words(rated), outcomes)
-    constant = constant_log_loss(score.astype(float), side, np.ones(len(score)))
-    loss = match_metrics(prediction.astype(float), score.astype(float))["log loss"]
-    drawn = None if outcomes is None or not _has_draws(score) else _find_draws(outcomes[1], score)
+    constant = prediction_metrics.constant_log_loss(score.astype(float), side, np.ones(len(score)))
+    loss = prediction_metrics.match_metrics(prediction.astype(float), score.astype(float))["log loss"]
+    drawn = None if outcomes is None or not has_draws(score) else _find_draws(outcomes[1], score)
     is_losing = len(score) >= MIN_MATCHES_FOR_CONSTANT and loss > constant
     losing = [Finding("log loss", "behind a constant", details={"loss": constant})] * is_losing
     first_listed = _find_first_listed(prediction, score) if side is None else []
@@ -274,7 +264,7 @@ def _summarise_matches(rated: History) -> AccuracySummary:
         SIDE_ADVICE: bool(first_listed),
     }
     findings = [*said.findings, *losing, *([] if drawn is None else [drawn]), *first_listed]
-    return said._replace(findings=findings, advice=tuple(x for x, is_due in advice.items() if is_due))
+    return said._replace(findings=findings, advice=tuple(compress(advice, advice.values())))
 
 
 def _outcome_chances(table: EventColumns) -> HostArray | None:
@@ -300,31 +290,36 @@ def summarise_two_sided(
       outcomes: [3, n] probabilities of its loss, of a draw and of its win, where they were predicted.
     """
     predictions, score = prediction.astype(float), score.astype(float)
-    metrics, has_draws, drew = match_metrics(predictions, score), _has_draws(score), float((score == 0.5).mean())
-    chance, result = _favourite_chances_and_scores(predictions, score)
+    metrics, is_drawn, drew = (
+        prediction_metrics.match_metrics(predictions, score),
+        has_draws(score),
+        float((score == 0.5).mean()),
+    )
+    chance = np.maximum(predictions, 1.0 - predictions)  # of the favourite, and what they scored
+    result = np.select([predictions < 0.5, predictions > 0.5], [1.0 - score, score], 0.5)
     wins = np.where(predictions == 0.5, 0.5 * np.isin(score, (0.0, 1.0)), result == 1.0).mean()
-    home = np.zeros((2, 0))
-    if side is not None:
-        home = np.where(side > 0, [predictions, score], [1 - predictions, 1 - score])[:, side != 0]
+    side = np.zeros(len(score)) if side is None else side
+    home = np.where(side > 0, [predictions, score], [1 - predictions, 1 - score])[:, side != 0]
     is_ahead = home.size > 0 and home[1].mean() > 0.5
     details = {"wins": wins, "draws": drew, "scored": metrics["accuracy"], "count": format_count(len(score), "match")}
     details |= {"holder": words.holder, "home": (home[1] == 1.0).mean() if is_ahead else 0.0}
     favourites = Finding("favourites", "won", details=details)
     kind = "won and drew" if drew > MIN_DRAW_SHARE else "won beside home" if is_ahead else "won"
-    way, lean = "scored" if has_draws else "won", find_lean(chance, result)
+    way, lean = "scored" if is_drawn else "won", find_lean(chance, result)
     findings = [
-        favourites._replace(certainty="counted with draws" if has_draws else "counted"),
+        favourites._replace(certainty="counted with draws" if is_drawn else "counted"),
         *([_find_home_scores(home[0], home[1], words, way)] if is_ahead else []),
         Finding("even chances", way),
         _find_loss(metrics, score, outcomes),
     ]
-    off = 100 * calibration(chance, result, bins=CHANCE_BINS).error
-    findings += _find_errors(f"Favourites' {'expected scores' if has_draws else 'chances'}", off, lean)
-    bins, about = bin_predictions(chance, result, CHANCE_BINS), SCORE_WORDS if has_draws else CHANCE_WORDS
+    off = 100 * prediction_metrics.calibration(chance, result, bins=CHANCE_BINS).error
+    findings += _find_errors(f"Favourites' {'expected scores' if is_drawn else 'chances'}", off, lean)
+    bins, about = bin_predictions(chance, result, CHANCE_BINS), SCORE_WORDS if is_drawn else CHANCE_WORDS
     return AccuracySummary(favourites._replace(certainty=kind), findings, bins, about, lean=lean)
 
 
-def _has_draws(score: HostArray) -> bool:
+def has_draws(score: HostArray) -> bool:
+    """Whether some of the scores [n] are neither those of wins nor of losses."""
     return bool(((score > 0) & (score < 1)).any())
 
 
@@ -333,7 +328,7 @@ def _find_loss(metrics: dict[str, float], score: HostArray, outcomes: HostArray 
 
     The log loss of expected scores, in which a draw counts as half, is that of no chance.
     """
-    kind, loss, even = " of the expected scores" * _has_draws(score), metrics["log loss"], math.log(2.0)
+    kind, loss, even = " of the expected scores" * has_draws(score), metrics["log loss"], math.log(2.0)
     if outcomes is not None:
         actual = outcomes[np.rint(2 * score).astype(int), np.arange(len(score))].astype(float)
         loss = -float(np.log(np.maximum(actual, np.finfo(np.float32).tiny)).mean())
@@ -353,14 +348,7 @@ def _find_first_listed(prediction: HostArray, score: HostArray) -> list[Finding]
     if not (score < 0.5).any() or not find_bias(prediction, score, errors=FIRST_LISTED_ERRORS):
         return []
     details = {"predicted": float(prediction.mean()), "scored": float(score.mean())}
-    return [Finding("first listed", "scored" if _has_draws(score) else "won", details=details)]
-
-
-def _favourite_chances_and_scores(prediction: HostArray, score: HostArray) -> tuple[HostArray, HostArray]:
-    """[n] of the favourites, whichever side they are listed on; of equals, each counts half."""
-    favours_second = prediction < 0.5
-    favourite_score = np.where(favours_second, 1.0 - score, np.where(prediction > 0.5, score, 0.5))
-    return np.where(favours_second, 1.0 - prediction, prediction), favourite_score
+    return [Finding("first listed", "scored" if has_draws(score) else "won", details=details)]
 
 
 def _find_home_scores(predicted: HostArray, score: HostArray, words: SideWords, way: str) -> Finding:

@@ -155,18 +155,17 @@ def build_line_ups(rated: History, careers: Participations) -> LineUps:
     row = careers.row
     members = _list_ranges(begin[side[row]], end[side[row]])
     mates: PlayerLists | None = None
-    opponents: PlayerLists | None = None
-    score: HostArray | None = None
     if in_teams:
         is_mate = (order[members.player] != row[members.holders]) & (team[row] > 0)[members.holders]
         counts = np.bincount(members.holders[is_mate], minlength=len(row))
         mates = PlayerLists(np.append(0, np.cumsum(counts)), player[order[members.player[is_mate]]])
-    if in_two:
-        other = side[row] ^ 1  # the sides of a contest follow each other
-        across = _list_ranges(begin[other], end[other])
-        opponents = PlayerLists(across.start, player[order[across.player]])
-        score = side_score_by_participant(table)[row]
-    return LineUps(mates, opponents, score)
+    if not in_two:
+        return LineUps(mates, None, None)
+    other = side[row] ^ 1  # the sides of a contest follow each other
+    across = _list_ranges(begin[other], end[other])
+    return LineUps(
+        mates, PlayerLists(across.start, player[order[across.player]]), side_score_by_participant(table)[row]
+    )
 
 
 def _list_ranges(begin: HostArray, end: HostArray) -> PlayerLists:
@@ -181,6 +180,5 @@ def contest_label_column(rated: History) -> dict[str, Any]:
     """[n] the contests of participants, by their heading, where contests of two sides have names, not only numbers."""
     if rated.contests is None or not has_two_sides(rated):
         return {}
-    labels = rated.events["contest"]
-    texts = [str(x) for x in labels.tolist()]
-    return {} if all(not any(c.isalpha() for c in x) for x in texts) else {"contest": np.array(texts, object)}
+    texts = [str(x) for x in rated.events["contest"].tolist()]
+    return {"contest": np.array(texts, object)} if any(map(str.isalpha, "".join(texts))) else {}

@@ -1,15 +1,12 @@
 """What those who are rated, their ratings, dates and categories are called on all surfaces."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
-from jaxrate.core.text_format import format_decimals, format_number, join_names, replace_dates, use_minus_sign
-from jaxrate.history.event_columns import days_to_dates
-from jaxrate.history.history import History
+from jaxrate.core.text_format import format_decimals, join_names, replace_dates, use_minus_sign
+from jaxrate.history.history import History, format_time
 
 COLLECTIVES = {"team", "club", "side", "squad", "nation", "country", "pair", "crew", "franchise"}
 SURFACES = {"hard": "on hard courts"} | {x: f"on {x}" for x in ("clay", "grass", "carpet")}  # where matches are played
@@ -53,11 +50,9 @@ def make_noun(noun: Any, default: PlayerOrTeamNoun = PLAYERS) -> PlayerOrTeamNou
     return PlayerOrTeamNoun(*words)
 
 
-def list_names(names: Sequence[str], conjunction: str = "and") -> str:
+def list_names(names: Sequence[str]) -> str:
     """Names for a sentence, as "Ada, Bo and Cy"; of more than four "Ada and 4 others"."""
-    return (
-        f"{names[0]} and {len(names) - 1:,} others" if len(names) > MAX_LISTED_NAMES else join_names(names, conjunction)
-    )
+    return f"{names[0]} and {len(names) - 1:,} others" if len(names) > MAX_LISTED_NAMES else join_names(names)
 
 
 def rating_unit(system: RatingSystem) -> str:
@@ -80,14 +75,11 @@ def format_rating(x: float, digits: int, *, signed: bool = False) -> str:
     return "" if x != x else use_minus_sign(format_decimals(x, digits, signed=signed))
 
 
-def format_times(values: HostArray, *, dates: bool) -> HostArray:
-    """Times as text: days, times to the second, or numbers."""
-    if not dates:
-        return np.array([format_number(round(x, 2)) for x in values.tolist()], object)
-    days: Any = days_to_dates(values) if values.dtype.kind == "f" else values
-    unit: Any = "D" if days.dtype == "datetime64[D]" else "s"
-    texts = np.datetime_as_string(days, unit=unit, casting="unsafe").tolist()
-    return np.array([text.replace("T", " ") for text in texts], object)
+def spell_moment(time: float, clock: str | None) -> str:
+    """A time as text: a day, a time to the second, or a number."""
+    if clock != "dates":
+        return format_time(round(time, 2), clock)
+    return format_time(time, clock).partition(".")[0].replace("T", " ")
 
 
 def spell_dates(text: str) -> str:
@@ -97,7 +89,7 @@ def spell_dates(text: str) -> str:
 
 def spell_day(days: float) -> str:
     """The date so many days after 1970-01-01, as "Feb 7, 2021"."""
-    return spell_dates(str(days_to_dates(np.floor(days)).astype("datetime64[D]")))
+    return spell_dates(spell_moment(math.floor(days), "dates"))
 
 
 def category_noun(rated: History) -> str:

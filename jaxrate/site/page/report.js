@@ -23,7 +23,7 @@ function report(data) {
   let table;
 
   function draw() {
-    byId("note").textContent = data.notes[sections[choice.value].note];
+    byId("note").textContent = sections[choice.value].note;
     const named = (place) => [board.name[place], sections[place]];
     const second = other.value && other.value !== choice.value ? [named(other.value)] : [];
     const careers = [named(choice.value), ...second];
