@@ -232,7 +232,7 @@ MUTATIONS = [
     # Pages, plots and commands
     M("site address of who is gone", "used_slugs = set(permalinks.values())", "used_slugs = set()",
       "tests/test_permalinks.py"),
-    M("site feed of the same results", 'for x in ("title", "summary"))', 'for x in ("title",))',
+    M("site feed of the same results", 'entry | {"updated": x["updated"]}', 'x | {"id": entry["id"]}',
       "tests/test_site_words.py -k 'feed'"),
     M("site side of the second", 'row["side"] == row["b"]', 'row["side"] == row["a"]',
       "tests/test_site_words.py -k 'at_home'"),

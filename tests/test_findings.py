@@ -74,7 +74,7 @@ def test_a_leader_is_ahead_or_level(ratings, deviations, wanted):
 )
 def test_a_lead_is_new_for_sixty_days_and_old_from_eleven_months_on_if_it_is_sure(held, place, relation):
     lead = Finding("on top", place, "Ada", "Bo", 9.0, "points")
-    found = findings.date_lead(lead, held, held < findings.RECENT_DAYS, TEAMS)
+    found = findings.date_lead(lead, held, findings.is_new_lead(held), TEAMS)
     assert found.relation == relation and (relation == "on top" or found.noun == "team")
 
 

@@ -12,6 +12,7 @@ NEEDS = {  # by package: what needs it, and what brings it
     "jinja2": ("pages need jinja2", "jaxrate[report]"),
     "markupsafe": ("pages need jinja2", "jaxrate[report]"),  # which jinja2 brings
     "matplotlib": ("plots need matplotlib", "jaxrate[plot]"),
+    "PIL": ("heat maps of pages need pillow", "jaxrate[plot]"),
     "pyarrow": ("tables need pyarrow", "jaxrate[data]"),
     "python_calamine": ("spreadsheets need python-calamine", "jaxrate[data]"),
     "sklearn": ("boosted trees need scikit-learn", "scikit-learn"),

@@ -1,9 +1,7 @@
 """Axes, bars and lines of tables as SVG, and the picture that a site is shared with."""
 
 import math
-import struct
 import warnings
-import zlib
 from io import BytesIO
 from itertools import islice, pairwise
 from typing import NamedTuple
@@ -11,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import use_minus_sign
 from jaxrate.site.site_data import SiteData
 from jaxrate.views.charts import Curve, PictureText, RowView, half_widths
@@ -19,15 +18,10 @@ from jaxrate.views.wording import spell_dates
 
 def encode_palette_png(pixels: HostArray, palette: bytes) -> bytes:
     """A PNG of pixels [height, width], numbers of colours in a palette of three bytes each."""
-    height, width = pixels.shape
-    rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels], axis=1).tobytes()  # each begins with no filter
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)  # 8 bits, a palette
-    parts = chunk(b"IHDR", header), chunk(b"PLTE", palette), chunk(b"IDAT", zlib.compress(rows, 9))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts) + chunk(b"IEND", b"")
+    file, image = BytesIO(), import_optional("PIL.Image").frombytes("P", pixels.shape[::-1], pixels.tobytes())
+    image.putpalette(palette)
+    image.save(file, "PNG")
+    return file.getvalue()
 
 
 COURSE_POINTS, COURSE_HEIGHT = 60, 56  # of the line of a career

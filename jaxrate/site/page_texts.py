@@ -32,7 +32,7 @@ from jaxrate.site.table_rows import CareerLines, build_career_lines, result_mask
 from jaxrate.systems.system_titles import describe_system
 from jaxrate.views import wording
 from jaxrate.views.accuracy import AccuracySummary, summarise_accuracy
-from jaxrate.views.findings import RECENT_DAYS, Finding, date_lead, find_first_in_the_end, find_lead, find_rise
+from jaxrate.views.findings import Finding, date_lead, find_first_in_the_end, find_lead, find_rise, is_new_lead
 from jaxrate.views.line_ups import has_teammates, side_words
 
 
@@ -392,7 +392,7 @@ def write_headline(data: site_data.SiteData, coming: ColumnTable | None = None) 
     since = lead_start(data.rated, **data.leaderboard_options) if data.rated.clock == "dates" else None
     held = math.nan if since is None else float(data.careers.time.max()) - since
     days = np.floor(data.careers.of_player(int(data.listed[0])).time)  # on which the leader played
-    is_taken = held < RECENT_DAYS and math.floor(since or 0.0) in days  # or else others lost the lead
+    is_taken = is_new_lead(held) and math.floor(since or 0.0) in days  # or else others lost the lead
     title = str(date_lead(lead, held, is_taken, data.noun))
     clauses = [_describe_hold(lead, since, is_taken, title), *_describe_rise(data, names, unit)]
     as_of, text = stale_clause(data), "; ".join(filter(None, [*clauses, _describe_next_match(data, coming)]))

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import date
 from functools import cache, partial
 from html import escape
 from itertools import chain, compress, pairwise
@@ -22,7 +21,6 @@ from jaxrate.site.html_tables import mark_dates
 from jaxrate.site.site_data import (
     EXTRA_DIGITS,
     FIRST_EVENTS,
-    MEAN_YEAR_DAYS,
     SiteData,
     chances_for_json,
     ratings_for_json,
@@ -30,7 +28,7 @@ from jaxrate.site.site_data import (
     times_for_json,
     values_for_json,
 )
-from jaxrate.views.charts import half_widths
+from jaxrate.views.charts import YEAR, half_widths
 from jaxrate.views.line_ups import LineUps, count_sides, grounds_of_careers
 from jaxrate.views.wording import spell_dates
 
@@ -289,7 +287,6 @@ LABEL_ROOM = 0.2  # of the width, within which the label of a peak is written to
 MONTH_STEPS = {12 * x: 10 for x in (1, 2, 5, 10, 20, 50, 100)} | dict.fromkeys((1, 2, 3, 4, 6), 5)  # and most labels
 MIN_MARKS = 3  # labels that have room on a phone
 PAUSE_YEARS, PAUSE_GAPS = 3, 5  # a pause is longer than so many years, and than so many median gaps of the career
-EPOCH = date(1970, 1, 1).toordinal()
 
 
 def list_career_lines(data: SiteData) -> dict[str, list[HostArray]]:
@@ -386,7 +383,7 @@ def mark_events_after_pauses(data: SiteData) -> HostArray:
         gap = np.diff(time[begin:end])
         if len(gap) and data.is_dated:
             median = np.sort(gap)[len(gap) // 2]
-            is_late[begin + 1 : end] = gap > max(MEAN_YEAR_DAYS * PAUSE_YEARS, PAUSE_GAPS * median)
+            is_late[begin + 1 : end] = gap > max(YEAR * PAUSE_YEARS, PAUSE_GAPS * median)
     return is_late
 
 
@@ -396,7 +393,7 @@ def _peak_label(point: str, data: SiteData, row: int, by_date: bool) -> str:
     level = 0.0 if data.level is None else data.level[row]
     text = f"peak {data.format_peak(float(data.careers.after.mean[row] - level))}"
     if by_date:
-        text += f" ({date.fromordinal(EPOCH + int(data.careers.time[row] // 1)).year})"
+        text += f" ({np.datetime64(int(data.careers.time[row] // 1), 'D').astype('M8[Y]')})"
     edge = " late" if x > (1 - LABEL_ROOM) * UNITS else " early" if x < LABEL_ROOM * UNITS else ""
     return f'<b class="top{edge}" style="left:{100 * x / UNITS:.1f}%;top:{100 * y / UNITS:.1f}%">{text}</b>'
 
@@ -423,12 +420,13 @@ def _frame(
 
 def _date_marks(left: float, right: float) -> list[tuple[float, str]]:
     """Years within the axis; where there are fewer than three, months, or else its ends and its middle as dates."""
-    begin, end = (date.fromordinal(EPOCH + int(x)) for x in (left, right))
-    months = range(12 * begin.year + begin.month - (begin.day == 1), 12 * end.year + end.month)
+    begin, end = np.floor([left, right]).astype("M8[D]")
+    months = np.arange(begin.astype("M8[M]"), end.astype("M8[M]") + 1)
+    months = months[months >= begin]
     for step, most in MONTH_STEPS.items():
-        starts = [date(x // 12, x % 12 + 1, 1) for x in months if x % step == 0]
+        starts = months[(months.astype(int) + 12 * 1970) % step == 0]
         if MIN_MARKS <= len(starts) <= most:
-            texts = [str(x.year) if step >= 12 else f"<time>{x:%Y-%m}</time>" for x in starts]
-            return [(float(x.toordinal() - EPOCH), text) for x, text in zip(starts, texts, strict=True)]
+            texts = [x[:4] if step >= 12 else f"<time>{x}</time>" for x in starts.astype(str).tolist()]
+            return [*zip(starts.astype("M8[D]").astype(float).tolist(), texts, strict=True)]
     days = dict.fromkeys([left, float((int(left) + int(right)) // 2), right])
-    return [(x, f"<time>{date.fromordinal(EPOCH + int(x))}</time>") for x in days]
+    return [(x, f"<time>{np.datetime64(int(x), 'D')}</time>") for x in days]

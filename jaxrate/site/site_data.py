@@ -6,13 +6,11 @@ Results tell differences of ratings. The level of all is held by newcomers, and 
 and whoever is rated without later results is drawn to that level. So both lines are compared with the same field.
 """
 
-import csv
 import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from io import StringIO
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypedDict
 
@@ -20,7 +18,6 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import coarse_rating_decimals
-from jaxrate.data.table_writing import UTF8_BOM, escape_formulas
 from jaxrate.forecasts.pairwise_probabilities import MatchupTables, encode_matchup_tables
 from jaxrate.history.event_columns import lookup_ids, times_to_event_clock
 from jaxrate.history.history import History
@@ -130,7 +127,6 @@ def encode_matchups(matchups: Mapping[Any, MatchupTables]) -> list[dict[str, Any
     return [encode_matchup_tables(tables) for tables in matchups.values()]
 
 
-MEAN_YEAR_DAYS = 365.25
 FIRST_EVENTS = PEAK_MIN_EVENTS - 1  # whose ratings jump: no peaks, and in long careers they may leave the chart
 SETTLED_EVENTS = 30  # lists of all times end with those who have fewer: a short run is no strength
 UNCERTAIN_RATIO = 1.4  # of a listed player's interval to the median one, above which it is marked: half the evidence
@@ -474,14 +470,3 @@ def leaderboard_rows(site_data: SiteData) -> list[dict[str, Any]]:
     order = np.argsort(1 - np.array(board["current"]), kind="stable").tolist()
     ranked = zip_longest(ranks, order)
     return [{"rank": rank} | {DOWNLOAD_HEADINGS[key]: board[key][i] for key in names} for rank, i in ranked]
-
-
-def rows_to_csv(rows: list[dict[str, Any]]) -> str:
-    """Rows as the text of a CSV file, without formulas, and with a mark for spreadsheets that it is UTF-8."""
-    safe = escape_formulas({key: np.array([row[key] for row in rows], object) for key in rows[0]})
-    file = StringIO()
-    file.write(UTF8_BOM.decode())
-    writer = csv.writer(file)
-    writer.writerow(safe)
-    writer.writerows(zip(*(x.tolist() for x in safe.values()), strict=True))
-    return file.getvalue()

@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
 from jaxrate.core.text_format import join_names
+from jaxrate.data.table_writing import write as write_table
 from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.forecasts.scorelines import Scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
@@ -92,7 +93,7 @@ def write_site(
     strengths = category_rankings.build_category_strengths(data)
     by_column = category_rankings.build_rankings_by_column(data)
     fixtures = build_fixtures(views, coming, explanations, scorelines, season)
-    files, site = _data_files(views, fixtures), views.site
+    files, site = _script_files(views), views.site
     site |= {"address": address, "lists": category_rankings.ranking_links_with_leaders(data, strengths)}
     site["rankings_by_column"] = {
         name: category_rankings.ranking_links_with_leaders(data, rankings) for name, rankings in by_column.items()
@@ -120,6 +121,7 @@ def write_site(
         files |= page_templates.site_map_files(address, [*pages, *players], site["made"])
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
+    _write_downloads(folder, views, fixtures)
 
 
 def check_site_folder(folder: Path) -> None:
@@ -153,26 +155,31 @@ def _prepare_folder(folder: Path) -> None:
             path.unlink()
 
 
-def _data_files(views: PageViews, fixtures: Fixtures | None) -> dict[str, str]:
-    """Styles, scripts and data, by path."""
-    data, rows = views.data, site_data.leaderboard_rows(views.data)
+def _script_files(views: PageViews) -> dict[str, str]:
+    """Styles, scripts and their data, by path."""
+    data = views.data
     played = np.diff(data.careers.start)[data.leaderboard_ids]
     board = views.board | {"stored": (played > count_latest_events(data.line_ups)).astype(int).tolist()}
     files = {
         "assets/site.css": page_templates.concatenate_page_files(page_templates.STYLE_FILES),
         "assets/site.js": page_templates.concatenate_page_files([*page_templates.SHARED_SCRIPTS, "site.js"]),
         "data/board.js": f"window.jaxrateBoard = {site_data.script_safe_json(board)};\n",
-        "data/players.json": site_data.script_safe_json(rows, indent=1),
-        "data/players.csv": site_data.rows_to_csv(rows),
     }
     if views.matchups:
         files["data/pairs.js"] = (
             f"window.jaxratePairs = {site_data.script_safe_json(site_data.encode_matchups(views.matchups))};\n"
         )
-    for table in () if fixtures is None else fixtures.tables:
-        files[f"data/{table.file}.json"] = site_data.script_safe_json(table.rows, indent=1)
-        files[f"data/{table.file}.csv"] = site_data.rows_to_csv(table.rows)
     return files
+
+
+def _write_downloads(folder: Path, views: PageViews, fixtures: Fixtures | None) -> None:
+    """Write the ranking and the fixtures as JSON, and as CSV that is safe for spreadsheets."""
+    tables = {"players": site_data.leaderboard_rows(views.data)}
+    tables |= {} if fixtures is None else {x.file: x.rows for x in fixtures.tables}
+    for name, rows in tables.items():
+        (folder / f"data/{name}.json").write_text(site_data.script_safe_json(rows, indent=1), encoding="utf-8")
+        columns = {key: np.array([row[key] for row in rows], object) for key in rows[0]}
+        write_table(columns, folder / f"data/{name}.csv", csv_safe=True)
 
 
 def _list_navigation(views: PageViews, fixtures: Fixtures | None) -> list[tuple[str, str]]:

@@ -14,8 +14,8 @@ from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.leaderboards import ranks_over_time
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
 from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, show_name, table_head
-from jaxrate.site.site_data import MEAN_YEAR_DAYS, SiteData, ratings_for_json, returned_players, times_for_json
-from jaxrate.views.charts import half_widths
+from jaxrate.site.site_data import SiteData, ratings_for_json, returned_players, times_for_json
+from jaxrate.views.charts import YEAR, half_widths
 from jaxrate.views.findings import find_form
 from jaxrate.views.line_ups import PlayerLists, side_words
 from jaxrate.views.wording import category_noun, rating_unit
@@ -214,21 +214,21 @@ def build_career_lines(data: SiteData) -> CareerLines:
 
     A line goes straight from one event to the next.
     """
-    careers, heading = data.careers, "Career"
-    number = np.arange(len(careers.time)) - careers.start[careers.player]
-    time = number / np.maximum(np.diff(careers.start) - 1, 1)[careers.player]
-    first, last = 0.0, 1.0
-    if data.rated.clock is not None and len(careers.time) and not np.isnan(careers.time).any():
-        time, first, last = careers.time, float(careers.time.min()), float(careers.time.max())
-        years = (last - first) / MEAN_YEAR_DAYS
+    careers, heading, first, last = data.careers, "Career", 0.0, 1.0
+    is_timed = data.rated.clock is not None and careers.have_all_times
+    if is_timed:
+        first, last = float(careers.time.min()), float(careers.time.max())
+        years = (last - first) / YEAR
         if data.is_dated and years >= 2:
-            first = max(first, last - COURSE_YEARS * MEAN_YEAR_DAYS)
+            first = max(first, last - COURSE_YEARS * YEAR)
             heading = f"{min(round(years), COURSE_YEARS)} years"
     grid = np.linspace(first, last, COURSE_POINTS)
     ratings = np.full((len(data.listed), COURSE_POINTS), np.nan)
     for row, i in zip(ratings, data.listed.tolist(), strict=True):
         career = slice(*careers.start[i : i + 2].tolist())
-        row[:] = np.interp(grid, time[career], careers.after.mean[career], left=np.nan)
+        mean = careers.after.mean[career]
+        time = careers.time[career] if is_timed else np.linspace(0.0, 1.0, len(mean))
+        row[:] = np.interp(grid, time, mean, left=np.nan)
     some = ratings[:SPAN_PLAYERS]  # whose greatest range is the height of all lines
     some = some[~np.isnan(some).all(axis=1)]
     height = float((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max()) if len(some) else 1.0

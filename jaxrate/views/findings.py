@@ -251,6 +251,11 @@ def find_lead(names: Sequence[str], ratings: HostArray, deviations: HostArray | 
     return Finding("on top", place, names[0], names[1], float(ratings[0] - ratings[1]), unit)
 
 
+def is_new_lead(held: float) -> bool:
+    """Whether a lead that has been held for so many days is news; NaN is not known."""
+    return held < RECENT_DAYS
+
+
 def date_lead(lead: Finding, held: float, is_taken: bool, noun: PlayerOrTeamNoun) -> Finding:
     """The lead as news if it was taken lately, or as an old one, if it is sure enough; `held` are days, or NaN."""
     age = "new on top" if is_taken else "still on top" if held >= LONG_DAYS else "on top"
