@@ -290,11 +290,8 @@ def summarise_two_sided(
       outcomes: [3, n] probabilities of its loss, of a draw and of its win, where they were predicted.
     """
     predictions, score = prediction.astype(float), score.astype(float)
-    metrics, is_drawn, drew = (
-        prediction_metrics.match_metrics(predictions, score),
-        has_draws(score),
-        float((score == 0.5).mean()),
-    )
+    metrics = prediction_metrics.match_metrics(predictions, score)
+    is_drawn, drew = has_draws(score), float((score == 0.5).mean())
     chance = np.maximum(predictions, 1.0 - predictions)  # of the favourite, and what they scored
     result = np.select([predictions < 0.5, predictions > 0.5], [1.0 - score, score], 0.5)
     wins = np.where(predictions == 0.5, 0.5 * np.isin(score, (0.0, 1.0)), result == 1.0).mean()
