@@ -253,7 +253,8 @@ MUTATIONS = [
     M("terminal gaps between columns", "GAP * (len(widths) - 1)", "GAP * (len(widths) - 2)",
       "tests/test_terminal.py -k 'last_cell'"),
     # Tables
-    M("tables nanoseconds", '"ns": 86_400_000_000_000}', '"ns": 86_400_000_000}', "tests/read/test_times.py -k 'types'"),
+    M("tables nanoseconds", '"ns": 86_400_000_000_000}', '"ns": 86_400_000_000}',
+      "tests/read/test_times.py -k 'types'"),
     M("tables first appearance", "first[code[::-1]] = position[::-1]", "first[code] = position",
       "tests/read/ -k 'first_appearance or known_players'"),
     M("tables numbers of no result", "np.isin(numbers_or_nan(column), numbers)", "np.zeros(len(column), bool)",
