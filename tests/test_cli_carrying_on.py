@@ -46,15 +46,6 @@ def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):
 # as of, player, predict
 
 
-@pytest.mark.parametrize("moment", ["2010-01-01", "2030-01-01"])
-def test_as_of_outside_the_history_is_told(jaxrate, tmp_path, moment):
-    (tmp_path / "games.csv").write_text("a,b,score,date\nx,y,1,2024-01-02\ny,x,1,2024-02-03\n")
-    assert jaxrate("rate", tmp_path / "games.csv", "--out", tmp_path / "run")[0] == 0
-    code, _, errors = jaxrate("rate", "--state", tmp_path / "run", "--as-of", moment)
-    assert code == 0 and "outside the history, which runs from 2024-01-02 to 2024-02-03\n" in errors
-    assert "outside" not in jaxrate("rate", "--state", tmp_path / "run", "--as-of", "2024-03-01")[2]
-
-
 def test_as_of_knows_nobody_who_came_later(jaxrate, tmp_path):
     (tmp_path / "games.csv").write_text("winner,loser,t\nAda,Bo,0\nCy,Bo,1\nCy,Di,9\n")
     out = tmp_path / "run"

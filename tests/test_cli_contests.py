@@ -208,11 +208,12 @@ def test_modes_are_rated_predicted_and_explained(jaxrate, tmp_path):
     code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", "--explain")
     contest, parts, sides, *_ = text.split("\n\n")
     assert code == 0 and contest == "contest next" and not errors
-    assert re.split("  +", parts.splitlines()[0])[-3:] == ["rating", "in this category", "in this match"], parts
-    board = jr.history.rating_table(rated)  # whose points were others
-    for line in parts.splitlines()[1:]:
-        rating = board["rating"][board["player"].tolist().index(line.split()[1])]
-        assert line.split()[-3] == f"{rating:,.1f}"
+    assert re.split("  +", parts.splitlines()[0])[-2:] == ["experience", "in this match"], parts
+    shown = [x.split()[3:] for x in parts.splitlines()[1:]]
+    assert [[float(x) for x in row] for row in shown] == [
+        pytest.approx([x[name] for name in ("skill", "modifier", "experience", "points")], abs=0.051)
+        for x in duo.parts.to_records()
+    ]
     points = [float(x.replace(",", "")) for line in sides.splitlines()[1:] for x in line.split()[-2:-1]]
     assert points[0] - points[1] == pytest.approx(duo.difference, abs=0.11)
     code, text, _ = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", "--explain", "--json")

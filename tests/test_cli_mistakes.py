@@ -76,8 +76,8 @@ rate --state run --list since=5000 :: since 5000 must be before the moment of th
 rate --state run --player 'player 9' :: no player 'player 9'; did you mean 'player 
 rate --state run --player a --player b --player c :: --player shows one player, or two against each other, got 3
 rate --state run --show hindsight :: --show hindsight is of a whole history; rate its FILE without --state
-rate games.csv --dry-run --state run --player Nobody :: cannot be combined with --dry-run
-rate games.csv --dry-run --param zz=3 :: --param with --dry-run sets hyperparameters of one system; name it with
+rate games.csv --dry-run --state run :: --dry-run cannot be combined with --state
+rate games.csv --dry-run --by home :: --dry-run cannot be combined with --by
 rate games.csv --dry-run --param zz=3 --system elo :: elo has no parameter 'zz'
 rate games.csv --state nowhere :: nowhere: no saved run there: run.json is missing
 rate days.csv --as-of 2023-01-01 :: no matches up to --as-of
@@ -148,7 +148,8 @@ arena nofile.csv :: nofile.csv: no such file
 arena games.csv --cluster hom :: no column 'hom' for --cluster; did you mean 'home'?
 arena games.csv --cluster a --cluster b --cluster a :: --cluster takes one column or two, got 3
 arena games.csv --column covariates=hom :: no column 'hom'; did you mean 'home'?
-arena games.csv --anchor Ada :: --anchor Ada: write NAME=RATING, as in Ada=1500
+arena games.csv --anchor Ada :: --anchor must be a number, got ; write NAME=RATING, as in Ada=1500
+arena games.csv --anchor Ada=inf :: --anchor must be a finite number, got inf; write NAME=RATING
 arena games.csv --anchor Ada=1 --anchor Ada=2 :: --anchor names Ada twice
 arena games.csv --anchor Zed=1500 :: games.csv: no player 'Zed'
 arena games.csv --prior 0 :: --prior must be above 0, got 0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.cli import dry_run
+from jaxrate.cli import dry_run, rate
 from jaxrate.data import simulate
 from jaxrate.systems.system_construction_by_name import make_system
 
@@ -49,31 +49,19 @@ def test_systems_lists_them_all(jaxrate):
 # rate --dry-run
 
 
-def test_a_dry_run_describes_and_rates_nothing(jaxrate, games, few_systems):
-    code, text, errors = jaxrate("rate", games, "--dry-run")
-    assert code == 0 and errors == ""
-    assert text.startswith("600 matches of 40 players, 0 to 1000\n")
-    plan = jr.extend.schedule_by_level(jr.read(games).matches)
-    (number, _), (steps,) = plan.blocks[0], plan.steps
-    assert int((number < plan.num_events).any(axis=1).sum()) == steps
-    assert f"{steps} steps of up to {number.shape[1]} matches at once" in text
-    assert all(re.search(rf"\n{name} +50\d.\d MB", text) for name in ("elo", "glicko"))
-    assert "\ncategory_glicko: only with --period\nelo_mmr: only with --system\n" in text
-    code, text, _ = jaxrate("rate", games, "--dry-run", "--period", 100, "--system", "glicko")
-    assert code == 0 and "11 periods in 11 steps" in text and "elo" not in text
+def test_a_dry_run_describes_and_rates_nothing(jaxrate, games, tmp_path):
+    code, text, errors = jaxrate("rate", games, "--dry-run", "--top", 3, "--out", tmp_path / "run")
+    assert code == 0 and errors == "" and not (tmp_path / "run").exists()
+    steps = jr.extend.schedule_by_level(jr.read(games).matches).num_steps
+    head, about, device = text.splitlines()
+    assert head == "600 matches of 40 players, 0 to 1000" and re.match(r"device: .*, [\d,]+ matches a second", device)
+    assert re.match(rf"glicko: {steps} steps of {600 / steps:.3g} matches on average, 50\d.\d MB at the peak", about)
+    text = jaxrate("rate", games, "--dry-run", "--period", 100, "--system", "elo")[1]
+    assert "\nelo: 11 steps of 1 periods on average" in text
     code, text, errors = jaxrate("rate", games, "--dry-run", "--system", "glicko", "--json")
     told = json.loads(text)
     assert code == 0 and errors == "" and (told["matches"], told["players"], told["last"]) == (600, 40, "1000")
-    assert told["schedule"]["steps"] == steps and 0 < told["schedule"]["filled"] <= 1
-    assert told["systems"][0]["fits"] and told["systems"][0]["per_second"] > 0 and told["systems"][0]["memory"] > 5e8
-    (other,) = json.loads(jaxrate("rate", games, "--dry-run", "--system", "category_glicko", "--json")[1])["systems"]
-    assert other == {"system": "category_glicko", "fits": False, "why": "only with --period"}
-
-
-def test_a_dry_run_of_systems_that_are_named(jaxrate, games):
-    for name in ("codeforces", "blat_mmr"):
-        code, text, _ = jaxrate("rate", games, "--dry-run", "--system", name)
-        assert code == 0 and re.search(rf"\n{name} +50\d.\d MB", text)
+    assert (told["system"], told["steps"]) == ("glicko", steps) and told["per_second"] > 0 and told["memory"] > 5e8
 
 
 def test_a_dry_run_of_a_folder_holds_chunks_of_it(jaxrate, tmp_path, monkeypatch):
@@ -81,19 +69,17 @@ def test_a_dry_run_of_a_folder_holds_chunks_of_it(jaxrate, tmp_path, monkeypatch
     table = pa.table({"a": [i % 30 for i in range(900)], "b": [i % 30 + 30 for i in range(900)], "score": [1.0] * 900})
     for i in range(2):
         jr.data.write(table, tmp_path / f"{i}.parquet")
-    monkeypatch.setattr(dry_run, "CHUNK_MATCHES", 300)
-    code, text, errors = jaxrate("rate", tmp_path, "--dry-run", "--system", "elo", "--json")
-    told = json.loads(text)
-    assert code == 0 and told["matches"] == 1800 and "read the first 300 of 1,800 rows" in errors
-    row = told["systems"][0]
-    assert row["memory"] == row["state"] + 5e8 + 200 * 600 and row["per_second"] > 0
+    monkeypatch.setattr(dry_run, "ROWS_OF_CHUNKS", 600)
+    monkeypatch.setattr(rate, "SAMPLE_ROWS", 300)
+    told = json.loads(jaxrate("rate", tmp_path, "--dry-run", "--system", "elo", "--json")[1])
+    assert told["matches"] == 1800 and 0 < told["memory"] - 5e8 - 200 * 600 < 10_000 and told["per_second"] > 0
+    assert "1,800 matches of at least 60 players" in jaxrate("rate", tmp_path, "--dry-run", "--system", "elo")[1]
 
 
 def test_a_dry_run_warns_when_memory_will_not_do(jaxrate, games, monkeypatch):
     monkeypatch.setattr(dry_run, "device_memory_bytes", lambda device: 1e8)
-    code, text, errors = jaxrate("rate", games, "--dry-run")
-    assert code == 0 and "not enough memory for elo, glicko, glicko2" in errors
-    assert re.search(r"\nelo .* -\n", text)
+    code, text, _ = jaxrate("rate", games, "--dry-run")
+    assert code == 0 and ", 0.1 GB, too little memory here: rate fewer players, or use a larger device" in text
 
 
 # simulate

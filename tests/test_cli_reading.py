@@ -148,7 +148,7 @@ def test_the_league_that_ships_is_a_file(jaxrate, tmp_path, monkeypatch):
     until = ["--system", "elo", "--as-of", "1921-01-01", "--top", "1"]
     code, said, errors = jaxrate("rate", "nfl", "--margin", "home_points", "away_points", *until)
     assert code == 0 and "elo: 90 matches of 49" in said and "elo does not use --margin" in errors
-    assert "the home advantage is 50 points by default" in errors  # it ignored who is at home
+    assert "elo also learns from the sides (50 points), with default settings" in errors  # it ignored who is at home
     (tmp_path / "nfl").mkdir()  # a folder without data is not meant
     assert jaxrate("rate", "nfl", *until)[0] == 0
     assert jaxrate("rate", "nfl", "--out", "nfl", *until)[0] == jaxrate("rate", "nfl", *until)[0] == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,8 +40,8 @@ class VoteData(NamedTuple):
     covariates: tuple[str, ...]  # of matches: those of the file, and the side if there is one
     source: lazy.TableSource  # the file
     rows: Any  # [n] the row of each vote, or count, in the file
-    clusters: Sequence[Any] = ()  # [n] numbers of them, for each way of clustering
-    left_out: str = ""  # which counts of ties are not used
+    clusters: Sequence[Any]  # [n] numbers of them, for each way of clustering
+    left_out: str  # which counts of ties are not used
 
 
 def read_votes(
@@ -58,34 +58,31 @@ def read_votes(
       named: the columns of counts that options name.
       has_times: whether times matter.
     """
-    if "format" in columns or is_pgn_file(file):
-        if clusters or any(named):
-            raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
-        return _read_votes_of_format(report, file, columns, has_times)
 
-    def read(source: lazy.TableSource, arguments: dict[str, Any]) -> jr.data.Dataset:
+    def read(source: Any, arguments: dict[str, Any]) -> jr.data.Dataset:
         """The events of the file by these arguments."""
         return file_rating.read_events(report, file, arguments, source=source)
 
-    table = file_rating.open_file_table(file)
-    with _add_file_rows_to_errors(table, ()):
-        votes, data, counts = lazy.read_vote_table(
-            table._replace(noted=False), columns, read, named, in_order=has_times
-        )
-    left_out = "" if counts is None else _note_uncounted_ties(report, table, counts, data.rows)
-    with _add_file_rows_to_errors(table._replace(title=""), ()):
-        codes = lazy.cluster_codes(table, clusters, data.rows)
-    return VoteData(votes, _covariate_names(data), table, data.rows, codes, left_out)
-
-
-def _read_votes_of_format(report: ProgressReport, file: str, columns: dict[str, Any], has_times: bool) -> VoteData:
-    """The games of a public format, in order of time where it has one and that matters."""
-    title = f"{Path(file).name}: "
-    source = lazy.TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
-    reader = jr.data.formats.FORMATS.get(columns.get("format", "pgn"))
-    names = () if reader is None else file_rating.reader_argument_names(reader)
-    data = file_rating.read_events(report, file, columns | {x: has_times for x in ("sort", "times") if x in names})
-    return VoteData(data, _covariate_names(data), source, data.rows)
+    left_out, codes = "", list[Any]()
+    if "format" in columns or is_pgn_file(file):
+        if clusters or any(named):
+            raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
+        title = f"{Path(file).name}: "
+        table = lazy.TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
+        reader = jr.data.formats.FORMATS.get(columns.get("format", "pgn"))
+        names = [] if reader is None else file_rating.reader_argument_names(reader)
+        votes = data = read(None, columns | {name: has_times for name in ("sort", "times") if name in names})
+    else:
+        table = file_rating.open_file_table(file)
+        with _add_file_rows_to_errors(table, ()):
+            unnoted = table._replace(noted=False)
+            votes, data, counts = lazy.read_vote_table(unnoted, columns, read, named, in_order=has_times)
+        if counts is not None:
+            left_out = _note_uncounted_ties(report, table, counts, data.rows)
+        with _add_file_rows_to_errors(table._replace(title=""), ()):
+            codes = lazy.cluster_codes(table, clusters, data.rows)
+    sides = ("side",) if lazy.has_sides(data) else ()
+    return VoteData(votes, (*data.covariates, *sides) if data.of_matches else (), table, data.rows, codes, left_out)
 
 
 def _note_uncounted_ties(report: ProgressReport, source: lazy.TableSource, counts: lazy.CountColumns, rows: Any) -> str:
@@ -100,18 +97,9 @@ def _note_uncounted_ties(report: ProgressReport, source: lazy.TableSource, count
     return left_out
 
 
-def _covariate_names(data: jr.data.Dataset) -> tuple[str, ...]:
-    """The covariates of matches: those of the file, and the side if there is one."""
-    if not data.of_matches:
-        return ()
-    return (*data.covariates, *(() if data.matches.context.side is None else ("side",)))
-
-
-@contextmanager
-def _add_file_rows_to_errors(source: lazy.TableSource, rows: Any) -> Iterator[None]:
+def _add_file_rows_to_errors(source: lazy.TableSource, rows: Any) -> AbstractContextManager[None]:
     """A ValueError names the file, and the bad rows of it."""
-    with lazy.add_location_to_data_errors(source.title, lambda row: source.where(int(rows[row]))):
-        yield
+    return lazy.add_location_to_data_errors(source.title, lambda row: source.where(int(rows[row])))
 
 
 STOP_REASONS = {
@@ -120,33 +108,19 @@ STOP_REASONS = {
     "no maximum": "ratings or coefficients grow without end",
 }
 READING_NAMES = (
-    "format",
-    *PLAYER_PAIR,
-    *RESULT_ROLES,
-    "time",
-    "side",
-    "neutral",
-    "weight",
-    "covariates",
-    "drop",
-    "margin",
-    "dates",
-    "na_values",
-    "unfinished",
-    "skip_incomplete",
-    "normalise_names",
+    *("format", *PLAYER_PAIR, *RESULT_ROLES, "time", "side", "neutral", "weight", "covariates", "drop", "margin"),
+    *("dates", "na_values", "unfinished", "skip_incomplete", "normalise_names"),
 )
 
 
 def _parse_anchors(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
     """The values of --anchor NAME=RATING."""
-    anchors = {}
-    for name, text in split_assignments("--anchor", texts, "NAME=RATING, as in Ada=1500").items():
-        try:
-            anchors[name] = Number().convert(text, None, None)
-        except ValueError:
-            raise ValueError(f"--anchor {name}: write NAME=RATING, as in Ada=1500") from None
-    return anchors
+    example = "NAME=RATING, as in Ada=1500"
+    anchors = split_assignments("--anchor", texts, example)
+    try:
+        return {name: Number().convert(text, parameter, context) for name, text in anchors.items()}
+    except ValueError as error:
+        raise ValueError(f"{error}; write {example}") from None
 
 
 @command(
@@ -232,17 +206,17 @@ class FittedVotes(NamedTuple):
 
 def _fit_votes(report: ProgressReport, votes: VoteData, settings: dict[str, Any], moved: bool) -> FittedVotes:
     """The strengths of a vote, and notes about players who cannot be compared and about the search."""
-    shared: dict[str, Any] = {"ties": settings["ties"], "covariates": votes.covariates}
+    shared: dict[str, Any] = {"ties": settings.pop("ties"), "covariates": votes.covariates}
+    shared["cluster"] = votes.clusters if len(votes.clusters) > 1 else next(iter(votes.clusters), None)
     with report.stage("fitting strengths"), _add_file_rows_to_errors(votes.source, votes.rows):
-        strengths = jr.arena.fit_strengths(votes.data, cluster=votes.clusters or None, **settings | shared)
+        strengths = jr.arena.fit_strengths(votes.data, **settings, **shared)
     notes = [name_options(note, click.get_current_context().command) for note in strengths.notes]
     for note in notes:
         report.note(note)
     ranks, drift = _rank_sets(report, strengths), None
     if moved:
         with report.stage("testing who moved"), _add_file_rows_to_errors(votes.source, votes.rows):
-            cluster = votes.clusters[0] if len(votes.clusters) == 1 else votes.clusters or None
-            drift = jr.arena.detect_drift(votes.data, cluster=cluster, **shared)
+            drift = jr.arena.detect_drift(votes.data, **shared)
     if not strengths.converged:
         hint = "; leave out a covariate that tells the results, if there is one" if strengths.coefficient else ""
         report.note(f"not converged after {strengths.steps} steps: {STOP_REASONS[strengths.reason]}{hint}")
@@ -254,8 +228,10 @@ def _arena_sections(
 ) -> list[str | TextTable]:
     """Who is the best, the table, the model, and who moved."""
     strengths, ranks, drift = fitted[:3]
+    counts = f"({strengths.votes:,.15g} votes, {words.quantify(len(strengths.players))})"
+    names = [" ".join(str(x).split()) for x in strengths.players]
     sections: list[str | TextTable] = [
-        _answer(strengths, ranks, words),
+        f"{lazy.find_first_place(names, strengths, ranks, words)} {counts}",
         _strength_table(strengths, ranks, top, words),
         "\n".join(_fit_details(strengths, with_model=with_model)),
     ]
@@ -275,13 +251,6 @@ def _rank_sets(report: ProgressReport, strengths: lazy.Strengths) -> lazy.RankSe
         return None
     with report.stage("computing ranks"):
         return jr.arena.rank_sets(strengths)
-
-
-def _answer(strengths: lazy.Strengths, ranks: lazy.RankSets | None, noun: lazy.PlayerOrTeamNoun) -> str:
-    """The line above the table: who is the best, whether that is certain, and what was counted."""
-    names = [" ".join(str(x).split()) for x in strengths.players]
-    counts = f"{strengths.votes:,.15g} votes, {noun.quantify(len(names))}"
-    return f"{lazy.find_first_place(names, strengths, ranks, noun)} ({counts})"
 
 
 def _fit_details(strengths: lazy.Strengths, *, with_model: bool) -> Iterator[str]:

@@ -17,7 +17,6 @@ from jaxrate.cli.commands import Output, command, is_on_command_line, prefix_err
 from jaxrate.cli.options import (
     SHARE,
     SHIPPED_COLUMNS,
-    CommandOption,
     NonEmptyPath,
     OutputFolder,
     RatingRequest,
@@ -33,7 +32,6 @@ from jaxrate.cli.options import (
     system_option,
 )
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
-from jaxrate.data.column_role_definitions import is_pgn_file
 
 SHIPPED_SINCE = "1990-03-01"  # of the league that ships: the seasons that are scored
 PAGE_FILE, JSON_FILE = "index.html", "benchmark.json"
@@ -44,14 +42,12 @@ def parse_named_columns(context: Any, parameter: click.Parameter, texts: tuple[s
     """The columns of each row, by its name, from NAME=COLUMN,COLUMN or COLUMN; ValueError for what is neither."""
     pairs = split_assignments(parameter.opts[0], texts, "as in NAME=COLUMN,COLUMN")
     named = {name: [x.strip() for x in (columns or name).split(",")] for name, columns in pairs.items()}
-    if bad := [name for name, columns in named.items() if not all(columns)]:
+    if bad := [name for name, columns in named.items() if "" in columns]:
         raise ValueError(f"{parameter.opts[0]} {bad[0]}={pairs[bad[0]]}: write as in NAME=COLUMN,COLUMN")
     return named
 
 
-def _named_columns_option(name: str, metavar: str, text: str) -> CommandOption:
-    """An option that names rows and their columns."""
-    return option(name, metavar, text, multiple=True, callback=parse_named_columns)
+NAMED_COLUMNS: dict[str, Any] = {"multiple": True, "callback": parse_named_columns}
 
 
 @command(
@@ -66,27 +62,15 @@ def _named_columns_option(name: str, metavar: str, text: str) -> CommandOption:
     library_option("benchmark_systems", "outcomes", "2|3", type=int),
     library_option("benchmark_systems", "fit_seconds", "SECONDS"),
     "Ceilings",
-    _named_columns_option(
-        "forecast",
-        "NAME=COLUMNS",
-        "Probabilities or percents of win, of win,loss, or of win,draw,loss.  [default: those of public files]",
-    ),
-    _named_columns_option(
-        "odds", "NAME=COLUMNS", "Decimal odds of win,loss or win,draw,loss.  [default: those of public files]"
-    ),
-    option(
-        "odds-method",
-        "METHOD",
-        "How the margin of bookmakers is removed: power, proportional or shin.",
-        type=library_choice("probabilities_from_odds", "ODDS_METHODS"),
-        default="power",
-    ),
+    option("forecast", "NAME=COLUMNS", "Probabilities or percents of win, of win,loss, or of win,draw,loss.  [default: "
+           "those of public files]", **NAMED_COLUMNS),
+    option("odds", "NAME=COLUMNS", "Decimal odds of win,loss or win,draw,loss.  [default: those of public files]",
+           **NAMED_COLUMNS),
+    option("odds-method", "METHOD", "How the margin of bookmakers is removed: power, proportional or shin.",
+           type=library_choice("probabilities_from_odds", "ODDS_METHODS"), default="power"),
     option("stack", text="Also boost trees (scikit-learn) on ratings, rest, form, matches played and covariates."),
-    _named_columns_option(
-        "stack-column",
-        "[NAME=]COLUMNS",
-        "A column for these trees, or two of each player; known before the match.",
-    ),
+    option("stack-column", "[NAME=]COLUMNS", "A column for these trees, or two of each player; known before the match.",
+           **NAMED_COLUMNS),
     "Output",
     option("out", "DIR", f"Write a page, {PAGE_FILE}, and {JSON_FILE} into this folder.", type=OutputFolder()),
     usual=("a", "b", "score", "time", "system", "last", "forecast", "odds", "stack", "out"),
@@ -95,7 +79,7 @@ def _named_columns_option(name: str, metavar: str, text: str) -> CommandOption:
         "jaxrate benchmark games.csv --odds closing=o_home,o_draw,o_away",
         "jaxrate benchmark games.csv --forecast mine=p_win --stack --out public",
     ),
-)
+)  # fmt: skip
 def benchmark(
     report: ProgressReport, files: tuple[str, ...], name: tuple[str, ...], out: Path | None, **settings: Any
 ) -> Output:
@@ -161,7 +145,7 @@ def _benchmark_file(
         for kind in ROWS
     }
     if is_shipped:
-        values["forecast"] = (file_rating.published_forecasts(file, data) or {}) | values["forecast"]
+        values["forecast"] = file_rating.published_forecasts(file, data) | values["forecast"]
         since = SHIPPED_SINCE if since is None and not is_on_command_line("last") else since
     with prefix_errors_with_file(file), report.stage(f"fitting systems to {Path(file).name}", 1.0) as update_progress:
         return jr.evaluation.benchmark_systems(
@@ -180,13 +164,9 @@ def _add_recognised_rows(
 ) -> dict[str, Any]:
     """The columns of rows, and of forecasts and odds that are recognised where none are named, and notes of these."""
     names: list[str] = []
-    if not (
-        is_pgn_file(file)
-        or file_rating.is_parquet_folder_or_pattern(file)
-        or {"a", "b", "winner", "loser"} & options.keys()
-    ):
+    if not {"a", "b", "winner", "loser"} & options.keys():
         with suppress(ValueError, OSError):  # reading the file says what is wrong
-            names = file_rating.open_file_table(file).names
+            names = file_rating.column_names(file, options)
     recognised = zip(("forecast", "odds"), lazy.recognise_forecast_columns(names), strict=True)
     added = {kind: rows for kind, rows in recognised if rows and not named[kind]}
     for kind, rows in added.items():

@@ -85,13 +85,11 @@ def compare(
     best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
     if request.learns_from_all_evidence and file_rating.SKILLS in best:
         file_rating.note_evidence(report, best[file_rating.SKILLS].system, data)
-    file_rating.note_side_advantage(report, data, [result.system for result in best.values()])
-    for key, result in best.items():
-        file_rating.note_worse_than_constant(report, data, key, changes[key], result.quality, last)
+    file_rating.note_idle_side_advantage(report, data, [result.system for result in best.values()])
     for fit in fits.values():
         note_open_hyperparameters(report, fit, changes[fit.system])
     hint_scored_on_fitted_data(report, [*fits.values()], file, last)
-    nouns = "teams" if file_rating.is_about_teams(file, request.columns) else "players"
+    nouns = file_rating.plural_of_rated(file, request.columns)
     return Output(_comparison_sections(comparison, nouns, last), _json_result(comparison, file))
 
 
@@ -185,7 +183,7 @@ def compare_with_notes(
     for reason in dict.fromkeys(left_out.values()):
         names = ", ".join(name for name in left_out if left_out[name] == reason)
         report.note(f"left out, since {reason}: {names}")
-    forecasters, is_fitted = fitting | (file_rating.published_forecasts(file, data) or {}), settings.get("fit", False)
+    forecasters, is_fitted = fitting | file_rating.published_forecasts(file, data), settings.get("fit", False)
     stage = report.stage(f"{'fitting and ' * is_fitted}comparing {len(fitting)} systems", 1.0)
     with stage as watch, ThreadPoolExecutor(os.cpu_count()) as workers:
         return jr.compare(data, forecasters, **settings, watch=watch, executor=workers if is_fitted else None)

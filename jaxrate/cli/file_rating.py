@@ -53,9 +53,9 @@ def is_saved_run(file: str) -> bool:
     return not is_shipped_dataset(file) and (Path(file) / OUTPUT_MARKERS[0]).is_file()
 
 
-def published_forecasts(file: str, data: jr.data.Dataset) -> dict[str, Any] | None:
-    """The forecasts that were published with the shipped league, by name; None for other files."""
-    return {"FiveThirtyEight": jr.data.datasets.nfl_forecast()[data.rows]} if is_shipped_dataset(file) else None
+def published_forecasts(file: str, data: jr.data.Dataset) -> dict[str, Any]:
+    """The forecasts that were published with the shipped league, by name; none for other files."""
+    return {"FiveThirtyEight": jr.data.datasets.nfl_forecast()[data.rows]} if is_shipped_dataset(file) else {}
 
 
 TEAM_COLUMN = re.compile(
@@ -68,22 +68,25 @@ def is_about_teams(file: str, options: dict[str, Any]) -> bool:
     """Whether a file is about teams: the league that ships, results of football, or columns such as home_team."""
     if is_shipped_dataset(file) or options.get("format") == "football":
         return True
-    names = {re.sub(r"[^a-z0-9]", "", name) for name in _lower_case_column_names(file, options)}
+    names = {re.sub(r"[^a-z0-9]", "", name.lower()) for name in column_names(file, options)}
     return {"home", "away"} <= names or any(map(TEAM_COLUMN.fullmatch, names))
+
+
+def plural_of_rated(file: str, options: dict[str, Any]) -> str:
+    """What those who are rated are called."""
+    return "teams" if is_about_teams(file, options) else "players"
 
 
 def is_about_colours(file: str, options: dict[str, Any]) -> bool:
     """Whether the side of a file is White: games of chess, or columns such as white and black."""
     if options.get("format") in ("pgn", "lichess") or is_pgn_file(file):
         return True
-    return {"white", "black"} <= _lower_case_column_names(file, options)
+    return {"white", "black"} <= {name.lower() for name in column_names(file, options)}
 
 
-def _lower_case_column_names(file: str, options: dict[str, Any]) -> set[str]:
-    """The names of the columns of a single table, in lower case; none of what else a file may be."""
-    if "format" in options or is_shipped_dataset(file) or is_pgn_file(file) or is_parquet_folder_or_pattern(file):
-        return set()
-    return {name.lower() for name in lazy.open_table_source(file).names}
+def column_names(file: str, options: dict[str, Any]) -> list[str]:
+    """The names of the columns of a table; none of a public format."""
+    return [] if "format" in options or is_pgn_file(file) else open_file_table(file).names
 
 
 @cache
@@ -93,7 +96,7 @@ def _load_shipped_columns() -> dict[str, Any]:
 
 
 def open_file_table(file: str) -> Any:
-    """The table of a file, or of the league that ships."""
+    """The table of a file, a folder or a pattern, or of the league that ships."""
     return lazy.open_table_source(_load_shipped_columns() if is_shipped_dataset(file) else file)
 
 
@@ -147,19 +150,16 @@ def _load_numbers(file: str, names: list[str], option: str) -> dict[str, Any]:
 
 def is_parquet_folder_or_pattern(file: str) -> bool:
     """Whether this is a folder of Parquet files, or a pattern."""
-    path = Path(file or "-")
-    if not file or is_shipped_dataset(file):
-        return False
-    return any(path.glob("*.parquet")) if path.is_dir() else bool(set("*?[") & set(file)) and not path.exists()
+    path = Path(file)
+    if path.is_dir():
+        return not is_shipped_dataset(file) and any(path.glob("*.parquet"))
+    return bool(set("*?[") & set(file)) and not path.exists()
 
 
-def reader_argument_names(reader: Callable[..., jr.data.Dataset]) -> tuple[str, ...]:
+def reader_argument_names(reader: Callable[..., jr.data.Dataset]) -> list[str]:
     """The options that a format takes: its own, and further ones where it passes these on."""
-    parameters = signature(unwrap(reader)).parameters
-    return (
-        *parameters,
-        *((*lazy.COLUMN_OPTIONS, *lazy.DATASET_OPTIONS, "skip_incomplete") if "options" in parameters else ()),
-    )
+    names = [*signature(unwrap(reader)).parameters]
+    return names + [*lazy.COLUMN_OPTIONS, *lazy.DATASET_OPTIONS, "skip_incomplete"] * ("options" in names)
 
 
 def read_events(
@@ -171,35 +171,32 @@ def read_events(
     first: int | None = None,
     history: jr.History | None = None,
 ) -> jr.data.Dataset:
-    """The events of a file, as the reading options say; `source` is its table if that is open already.
+    """The events of a file, as the reading options say.
 
-    They follow the `history`, whose names keep their ids.
+    Args:
+      report: where notes go.
+      file: what is read.
+      options: arguments of `jr.read`, or of the reader of a format.
+      source: the table of the file if it is open already.
+      first: how many rows of a table are read; None: all.
+      history: which the events follow, and whose names keep their ids.
     """
-    if "format" not in options and (first is not None or is_parquet_folder_or_pattern(file)):
-        source = _open_parquet(report, file, first)
     file_format = options.get("format", "pgn" if is_pgn_file(file) else None)
     arguments = {name: x for name, x in options.items() if name != "format"}
     with report.stage(f"reading {Path(file).name}"), warnings_as_notes(report):
         if file_format is not None:
             return lazy.read_by_options(file, arguments, history, _find_format(file_format, arguments))
-        return lazy.read_by_options(_find_table(file) if source is None else source, arguments, history)
+        source = _open_table(file) if source is None else source
+        if first is not None:
+            source = lazy.first_rows(lazy.join_files(file), first)
+        return lazy.read_by_options(source, arguments, history)
 
 
-def _open_parquet(report: ProgressReport, file: str, first: int | None) -> Any:
-    """The table of Parquet files, or its first rows."""
-    table = lazy.join_files(file)
-    if first is not None and first < (count := table.count_rows()):
-        report.note(f"read the first {first:,} of {count:,} rows")
-    return lazy.first_rows(table, first)
-
-
-def _find_table(file: str) -> Any:
-    """A file, or the columns of the league that ships; ValueError for a folder of no tables."""
-    if is_shipped_dataset(file):
-        return _load_shipped_columns()
-    if Path(file).is_dir() and not lazy.list_table_files(Path(file)):
+def _open_table(file: str) -> Any:
+    """The table of a file; ValueError for a folder of no tables."""
+    if Path(file).is_dir() and not is_shipped_dataset(file) and not lazy.list_table_files(Path(file)):
         raise ValueError(f"{file} is a folder; say what it holds with --format ({', '.join(jr.data.formats.FORMATS)})")
-    return file
+    return open_file_table(file)
 
 
 def _find_format(name: str, arguments: dict[str, Any]) -> Callable[..., jr.data.Dataset]:
@@ -225,35 +222,26 @@ def read_events_with_evidence(
 ) -> tuple[jr.data.Dataset, RatingRequest]:
     """The events of a file with all that improves predictions, and the request with the columns that were recognised.
 
-    Where a system or hyperparameters are named, the request is `plain`, or only the `first` rows are read, options
-    alone name columns, but for those that the systems of files of hyperparameters learn from, that of the request and
-    further `fits`, and goals or points that are asked for. Plain events have no sides, unless an option names them.
+    Where a system or hyperparameters are named, or the request is `plain`, options alone name columns, but for those
+    that the systems of files of hyperparameters learn from, that of the request and further `fits`, and goals or points
+    that are asked for. Plain events have no sides, unless an option names them.
     """
     recognised = {} if request.plain else recognise_evidence_columns_of_file(request.file, request.columns)
-    if request.learns_from_all_evidence and first is None:
-        data, evidence = _read_events_with_readable_evidence(report, request.file, request.columns, recognised)
-        if data.of_matches and "margin" in evidence and not has_informative_margins(data):
+    if request.learns_from_all_evidence:
+        data, evidence = _read_events_with_readable_evidence(report, request, recognised, first)
+        if "margin" in evidence and not has_informative_margins(data):
             data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
         return data, request._replace(columns=evidence | request.columns)
-    request = _complete_named_request(request, recognised, fits)
+    for fit in filter(None, (*fits, request.fitted)):
+        request = request._replace(columns=fitted_evidence(recognised, fit) | request.columns)
+    if request.changes.get("outcome") in POINT_OUTCOMES and request.name in (None, SKILLS):
+        points = {role: x for role, x in recognised.items() if role in ("margin", "score")}
+        request = request._replace(name=SKILLS, columns=points | request.columns)
     data = read_events(report, request.file, request.columns, first=first)
     if request.plain and data.of_matches and "side" not in request.columns:
         matches = data.matches
         data = data._replace(events=matches._replace(context=matches.context._replace(side=None)))
     return data, request
-
-
-def _complete_named_request(
-    request: RatingRequest, recognised: dict[str, Any], fits: Iterable[FittedParams]
-) -> RatingRequest:
-    """The request with the recognised columns that files of hyperparameters, its goals or its points need."""
-    columns = request.columns
-    for fit in filter(None, (request.fitted, *fits)):
-        columns = fitted_evidence(recognised, fit) | columns
-    if request.changes.get("outcome") in POINT_OUTCOMES and request.name in (None, SKILLS):
-        points = {role: x for role, x in recognised.items() if role in ("margin", "score")}
-        return request._replace(name=SKILLS, columns=points | columns)
-    return request._replace(columns=columns)
 
 
 def fitted_evidence(recognised: Mapping[str, Any], fitted: FittedParams) -> dict[str, Any]:
@@ -270,7 +258,9 @@ def fitted_evidence(recognised: Mapping[str, Any], fitted: FittedParams) -> dict
 
 
 def has_informative_margins(data: jr.data.Dataset) -> bool:
-    """Whether margins are more than results: some are above 1."""
+    """Whether margins are more than results: some of matches are above 1."""
+    if not data.of_matches:
+        return True
     columns: Any = data.matches.context.columns
     lead = lazy.first_player_lead([np.asarray(columns[name], float) for name in data.margin])
     return bool(np.any(np.abs(lead) > 1.0))
@@ -283,20 +273,17 @@ def recognise_evidence_columns_of_file(
 
     `table` is that of the file if it is open already.
     """
-    if "format" in columns:
-        evidence = lazy.FORMAT_EVIDENCE.get(columns["format"], {})
+    if "format" in columns or is_pgn_file(file):
+        evidence = lazy.FORMAT_EVIDENCE.get(columns.get("format", "pgn"), {})
         return {role: x for role, x in evidence.items() if role not in columns}
-    if table is None and (is_parquet_folder_or_pattern(file) or is_pgn_file(file)):
-        return {}
-    try:
-        table = table or open_file_table(file)
+    with suppress(ValueError, OSError):  # reading the file says what is wrong
+        table = open_file_table(file) if table is None else table
         evidence = lazy.recognise_evidence_columns(table.names, columns)
         if "margin" not in {*columns, *evidence}:
             points = lazy.points_in_scorelines(table, lazy.select_role_arguments(columns))
             evidence |= {"margin": points} if points else {}
         return evidence | _recognise_score_beside_margin(table, columns, evidence)
-    except (ValueError, OSError):  # reading the file says what is wrong
-        return {}
+    return {}
 
 
 def _recognise_score_beside_margin(
@@ -312,20 +299,20 @@ def _recognise_score_beside_margin(
 
 
 def _read_events_with_readable_evidence(
-    report: ProgressReport, file: str, columns: dict[str, Any], evidence: dict[str, Any]
+    report: ProgressReport, request: RatingRequest, evidence: dict[str, Any], first: int | None
 ) -> tuple[jr.data.Dataset, dict[str, Any]]:
-    """The events with the evidence that can be read, and this evidence."""
+    """The events with the evidence that can be read, and this evidence; notes say what cannot."""
     reasons: list[str] = []
-    while evidence:
+    while True:
         try:
-            data = read_events(report, file, columns | evidence)
+            data = read_events(report, request.file, request.columns | evidence, first=first)
             break
         except ValueError as error:
+            if not evidence:  # the error is about the results
+                raise
             reasons.append(to_one_line(str(error)))
-            failed = {x for x in evidence if any(str(y) in reasons[-1] for y in (x, *np.atleast_1d(evidence[x])))}
-            evidence = {role: x for role, x in evidence.items() if role not in (failed or evidence)}
-    else:
-        data = read_events(report, file, columns)  # whose error is about the results
+        failed = {x for x in evidence if any(str(y) in reasons[-1] for y in (x, *np.atleast_1d(evidence[x])))}
+        evidence = {role: x for role, x in evidence.items() if role not in (failed or evidence)}
     for reason in reasons:
         report.note(f"a column was recognised, but is not used: {reason}")
     return data, evidence
@@ -358,23 +345,17 @@ def choose_system(
     if request.fitted is not None:
         changes = drop_fitted_seasons_from_changes(data, request.fitted, changes)
         note_open_hyperparameters(report, request.fitted, changes)
-    is_default = request.name is None and not changes
-    name = request.name or (default_system if is_default else lazy.default_system_name)(data)
+    name = request.name or (lazy.default_system_name if changes else default_system)(data)
     system = lazy.make_system_for_data(name, changes, request.period, data, data_share)
     if fitting:
         system = lazy.add_parts_to_fit(system, changes, data, round(len(data.rows) * data_share))
-    elif is_default:
+    elif changes:
+        note_idle_side_advantage(report, data, [system])
+    else:
         note_evidence(report, system, data)
-    task = check_system(report, system, data, request)
-    if not fitting:
-        note_side_advantage(report, data, [system], is_chosen=is_default or "side_advantage" in changes)
-    return task._replace(calibrate=request.fitted is None and not _has_fitted(system, changes))
-
-
-def _has_fitted(system: jr.extend.RatingSystem, changes: dict[str, Any]) -> bool:
-    """Whether some of the changes are of hyperparameters that a fit may move."""
     space = {} if system.space is None else system.space._asdict()
-    return any(space[name].fitted for name in changes if name in space)
+    is_tuned = request.fitted is not None or any(space[key].fitted for key in changes if key in space)
+    return check_system(report, system, data, request)._replace(calibrate=not is_tuned)
 
 
 def default_system(data: jr.data.Dataset) -> str:
@@ -388,8 +369,8 @@ def drop_fitted_seasons_from_changes(
     data: jr.data.Dataset, fitted: FittedParams, changes: dict[str, Any]
 ) -> dict[str, Any]:
     """The changes that a file of hyperparameters asks for, without its seasons where the data have their own."""
-    fitted_seasons = fitted.values.get("seasons", ())
-    return {key: x for key, x in changes.items() if not (key == "seasons" and data.seasons and x == fitted_seasons)}
+    is_dropped = bool(data.seasons) and changes.get("seasons") == fitted.values.get("seasons", ())
+    return {key: x for key, x in changes.items() if not (key == "seasons" and is_dropped)}
 
 
 def check_system(
@@ -403,7 +384,11 @@ def check_system(
     if system.events == (jr.Periods,) and period is None:
         period = system.params.period
         report.note(f"{system.name} rates in periods, here of {period:g}; set their length with --period")
-    check_system_rates_data(system, data, period)
+    check_period(data, period)
+    if not lazy.can_rate_dataset(system, data):
+        kind = "matches of two" if data.of_matches else "contests of many players"
+        fitting = [name for name in jr.extend.SYSTEMS if lazy.can_rate_dataset(lazy.make_system(name, {}), data)]
+        raise ValueError(f"{system.name} does not rate {kind}; try {join_names(fitting, 'or')}")
     with prefix_errors_with_file(request.file):
         lazy.check_contests_in_time_order(system, data)
     rated_data = lazy.split_unsupported_teams(system, data)
@@ -423,17 +408,6 @@ def check_period(data: jr.data.Dataset, period: float | None) -> None:
         raise ValueError("rating periods need times; name the column of time with --time")
 
 
-def check_system_rates_data(system: jr.extend.RatingSystem, data: jr.data.Dataset, period: float | None) -> None:
-    """ValueError if the system does not rate these events, or if these have no rating periods."""
-    check_period(data, period)
-    if lazy.can_rate_dataset(system, data):
-        return
-    kind = "matches of two" if data.of_matches else "contests of many players"
-    fitting = [name for name in jr.extend.SYSTEMS if lazy.can_rate_dataset(lazy.make_system(name, {}), data)]
-    hint = f"; try {' or '.join(fitting)}" if fitting else ""
-    raise ValueError(f"{system.name} does not rate {kind}{hint}")
-
-
 EVIDENCE_SETTINGS = {  # settings of systems, by the arguments of `read` that they are for
     "category": "categories",
     "margin": "margin",
@@ -447,7 +421,7 @@ EVIDENCE_SETTINGS = {  # settings of systems, by the arguments of `read` that th
 
 def unused_evidence(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> list[str]:
     """The arguments of `read` for what the system does not learn from."""
-    used = {name for name in system.settings if name != "expected_goals" or system.settings[name]}
+    used = {name for name, value in system.settings.items() if name != "expected_goals" or value}
     return [name for name, setting in EVIDENCE_SETTINGS.items() if name in columns and setting not in used]
 
 
@@ -469,18 +443,25 @@ def _notes_on_unused_data(
     system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any], *, has_lost_teams: bool
 ) -> Iterator[str]:
     """What of the data changes nothing, and which systems use it."""
+
+    def take_others(names: Iterable[str]) -> str:
+        return f"; take {join_names([*names], 'or')}"
+
+    others = {name: make() for name, make in jr.extend.SYSTEMS.items()}
     for argument in unused_evidence(system, columns):
-        if argument == "expected_goals" and system.name == SKILLS:
-            yield "skills use `expected_goals` where they learn from goals: --param outcome=goals"
+        setting = EVIDENCE_SETTINGS[argument]
+        if setting in system.settings:
+            yield f"skills use `{argument}` where they learn from goals: --param outcome=goals"
             continue
         tells_result = argument == "margin" and margin_tells_result(data)
         use = "learns from `margin` who won, and not by how much" if tells_result else f"does not use `{argument}`"
-        others = [name for name, new in jr.extend.SYSTEMS.items() if EVIDENCE_SETTINGS[argument] in new().settings]
-        yield f"{system.name} {use}; take {join_names(others, 'or')}"
+        yield f"{system.name} {use}{take_others(name for name, x in others.items() if setting in x.settings)}"
+    if lazy.has_sides(data) and "side_advantage" not in system.params._fields:
+        sided = (name for name, x in others.items() if "side_advantage" in x.params._fields)
+        yield f"{system.name} does not use home advantage{take_others(sided)}"
     if has_lost_teams:
-        others = lazy.systems_with_feature("teams")
         text = "does not use teams: team-mates count as opponents who tie"
-        yield f"{system.name} {text}; take {join_names(others, 'or')}"
+        yield f"{system.name} {text}{take_others(lazy.systems_with_feature('teams'))}"
 
 
 def note_evidence(report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset) -> None:
@@ -500,40 +481,13 @@ def note_evidence(report: ProgressReport, system: jr.extend.RatingSystem, data: 
         report.note(f"{text}; --plain turns this off")
 
 
-def note_side_advantage(
-    report: ProgressReport, data: jr.data.Dataset, systems: list[jr.extend.RatingSystem], *, is_chosen: bool = True
+def note_idle_side_advantage(
+    report: ProgressReport, data: jr.data.Dataset, systems: Iterable[jr.extend.RatingSystem]
 ) -> None:
-    """A note if systems have a side advantage, and nobody the side; or what the side is worth, unless that is chosen.
-
-    The latter is of the first system.
-    """
+    """A note if systems of matches have a side advantage, and nobody has the side."""
     points = [getattr(system.params, "side_advantage", None) for system in systems]
-    if not lazy.has_sides(data):
-        if data.of_matches and any(points):
-            report.note("side_advantage has no effect, as nobody has the side; name its column with --side")
-    elif not is_chosen and points[0] is None:
-        others = [name for name, new in jr.extend.SYSTEMS.items() if "side_advantage" in new().params._fields]
-        report.note(f"{systems[0].name} does not use home advantage; take {join_names(others, 'or')}")
-    elif not is_chosen:
-        hint = "set it with --param side_advantage, or fit it with jaxrate fit --free side_advantage"
-        report.note(f"the home advantage is {points[0]:g} points by default; {hint}")
-
-
-def note_worse_than_constant(
-    report: ProgressReport,
-    data: jr.data.Dataset,
-    name: str,
-    changes: Mapping[str, Any],
-    quality: Mapping[str, Any],
-    last: float = 1.0,
-) -> None:
-    """A note if a system with these changes predicts the last share of the events worse than the same for all."""
-    loss = quality.get("log loss")
-    if not changes or loss is None or loss <= (constant := lazy.constant_forecast_log_loss(data, last)):
-        return
-    settings = ", ".join(f"{key}={value}" for key, value in changes.items()) if len(changes) < 4 else "what was given"
-    text = f"with {settings} {name} predicts worse (log loss {loss:.4f}) than the same forecast for all"
-    report.note(f"{text} ({constant:.4f}); `jaxrate systems {name}` lists units and ranges")
+    if data.of_matches and any(points) and not lazy.has_sides(data):
+        report.note("side_advantage has no effect, as nobody has the side; name its column with --side")
 
 
 # The history.
@@ -554,18 +508,11 @@ class RateOptions(NamedTuple):
     rules: dict[str, Any]  # of the leaderboard
 
 
-class TimeSpan(NamedTuple):
-    """The times of --as-of and --list since, on the clock of the history."""
-
-    until: float | None = None
-    since: float | None = None
-
-
 class Rating(NamedTuple):
     """A rated history, and what is known about it beside."""
 
     history: jr.History
-    span: TimeSpan = TimeSpan()
+    until: float | None = None  # the time of --as-of, on the clock of the history
     text: str = ""  # how long it took, and how well it was predicted
     metrics: Mapping[str, Any] = {}  # of the predictions
     hindsight: jr.History | None = None
@@ -584,7 +531,6 @@ def rate_and_evaluate_task(
         seconds = time.perf_counter() - start
     counts += "" if data.of_matches else f", {format_count(len(data.rows), 'participation')}"
     metrics = lazy.evaluate_predictions(history, data)
-    note_worse_than_constant(report, data, system.name, request.changes, metrics)
     lines = [
         f"{counts} in {seconds:.2f} s, compilation included",
         *metric_lines(metrics),
@@ -605,12 +551,6 @@ def calibration_lines(system: jr.extend.RatingSystem, options: Mapping[str, Any]
     """Whether and how the predictions of a history with these options are calibrated."""
     text = lazy.describe_calibration(system, options)
     return [text + " (--no-calibrate turns this off.)" * (lazy.OPTION in options)] if text else []
-
-
-def check_players_exist(data: jr.data.Dataset, names: Iterable[str]) -> None:
-    """ValueError if one of these names is of no player."""
-    for name in names:
-        lazy.find_player_id(data.players, name)
 
 
 def describe_file(request: RatingRequest, data: jr.data.Dataset, before: Mapping[str, Any]) -> dict[str, Any]:
@@ -634,16 +574,15 @@ def smooth_task(report: ProgressReport, task: RatingTask) -> jr.History:
         return jr.smooth(task.system, task.data)
 
 
-def parse_span(asked: RateOptions, clock: str | None, dates: str | None) -> TimeSpan:
-    """The times that the options name, of a history by this clock whose file writes dates so.
-
-    They are the end of a day or a moment where the matches have dates, else numbers.
-    """
-    texts = {"--as-of": asked.as_of, "--list since": asked.rules.get("since")}
-    if clock is None and (named := [name for name, text in texts.items() if text is not None]):
-        raise ValueError(f"{named[0]} needs times; name the column of time with --time")
-    values = (parse_library_time(option, text, clock) for option, text in texts.items())
-    return TimeSpan(*(_end_of_date(x, dates) if isinstance(x, str) else x for x in values))
+def parse_moment(option: str, text: str | None, clock: str | None, dates: str | None) -> float | None:
+    """The end of a day, or a moment, where the events have dates that are written so; else a number."""
+    if text is not None and clock is None:
+        raise ValueError(f"{option} needs times; name the column of time with --time")
+    time = parse_library_time(option, text, clock)
+    if not isinstance(time, str):
+        return time
+    days = lazy.parse_written_date(time, dates)
+    return float(np.nextafter(days + 1, 0)) if ":" not in time and days == np.floor(days) else days
 
 
 def parse_library_time(option: str, text: str | None, clock: str | None) -> Any:
@@ -658,22 +597,6 @@ def parse_library_time(option: str, text: str | None, clock: str | None) -> Any:
             return number
     what = "there is no such date; write one as 2026-05-31" if clock == "dates" else "write a number, as the times are"
     raise ValueError(f"{option} {text}: {what}")
-
-
-def _end_of_date(text: str, date_format: str | None) -> float:
-    """The last moment of a day, or a moment of it if the text has one."""
-    days = lazy.parse_written_date(text, date_format)
-    return float(np.nextafter(days + 1, 0)) if ":" not in text and days == np.floor(days) else days
-
-
-def note_time_outside_history(report: ProgressReport, rated: jr.History, until: float | None) -> None:
-    """A note if --as-of is before the history, or so long after it that nobody plays any more."""
-    if until is None or rated.last is None or not len(rated.events["row"]):
-        return
-    first, last = float(rated.events["time"].min()), rated.last
-    if until < first or (rated.clock == "dates" and until > last + lazy.DEFAULT_ACTIVE_DAYS + 1):
-        ends = f"{lazy.format_time(first, rated.clock)} to {lazy.format_time(last, rated.clock)}"
-        report.note(f"--as-of is outside the history, which runs from {ends}")
 
 
 def events_up_to(data: jr.data.Dataset, until: float, num_known_players: int) -> jr.data.Dataset:

@@ -16,6 +16,8 @@ from jaxrate.cli.options import (
     FILE,
     SHARE,
     OutputFile,
+    RatingRequest,
+    complete_names,
     first_rows_option,
     library_choice,
     library_option,
@@ -36,10 +38,6 @@ HINTS = {  # by the reason why a search ended without the best result
 }
 
 
-def complete_losses(context: Any, parameter: Any, incomplete: str) -> list[str]:
-    return [name for name in lazy.LOSSES if name.startswith(incomplete)]
-
-
 @command(
     FILE,
     *reading_options(),
@@ -51,7 +49,8 @@ def complete_losses(context: Any, parameter: Any, incomplete: str) -> list[str]:
     "Fit",
     option("free", "NAME ...", "Hyperparameters to fit.  [default: all continuous ones that matter here]",
            multiple=True, most_words=inf),
-    library_option("ahead", "loss", "NAME", text=LOSS_TEXT, shell_complete=complete_losses),
+    library_option("ahead", "loss", "NAME", text=LOSS_TEXT,
+                   shell_complete=complete_names(lambda: lazy.LOSSES)),
     option("calibrated", text="Also fit a calibration of the predictions (a map of the log-odds)."),
     library_option("ahead", "warm_up", "GAMES", least=0),
     library_option("ahead", "data_share", "SHARE", **SHARE),
@@ -91,10 +90,9 @@ def fit(
     if save is not None:
         write_fitted(save, result, task.system, task.period, Path(request.file).name)
         report.note(f"saved the hyperparameters to {save}")
-    are_teams = file_rating.is_about_teams(request.file, request.columns) and not lazy.dataset_has_teams(task.data)
     is_done = result.converged or result.reason == "flat"  # the best result, whatever the open hyperparameters are
     sections: list[str | TextTable] = [
-        f"{task.system.name}: {count_events_and_players(task, are_teams)}",
+        f"{task.system.name}: {count_events_and_players(task, request)}",
         _hyperparameter_table(result, task.system),
         "\n".join(_lines_about(result, lazy.losses_of_switches(result, task.system, events))),
     ]
@@ -110,9 +108,11 @@ def _hyperparameter_table(fit_result: jr.fitting.Fit, start: jr.extend.RatingSys
     return TextTable([name, "start", *headings], rows, LEFT_ALIGNED)
 
 
-def count_events_and_players(task: file_rating.RatingTask, are_teams: bool) -> str:
+def count_events_and_players(task: file_rating.RatingTask, request: RatingRequest) -> str:
     """The size of what is rated, as "594 matches of 40 players in periods of 7"."""
-    kind, nouns = "matches" if task.data.of_matches else "participations", "teams" if are_teams else "players"
+    kind, nouns = "participations", "players"
+    if task.data.of_matches:
+        kind, nouns = "matches", file_rating.plural_of_rated(request.file, request.columns)
     periods = "" if task.period is None else f" in periods of {task.period:g}"
     return f"{len(task.data.rows):,} {kind} of {len(task.data.players):,} {nouns}{periods}"
 

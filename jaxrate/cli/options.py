@@ -268,6 +268,12 @@ def argument(name: str, metavar: str, *, is_file: bool = False, **settings: Any)
     return click.Argument([name], metavar=metavar, **kind | settings)
 
 
+def complete_names(list_names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    """What completes an option in a shell: those of the names that begin with what is written."""
+    return lambda context, parameter, incomplete: [name for name in list_names() if name.startswith(incomplete)]
+
+
+complete_systems = complete_names(lambda: jr.extend.ALL_SYSTEMS)
 FILE = argument("file", "FILE", is_file=True)
 RUN = argument("run", "RUN")
 
@@ -399,10 +405,6 @@ COLUMN_KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # how options take a ro
 }
 
 
-def _complete_formats(context: Any, parameter: Any, incomplete: str) -> list[str]:
-    return [name for name in FORMAT_NAMES if name.startswith(incomplete)]
-
-
 OWN_OPTIONS = {  # arguments of `jr.read` that have an option of their own, by their groups; --column takes the others
     "Input": (
         *("format", "a", "b", "score", "winner", "loser", "time", "sort", "na_values", "skip_incomplete"),
@@ -443,7 +445,7 @@ NO_RESULT_TEXT = "Text or number that means no result, besides P, NA, - and the 
 UNFINISHED_TEXT = "Text in the column of ranks of those who did not finish, as DNF,DSQ: they tie for last."
 NAMES_TEXT = "Join players or categories whose names differ only in case, blanks or Unicode."
 READING_OPTIONS = {
-    "format": _reading_option("format", "NAME", FORMATS_TEXT, shell_complete=_complete_formats),
+    "format": _reading_option("format", "NAME", FORMATS_TEXT, shell_complete=complete_names(lambda: FORMAT_NAMES)),
     **{name: _role_option(name) for name in COLUMN_ROLES},
     **{name: _reading_option(name, unit, text) for (name, unit), text in DERIVED_TEXTS.items()},
     "mixtures": _reading_option("mixtures", "NAME[=PARTS]", MIXTURES_TEXT, multiple=True, callback=_mixtures_by_name),
@@ -510,7 +512,7 @@ class FittedParams(NamedTuple):
     period: float | None  # the length of rating periods
     file: str | None  # the name of the fitted file
     data_share: float  # the first share of its matches or contests, which was fitted
-    left_open: tuple[str, ...] = ()  # hyperparameters that this file hardly determined
+    left_open: tuple[str, ...]  # hyperparameters that this file hardly determined
 
 
 def parse_params(params: tuple[str, ...]) -> tuple[dict[str, Any], list[Path]]:
@@ -553,9 +555,8 @@ def write_fitted(path: Path, fit_result: Any, system: jr.extend.RatingSystem, pe
             return repr(value)
         return json.dumps("none" if value is None else value)  # of words, whole numbers and truth the same as in TOML
 
-    header = {"system": system.name} | ({} if period is None else {"period": period})
-    header |= {"file": file, "data_share": fit_result.objective.data_share}
-    header |= {"left_open": fit_result.open} if fit_result.open else {}
+    header: dict[str, Any] = {"system": system.name} | ({} if period is None else {"period": period})
+    header |= {"file": file, "data_share": fit_result.objective.data_share, "left_open": tuple(fit_result.open)}
     sections = {"": header, "[params]": fit_result.params._asdict(), "[settings]": dict(system.settings)}
     lines = [f"# jaxrate fit {file}: {fit_result.objective.loss} {fit_result.loss:.6g}"]
     for title, values in sections.items():
@@ -570,22 +571,19 @@ def load_fitted(path: Path) -> FittedParams:
     if not isinstance(contents.get("system"), str) or not all(isinstance(part, dict) for part in sections):
         raise ValueError(f'{path} must say system = "...", and [params], as `jaxrate fit --save` writes them')
     values = {key: _value_of_toml(x) for part in sections for key, x in part.items()}
-    left_open = contents.get("left_open", [])
-    if not isinstance(left_open, list):
-        raise ValueError(f"{path}: left_open must be a list of names, got {left_open!r}")
     try:
         lazy.make_system(contents["system"], values)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return FittedParams(
-        path=path,
-        system=contents["system"],
-        values=values,
-        period=_positive_number(path, contents, "period", None),
-        file=contents.get("file"),
-        data_share=_positive_number(path, contents, "data_share", 1.0),
-        left_open=tuple(name for name in values if name in left_open),
-    )
+    left_open = contents.get("left_open", [])
+    if not isinstance(left_open, list):
+        raise ValueError(f"{path}: left_open must be a list of names, got {left_open!r}")
+    numbers = {"period": contents.get("period"), "data_share": contents.get("data_share", 1.0)}
+    for name, number in numbers.items():
+        if number is not None and not (isinstance(number, (int, float)) and 0 < number < inf):
+            raise ValueError(f"{path}: {name} must be a number above 0, got {number!r}")
+    return FittedParams(path, contents["system"], values, numbers["period"], contents.get("file"),
+                        numbers["data_share"], tuple(left_open))  # fmt: skip
 
 
 def _load_toml(path: Path) -> dict[str, Any]:
@@ -598,21 +596,13 @@ def _load_toml(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is no TOML file: {error}") from None
 
 
-def _positive_number(path: Path, contents: dict[str, Any], name: str, default: float | None) -> Any:
-    """A number of a file, or the default where it has none."""
-    value = contents.get(name, default)
-    if value is not None and not (isinstance(value, (int, float)) and 0 < value < float("inf")):
-        raise ValueError(f"{path}: {name} must be a number above 0, got {value!r}")
-    return value
-
-
 def _value_of_toml(value: Any) -> Any:
     return None if value == "none" else tuple(value) if isinstance(value, list) else value
 
 
 def note_open_hyperparameters(report: ProgressReport, fit: FittedParams, values: dict[str, Any]) -> None:
     """A note if values that a fit left open are used; `values` has those of all hyperparameters that are set."""
-    names = [name for name in fit.left_open if values.get(name) == fit.values[name]]
+    names = [name for name in fit.left_open if name in values and values[name] == fit.values.get(name)]
     if names:
         text = f"the fit of {fit.path} left {join_names(names)} open, of which {fit.file or 'its file'} says next to"
         report.note(f"{text} nothing; set a value with --param, or fit the others alone with --free")
@@ -638,11 +628,6 @@ NEW_RUNS: dict[str, Any] = {
 }
 PLAIN_TEXT = "Learn from results alone, not from the sides, points, seasons and surfaces in the file."
 plain_option = option("plain", text=PLAIN_TEXT, **NEW_RUNS)
-
-
-def complete_systems(context: Any, parameter: Any, incomplete: str) -> list[str]:
-    """Names of systems, for the shell."""
-    return [name for name in jr.extend.ALL_SYSTEMS if name.startswith(incomplete)]
 
 
 def system_option(text: str, **settings: Any) -> CommandOption:

@@ -34,7 +34,6 @@ from jaxrate.cli.terminal_tables import (
 )
 from jaxrate.core.text_format import (
     format_unquoted_name,
-    rating_decimals,
 )
 
 MAX_ROWS_SHOWN = 30  # rows that are printed
@@ -42,10 +41,7 @@ MAX_EXPLANATIONS_SHOWN = 10
 HIDDEN_COLUMNS = "row", "quality", "prediction", "expected", "odds_win", "odds_draw", "odds_loss"
 WORD_COLUMNS = "side", "player", "category"  # of explanations
 PART_NAMES = {"modifier": "in this category", "points": "in this match"}
-RATING_PARTS = "skill", "current_form", "experience"  # whose sum is the rating of `jr.skills`
-RATING_COLUMNS = "skill", "rating", "points"  # of explanations, on the scale of the leaderboard
-SCALE_NOTE = "Ratings are those of the leaderboard at the time; other points add to them."
-TEAM_NOTE = "Points are above a newcomer's rating; the numbers of larger teams are worth points, too."
+SCALE_NOTE = "Points are above a newcomer's rating; the numbers of larger teams are worth points, too."
 
 
 def prediction_table(predictions: lazy.ColumnTable, rated: jr.History) -> TextTable:
@@ -122,46 +118,17 @@ def _name_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def explanations_output(explanations: list[jr.forecasts.Explanation], rated: jr.History) -> Output:
+def explanations_output(explanations: list[jr.forecasts.Explanation]) -> Output:
     """Explanations as tables, as many as people read; the JSON has them all."""
     records = [{"event": x.event, "parts": x.parts.to_records(), "sides": x.sides.to_records()} for x in explanations]
     sections: list[str | TextTable] = []
     for one in explanations[:MAX_EXPLANATIONS_SHOWN]:
-        sections += [one.event, *explanation_tables(one, rated)]
-    has_numbers = any("numbers" in one.parts for one in explanations)
+        tables = (lazy.heads_and_cells(columns) for columns in (one.parts, columns_in_percent(one.sides)))
+        words = (([PART_NAMES.get(name, name) for name in headings], rows) for headings, rows in tables)
+        sections += [one.event, *(TextTable(headings, rows, WORD_COLUMNS) for headings, rows in words)]
     rest = len(explanations) - MAX_EXPLANATIONS_SHOWN
     further = f"... and {rest:,} more; --json prints them all" if rest > 0 else ""
-    return Output([*sections, TEAM_NOTE if has_numbers else SCALE_NOTE, further], records)
-
-
-def explanation_tables(one: jr.forecasts.Explanation, rated: jr.History) -> list[TextTable]:
-    """What each player contributes, and what is expected of each side, in points of the leaderboard.
-
-    Where sides have other numbers of players, points are above a newcomer's rating.
-    """
-    parts, sides, unsigned = dict(one.parts), dict(one.sides), tuple[str, ...]()
-    if "numbers" not in parts:
-        newcomer = float(lazy.unwrap_predictions(rated.system).params.initial_rating)
-        parts, unsigned = _parts_on_leaderboard_scale(parts, newcomer), RATING_COLUMNS
-        sides["points"] = np.array([parts["points"][parts["side"] == side].sum() for side in sides["side"]])
-    digits = rating_decimals([*parts["points"].tolist()])
-    tables = []
-    for columns in (parts, columns_in_percent(sides)):
-        headings, rows = lazy.heads_and_cells(columns, digits, unsigned)
-        tables.append(TextTable([PART_NAMES.get(name, name) for name in headings], rows, WORD_COLUMNS))
-    return tables
-
-
-def _parts_on_leaderboard_scale(parts: dict[str, Any], newcomer: float) -> dict[str, Any]:
-    """The parts, those of the rating first and then their sum, in which newcomers have their rating in place of 0."""
-    of_rating = [name for name in RATING_PARTS if name in parts]
-    scaled = dict(parts)
-    for name in (of_rating[0] if of_rating else "rating", "points"):
-        scaled[name] = parts[name] + newcomer * np.asarray(parts.get("weight", 1.0))
-    if len(of_rating) > 1:
-        scaled["rating"] = np.sum([scaled[name] for name in of_rating], axis=0)
-    first = [name for name in (*WORD_COLUMNS, "weight", *of_rating, "rating") if name in scaled]
-    return {name: scaled[name] for name in dict.fromkeys([*first, *scaled])}
+    return Output([*sections, SCALE_NOTE, further], records)
 
 
 TOURNAMENT_OPTIONS = "simulate", "samples", "seed", "newcomers", "out"
@@ -253,7 +220,7 @@ def predict(
     with warnings.catch_warnings(action="ignore"):  # which were notes above
         if explain:
             with report.stage("explaining predictions"):
-                return explanations_output(jr.forecasts.explain_fixtures(rated, file, **settings), rated)
+                return explanations_output(jr.forecasts.explain_fixtures(rated, file, **settings))
         if scorelines:
             return scorelines_output(jr.forecasts.predict_scorelines(rated, file, **settings), predictions, rated)
     return output

@@ -43,7 +43,6 @@ from jaxrate.cli.terminal_tables import (
     columns_in_percent,
     first_rows_caption,
     name_teams,
-    print_message,
     to_text_table,
     warnings_as_notes,
 )
@@ -59,25 +58,24 @@ def rate_leagues(report: ProgressReport, request: RatingRequest, by: str, asked:
     if unknown := [rule for rule in ("category", "since") if rule in asked.rules]:
         raise ValueError(f"--list {unknown[0]} cannot be combined with --by")
     data, request = file_rating.read_events_with_evidence(report, request)
-    league = _league_column(request.file, by)
+    league = file_rating.load_columns(file_rating.open_file_table(request.file), [by], "--by: ", as_texts=True)[by]
     task = file_rating.choose_system(report, request, data)
     calibrate = task.calibrate and not asked.no_calibrate
     with report.stage("rating leagues"), prefix_errors_with_file(request.file):
         leagues = jr.history.rate_leagues(task.system, task.data, league, period=task.period, calibrate=calibrate)
     facts = {"columns": request.columns, "teams": file_rating.is_about_teams(request.file, request.columns)}
-    for name, rated in leagues.items():
-        leagues[name] = rated._replace(options=rated.options | facts | {"title": str(name)})
-    if asked.out is not None:
-        with report.stage(f"writing {asked.out}"), warnings_as_notes(report):
-            _save_leagues(asked.out, by, leagues)
-        report.note(f"saved {len(leagues):,} runs to {asked.out}")
-    sections: list[str | TextTable] = [task.system.name]
+    sections: list[Section] = [task.system.name]
     records = []
-    for name, rated in leagues.items():
+    for name, history in leagues.items():
+        rated = leagues[name] = history._replace(options=history.options | facts | {"title": str(name)})
         board = jr.leaderboard(rated, top=asked.top or SHOWN_PLAYERS, **asked.rules)
         sections += [f"{name}: {summary_line(rated).partition(': ')[2]}", leaderboard_table(board, rated)]
         summary = {key: x for key, x in json_summary(rated).items() if key not in ("params", "period")}
         records.append({by: str(name)} | summary | {"leaderboard": board.to_records()})
+    if asked.out is not None:
+        with report.stage(f"writing {asked.out}"), warnings_as_notes(report):
+            _save_leagues(asked.out, by, leagues)
+        report.note(f"saved {len(leagues):,} runs to {asked.out}")
     return Output(sections, records)
 
 
@@ -90,15 +88,6 @@ def _save_leagues(out: Path, by: str, leagues: dict[Any, jr.History]) -> None:
     column = np.repeat([*map(str, leagues)], [len(rated.players) for rated in leagues.values()])
     ratings = {name: np.concatenate([table[name] for table in tables]) for name in tables[0] if name != by}
     jr.data.write({by: column} | ratings, out / "leagues.parquet")
-
-
-def _league_column(file: str, by: str) -> Any:
-    """[N] the values of a column of the file."""
-    source: Any = (
-        lazy.join_files(file) if file_rating.is_parquet_folder_or_pattern(file) else file_rating.open_file_table(file)
-    )
-    values = file_rating.load_columns(source, [by], "--by: ", as_texts=True)[by]
-    return values.to_pylist() if hasattr(values, "to_pylist") else values
 
 
 def league_folders(names: Iterable[Any]) -> list[str]:
@@ -133,37 +122,27 @@ def rate_by_chunks(report: ProgressReport, request: RatingRequest, sizes: dict[s
     check_only(ALLOWED_OPTIONS, "rating in chunks")
     if unknown := [name for name in request.columns if name not in (*COLUMN_ROLES, "sort")]:
         raise ValueError(f"--column {unknown[0]} cannot be combined with rating in chunks")
-    out = _check_folder(report, asked.out)
+    if asked.out is None:
+        raise ValueError("the results of rating by chunks go into a folder; name one with --out")
+    if (asked.out / "checkpoint").exists():
+        report.note(f"going on with the run in {asked.out}")
     files = lazy.join_files(request.file)
-    reading, task, columns = _choose_reading_and_system(report, request, asked, files)
+    reading, task, columns = choose_reading_and_system(report, request, asked, files)
     n, noun = files.count_rows(), "participations" if reading.roles.contest else "matches"
     calibrate = False if asked.no_calibrate else task.calibrate
     with report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress:
         chunks = lazy.Chunks(progress=progress, **{name: x for name, x in sizes.items() if x is not None})
-        rated = lazy.rate_by_chunks(task.system, reading, out, chunks, columns, task.period, calibrate=calibrate)
-    for work, seconds in rated.seconds.items() if report.verbose else ():
-        print_message("note", f"{work}: {seconds:.2f} s")
-    report.note(f"saved the run to {out}")
+        rated = lazy.rate_by_chunks(task.system, reading, asked.out, chunks, columns, task.period, calibrate=calibrate)
+    report.note(f"saved the run to {asked.out}")
     count = lazy.describe_event_counts(rated.num_rows, rated.contests)
     lines = [f"{count} in {rated.seconds['all']:.2f} s, reading, writing and compilation included"]
     lines += [*file_rating.metric_lines(rated.quality), *file_rating.calibration_lines(rated.system, rated.options)]
     return Rating(rated, text="\n".join(lines), metrics=rated.quality)
 
 
-def _check_folder(report: ProgressReport, out: Path | None) -> Path:
-    """The folder for the results, with a note if a run there goes on; ValueError without one, or if none can go on."""
-    if out is None:
-        raise ValueError("the results of rating by chunks go into a folder; name one with --out")
-    if (out / "checkpoint").exists():
-        report.note(f"going on with the run in {out}")
-    elif (out / "predictions").exists():
-        raise ValueError(f"there is a run in {out} that cannot be gone on with; name another folder")
-    return out
-
-
-def _choose_reading_and_system(
+def choose_reading_and_system(
     report: ProgressReport, request: RatingRequest, asked: RateOptions, files: Any
-) -> tuple[Any, Any, dict[str, Any]]:
+) -> tuple[Any, RatingTask, dict[str, Any]]:
     """How the files are read, the task of rating a sample of them, and their columns."""
     columns = {name: x for name, x in request.columns.items() if name != "sort"}
     sampled = SAMPLE_ROWS
@@ -184,7 +163,6 @@ def _choose_reading_and_system(
 Section = str | TextTable
 SHOWN_PLAYERS = 10  # of lists, the first ones
 SHOWN_EVENTS = 20  # of a career, the last ones
-UNKNOWN_NAMES = {"?": "unknown", "": "unknown"}  # of categories
 
 
 class Answer(NamedTuple):
@@ -210,9 +188,7 @@ def answer_questions(rating: Rating, asked: RateOptions) -> Output:
         upsets = jr.history.upsets(rated, player=next(iter(asked.players), None), top=top)
         answers.append(Answer("upsets", upsets.to_records(), ["biggest upsets", to_match_table(upsets, rated)]))
     if len(asked.players) == 2:
-        meetings = jr.history.head_to_head(rated, *asked.players)
-        values = vars(meetings) | {"matches": meetings.matches.to_records()}
-        answers.append(Answer("against", values, head_to_head_sections(meetings, rated)))
+        answers.append(_answer_head_to_head(rated, *asked.players))
     elif asked.players:
         answers.append(_answer_career(rating, asked))
     sections = [summary_line(rated), *(x for answer in answers for x in answer.sections)]
@@ -250,12 +226,13 @@ def leaderboard_table(board: lazy.Leaderboard, rated: jr.History) -> TextTable:
 
 def _answer_leaderboard(rating: Rating, asked: RateOptions) -> Answer:
     """The leaderboard; it is not printed beside a player."""
-    rated, rules, until = rating.history, dict(asked.rules), rating.span.until
+    rated, until, rules = rating.history, rating.until, dict(asked.rules)
     if until is not None and rated.period is not None and rated.last is not None and until >= rated.last:
         until = max(until, float(lazy.period_end(rated.last, rated.period)))  # the last period is rated to its end
-    category = _find_category(rated, rules.pop("category", None))
-    rules |= {"since": rating.span.since, "as_of": until, "category": category}
-    board = jr.leaderboard(rated, top=asked.top or SHOWN_PLAYERS, **rules)
+    dates = lazy.date_format_of_history_file(rated)
+    rules["since"] = file_rating.parse_moment("--list since", rules.get("since"), rated.clock, dates)
+    rules["category"] = _find_category(rated, rules.get("category"))
+    board = jr.leaderboard(rated, top=asked.top or SHOWN_PLAYERS, as_of=until, **rules)
     sections: list[Section] = []
     if not asked.players:
         sections = [leaderboard_table(board, rated), *_strengths_by_category(rated, board), rating.text]
@@ -275,11 +252,22 @@ def _answer_career(rating: Rating, asked: RateOptions) -> Answer:
     if rating.hindsight is not None:
         in_hindsight = jr.career(rating.hindsight, player)
         career |= {"hindsight": in_hindsight["rating"], "its_deviation": in_hindsight["deviation"]}
-    if rating.span.until is not None:
-        is_shown = lazy.times_to_event_clock(career["time"]) <= rating.span.until
+    if rating.until is not None:
+        is_shown = lazy.times_to_event_clock(career["time"]) <= rating.until
         career = {name: x[is_shown] for name, x in career.items()}
     sections = career_sections(rated, player, career, asked.top or SHOWN_EVENTS)
     return Answer("career", lazy.ColumnTable(career).to_records(), sections)
+
+
+def _answer_head_to_head(rated: jr.History, one: str, other: str) -> Answer:
+    """How it stands between two players, and their latest matches."""
+    meetings = jr.history.head_to_head(rated, one, other)
+    shown, values = meetings.max_printed_rows, vars(meetings) | {"matches": meetings.matches.to_records()}
+    earlier = max(len(meetings.matches["score"]) - shown, 0)
+    caption = "The latest match comes first. Ratings are those before the match."
+    caption = f"and {earlier:,} before\n{caption}" if earlier else caption
+    table = to_match_table(meetings.matches, rated, caption, shown)
+    return Answer("against", values, [meetings.summary, table] if table.rows else [meetings.summary])
 
 
 def _find_category(rated: jr.History, text: str | None) -> Any:
@@ -293,23 +281,17 @@ def _strengths_by_category(rated: jr.History, board: lazy.Leaderboard) -> list[T
 
     Categories of which nothing is known repeat the rating, and are left out where others are known.
     """
-    categories = [] if rated.categories is None else rated.categories.tolist()
-    columns = jr.history.rating_table(rated) if categories else {}
-    if not any(f"modifier {x}" in columns for x in categories):
+    columns = {} if rated.categories is None else jr.history.rating_table(rated)
+    rows = [[*columns["player"]].index(name) for name in board.player] if columns else []
+    modifiers = {name.partition(" ")[2]: x[rows] for name, x in columns.items() if name.startswith("modifier ")}
+    if not modifiers:
         return []
-    row = {name: i for i, name in enumerate(columns["player"])}
-    shown = [row[name] for name in board.player]
-    modifiers = {UNKNOWN_NAMES.get(str(x), str(x)): columns[f"modifier {x}"][shown] for x in categories}
-    cells = _cells_of_strengths(columns["rating"][shown], modifiers)
+    rating = columns["rating"][rows]
+    digits = rating_decimals(rating)
+    known = {name: x for name, x in modifiers.items() if np.any(np.abs(x) >= 0.5 * 10.0**-digits)} or modifiers
+    cells = {name: [format_decimals(x, digits) for x in rating + more] for name, more in known.items()}
     head = "strength against" if rated.system.name == "category_glicko" else "strength by category"
     return [TextTable([head, *cells], [*zip(board.player, *cells.values(), strict=True)], (head,))]
-
-
-def _cells_of_strengths(rating: Any, modifiers: dict[str, Any]) -> dict[str, list[str]]:
-    """The strengths in each category as text, by its name: ratings and their modifiers."""
-    digits = rating_decimals(rating)
-    proven = {name: x for name, x in modifiers.items() if np.any(np.abs(x) >= 0.5 * 10.0**-digits)}
-    return {name: [format_decimals(x, digits) for x in rating + more] for name, more in (proven or modifiers).items()}
 
 
 def career_sides(rated: jr.History, name: str) -> dict[str, Any]:
@@ -338,40 +320,26 @@ def career_sections(rated: jr.History, name: str, career: dict[str, Any], count:
 
 def _arrange_career(career: dict[str, Any], clock: str | None) -> dict[str, Any]:
     """The columns of a career in their order, with both points in one; narrow terminals leave out the last ones."""
-    columns = {name: x for name, x in career.items() if name != "opponents_points"}
+    columns = dict(career)
     if "points" in columns:
-        pairs = zip(columns.pop("points").tolist(), career["opponents_points"].tolist(), strict=True)
+        pairs = zip(columns["points"].tolist(), columns.pop("opponents_points").tolist(), strict=True)
         columns["points"] = np.array([f"{x:g}\u2013{y:g}" if x == x and y == y else "" for x, y in pairs])
-    if clock is None:
-        del columns["time"]
-    names = [name for name in columns if name not in ("change", "side")]
-    if "side" in columns:
-        names.insert(names.index("opponent") + 1, "side")
-    names.insert(names.index("rating"), "change")
-    return {name: columns[name] for name in names}
+    rating = [*columns].index("rating")
+    times = ["time"] if clock is not None else []
+    names = dict.fromkeys([*times, "opponent", "side", *[*columns][1:rating], "change", *[*columns][rating:]])
+    return {name: columns[name] for name in names if name in columns}
 
 
 def _with_words(table: TextTable, rated: jr.History) -> TextTable:
     """A table of events with the headings of careers: their date, the expected score, whose rating."""
     words = {"probability": "expected"} | ({"time": "date"} if rated.clock == "dates" else {})
     headings = [words.get(x, re.sub(r"s rating$", "'s rating", x)) for x in table.headings]
-    return table._replace(headings=headings)
+    return table._replace(headings=headings, left_aligned=(*table.left_aligned, "date"))
 
 
 def to_match_table(matches: Any, rated: jr.History, caption: str = "", top: int | None = None) -> TextTable:
     """Matches in the words of careers, with the expected score in percent."""
-    table = _with_words(to_text_table(columns_in_percent(matches), caption, top), rated)
-    return table._replace(left_aligned=(*table.left_aligned, "date"))
-
-
-def head_to_head_sections(meetings: Any, rated: jr.History) -> list[Section]:
-    """How it stands between two players, and their latest matches."""
-    total = len(meetings.matches["score"])
-    if not total:
-        return [meetings.summary]
-    earlier = f"and {total - lazy.PRINTED_MATCHES:,} before\n" if total > lazy.PRINTED_MATCHES else ""
-    caption = f"{earlier}The latest match comes first. Ratings are those before the match."
-    return [meetings.summary, to_match_table(meetings.matches, rated, caption, lazy.PRINTED_MATCHES)]
+    return _with_words(to_text_table(columns_in_percent(matches), caption, top), rated)
 
 
 OF_ONE_HISTORY = (  # options that a rating league by league does not take
@@ -402,7 +370,7 @@ SHOW_HELP = "Also show the highest ratings of all time (peaks), the biggest upse
     option("show", "|".join(SHOWN), SHOW_HELP, type=click.Choice(SHOWN), multiple=True),
     "Large files and several leagues",
     option("dry-run", text="Rate nothing; tell what FILE has, the memory that it takes, and the rate of this machine.",
-           needs="FILE"),
+           needs="FILE", excludes=("--state", "--by")),
     option("by", "COLUMN", "Rate each league in this column separately.", needs="FILE", excludes=OF_ONE_HISTORY),
     *CHUNK_OPTIONS,
     "Output",
@@ -434,20 +402,18 @@ def rate(
     request = pop_request(options)
     asked = RateOptions(**options)
     _check_options(request, asked)
+    is_folder = "format" not in request.columns and file_rating.is_parquet_folder_or_pattern(request.file)
+    in_chunks = is_folder or chunk is not None or brief
     if dry_run:
-        return describe_run(report, request)
+        return describe_run(report, request, *_choose_dry_run(report, request, asked, in_chunks=in_chunks))
     if by is not None:
         return rate_leagues(report, request, by, asked)
-    if (
-        chunk is not None
-        or brief
-        or ("format" not in request.columns and file_rating.is_parquet_folder_or_pattern(request.file))
-    ):
+    if in_chunks:
         return answer_questions(rate_by_chunks(report, request, {"rows": chunk, "brief": brief}, asked), asked)
     if asked.out is not None and asked.out.is_dir():
         lock_output_folder(asked.out)  # before the run there is loaded: whoever carries on there follows this command
     saved = None if asked.state is None else jr.load(asked.state)
-    rating = _rate_file(report, asked, request, saved) if request.file else _show_run(report, asked, request, saved)
+    rating = _rate_file(report, asked, request, saved) if request.file else _show_run(asked, request, saved)
     output = answer_questions(rating, asked)
     if asked.out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         _save(report, asked.out, rating, csv=asked.csv)
@@ -463,18 +429,28 @@ def _check_options(request: RatingRequest, asked: RateOptions) -> None:
         raise ValueError(f"{file} is a saved run; name it with --state {quote(file)}")
     if len(asked.players) > 2:
         raise ValueError(f"--player shows one player, or two against each other, got {len(asked.players)}")
-    if "hindsight" in asked.show and (not file or asked.state is not None):
+    if "hindsight" in asked.show and asked.state is not None:
         raise ValueError("--show hindsight is of a whole history; rate its FILE without --state")
 
 
-def _show_run(report: ProgressReport, asked: RateOptions, request: RatingRequest, saved: Any) -> Rating:
+def _choose_dry_run(
+    report: ProgressReport, request: RatingRequest, asked: RateOptions, *, in_chunks: bool
+) -> tuple[RatingTask, int | None]:
+    """What would be rated, and the number of rows of a file of which this is a sample, or None."""
+    if in_chunks:
+        files = lazy.join_files(request.file)
+        return choose_reading_and_system(report, request, asked, files)[1], files.count_rows()
+    data, request = file_rating.read_events_with_evidence(report, request)
+    return file_rating.choose_system(report, request, data), None
+
+
+def _show_run(asked: RateOptions, request: RatingRequest, saved: Any) -> Rating:
     """A run as it was saved; it cannot be saved anew up to an earlier time."""
     columns = complete_request_from_saved_run(saved, request).columns
-    span = file_rating.parse_span(asked, saved.clock, lazy.date_format_of_history_file(saved))
-    if span.until is not None and saved.last is not None and span.until < saved.last and asked.out is not None:
+    until = file_rating.parse_moment("--as-of", asked.as_of, saved.clock, lazy.date_format_of_history_file(saved))
+    if until is not None and saved.last is not None and until < saved.last and asked.out is not None:
         raise ValueError(f"--out: the run in {asked.state} ends after --as-of; rate its file again")
-    file_rating.note_time_outside_history(report, saved, span.until)
-    return Rating(saved._replace(options=saved.options | {"columns": columns}), span)
+    return Rating(saved._replace(options=saved.options | {"columns": columns}), until)
 
 
 def _rate_file(report: ProgressReport, asked: RateOptions, request: RatingRequest, saved: jr.History | None) -> Rating:
@@ -484,46 +460,43 @@ def _rate_file(report: ProgressReport, asked: RateOptions, request: RatingReques
     else:
         request = complete_request_from_saved_run(saved, request)
         data = file_rating.read_events(report, request.file, request.columns, history=saved)
-    span = file_rating.parse_span(asked, data.clock, data.dates)
-    if span.until is not None:
-        data = file_rating.events_up_to(data, span.until, 0 if saved is None else len(saved.players))
-    file_rating.check_players_exist(data, asked.players)
+    until = file_rating.parse_moment("--as-of", asked.as_of, data.clock, data.dates)
+    if until is not None:
+        data = file_rating.events_up_to(data, until, 0 if saved is None else len(saved.players))
+    for name in asked.players:
+        lazy.find_player_id(data.players, name)  # raises errors before rating
     if saved is None:
-        task, fits_draws = _choose_task(report, asked, request, data)
+        task = _choose_task(report, asked, request, data)
     else:
-        task, fits_draws = file_rating.check_system(report, saved.system, data, request), False
+        task = file_rating.check_system(report, saved.system, data, request)
     if asked.out is not None:
         lock_output_folder(asked.out)  # before rating
     hindsight = file_rating.smooth_task(report, task) if "hindsight" in asked.show else None
     rating = file_rating.rate_and_evaluate_task(report, task, request, saved)
-    history = _fit_draws(report, rating.history) if fits_draws else rating.history
-    file_rating.note_time_outside_history(report, history, span.until)
+    history = rating.history
+    if asked.outlook and not lazy.has_outcome_wrapper(history.system):
+        report.note("chances of draws are fitted to the matches before each; --param draw_odds=VALUE sets the odds")
+        history = lazy.add_fitted_outcomes(history)
     facts = {"title": file_rating.title_from_file(request.file)} | history.options
     facts |= file_rating.describe_file(request, data, history.options)
     facts |= {"columns": file_rating.columns_of_saved_run(history.system, data, request.columns)}
     facts |= fitted_share(request.fitted, request.file)
-    return rating._replace(history=history._replace(options=facts), span=span, hindsight=hindsight)
+    return rating._replace(history=history._replace(options=facts), until=until, hindsight=hindsight)
 
 
 def _choose_task(
     report: ProgressReport, asked: RateOptions, request: RatingRequest, data: jr.data.Dataset
-) -> tuple[RatingTask, bool]:
-    """What to rate by which system, and whether the chances of draws are to be fitted afterwards."""
+) -> RatingTask:
+    """What to rate by which system, which predicts draws by rules of its own if these are asked for and it has them."""
     task = file_rating.choose_system(report, request, data)
     task = task._replace(calibrate=False) if asked.no_calibrate else task
     if not asked.outlook or lazy.has_outcome_wrapper(task.system):
-        return task, False
+        return task
     if lazy.find_own_draw_predict_rule(task.system) is not None:
-        return task._replace(system=jr.forecasts.add_outcomes(task.system)), False
+        return task._replace(system=jr.forecasts.add_outcomes(task.system))
     if not data.of_matches:
         raise ValueError(f"--outlook: {task.system.name} predicts no draws of contests")
-    return task, True
-
-
-def _fit_draws(report: ProgressReport, history: jr.History) -> jr.History:
-    """The history with chances of draws, fitted to the matches before each."""
-    report.note("chances of draws are fitted to the matches before each; --param draw_odds=VALUE sets the odds")
-    return lazy.add_fitted_outcomes(history)
+    return task
 
 
 def _save(report: ProgressReport, out: Path, rating: Rating, *, csv: bool) -> None:
@@ -533,17 +506,17 @@ def _save(report: ProgressReport, out: Path, rating: Rating, *, csv: bool) -> No
     """
     rated, tables = rating.history, dict[str, Any]()
     if rating.hindsight is not None:
-        hidden = {"participants", "teams", "team", *(["time"] if rated.clock is None else [])}
+        hidden = {"participants", "teams", "team"} | ({"time"} if rated.clock is None else set())
         columns = rating.hindsight.columns().items()
         tables["hindsight"] = {name.replace("_after", ""): x for name, x in columns if name not in hidden}
-    other_files: dict[str, Any] = {f"{name}.parquet": columns for name, columns in tables.items()}
+    files: dict[str, Any] = {f"{name}.parquet": columns for name, columns in tables.items()}
     if csv:
         tables |= {"ratings": jr.history.rating_table(rated), "predictions": rated.predictions}
-        other_files |= {f"{name}.csv": columns for name, columns in tables.items()}
+        files |= {f"{name}.csv": columns for name, columns in tables.items()}
     with report.stage(f"writing {out}"):
         lock_output_folder(out)
         longer_run = lazy.describe_longer_run(out, rated)
-        lazy.write_run(out, rated, lazy.make_run_metadata(rated), other_files, csv)
+        lazy.write_run(out, rated, lazy.make_run_metadata(rated), files, csv)
     if longer_run:
         report.warn(f"replaced {longer_run} in {out}; to go on with a run, name it with --state {quote(str(out))}")
     report.note(f"saved the run to {out}")

@@ -82,7 +82,8 @@ def report(
     if names is not None:
         shown = lazy.unique_display_names(data.players, load_display_names(names, data.players))
         data = data._replace(players=np.array(shown, object))
-    file_rating.check_players_exist(data, players)
+    for player in players:
+        lazy.find_player_id(data.players, player)  # raises errors before rating
     task = file_rating.choose_system(report, request, data)
     task = task._replace(calibrate=False) if no_calibrate else task
     smoothed = file_rating.smooth_task(report, task) if show else None
