@@ -136,7 +136,7 @@ RATE, PREDICT, SITE = (cli.load_command(name) for name in ("rate", "predict", "s
         ("alike; jr.data.unify_names(data) joins them", SITE, "alike"),
         ("none; as by a='home' (there are: x)", RATE, "none; as by --a home (there are: x)"),
         ("none; as by a='home' (there are: x)", SITE, "none (there are: x)"),
-        ("x; as margin=['h g', 'away'], or not", RATE, "x; as --margin 'h g' away, or not"),
+        ("x; as margin=['h g', 'away'], or not", RATE, "x; as --margin 'h g' --margin away, or not"),
         ("x; say a=['x'], b=['it is']", PREDICT, "x; say --a x, --b 'it is,'"),
         ("x; say side='a', neutral=\"Ada's\"", RATE, "x; say --side a --column 'neutral=Ada'\"'\"'s'"),
         ("x; na_values=['-1'] says so", RATE, "x; --na-values=-1 says so"),

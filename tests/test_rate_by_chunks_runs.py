@@ -536,7 +536,6 @@ def test_a_folder_is_read_into_memory_and_the_first_of_it_compared(games, table,
     np.testing.assert_array_equal(whole.matches.player, one.matches.player)
     code, printed, said = jaxrate("compare", games, "--system", "elo", "--first", "1200", "--json")
     assert code == 0 and json.loads(printed)["matches"] == 1200, said
-    assert "read the first 1,200 of 3,000 rows" in said
 
 
 def test_by_chunks_columns_are_recognised_as_in_memory(jaxrate, table, tmp_path):

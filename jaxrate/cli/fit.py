@@ -136,20 +136,20 @@ def _fit_with_progress(
         def watch(step: int, value: float) -> None:
             update_progress(step, f"step {step} of at most {steps}, {loss} {value:.4f}")
 
-        search = {name: settings[name] for name in ("steps", "starts")}
-        free = settings["free"] or None
-        return jr.fit(task.system, events, free=free, objective=objective, watch=watch, **search)
+        free, starts = settings["free"] or None, settings["starts"]
+        return jr.fit(task.system, events, free=free, objective=objective, watch=watch, steps=steps, starts=starts)
 
 
 def _lines_about(fit_result: jr.fitting.Fit, switches: dict[str, Any]) -> Iterator[str]:
     """How good the fit is, why it ended, and how to use it, with the losses of what may be switched off."""
     yield fit_result.summary()
-    determined = [key for key in fit_result.free if key not in fit_result.open]
-    better_off = {name: loss for name, loss in switches.items() if loss.off <= loss.start}
-    for name, loss in better_off.items():
+    better_off = [name for name, loss in switches.items() if loss.off <= loss.start]
+    for name in better_off:
+        loss = switches[name]
         losses = f"loss {loss.off:.5f} without it, {loss.start:.5f} with the value at the start"
         yield f"{name} is better switched off: --param {name}=none ({losses})"
-    if better_off.keys() < {*fit_result.open} and determined:
+    determined = [key for key in fit_result.free if key not in fit_result.open]
+    if {*better_off} < {*fit_result.open} and determined:
         yield f"fit the others alone: --free {' '.join(determined)}"
     if hint := HINTS.get(fit_result.reason):
         yield hint

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
         unused_data_features,
     )
     from jaxrate.evaluation.scored_predictions import (
-        constant_forecast_log_loss,
         describe_constant_forecast,
         evaluate_predictions,
         format_metric,
@@ -70,12 +69,11 @@ if TYPE_CHECKING:
     )
     from jaxrate.history.dataset_rating import check_contests_in_time_order, select_events
     from jaxrate.history.event_columns import days_to_dates, times_to_event_clock
-    from jaxrate.history.history import describe_event_counts, find_player_id, format_time
-    from jaxrate.history.leaderboards import DEFAULT_ACTIVE_DAYS, Leaderboard
+    from jaxrate.history.history import describe_event_counts, find_player_id
+    from jaxrate.history.leaderboards import Leaderboard
     from jaxrate.history.out_of_core.checkpoints import read_checkpoint
     from jaxrate.history.out_of_core.chunk_reading import resolve_table_reading
     from jaxrate.history.out_of_core.rating_by_chunks import Chunks, rate_by_chunks
-    from jaxrate.history.player_records import PRINTED_MATCHES
     from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_written_date
     from jaxrate.history.recorded_runs import OPTION, describe_calibration, slope_of_history
     from jaxrate.history.saved_runs import describe_longer_run, make_run_metadata, write_run
@@ -91,12 +89,10 @@ if TYPE_CHECKING:
         addable_param_names,
         find_own_draw_predict_rule,
         has_outcome_wrapper,
-        unwrap_predictions,
         wrapper_names,
     )
     from jaxrate.systems.skills.system import list_further_hyperparameters
     from jaxrate.systems.system_construction_by_name import (
-        CONTEST_SYSTEMS,
         add_parts_to_fit,
         can_rate_dataset,
         default_system_name,

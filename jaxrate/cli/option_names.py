@@ -32,10 +32,7 @@ SUBJECT = re.compile(r"^((?:[^:\n]*\.\w+: )?)([a-z_]+)(?= (?:must|needs?|takes?)
 QUOTED = re.compile(r"`([a-z_]+)`")
 ALIASES = {"num_players": "players", "num_matches": "matches", "num_rounds": "rounds"}
 CLAUSE_END = re.compile(r"\)?(?: \(there are: [^\n]*\))?$")
-
-
-class _LackingOptionError(Exception):
-    """A hint names an argument for which the command has no option."""
+LACKING = "\0"  # in place of a hint for which the command has no option
 
 
 def options_by_argument(command: click.Command | None) -> dict[str, click.Parameter]:
@@ -64,62 +61,38 @@ def _name_options_of_line(line: str, options: Mapping[str, click.Parameter]) -> 
 
     line = SUBJECT.sub(lambda match: match[1] + (name(match[2]) or match[2]), line)
     line = QUOTED.sub(lambda match: name(match[1]) or match[0], line)
-    subject, *clauses = line.split("; ")
-    shown = [_name_options_of_clause(subject, options) or subject]
-    for clause in clauses:
-        named = _name_options_of_clause(clause, options)
-        if named is None:
-            end = CLAUSE_END.search(clause)
-            shown[-1] += end[0] if end else ""
-        else:
-            shown.append(named)
-    return "; ".join(shown)
-
-
-def _name_options_of_clause(clause: str, options: Mapping[str, click.Parameter]) -> str | None:
-    """The clause with options in place of arguments; None if the command lacks one."""
-    try:
-        return ARGUMENTS.sub(lambda hint: _name_options_of_hint(hint[0], options), clause)
-    except _LackingOptionError:
-        return None
+    subject = line.partition("; ")[0]
+    clauses = ARGUMENTS.sub(lambda hint: _name_options_of_hint(hint[0], options), line).split("; ")
+    shown = subject if LACKING in clauses[0] else clauses[0]
+    for clause in clauses[1:]:
+        shown += CLAUSE_END.findall(clause)[0] if LACKING in clause else f"; {clause}"
+    return shown
 
 
 def _name_options_of_hint(hint: str, options: Mapping[str, click.Parameter]) -> str:
     """The words of a command line for arguments and their values; the hint itself if these are of something else."""
     words: list[str] = []
     for name, text in ARGUMENT.findall(hint):
-        value = literal_eval(text)
+        is_number, value = text[0].isdigit(), literal_eval(text)
         roles = {*COLUMN_ROLES, *OTHER_ARGUMENTS}
-        if name not in ({*options} - roles if text[0].isdigit() else {*options} | roles):
+        if name not in ({*options} - roles if is_number else {*options} | roles):
             return hint
         is_time = name == "time" and isinstance(value, str) and value[:1].isdigit()
         option = options.get("at" if is_time else name)
         if option is None or (value is True) != getattr(option, "is_flag", False):  # a flag takes the truth alone
-            raise _LackingOptionError
-        words += _option_words(name, option, text if text[0].isdigit() else value)
+            return LACKING
+        words += _option_words(name, option, text if is_number else value)
     return " ".join(words)
 
 
 def _option_words(name: str, option: click.Parameter, value: Any) -> list[str]:
-    """The words of an option on a command line."""
+    """The words of an option on a command line, before each of its values; one that begins as an option is joined."""
     flag, _, key = option.opts[0].partition(" ")
-    if key:
-        texts = ["yes"] if value is True else _as_list(value)
-        return [word for text in texts for word in _quote_option(flag, f"{key}={text}")]
     if value is True:
-        return [flag]
-    texts = _as_list(value)
-    if name in LISTED_ROLES and texts is value:
-        texts = [",".join(texts) + "," * (len(texts) == 1)]
-    if getattr(option, "most_words", 1) > 1 or option.nargs == 2:
-        return [flag, *map(shlex.quote, texts)]
-    return [word for text in texts for word in _quote_option(flag, text)]
-
-
-def _quote_option(flag: str, text: str) -> list[str]:
-    """An option and its value, in one word where the value begins as an option does."""
-    return [f"{flag}={shlex.quote(text)}"] if text.startswith("-") else [flag, shlex.quote(text)]
-
-
-def _as_list(value: Any) -> list[str]:
-    return [value] if isinstance(value, str) else value
+        return [flag, f"{key}=yes"] if key else [flag]
+    values = value if isinstance(value, list) else [value]
+    if name in LISTED_ROLES and values is value:
+        values = [",".join(values) + "," * (len(values) == 1)]
+    texts = [f"{key}={x}" if key else x for x in values]
+    words = [[f"{flag}={shlex.quote(x)}"] if x.startswith("-") else [flag, shlex.quote(x)] for x in texts]
+    return [word for pair in words for word in pair]

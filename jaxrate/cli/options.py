@@ -373,19 +373,17 @@ def _mixtures_by_name(context: Any, parameter: click.Parameter, texts: tuple[str
     example = "as in Random, Random=Zerg,Terran or Random=Zerg:0.3,Terran:0.7"
     mixtures: dict[str, Any] = {}
     for name, text in split_assignments(parameter.opts[0], texts, example).items():
-        parts = [part.rpartition(":")[::2] if ":" in part else (part, "") for part in text.split(",") if text]
-        mixtures[name] = [part for part, _ in parts] or None
-        if any(share for _, share in parts):
-            mixtures[name] = _numbers_by_name(parts)
-            if len(mixtures[name]) != len(parts):
-                raise ValueError(f"{parameter.opts[0]} {name}={text}: write {example}")
+        parts = text.split(",") if text else None
+        mixtures[name] = _shares_by_name(text) if ":" in text else parts
+        if len(mixtures[name] or ()) != len(parts or ()):
+            raise ValueError(f"{parameter.opts[0]} {name}={text}: write {example}")
     return mixtures
 
 
-def _numbers_by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
-    """Numbers by name from their texts; none if one is no number."""
+def _shares_by_name(text: str) -> dict[str, float]:
+    """The shares of NAME:SHARE,NAME:SHARE; none if one is no number."""
     with suppress(ValueError):
-        return {name: float(text) for name, text in pairs}
+        return {name: float(share) for name, _, share in (part.rpartition(":") for part in text.split(","))}
     return {}
 
 
@@ -492,9 +490,8 @@ def is_shipped_dataset(file: Any) -> bool:
     """Whether FILE is the name of the league that ships with the package, and neither a file nor a folder of data."""
     if file != "nfl" or Path(file).is_file():
         return False
-    folder = Path(file)
-    is_output = any((folder / name).exists() for name in OUTPUT_MARKERS)
-    return is_output or not any(x.suffix.lower() in DATA_SUFFIXES for x in folder.glob("*"))
+    paths = [*Path(file).glob("*")]
+    return any(x.name in OUTPUT_MARKERS for x in paths) or not any(x.suffix.lower() in DATA_SUFFIXES for x in paths)
 
 
 first_rows_option = option("first", "NUMBER", "Read only the first rows of Parquet files.  [default: all]", least=1)

@@ -50,9 +50,8 @@ def prediction_table(predictions: lazy.ColumnTable, rated: jr.History) -> TextTa
 
 
 def _first_rows(columns: lazy.ColumnTable, how_to_get_all: str) -> TextTable:
-    total = len(next(iter(columns.values())))
-    rest = f"... and {total - MAX_ROWS_SHOWN:,} more; {how_to_get_all}" if total > MAX_ROWS_SHOWN else ""
-    table = to_text_table(columns, rest, MAX_ROWS_SHOWN)
+    rest = len(next(iter(columns.values()))) - MAX_ROWS_SHOWN
+    table = to_text_table(columns, f"... and {rest:,} more; {how_to_get_all}" if rest > 0 else "", MAX_ROWS_SHOWN)
     return table._replace(left_aligned=(*table.left_aligned, "home", "away", "date"))
 
 
@@ -202,11 +201,10 @@ def predict(
     go through as best1 to best8.
     """
     columns = pop_columns(season)
-    is_plan = Path(file).suffix.lower() == ".toml"
-    if is_plan:
+    if _is_plan(file):
         check_only(TOURNAMENT_OPTIONS, "a tournament, whose plan says its rules")
-    if is_plan and not simulate:
-        raise ValueError(f"{file} is the plan of a tournament; add --simulate")
+        if not simulate:
+            raise ValueError(f"{file} is the plan of a tournament; add --simulate")
     rated, columns = split_reading_options(jr.load(run), columns)
     settings: dict[str, Any] = {"newcomers": newcomers} | columns
     if simulate:
@@ -238,16 +236,20 @@ def _simulate(
     report: ProgressReport, rated: jr.History, file: str, season: dict[str, Any], settings: dict[str, Any]
 ) -> tuple[lazy.ColumnTable, str]:
     """How a season or a tournament may end, and how often it was simulated, in words."""
-    is_tournament = Path(file).suffix.lower() == ".toml"
-    samples, key, kind = season.pop("samples"), jax.random.key(season.pop("seed")), "seasons"
-    with report.stage(f"simulating {samples:,} times"), warnings_as_notes(report):
-        if is_tournament:
+    shared: dict[str, Any] = {"samples": season.pop("samples"), "key": jax.random.key(season.pop("seed"))}
+    season["ties"] = season["ties"] or None
+    with report.stage(f"simulating {shared['samples']:,} times"), warnings_as_notes(report):
+        if _is_plan(file):
             kind, newcomers = "tournaments", settings["newcomers"]
-            forecast: Any = jr.forecasts.simulate_tournament(rated, file, samples=samples, key=key, newcomers=newcomers)
+            forecast: Any = jr.forecasts.simulate_tournament(rated, file, newcomers=newcomers, **shared)
         else:
-            season["ties"] = season["ties"] or None
-            forecast = jr.forecasts.simulate_season(rated, file, samples=samples, key=key, **season, **settings)
-    return forecast.columns(), f"{samples:,} {kind}"
+            kind, forecast = "seasons", jr.forecasts.simulate_season(rated, file, **shared, **season, **settings)
+    return forecast.columns(), f"{shared['samples']:,} {kind}"
+
+
+def _is_plan(file: str) -> bool:
+    """Whether a file is the plan of a tournament, and not a table of fixtures."""
+    return file.lower().endswith(".toml")
 
 
 def _forecast_table(columns: lazy.ColumnTable, caption: str, rated: jr.History) -> TextTable:
@@ -261,9 +263,8 @@ def _forecast_table(columns: lazy.ColumnTable, caption: str, rated: jr.History) 
 
 def _note_how_fixtures_are_predicted(report: ProgressReport, predictions: lazy.ColumnTable, rated: jr.History) -> None:
     """Say who is new, and what changes the chances."""
-    player_sets = [set(predictions[name].tolist()) for name in ("a", "b", "player") if name in predictions]
-    new = sorted(set().union(*player_sets) - set(rated.players.tolist()), key=str)
-    if new:
+    players = [x for name in ("a", "b", "player") for x in predictions.get(name, np.array([])).tolist()]
+    if new := sorted({*players} - {*rated.players.tolist()}, key=str):
         names = ", ".join(map(format_unquoted_name, new[:3])) + ", ..." * (len(new) > 3)
         report.note(f"{len(new)} of these players have not played yet: {names}")
     if getattr(rated.system.params, "side_advantage", 0.0) and "side" not in predictions:

@@ -37,7 +37,6 @@ from jaxrate.cli.options import (
     system_options,
 )
 from jaxrate.cli.terminal_tables import (
-    DEVIATIONS_CLAUSE,
     ProgressReport,
     TextTable,
     columns_in_percent,
@@ -309,7 +308,7 @@ def career_sections(rated: jr.History, name: str, career: dict[str, Any], count:
     columns = career | {"rating": career["rating"] + career["change"]}
     columns = _arrange_career({key: x[-count:] for key, x in columns.items()}, rated.clock)
     table = _with_words(to_text_table(columns_in_percent(columns)), rated)
-    caption = f"Ratings are after each {kind}{DEVIATIONS_CLAUSE if 'deviation' in career else ''}."
+    caption = f"Ratings are after each {kind}{', deviations before it' if 'deviation' in career else ''}."
     learns_margins = rated.system.settings.get("outcome") == "margin"
     if learns_margins and "score" in career and np.any((career["score"] == 1.0) & (career["change"] < 0.0)):
         caption += "\nA win by less than was expected costs points, as the system learns from margins."

@@ -127,12 +127,11 @@ def _forecast_fixtures(rated: jr.History, coming: Path) -> dict[str, Any]:
 
 def _load_smoothed_columns(run: Path, of_matches: bool) -> dict[str, Any] | None:
     """The smoothed ratings that `jaxrate rate --show hindsight` saved with the run; None if there are none."""
+    if not (run / "hindsight.parquet").exists():
+        return None
     of_two = ["score", "rating_a", "deviation_a", "rating_b", "deviation_b"]
     names = of_two if of_matches else ["rank", "rating", "deviation"]
-    for name in ("hindsight.parquet", "hindsight.csv"):
-        if (run / name).exists():
-            return dict(zip(names, _load_columns(run / name, names), strict=True))
-    return None
+    return dict(zip(names, _load_columns(run / "hindsight.parquet", names), strict=True))
 
 
 def _load_columns(

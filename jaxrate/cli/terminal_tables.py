@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import shutil
@@ -75,8 +74,6 @@ class ProgressReport:
     def __init__(self, quiet: bool, verbose: bool) -> None:
         self.quiet, self.verbose = quiet, verbose
         self._waiting: list[tuple[str, str]] | None = None  # messages that wait until a bar is gone
-        if quiet:
-            logging.getLogger("jaxrate").setLevel(logging.ERROR)
 
     def note(self, text: str) -> None:
         """Write a hint."""
@@ -168,7 +165,6 @@ OPTIONAL_COLUMNS = (  # which a narrow terminal leaves out, the least important 
 SPAN_WIDTH = 18  # cells of a drawn interval
 SHORTENING_COLUMNS = "expected", *ODDS_HEADINGS  # for which names are cut
 HIDDEN_NAMES = {"on": "date of peak", "at": "time of peak"}
-DEVIATIONS_CLAUSE = ", deviations before it"  # of a caption, if they are shown
 FLOWING_COLUMNS = "source", "meaning", "range", "unit", "note"  # of phrases, which take several lines
 UP, DOWN, QUIET = "green", "red", "dim"  # in the colours of the terminal's own theme
 STYLES = {"rank": QUIET, "ranks": QUIET, "95% interval": QUIET, "player": "bold", "team": "bold", "system": "bold"}
@@ -209,17 +205,16 @@ OTHER_CHANCES = "probability", "over", "both_score"  # in percent, as the column
 
 def columns_in_percent(columns: Mapping[str, Any]) -> lazy.ColumnTable:
     """The columns with chances in percent, as text; missing ones are empty."""
-
-    def in_percent(values: Any) -> Any:
-        return np.array(["" if x != x else format_percentage(x) for x in np.asarray(values, float).tolist()])
-
-    names = [name for name in columns if lazy.PROBABILITY_COLUMNS.fullmatch(name) or name in OTHER_CHANCES]
-    texts = {name: in_percent(columns[name]) for name in names if columns[name].dtype.kind == "f"}
+    texts = dict(columns)
+    for name, values in columns.items():
+        is_chance = lazy.PROBABILITY_COLUMNS.fullmatch(name) or name in OTHER_CHANCES
+        if is_chance and values.dtype.kind == "f":
+            texts[name] = np.array(["" if x != x else format_percentage(x) for x in values.astype(float).tolist()])
     if "loss" in columns:
         results = [name for name in RESULT_COLUMNS if name in columns]
         rows = map(format_percentages, np.stack([columns[name] for name in results], axis=1).tolist())
         texts |= dict(zip(results, np.array([*rows]).T, strict=True))
-    return lazy.ColumnTable({**columns, **texts})
+    return lazy.ColumnTable(texts)
 
 
 def first_rows_caption(num_rows: int, count: int, nouns: str, *, has_hint: bool = True) -> str:
@@ -256,18 +251,11 @@ def _print_table(console: lazy.Console, table: TextTable) -> None:
     """Print a table, and beneath it its caption and the columns that do not fit."""
     fitted, hidden = _fit_table(table, console.width)
     console.print(fitted)
-    caption = table.caption
-    if "earlier rank" in hidden:
-        caption = caption.replace("change and earlier rank:", "change:")
-    if "deviation" in hidden:
-        caption = caption.replace(DEVIATIONS_CLAUSE, "")
     names = ", ".join(HIDDEN_NAMES.get(name, name) for name in hidden if name != "interval")
     note = f"hidden in {console.width} columns: {names} (a wider window shows more)" if names else ""
-    lines = [line for line in (caption, note) if line]
-    if lines:
+    if lines := [line for line in (table.caption, note) if line]:
         console.print()
-    for line in lines:
-        _print_text(console, line, QUIET)
+        _print_text(console, "\n".join(lines), QUIET)
 
 
 def open_console() -> lazy.Console | None:
