@@ -4,8 +4,6 @@ import ast
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -40,25 +38,14 @@ FIRST_FOUND = {  # by words of a search, besides gallery and notebooks
     "install": "Start here > Install",
     "export": "The command line",
 }
-BUILD = """
-import pathlib, sys, sphinx.ext.viewcode
-import jaxrate.docs.site_build as x
-sphinx.ext.viewcode.setup = lambda app: {"parallel_read_safe": True}  # .ci/run shows sources too
-x.write_docs(pathlib.Path(sys.argv[1]), examples=False)
-"""
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """The pages that `.ci/run` has built in the folder JAXRATE_DOCS; else guides and reference, built here."""
-    if "JAXRATE_DOCS" in os.environ:
-        return Path(os.environ["JAXRATE_DOCS"])
-    for library in site_build.LIBRARIES:
-        pytest.importorskip(library)
-    folder = tmp_path_factory.mktemp("docs")
-    done = subprocess.run([sys.executable, "-c", BUILD, str(folder)], capture_output=True, text=True, timeout=600)
-    assert not done.returncode, done.stderr[-3000:]
-    return folder
+def folder():
+    """The pages that `.ci/run` has built in the folder JAXRATE_DOCS."""
+    if "JAXRATE_DOCS" not in os.environ:
+        pytest.skip("JAXRATE_DOCS names no folder of built pages")
+    return Path(os.environ["JAXRATE_DOCS"])
 
 
 @pytest.mark.full
@@ -171,10 +158,9 @@ def test_guides_show_pictures_of_the_gallery():
     assert len(marks) >= 5
     for folder, script, _, caption in marks:
         assert (ROOT / "notebooks" / "gallery" / folder / f"{script}.py").exists() and caption.endswith(".")
-    shown = show_gallery(PAGES["arena"], examples=True)
+    shown = show_gallery(PAGES["arena"])
     assert "{figure} /gallery/arena/images/sphx_glr_plot_rank_sets_001.png\n:alt: The ranks" in shown
-    assert show_gallery("<!-- picture: arena/plot_rank_sets_001: Ranks. -->", examples=False) == ""
-    assert "minigallery" in show_gallery(PAGES["pictures"], examples=True)
+    assert "minigallery" in show_gallery(PAGES["pictures"])
 
 
 WITH_HYPERPARAMETERS = [

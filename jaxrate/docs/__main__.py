@@ -11,7 +11,7 @@ def main() -> None:
     """Write the documentation of this version, or say what is missing."""
     parser = argparse.ArgumentParser(prog="python -m jaxrate.docs", description="Write the documentation as HTML.")
     parser.add_argument("folder", type=Path, help="will hold the pages")
-    gc.set_threshold(100_000, 20, 20)  # pages and programs live long; looking through them took a fifth of the time
+    gc.disable()  # pages and programs live long; looking through them took a fifth of the time
     try:
         write_docs(parser.parse_args().folder)
     except (ImportError, ValueError, RuntimeError) as error:

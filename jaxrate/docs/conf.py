@@ -24,6 +24,7 @@ extensions = [
     "myst_nb",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
 templates_path = [str(HERE / "templates")]  # autosummary looks beside the sources otherwise
 html_static_path = ["static"]
@@ -49,7 +50,6 @@ html_theme_options = {
 }
 
 nb_execution_mode = "off"  # the outputs that are kept are shown
-nb_merge_streams = True
 nb_code_prompt_show = "Show the code that prepares this"
 nb_code_prompt_hide = "Hide the code"
 myst_enable_extensions = ["colon_fence", "attrs_inline"]
@@ -84,7 +84,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "min_reported_time": 1e6,
     "show_signature": False,
-    "reset_modules": ("matplotlib", "jaxrate.docs.example_outputs.skip_older_objects_in_garbage_search"),
+    "reset_modules": ("matplotlib",),
     "remove_config_comments": True,
 }
 exclude_patterns = [

@@ -1,7 +1,6 @@
 """What the examples in docstrings print and return: they are run on a small league, and pages show it below them."""
 
 import ast
-import gc
 import inspect
 import pathlib
 import re
@@ -110,11 +109,3 @@ def _readable_output(printed: str, value: Any) -> str:
     if any(len(line) > MAX_WIDTH for line in lines) or re.search(r"\bat 0x|<Axes|\bPosixPath", "".join(lines)):
         return ""
     return "\n".join([*lines[:MAX_LINES], *["..."] * (len(lines) > MAX_LINES)])
-
-
-def skip_older_objects_in_garbage_search(config: Any, script: Any) -> None:
-    """Before each script of the gallery: the search for garbage after it skips all older objects.
-
-    JAX keeps what it has traced, so each search took longer than the one before.
-    """
-    gc.freeze()

@@ -69,6 +69,7 @@ def first_picture(notebook: dict[str, Any]) -> bytes:
 PACKAGE = Path(__file__).parents[1]
 GUIDES = PACKAGE / "guides"
 GALLERY_MARK = "<!-- gallery -->"  # where a guide shows the plots of the gallery
+ALL_PLOTS = "```{eval-rst}\n.. minigallery:: scripts/*/plot_*.py\n```"
 PICTURE_MARK = re.compile(r"<!-- picture: (\w+)/(\w+)_(\d+): (.+?) -->")  # where it shows one: script, number, caption
 PICTURE = r"""```{figure} /gallery/\1/images/sphx_glr_\2_\3.png
 :alt: \4
@@ -87,12 +88,11 @@ def guides_by_task() -> dict[str, list[str]]:
     return {task: guides for task, guides in zip(parts[::2], links, strict=True) if guides}
 
 
-def write_sources(folder: Path, examples: bool = True) -> None:
+def write_sources(folder: Path) -> None:
     """Write the source files of the pages.
 
     Args:
       folder: the new folder for them.
-      examples: whether there are a gallery and notebooks.
 
     Raises:
       ValueError: if the package is installed without its source.
@@ -102,28 +102,24 @@ def write_sources(folder: Path, examples: bool = True) -> None:
         raise ValueError("gallery and notebooks are not here: build the documentation in a clone of the source")
     (folder / "guides").mkdir(parents=True)
     for path in GUIDES.glob("*.md"):
-        text = show_gallery(path.read_text(encoding="utf-8"), examples)
+        text = show_gallery(path.read_text(encoding="utf-8"))
         if path.stem == "start":  # the changes stand in the head of all pages
             for task, guides in guides_by_task().items():
                 entries = "\n".join(x for x in guides if x != "changes")
                 text += f"\n```{{toctree}}\n:hidden:\n:caption: {task}\n{entries}\n```\n"
         (folder / "guides" / path.name).write_text(text, encoding="utf-8")
-    page = (Path(__file__).parent / "templates" / "front_page.md").read_text(encoding="utf-8")
-    page = page if examples else re.sub(r"^(gallery|notebooks)/index\n", "", page, flags=re.MULTILINE)
-    (folder / "index.md").write_text(page, encoding="utf-8")
+    shutil.copy(Path(__file__).parent / "templates" / "front_page.md", folder / "index.md")
     for picture in (root / "experiments" / "results").glob("nfl*.png"):
         shutil.copy(picture, folder)
     write_reference(folder / "reference")
-    if examples:
-        ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(root / "notebooks" / "gallery", folder / "scripts", ignore=ignore)
-        write_notebooks(root / "notebooks", folder / "notebooks")
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(root / "notebooks" / "gallery", folder / "scripts", ignore=ignore)
+    write_notebooks(root / "notebooks", folder / "notebooks")
 
 
-def show_gallery(text: str, examples: bool) -> str:
-    """A guide in Markdown with pictures of the gallery in place of its marks, or with neither."""
-    plots = "```{eval-rst}\n.. minigallery:: scripts/*/plot_*.py\n```" if examples else ""
-    return PICTURE_MARK.sub(PICTURE if examples else "", text.replace(GALLERY_MARK, plots))
+def show_gallery(text: str) -> str:
+    """A guide in Markdown with pictures of the gallery in place of its marks."""
+    return PICTURE_MARK.sub(PICTURE, text.replace(GALLERY_MARK, ALL_PLOTS))
 
 
 def guides_that_call(name: str) -> list[str]:

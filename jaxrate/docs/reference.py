@@ -8,7 +8,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from inspect import get_annotations
-from itertools import groupby
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -87,30 +87,17 @@ SECTIONS = {  # by title: what it is for, and the folders of the package that it
 }
 
 
-TABLE = ".. list-table::\n   :widths: 30 70\n\n"
-
-
-class Namespace(NamedTuple):
-    """A public module and the names in it."""
-
-    name: str  # as after `jaxrate.`, such as "data.formats"
-    module: ModuleType
-    members: list[str]  # functions and classes, as after `jaxrate.`, but for those of `jaxrate` itself
-    constants: list[str]  # other values
-
-
 class Section(NamedTuple):
     """A section of the reference."""
 
     title: str
     purpose: str
-    names: list[str]  # functions and classes that are attributes of `jaxrate`
-    namespaces: list[Namespace]
+    names_by_module: dict[str, list[str]]  # functions and classes by their module, both as after `jaxrate.`
 
     @property
     def pages(self) -> list[str]:
         """The public names that have pages, as after `jaxrate.`."""
-        return [*self.names, *(name for namespace in self.namespaces for name in namespace.members)]
+        return [*chain(*self.names_by_module.values())]
 
 
 def get_public(name: str) -> Any:
@@ -120,32 +107,27 @@ def get_public(name: str) -> Any:
 
 def list_sections() -> list[Section]:
     """All sections, with every public function and class."""
-    sections = {title: Section(title, purpose, [], []) for title, (purpose, *_) in SECTIONS.items()}
+    sections = {title: Section(title, purpose, {"": []}) for title, (purpose, *_) in SECTIONS.items()}
     title_of_folder = {folder: title for title, (_, *folders) in SECTIONS.items() for folder in folders}
     for name in sorted(dir(jaxrate)):
         value = get_public(name)
         path = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", "jaxrate.systems")
-        section = sections[title_of_folder[path.split(".")[1]]]
-        if inspect.ismodule(value):
-            section.namespaces.extend(_list_namespaces(name, value))
-        else:
-            section.names.append(name)
+        names = sections[title_of_folder[path.split(".")[1]]].names_by_module
+        names |= _list_members(name, value) if inspect.ismodule(value) else {"": [*names[""], name]}
     return [*sections.values()]
 
 
-def _list_namespaces(name: str, module: ModuleType) -> list[Namespace]:
-    """A module and the modules among its public names."""
+def _list_members(name: str, module: ModuleType) -> dict[str, list[str]]:
+    """The functions and classes of a module and of the modules among its public names, by module."""
+    names: dict[str, list[str]] = {name: []}
     defined = [n for n, x in vars(module).items() if getattr(x, "__module__", "") == module.__name__ and n[0] != "_"]
-    own, inner = Namespace(name, module, [], []), []
     for member in sorted(getattr(module, "__all__", defined)):
-        value = getattr(module, member)
+        value, path = getattr(module, member), f"{name}.{member}"
         if inspect.ismodule(value):
-            inner += _list_namespaces(f"{name}.{member}", value)
-        elif not (inspect.isclass(value) or inspect.isroutine(inspect.unwrap(value))):
-            own.constants.append(member)
-        elif getattr(jaxrate, member, None) is not value:
-            own.members.append(f"{name}.{member}")
-    return [own, *inner]
+            names |= _list_members(path, value)
+        elif callable(value) and getattr(jaxrate, member, None) is not value:
+            names[name].append(path)
+    return names
 
 
 def list_result_types(sections: Iterable[Section]) -> dict[str, list[str]]:
@@ -170,29 +152,24 @@ def system_modules_and_states() -> dict[str, tuple[str, str]]:
 def write_reference(folder: Path) -> None:
     """Write a page for each section, and their list; autosummary makes the pages of functions and classes."""
     folder.mkdir()
-    sections, stems = list_sections(), []
+    sections, rows, stems = list_sections(), "", ""
     result_types = list_result_types(sections)
-    text = _heading("Reference", "=") + "Every public function and class has a page, by section.\n\n" + TABLE
     for section in sections:
-        stems.append(section.title.lower().replace(" ", "_"))
-        names = [*section.names, *(x.name for x in section.namespaces)]
-        text += f"   * - :doc:`{section.title} <{stems[-1]}>`\n     - {section.purpose}\n\n       "
-        text += ", ".join(f"``jr.{name}``" for name in names) + "\n"
-        page = _heading(section.title, "=") + _summary(section.names) + "".join(map(_describe, section.namespaces))
+        stem, page = section.title.lower().replace(" ", "_"), _heading(section.title, "=")
+        for name, members in section.names_by_module.items():
+            if name:
+                page += _heading(f"jr.{name}", "-")
+                page += f".. automodule:: {get_public(name).__name__}\n   :no-index:\n\n"
+            page += _summary(members)
         if kinds := result_types[section.title]:
             page += _heading("Types of results", "-") + _summary(f"~{name}" for name in kinds)
-        (folder / f"{stems[-1]}.rst").write_text(page, encoding="utf-8")
-    text += "\n.. toctree::\n   :hidden:\n\n" + "".join(f"   {stem}\n" for stem in stems)
+        (folder / f"{stem}.rst").write_text(page, encoding="utf-8")
+        names = ", ".join(f"``jr.{name}``" for name in (*section.names_by_module[""], *section.names_by_module) if name)
+        rows += f"   * - :doc:`{section.title} <{stem}>`\n     - {section.purpose}\n\n       {names}\n"
+        stems += f"   {stem}\n"
+    text = _heading("Reference", "=") + "Every public function and class has a page, by section.\n\n"
+    text += f".. list-table::\n   :widths: 30 70\n\n{rows}\n.. toctree::\n   :hidden:\n\n{stems}"
     (folder / "index.rst").write_text(text, encoding="utf-8")
-
-
-def _describe(namespace: Namespace) -> str:
-    """A namespace on the page of its section: what it is, its functions, its classes, its constants."""
-    text = _heading(f"jr.{namespace.name}", "-") + f".. automodule:: {namespace.module.__name__}\n   :no-index:\n\n"
-    for _, members in groupby(namespace.members, key=lambda x: x.rpartition(".")[2][0].isupper()):
-        text += _summary(members)
-    constants = ", ".join(f"``{name}``" for name in namespace.constants)
-    return text + f"Constants: {constants}.\n\n" * bool(constants)
 
 
 def _heading(title: str, sign: str) -> str:

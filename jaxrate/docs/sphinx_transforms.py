@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_type_hints
 
@@ -16,14 +15,14 @@ from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 
 from jaxrate.docs.example_outputs import example_outputs, functions_with_examples
-from jaxrate.docs.reference import add_fields, list_sections, to_restructured
+from jaxrate.docs.reference import add_fields, get_public, list_sections, to_restructured
 
 OUTPUTS: dict[str, str] = {}  # of examples, by their code
 SECTIONS = list_sections()
 PUBLIC = {name for section in SECTIONS for name in section.pages}
 LINKED_CODE = re.compile(r"(?P<prefix>jr\.)?(?P<name>[\w.]*\w)(?:\(\)$|(?P<arguments>.+))?", re.DOTALL)
 for section in SECTIONS:  # public names of modules are no paths of files; Sphinx imports them
-    sys.modules |= {f"jaxrate.{space.name}": space.module for space in section.namespaces}
+    sys.modules |= {f"jaxrate.{name}": get_public(name) for name in section.names_by_module if name}
 
 
 class LinkNames(SphinxTransform):
@@ -100,14 +99,11 @@ def name_summaries(toctree: Any) -> str:
 
 
 def connect_changes(app: Any) -> None:
-    """Connect the changes of docstrings, signatures and pages, and add the gallery if there are scripts for it."""
+    """Connect the changes of docstrings, signatures and pages."""
     app.add_lexer("csv", TextLexer)
     app.connect("autodoc-process-docstring", convert_docstring, priority=400)
     app.connect("autodoc-skip-member", skip_field)
     app.connect("autodoc-before-process-signature", simplify_signature)
     app.add_transform(LinkNames)
     app.connect("html-page-context", mend_page, priority=900)  # after the theme, which makes lists of pages
-    if Path(app.srcdir, "scripts").exists():
-        app.setup_extension("sphinx_gallery.gen_gallery")
-        app.config.autosummary_context["has_gallery"] = True
-        OUTPUTS.update(example_outputs(functions_with_examples()))
+    OUTPUTS.update(example_outputs(functions_with_examples()))
