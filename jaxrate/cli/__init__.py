@@ -23,11 +23,9 @@ import io
 import os
 import signal
 import sys
-import threading
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 
 import click
 
@@ -87,8 +85,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a name that the terminal cannot show is no reason to stop
     try:
-        with _clean_up_on_signals():
-            code = cli(prog_name="jaxrate", standalone_mode=False)
+        _end_on_signals()
+        code = cli(prog_name="jaxrate", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as help_text:
         print_escaped(help_text.format_message())
         code = 2
@@ -146,21 +144,13 @@ def _options_that_take(unknown: str, command: click.Command) -> list[str]:
     return calls
 
 
-@contextmanager
-def _clean_up_on_signals() -> Iterator[None]:
-    """A signal, or closing the terminal, ends the command without leaving temporary files."""
+def _end_on_signals() -> None:
+    """Let a signal, or closing the terminal, end the command without leaving temporary files."""
 
     def stop(number: int, frame: object) -> None:
         sys.exit(128 + number)
 
-    handled = []
-    if threading.current_thread() is threading.main_thread():
-        signals = [signal.Signals[name] for name in ("SIGTERM", "SIGHUP") if name in signal.Signals.__members__]
-        handled = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]
-    for number in handled:
-        signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number in handled:
-            signal.signal(number, signal.SIG_DFL)
+    for name in {"SIGTERM", "SIGHUP"} & signal.Signals.__members__.keys():
+        with suppress(ValueError):  # in other threads than the main one
+            if signal.getsignal(signal.Signals[name]) is signal.SIG_DFL:
+                signal.signal(signal.Signals[name], stop)

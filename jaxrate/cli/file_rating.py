@@ -232,16 +232,24 @@ def read_events_with_evidence(
         if "margin" in evidence and not has_informative_margins(data):
             data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
         return data, request._replace(columns=evidence | request.columns)
-    for fit in filter(None, (*fits, request.fitted)):
-        request = request._replace(columns=fitted_evidence(recognised, fit) | request.columns)
-    if request.changes.get("outcome") in POINT_OUTCOMES and request.name in (None, SKILLS):
-        points = {role: x for role, x in recognised.items() if role in ("margin", "score")}
-        request = request._replace(name=SKILLS, columns=points | request.columns)
+    request = _add_columns_of_named_systems(request, recognised, fits)
     data = read_events(report, request.file, request.columns, first=first)
     if request.plain and data.of_matches and "side" not in request.columns:
         matches = data.matches
         data = data._replace(events=matches._replace(context=matches.context._replace(side=None)))
     return data, request
+
+
+def _add_columns_of_named_systems(
+    request: RatingRequest, recognised: dict[str, Any], fits: Iterable[FittedParams]
+) -> RatingRequest:
+    """The request with the recognised columns that files of hyperparameters, its goals or its points need."""
+    for fit in filter(None, (*fits, request.fitted)):
+        request = request._replace(columns=fitted_evidence(recognised, fit) | request.columns)
+    if request.changes.get("outcome") not in POINT_OUTCOMES or request.name not in (None, SKILLS):
+        return request
+    points = {role: x for role, x in recognised.items() if role in ("margin", "score")}
+    return request._replace(name=SKILLS, columns=points | request.columns)
 
 
 def fitted_evidence(recognised: Mapping[str, Any], fitted: FittedParams) -> dict[str, Any]:
@@ -443,25 +451,23 @@ def _notes_on_unused_data(
     system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any], *, has_lost_teams: bool
 ) -> Iterator[str]:
     """What of the data changes nothing, and which systems use it."""
-
-    def take_others(names: Iterable[str]) -> str:
-        return f"; take {join_names([*names], 'or')}"
-
-    others = {name: make() for name, make in jr.extend.SYSTEMS.items()}
-    for argument in unused_evidence(system, columns):
-        setting = EVIDENCE_SETTINGS[argument]
-        if setting in system.settings:
-            yield f"skills use `{argument}` where they learn from goals: --param outcome=goals"
-            continue
-        tells_result = argument == "margin" and margin_tells_result(data)
-        use = "learns from `margin` who won, and not by how much" if tells_result else f"does not use `{argument}`"
-        yield f"{system.name} {use}{take_others(name for name, x in others.items() if setting in x.settings)}"
+    uses = {argument: f"does not use `{argument}`" for argument in unused_evidence(system, columns)}
+    if "margin" in uses and margin_tells_result(data):
+        uses["margin"] = "learns from `margin` who won, and not by how much"
+    for argument, use in uses.items():
+        hint = " with --param outcome=goals" if argument == "expected_goals" else ""
+        yield f"{system.name} {use}; take {_name_systems_with(EVIDENCE_SETTINGS[argument])}{hint}"
     if lazy.has_sides(data) and "side_advantage" not in system.params._fields:
-        sided = (name for name, x in others.items() if "side_advantage" in x.params._fields)
-        yield f"{system.name} does not use home advantage{take_others(sided)}"
+        yield f"{system.name} does not use home advantage; take {_name_systems_with('side_advantage')}"
     if has_lost_teams:
-        text = "does not use teams: team-mates count as opponents who tie"
-        yield f"{system.name} {text}{take_others(lazy.systems_with_feature('teams'))}"
+        others = join_names(lazy.systems_with_feature("teams"), "or")
+        yield f"{system.name} does not use teams: team-mates count as opponents who tie; take {others}"
+
+
+def _name_systems_with(name: str) -> str:
+    """The names of the systems that have a setting or a hyperparameter of this name."""
+    systems = {key: make() for key, make in jr.extend.SYSTEMS.items()}
+    return join_names([key for key, x in systems.items() if name in (*x.settings, *x.params._fields)], "or")
 
 
 def note_evidence(report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset) -> None:
@@ -551,6 +557,12 @@ def calibration_lines(system: jr.extend.RatingSystem, options: Mapping[str, Any]
     """Whether and how the predictions of a history with these options are calibrated."""
     text = lazy.describe_calibration(system, options)
     return [text + " (--no-calibrate turns this off.)" * (lazy.OPTION in options)] if text else []
+
+
+def check_players_exist(data: jr.data.Dataset, names: Iterable[str]) -> None:
+    """ValueError if one of these names is of no player."""
+    for name in names:
+        lazy.find_player_id(data.players, name)
 
 
 def describe_file(request: RatingRequest, data: jr.data.Dataset, before: Mapping[str, Any]) -> dict[str, Any]:

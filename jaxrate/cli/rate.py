@@ -276,21 +276,19 @@ def _find_category(rated: jr.History, text: str | None) -> Any:
 
 
 def _strengths_by_category(rated: jr.History, board: lazy.Leaderboard) -> list[TextTable]:
-    """The strengths of the leaders in or against each category, if the table of ratings has modifiers.
-
-    Categories of which nothing is known repeat the rating, and are left out where others are known.
-    """
-    columns = {} if rated.categories is None else jr.history.rating_table(rated)
-    rows = [[*columns["player"]].index(name) for name in board.player] if columns else []
-    modifiers = {name.partition(" ")[2]: x[rows] for name, x in columns.items() if name.startswith("modifier ")}
-    if not modifiers:
+    """The strengths of the leaders in or against each category of which something is known."""
+    if rated.categories is None:
         return []
+    columns = jr.history.rating_table(rated)
+    row = {name: i for i, name in enumerate(columns["player"])}
+    rows = [row[name] for name in board.player]
+    modifiers = {name.partition(" ")[2]: x[rows] for name, x in columns.items() if name.startswith("modifier ")}
     rating = columns["rating"][rows]
     digits = rating_decimals(rating)
-    known = {name: x for name, x in modifiers.items() if np.any(np.abs(x) >= 0.5 * 10.0**-digits)} or modifiers
-    cells = {name: [format_decimals(x, digits) for x in rating + more] for name, more in known.items()}
+    known = {name: x for name, x in modifiers.items() if np.rint(x * 10.0**digits).any()}
+    cells = [[format_decimals(x, digits) for x in rating + more] for more in known.values()]
     head = "strength against" if rated.system.name == "category_glicko" else "strength by category"
-    return [TextTable([head, *cells], [*zip(board.player, *cells.values(), strict=True)], (head,))]
+    return [TextTable([head, *known], [*zip(board.player, *cells, strict=True)], (head,))] if known else []
 
 
 def career_sides(rated: jr.History, name: str) -> dict[str, Any]:
@@ -462,8 +460,7 @@ def _rate_file(report: ProgressReport, asked: RateOptions, request: RatingReques
     until = file_rating.parse_moment("--as-of", asked.as_of, data.clock, data.dates)
     if until is not None:
         data = file_rating.events_up_to(data, until, 0 if saved is None else len(saved.players))
-    for name in asked.players:
-        lazy.find_player_id(data.players, name)  # raises errors before rating
+    file_rating.check_players_exist(data, asked.players)
     if saved is None:
         task = _choose_task(report, asked, request, data)
     else:

@@ -82,8 +82,7 @@ def report(
     if names is not None:
         shown = lazy.unique_display_names(data.players, load_display_names(names, data.players))
         data = data._replace(players=np.array(shown, object))
-    for player in players:
-        lazy.find_player_id(data.players, player)  # raises errors before rating
+    file_rating.check_players_exist(data, players)
     task = file_rating.choose_system(report, request, data)
     task = task._replace(calibrate=False) if no_calibrate else task
     smoothed = file_rating.smooth_task(report, task) if show else None
