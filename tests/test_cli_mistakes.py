@@ -45,8 +45,8 @@ rate games.csv --param K=3 :: glicko has no parameter 'K' (it has seasons, c, in
 rate games.csv --param c :: --param c: there is no such file; write name=value, as in k=20
 rate games.csv --param c= :: --param c=: write name=value, as in k=20
 rate games.csv --param c=many :: glicko: c must be a number, got 'many'
-rate games.csv --period 0 :: --period must be above 0, got 0
-rate games.csv --period week :: --period must be a number, got week
+rate games.csv --period 0 :: --period must be a number above 0, got 0
+rate games.csv --period week :: --period must be a number above 0, got week
 rate games.csv --score points :: games.csv: no column 'points'
 rate games.csv --column neutral=home :: neutral
 rate games.csv --column dorp=x :: --column dorp=x: no name 'dorp'; did you mean 'drop'? (there are last_rank, ceiling
@@ -56,9 +56,9 @@ rate games.csv --column rest=many :: --column rest must be a number, got many
 rate games.csv --column weight=x --column weight=y :: --column weight takes one value, got x and y
 rate games.csv --column normalise_names=maybe :: 'maybe' is not a valid boolean
 rate games.csv --column age=x :: age must be
-rate games.csv --top 0 :: --top must be at least 1, got 0
+rate games.csv --top 0 :: --top must be a whole number of at least 1, got 0
 rate games.csv --list actve=all :: --list actve=all: no name 'actve'; did you mean 'active'? (there are active,
-rate games.csv --list min-games=-1 :: --list min_games must be at least 0, got -1
+rate games.csv --list min-games=-1 :: --list min_games must be a whole number of at least 0, got -1
 rate games.csv --list since=soon :: --list since soon: write a number, as the times are
 rate games.csv --show peek :: 'peek' is not one of 'peaks', 'upsets', 'hindsight'
 rate games.csv --csv :: --csv needs --out
@@ -109,7 +109,7 @@ fit games.csv --loss pairwise :: the pairwise loss is of rounds; take log_loss
 fit games.csv --loss accuracy :: loss must be one of log_loss, brier, margin, joint, pairwise, got
 fit games.csv --warm-up 600 :: leave no matches to score
 fit --free c :: Missing argument 'FILE'
-fit games.csv --data-share 80 :: --data-share must be above 0 and at most 1, got 80
+fit games.csv --data-share 80 :: --data-share must be a number above 0 and of at most 1, got 80
 fit games.csv --data-share 0.0001 :: nothing is left to fit
 compare games.csv --param missing.toml :: there is no such file
 compare games.csv --param . :: is a folder; name a file, as fitted.toml
@@ -121,7 +121,7 @@ compare games.csv --param long.toml :: period must be a number above 0, got 'lon
 compare games.csv --system elo --system glicko --param kk=3 :: elo and glicko: no parameter 'kk'; did you mean 'k'?
 compare games.csv --param eloo.k=3 :: --param eloo.k: no system 'eloo' here; did you mean 'elo'?
 compare games.csv --system elo --param tau=3 :: elo: no parameter 'tau'
-compare games.csv --last 0 :: --last must be above 0 and at most 1, got 0
+compare games.csv --last 0 :: --last must be a number above 0 and of at most 1, got 0
 compare games.csv --fit :: --fit needs matches before the scored ones; score the last part, as with --last
 compare races.csv --rank place --system elo :: none of these systems rates contests: elo
 compare teams.csv --team side --system elo_mmr :: none of these systems rates teams: elo_mmr; try skil
@@ -141,7 +141,7 @@ simulate x.parquet --size 5 :: --size needs --rounds
 simulate x.parquet --rounds 5 --draws 0.5 :: --draws cannot be combined with --rounds
 simulate x.parquet --rounds 5 --size many :: --size many: write a whole number, as 10, or a range
 simulate x.parquet --rounds 5 --size 9-5 :: size must be from 2 to
-simulate x.parquet --matches 1.5 :: --matches must be a whole number, got 1.5
+simulate x.parquet --matches 1.5 :: --matches must be a whole number of at least 0, got 1.5
 simulate x.parquet --rounds 3e9 :: --rounds must be
 simulate x.parquet --days 1e300 :: days must be
 arena nofile.csv :: nofile.csv: no such file
@@ -149,10 +149,10 @@ arena games.csv --cluster hom :: no column 'hom' for --cluster; did you mean 'ho
 arena games.csv --cluster a --cluster b --cluster a :: --cluster takes one column or two, got 3
 arena games.csv --column covariates=hom :: no column 'hom'; did you mean 'home'?
 arena games.csv --anchor Ada :: --anchor must be a number, got ; write NAME=RATING, as in Ada=1500
-arena games.csv --anchor Ada=inf :: --anchor must be a finite number, got inf; write NAME=RATING
+arena games.csv --anchor Ada=inf :: --anchor must be a number, got inf; write NAME=RATING
 arena games.csv --anchor Ada=1 --anchor Ada=2 :: --anchor names Ada twice
 arena games.csv --anchor Zed=1500 :: games.csv: no player 'Zed'
-arena games.csv --prior 0 :: --prior must be above 0, got 0
+arena games.csv --prior 0 :: --prior must be a number above 0, got 0
 arena games.csv --out table.txt :: --out table.txt: the name must end in .csv or .parquet
 arena games.csv --wins score :: name one with --losses
 arena games.csv --wins score --losses score :: must be different columns

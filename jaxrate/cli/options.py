@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from functools import cache
-from math import inf, isfinite
+from math import inf, isfinite, nan
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple, get_type_hints
@@ -40,25 +40,20 @@ class Number(click.ParamType[Any]):
     name = "number"
 
     def __init__(self, *, least: float = -inf, above: float = -inf, most: float = inf, is_whole: bool = False) -> None:
-        self.least, self.above, self.most = least, above, most
-        self.kind = "a whole number" if is_whole else "a number"
-        limits = {f"at least {least:g}": least, f"above {above:g}": above, f"at most {most:g}": most}
-        self.range = " and ".join(text for text, limit in limits.items() if isfinite(limit))
+        self.least, self.above, self.most, self.is_whole = least, above, most, is_whole
+        limits = {f" of at least {least:g}": least, f" above {above:g}": above, f" of at most {most:g}": most}
+        kind = "a whole number" if is_whole else "a number"
+        self.kind = kind + " and".join(text for text, limit in limits.items() if isfinite(limit))
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number that a text says."""
-        name = "the number" if param is None else param.opts[0]
-        try:
+        number = nan
+        with suppress(ValueError):
             number = float(value)
-        except ValueError:
-            raise ValueError(f"{name} must be {self.kind}, got {value}") from None
-        if not isfinite(number):
-            raise ValueError(f"{name} must be a finite number, got {value}")
-        if "whole" in self.kind and number % 1 != 0:
-            raise ValueError(f"{name} must be {self.kind}, got {value}")
-        if not (self.least <= number <= self.most and number > self.above):
-            raise ValueError(f"{name} must be {self.range}, got {number:g}")
-        return int(Decimal(value)) if "whole" in self.kind else number
+        is_of_kind = isfinite(number) and not (self.is_whole and number % 1)
+        if not (is_of_kind and self.least <= number <= self.most and number > self.above):
+            raise ValueError(f"{param.opts[0] if param else 'this'} must be {self.kind}, got {value}")
+        return int(Decimal(value)) if self.is_whole else number
 
 
 class NonEmptyPath(click.Path):
