@@ -250,7 +250,10 @@ def command(
     def decorate(function: Callable[..., Output | None]) -> click.Command:
         @wraps(function)
         def run_command(*, quiet: bool, verbose: bool, as_json: bool = False, **values: Any) -> None:
-            check_combinations(click.get_current_context())
+            given = given_parameters(click.get_current_context())
+            for one in given.values():
+                if isinstance(one, CommandOption):
+                    one.check_combination(given)
             output = function(report=ProgressReport(quiet, verbose), **values)
             if output is not None:
                 write_output(output, as_json=as_json)
@@ -293,14 +296,6 @@ def given_parameters(context: click.Context) -> dict[str, click.Parameter]:
     """The parameters that were given, as users write them: --out, or FILE."""
     given = [x for x in context.command.params if x.name and is_on_command_line(x.name)]
     return {("FILE" if isinstance(x, click.Argument) else f"--{_plain_name(x)}"): x for x in given}
-
-
-def check_combinations(context: click.Context) -> None:
-    """ValueError for an option without the one that it needs, or beside one that it excludes."""
-    given = given_parameters(context)
-    for one in given.values():
-        if isinstance(one, CommandOption):
-            one.check_combination(given)
 
 
 def _plain_name(parameter: click.Parameter) -> str:

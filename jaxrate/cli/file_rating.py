@@ -89,10 +89,7 @@ def column_names(file: str, options: dict[str, Any]) -> list[str]:
     return [] if "format" in options or is_pgn_file(file) else open_file_table(file).names
 
 
-@cache
-def _load_shipped_columns() -> dict[str, Any]:
-    """The columns of the league that ships, which a command reads more than once."""
-    return jr.data.datasets.nfl_columns()
+_load_shipped_columns = cache(lambda: jr.data.datasets.nfl_columns())  # which a command reads more than once
 
 
 def open_file_table(file: str) -> Any:

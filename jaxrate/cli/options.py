@@ -558,24 +558,31 @@ def write_fitted(path: Path, fit_result: Any, system: jr.extend.RatingSystem, pe
 
 def load_fitted(path: Path) -> FittedParams:
     """The contents of a file; ValueError, which names it, if it is no such file or its system cannot be made."""
-    contents = _load_toml(path)
-    sections = contents.get("params", {}), contents.get("settings", {})
-    if not isinstance(contents.get("system"), str) or not all(isinstance(part, dict) for part in sections):
-        raise ValueError(f'{path} must say system = "...", and [params], as `jaxrate fit --save` writes them')
-    values = {key: _value_of_toml(x) for part in sections for key, x in part.items()}
+    contents = {"params": {}, "settings": {}, "data_share": 1.0, "left_open": []} | _load_toml(path)
+    _check_fitted_contents(path, contents)
+    read = {
+        key: tuple(x) if isinstance(x, list) else x for key, x in (contents["params"] | contents["settings"]).items()
+    }
+    values = {key: None if x == "none" else x for key, x in read.items()}
     try:
         lazy.make_system(contents["system"], values)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    left_open = contents.get("left_open", [])
-    if not isinstance(left_open, list):
-        raise ValueError(f"{path}: left_open must be a list of names, got {left_open!r}")
-    numbers = {"period": contents.get("period"), "data_share": contents.get("data_share", 1.0)}
-    for name, number in numbers.items():
-        if number is not None and not (isinstance(number, (int, float)) and 0 < number < inf):
+    return FittedParams(path, contents["system"], values, contents.get("period"), contents.get("file"),
+                        contents["data_share"], tuple(contents["left_open"]))  # fmt: skip
+
+
+def _check_fitted_contents(path: Path, contents: Mapping[str, Any]) -> None:
+    """ValueError unless a file says what `jaxrate fit --save` writes."""
+    sections = contents["params"], contents["settings"]
+    if not isinstance(contents.get("system"), str) or not all(isinstance(part, dict) for part in sections):
+        raise ValueError(f'{path} must say system = "...", and [params], as `jaxrate fit --save` writes them')
+    for name in ("period", "data_share"):
+        number = contents.get(name, 1.0)
+        if not (isinstance(number, (int, float)) and 0 < number < inf):
             raise ValueError(f"{path}: {name} must be a number above 0, got {number!r}")
-    return FittedParams(path, contents["system"], values, numbers["period"], contents.get("file"),
-                        numbers["data_share"], tuple(left_open))  # fmt: skip
+    if not isinstance(contents["left_open"], list):
+        raise ValueError(f"{path}: left_open must be a list of names, got {contents['left_open']!r}")
 
 
 def _load_toml(path: Path) -> dict[str, Any]:
@@ -586,10 +593,6 @@ def _load_toml(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is a folder; name a file, as fitted.toml") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"{path} is no TOML file: {error}") from None
-
-
-def _value_of_toml(value: Any) -> Any:
-    return None if value == "none" else tuple(value) if isinstance(value, list) else value
 
 
 def note_open_hyperparameters(report: ProgressReport, fit: FittedParams, values: dict[str, Any]) -> None:

@@ -336,12 +336,6 @@ def stack_trees(trees: list[Any]) -> Any:
     return jax.tree.map(lambda *x: np.stack([np.asarray(y) for y in x]), *trees)
 
 
-def prediction_count(chunk: tuple[Any, Plan | None]) -> int:
-    """The number of predictions of a chunk."""
-    events, plan = chunk
-    return len(events.score) if plan is None else int(plan.num_rows)
-
-
 def swap_sides(league: Matches, opposite: Mapping[str, str] | None = None) -> Matches:
     """The matches, each seen from the other side; `opposite` as in `reverse_results`."""
     side, weight, category, columns = league.context

@@ -79,8 +79,10 @@ def win_draw_and_loss_agree_with_the_expected_score(case: SystemFormPrecision) -
 
 
 def a_period_of_one_match_is_that_match(case: SystemFormPrecision) -> None:
-    """If no time passes between the periods."""
+    """If no time passes between the periods, and the system rates matches."""
     system, events = case.system, cases.split_seasons(case)[0]
+    if Matches not in system.events:
+        return
     if "match_periods" in system.params._fields:  # time that a match alone takes; leads fade in periods
         system = system._replace(params=system.params._replace(match_periods=1.0, reversion=None))
     events = events._replace(time=np.zeros(cases.MATCHES))
@@ -477,7 +479,7 @@ def chunks_of_several_histories_in_one_batch_equal_runs(case: SystemFormPrecisio
     with strict_precision(case.double):
         for events, params in histories:
             chunks = cases.split_in_chunks(case, events)
-            lengths.append([cases.prediction_count(x) for x in chunks])
+            lengths.append([len(x.score) if plan is None else int(plan.num_rows) for x, plan in chunks])
             inputs.append(ReplayInputs(cases.as_float_arrays(params), cases.stack_trees(chunks)))
         replay_batch = cases.jit_quickly(jax.vmap(lambda inputs: replay_and_summarise(case, inputs)[1]))
         runs = jax.tree.map(np.asarray, replay_batch(cases.stack_trees(inputs)))
