@@ -558,7 +558,7 @@ def write_fitted(path: Path, fit_result: Any, system: jr.extend.RatingSystem, pe
 
 def load_fitted(path: Path) -> FittedParams:
     """The contents of a file; ValueError, which names it, if it is no such file or its system cannot be made."""
-    contents = {"params": {}, "settings": {}, "data_share": 1.0, "left_open": []} | _load_toml(path)
+    contents: dict[str, Any] = {"params": {}, "settings": {}, "data_share": 1.0, "left_open": []} | _load_toml(path)
     _check_fitted_contents(path, contents)
     read = {
         key: tuple(x) if isinstance(x, list) else x for key, x in (contents["params"] | contents["settings"]).items()
