@@ -28,7 +28,7 @@ WORDS_OF_OPTIONS = {  # what stands in messages for options that are no argument
     "on_faulty='skip'": "skip_incomplete=True",
     "jr.data.unify_names(data)": "normalise_names=True",
 }
-SUBJECT = re.compile(r"^((?:[^:\n]*\.\w+: )?)([a-z_]+)(?= (?:must|needs?|takes?) )")  # of a message, or after a file
+SUBJECT = re.compile(r"^((?:[^:\n]*\.\w+: )?(?:\w+: )?)([a-z_]+)(?= (?:must|needs?|takes?) )")
 QUOTED = re.compile(r"`([a-z_]+)`")
 ALIASES = {"num_players": "players", "num_matches": "matches", "num_rounds": "rounds"}
 CLAUSE_END = re.compile(r"\)?(?: \(there are: [^\n]*\))?$")
