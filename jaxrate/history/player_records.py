@@ -10,7 +10,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Rating
 from jaxrate.history.column_table import ColumnTable, PrintedResult
-from jaxrate.history.event_columns import outcome_columns
+from jaxrate.history.event_columns import lookup_ids, outcome_columns
 from jaxrate.history.history import History, find_player_id
 from jaxrate.history.leaderboards import leaderboard
 from jaxrate.history.participations import Participations
@@ -329,8 +329,7 @@ def attack_and_defence(rated: History, *, active: Any = None, min_games: int | N
     if model is None or not model.pace:
         raise ValueError(f"{system.name} knows no attack and no defence; take jr.skills(observe=jr.parts.goals(...))")
     listed = leaderboard(rated, top=len(rated.players), active=active, min_games=min_games)
-    id_of_name = {name: i for i, name in enumerate(rated.players.tolist())}
-    ids = np.array([id_of_name[name] for name in listed.player.tolist()], int)
+    ids = lookup_ids("player", listed.player, rated.players)
     params: Any = system.params
     state: Any = advance_state_to_time(system, rated.state, None, params)
     rating = system.summary(params, state)
@@ -349,12 +348,8 @@ def attack_and_defence(rated: History, *, active: Any = None, min_games: int | N
         scored, conceded = (params.point_rate + lead / params.margin_scale for lead in leads)
     else:
         scored, conceded = (params.goal_rate * 10.0 ** (lead / POINTS_FOR_TENFOLD) for lead in leads)
-    columns = {
-        "attack": (attack, 1),
-        "attack_deviation": (attack_deviation, 1),
-        "defence": (defence, 1),
-        "defence_deviation": (defence_deviation, 1),
-        "scored": (scored, 3),
-        "conceded": (conceded, 3),
-    }
-    return ColumnTable({"player": listed.player} | {x: np.round(*rounded) for x, rounded in columns.items()})
+    points = {"attack": attack, "attack_deviation": attack_deviation}
+    points |= {"defence": defence, "defence_deviation": defence_deviation}
+    columns = {name: np.round(x, 1) for name, x in points.items()}
+    columns |= {"scored": np.round(scored, 3), "conceded": np.round(conceded, 3)}
+    return ColumnTable({"player": listed.player} | columns)
