@@ -265,6 +265,31 @@ def test_a_season_counts_the_results_of_its_file(jaxrate, tmp_path):
     assert code == 2 and "the results since 2021-12-20 are of more than a season" in errors
 
 
+def test_a_season_under_way_counts_the_results_of_the_run(jaxrate, tmp_path):
+    """Everybody began with nothing, and a file of results counted earlier seasons as well."""
+    run, path, coming = tmp_path / "run", tmp_path / "games.csv", tmp_path / "coming.csv"
+    head, days = "date,home,away,home_goals,away_goals,season\n", [1, 2, 3, 4, 5]
+    pairs = ["A,B,1,0", "B,C,2,2", "C,D,0,3", "D,A,1,4", "X,Y,1,1"]  # of two leagues
+    dates = [(f"{year}-0{month}-0{day}", year) for year in (2023, 2024) for month in (1, 2) for day in days]
+    rows = [f"{date},{pairs[i % 5]},{year}\n" for i, (date, year) in enumerate(dates)]
+    path.write_text(head + "".join(rows))
+    coming.write_text("date,home,away,season\n2024-03-01,A,B,2024\n2024-03-02,B,D,2024\n")
+    assert jaxrate("rate", path, "--out", run)[0] == 0
+    code, text, errors = jaxrate("predict", run, coming, "--simulate", "--json")
+    assert code == 0 and "took 8 results of the history" in errors, errors
+    wanted = {"A": (4, 12), "B": (4, 2), "C": (4, 2), "D": (4, 6)}  # C has nothing left to play
+    assert {x["player"]: (x["played"], x["points"]) for x in json.loads(text)} == wanted
+    path.write_text("".join(x for x in path.read_text().splitlines(keepends=True) if "X" not in x))
+    code, text, errors = jaxrate("predict", run, coming, "--simulate", "--json", "--results", path)
+    assert {x["player"]: (x["played"], x["points"]) for x in json.loads(text)} == wanted, errors
+    coming.write_text(coming.read_text().replace("2024\n", "2025\n"))  # a season to come
+    code, text, errors = jaxrate("predict", run, coming, "--simulate", "--json")
+    assert code == 0 and "results" not in errors and {x["played"] for x in json.loads(text)} == {0}
+    assert jaxrate("rate", path, "--system", "elo", "--out", run)[0] == 0  # which knows no seasons
+    code, text, errors = jaxrate("predict", run, coming, "--simulate", "--json")
+    assert code == 0 and "no results of this season are known, so that everybody begins with 0 points" in errors
+
+
 # Commands with formats, weights, categories and further columns.
 
 

@@ -48,8 +48,7 @@ from jaxrate.forecasts.upcoming_events import (
     FixtureOptions,
     forecast_matches,
     is_table,
-    read_played_results,
-    read_results_beside_fixtures,
+    read_season_results,
     read_upcoming_events,
 )
 from jaxrate.history.column_table import ColumnTable, PrintedResult
@@ -320,8 +319,9 @@ def simulate_season(
     Args:
       rated: as from `rate` or `load`, up to now.
       coming: the matches to come, as in `predict_fixtures`.
-      results: the matches of this season that have been played, with scores, as `read` takes them. None: those of the
-        table of matches to come that have a result, and of the same season where a column names seasons.
+      results: the matches of this season that have been played, with scores, as `read` takes them; of the same season
+        where a column names seasons. None: those of the table of matches to come that have a result, or of the
+        history, if it knows the season.
       points: points for a win, a draw and a loss.
       ties: what decides among equals on points: wins, head_to_head, goal_difference or goals. "head_to_head" has the
         points from matches among those who are equal so far; "goal_difference" and "goals", those scored, need goals.
@@ -346,10 +346,7 @@ def simulate_season(
         coming = open_table_source(coming)
     system, data = read_upcoming_events(rated, coming, options)
     pair_names = data.players[data.matches.player]
-    if results is None:
-        past = read_results_beside_fixtures(rated, coming, data, options, has_goals)
-    else:
-        past = read_played_results(rated, results, options, has_goals)
+    past = read_season_results(rated, results, coming, data, options, has_goals)
     names = list(dict.fromkeys([*past.names.ravel(), *pair_names.T.ravel()]))
     if not 0 <= relegated < len(names):
         raise ValueError(f"relegated must be from 0 to {len(names) - 1}, got {relegated}")

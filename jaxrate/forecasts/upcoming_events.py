@@ -42,6 +42,7 @@ from jaxrate.forecasts.pairwise_probabilities import fill_columns, needs_sides
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.event_columns import contest_prediction_columns, days_to_dates, match_prediction_columns
 from jaxrate.history.history import History, format_time, player_groups, system_with_extended_seasons
+from jaxrate.history.participations import group_players
 from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_time_after_last_events
 from jaxrate.replay.checked_replay import predict
 from jaxrate.systems.skills.settings import contest_prior_columns, contest_result_columns, match_prior_columns
@@ -54,6 +55,7 @@ PLAYER_OF_RESULT = dict(zip(WINNER_LOSER, PLAYER_PAIR, strict=True))
 RESULT_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "score", "margin", "drop"  # of played matches
 PREFERENCES = "na_values", "dates", "on_faulty", "skip_incomplete", "normalise_names"  # that name no column
 MAX_SEASON_DAYS = 400.0  # from the first result to the last match to come
+MAX_PAUSE_DAYS = 30.0  # from the end of the history to a match that is likely to be of the same season
 
 
 class FixtureOptions(UntimedColumns, total=False):
@@ -309,42 +311,93 @@ class PlayedResults(NamedTuple):
     score: HostArray  # [n] of the first player
     goals: HostArray  # [n, 2] of both sides; 0 where they are not needed
 
+    def select(self, rows: HostArray) -> "PlayedResults":
+        """Some of the matches."""
+        return PlayedResults(*(x[rows] for x in self))
 
-def read_results_beside_fixtures(
-    rated: History, source: Any, coming: Dataset, options: FixtureOptions, needs_goals: bool
+
+def read_season_results(
+    rated: History, results: Any, source: Any, coming: Dataset, options: FixtureOptions, needs_goals: bool
 ) -> PlayedResults:
-    """The results in the table of what is to come, of the same season.
+    """The results of the season so far: those of a table, or beside what is to come, or else of the history.
+
+    Args:
+      rated: the history.
+      results: a table, or a `Dataset`, all of whose matches count. None: what is beside what is to come.
+      source: the table or the list of what is to come.
+      coming: what was read from it.
+      options: how tables are read.
+      needs_goals: whether the goals of both sides are needed.
 
     Raises:
-      ValueError: if they are of more than one season, and no column says which.
+      ValueError: if they are of more than one season, and no column says which, or if goals are needed and unknown.
     """
-    if not coming.played:
-        return PlayedResults(np.empty((0, 2), object), np.empty(0), np.empty((0, 2)))
+    if isinstance(results, Dataset):
+        return _played_results(rated, results, options, needs_goals)
+    if results is None and not coming.played:
+        return _results_in_history(rated, source, coming, options, needs_goals)
+    is_beside = results is None
+    table = source if is_beside else open_table_source(results)
     with warnings.catch_warnings(action="ignore"):  # which were given when the table was read for what is to come
-        data = _read_results(rated, source, options)
-    columns = {name: x for name, x in options.items() if name not in ("time", "newcomers")}
-    season = reading_options_of_run(rated, source.names, columns, ["season", "league_season"])
-    name = season.get("season") or season.get("league_season")
-    if name is None and data.clock == "dates":
+        data = _read_results(rated, source if is_beside else results, options)
+    seasons, coming_seasons = (_season_labels(rated, x, options) for x in (table, source))
+    if seasons is None and data.clock == coming.clock == "dates":
         first = data.matches.time.min()
         if coming.matches.time.max() - first > MAX_SEASON_DAYS:
             raise ValueError(
-                f"{source.title}the results since {format_time(first, 'dates')} are of more than a season; "
+                f"{table.title}the results since {format_time(first, 'dates')} are of more than a season; "
                 "results='results.csv' names those of this season alone; season='season' tells seasons apart"
             )
-    past = read_played_results(rated, data, options, needs_goals)
-    if name is not None:
-        seasons = np.asarray(to_column(name, source.load([name], [name])[name])).astype(str)
-        is_of_season = np.isin(seasons[data.rows], seasons[coming.rows])
-        past = PlayedResults(*(x[is_of_season] for x in past))
-    text = f"took {len(past.score):,} results in the table of what is to come for those of the season so far"
-    warn_caller(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning)
+    past = _played_results(rated, data, options, needs_goals)
+    if seasons is not None and coming_seasons is not None:
+        past = past.select(np.isin(seasons[data.rows], coming_seasons[coming.rows]))
+    if is_beside:
+        text = f"took {len(past.score):,} results in the table of what is to come for those of the season so far"
+        warn_caller(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning)
     return past
 
 
-def read_played_results(rated: History, source: Any, options: FixtureOptions, needs_goals: bool) -> PlayedResults:
+def _season_labels(rated: History, table: Any, options: FixtureOptions) -> HostArray | None:
+    """The season of each row of a table, as text; None without such a column."""
+    if not is_table(table):
+        return None
+    columns = {name: x for name, x in options.items() if name not in ("time", "newcomers")}
+    season = reading_options_of_run(rated, table.names, columns, ["season", "league_season"])
+    name = season.get("season") or season.get("league_season")
+    return None if name is None else np.asarray(to_column(name, table.load([name], [name])[name])).astype(str)
+
+
+def _results_in_history(
+    rated: History, source: Any, coming: Dataset, options: FixtureOptions, needs_goals: bool
+) -> PlayedResults:
+    """The results in the history of the season of what is to come; none of a new one, and of leagues that are over.
+
+    A warning says that there are none if the season is likely to have begun.
+    """
+    labels = _season_labels(rated, source, options)
+    named = set() if labels is None else {*labels[coming.rows].tolist()}
+    begins = [start for name, start in (rated.seasons or {}).items() if name in named]
+    events = rated.events
+    chosen = events["time"] >= min(begins, default=np.inf)
+    pairs = events["player"][chosen]
+    league = group_players(len(coming.players), pairs, np.arange(len(pairs)))
+    chosen[chosen] = np.isin(league[pairs[:, 0]], league[np.intersect1d(pairs, coming.matches.player)])
+    is_known = not rated.has_events_elsewhere and np.isin(events["score"][chosen], (0.0, 0.5, 1.0)).all()
+    if chosen.any() and is_known and ("points" in events or not needs_goals):
+        text = f"took {chosen.sum():,} results of the history for those of the season so far"
+        warn_caller(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning)
+        goals = events["points"][chosen] if needs_goals else np.zeros((chosen.sum(), 2))
+        return PlayedResults(rated.players[events["player"][chosen]], np.asarray(events["score"])[chosen], goals)
+    is_dated = rated.clock == "dates" and is_table(source) and rated.last is not None
+    is_new = bool(named and rated.seasons) and not begins
+    if is_dated and not is_new and coming.matches.time.min() <= rated.last + MAX_PAUSE_DAYS:
+        text = "no results of this season are known, so that everybody begins with 0 points"
+        warn_caller(f"{text}; results='results.csv' names those so far")
+    return PlayedResults(np.empty((0, 2), object), np.empty(0), np.empty((0, 2)))
+
+
+def _played_results(rated: History, data: Dataset, options: FixtureOptions, needs_goals: bool) -> PlayedResults:
     """Played matches between players of the history; ValueError if goals are needed and unknown."""
-    data = source if isinstance(source, Dataset) else _read_results(rated, source, options)
     _check_names(rated, data, options.get("newcomers", False))
     score = np.asarray(data.matches.score)
     if not np.isin(score, (0.0, 0.5, 1.0)).all():
