@@ -503,7 +503,11 @@ def test_an_off_season_is_no_absence_and_the_line_of_the_title_stands_out(draw):
     pyplot.close(figure)
     chart = draw(rated, players=["x", "y"], backend="altair").to_dict()
     (widths,) = [x["encoding"]["strokeWidth"] for x in chart["layer"] if "strokeWidth" in x["encoding"]]
-    assert widths["scale"] == {"domain": ["x", "y"], "range": [WIDE, THIN]}
+    assert widths["scale"] == {
+        "type": "ordinal",
+        "domain": ["x", "y"],
+        "range": [WIDE, THIN],
+    }  # no other type draws it
 
 
 def test_a_missed_season_is_an_absence_also_if_one_lonely_event_follows():
@@ -701,6 +705,20 @@ def test_rank_sets_are_bars_from_the_least_to_the_greatest_rank(ax, found):
     np.testing.assert_allclose(bars, np.stack([ranks.least, ranks.greatest], axis=1)[order])
     assert rows(ax) == [found.players[i].replace("$", r"\$") for i in order]
     assert ax.lines[0].get_xdata()[:5].tolist() == [1, 2, 3, 4, 5] and ax.get_xlabel() == "rank (simultaneous at 50%)"
+
+
+def test_who_won_once_and_never_lost_is_not_ahead_of_those_with_a_rating(ax):
+    """They stood first, without a dot, and the title called one of them the leader."""
+    votes = jr.arena.count_votes(["Ada", "Bo", "Lucky"], ["Bo", "Cy", "Bo"], wins=[70, 60, 1], losses=[30, 40, 0])
+    found = jr.arena.fit_strengths(votes)
+    ranks = jr.arena.rank_sets(found)
+    assert ranks.order[0] == [*found.players].index("Lucky")
+    plots.rank_sets(ranks, ax=ax)
+    assert rows(ax) == ["Ada", "Bo", "Cy", "Lucky"]
+    assert ax.lines[0].get_xdata()[:3].tolist() == [1, 2, 3] and np.isnan(ax.lines[0].get_xdata()[3])
+    figure = plots.rank_sets(ranks).figure
+    assert " ".join(figure.get_suptitle().split()) == "The leading contender is Ada, but Lucky may be better"
+    pyplot.close(figure)
 
 
 def test_win_matrix_has_expected_scores(ax, found):

@@ -253,7 +253,8 @@ def line_chart(view: charts.LineView) -> Any:
     if view.then:
         dashes = chart_of_rows(_line_rows(view.then)).mark_line(**LOOKS["then"])
         layers.append(dashes.encode(x=axes.x, y=axes.y, color=colour))
-    widths = altair.StrokeWidth("name:N", scale=altair.Scale(domain=names, range=view.widths), legend=None)
+    scale = altair.Scale(type="ordinal", domain=names, range=view.widths)  # another type would interpolate
+    widths = altair.StrokeWidth("name:N", scale=scale, legend=None)
     drawn = chart.mark_line(interpolate=interpolate)
     layers.append(drawn.encode(x=axes.x, y=axes.y, color=colour, strokeWidth=widths))
     layers += [layer.encode(color=colour) for layer in _isolated_layers(view.lines, axes)]

@@ -77,7 +77,7 @@ def trajectory(
     grey_lines = other_rating_lines(rated, others, lines)
     steps = steps_of_lines(rated, lines, grey_lines, times_span(lines))
     num_early = max(PEAK_MIN_EVENTS - 1 - skip, 0) if shown.hindsight is None else 0
-    title: Finding | str = find_end_or_peak(lines, time_axis_label(rated), rating_unit(rated.system), num_early)
+    title: Finding | str = _find_end_or_peak(rated, lines, num_early, grey_lines)
     title = f"{title}, in hindsight" if then else title
     known = [f"after each {event_noun(rated)}"] if is_stepped else ["in hindsight"] * (shown.hindsight is not None)
     if is_stepped:
@@ -144,9 +144,7 @@ def careers(
     has_peak = [len(line.y) > num_early for line in whole]  # all is drawn of who has no peak, without a dot
     lines = [line if one else line._replace(peak=None) for line, one in zip(thinned, has_peak, strict=True)]
     unnamed = unnamed_players(thin_lines(drop_early_events(grey, num_early), steps), steps)
-    others_peak = max((float(line.y[num_early:].max(initial=-np.inf)) for line in grey), default=-np.inf)
-    clock, unit = time_axis_label(rated), rating_unit(rated.system)
-    title = find_end_or_peak(whole, clock, unit, num_early, others_peak=others_peak, prefers_peaks=True)
+    title = _find_end_or_peak(rated, whole, num_early, grey, prefers_peaks=True)
     rules = steps.description
     if any(has_peak):
         rules += f"{describe_begin(rated, num_early)}. Dots mark peaks"
@@ -154,6 +152,16 @@ def careers(
     notes = _career_notes(lines, unnamed, rated.last, clock)
     lines = [line._replace(note=note) for line, note in zip(lines, notes, strict=True)]
     return show_lines(LineView(text, lines, unnamed), ax, backend, (10.0, 5.5))
+
+
+def _find_end_or_peak(
+    rated: History, lines: Sequence[Line], num_early: int, grey: Sequence[Line], prefers_peaks: bool = False
+) -> Finding:
+    """The finding of lines; those who are not drawn may have peaked higher."""
+    peaks = [float(line.y[num_early:].max(initial=-np.inf)) for line in grey]
+    are_all = len(lines) + len(grey) >= np.count_nonzero(rated.games)
+    rules = {"others_peak": max(peaks, default=-np.inf) if are_all else np.inf, "prefers_peaks": prefers_peaks}
+    return find_end_or_peak(lines, time_axis_label(rated), rating_unit(rated.system), num_early, **rules)
 
 
 def _rating_text(rated: History, title: Finding | str, rules: str, unnamed: UnnamedPlayers) -> PictureText:

@@ -297,14 +297,14 @@ def rank_sets(ranks: RankSets, *, top: int = style.MAX_ROWS, ax: "Axes | None" =
 
     Args:
       ranks: rank sets from `jr.arena.rank_sets`.
-      top: number of the best players, at most 150. Players without a finite rating may have any rank, and
-        have no dot.
+      top: number of the best players, at most 150. Players without a finite rating, who come last, may have any rank,
+        and have no dot.
       ax: axes to draw into. None: those of a new figure.
 
     Raises:
       ValueError: for more than 150 players.
     """
-    order = np.argsort(-np.where(np.isnan(ranks.rating), -np.inf, ranks.rating), kind="stable")[:top]
+    order = _order_by_finite_rating(ranks)[:top]
     style.check_drawable_count("players", len(order), 1, style.MAX_ROWS)
     labels = [player_label(i, ranks.players) for i in order]
     row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
@@ -369,9 +369,13 @@ def _expected_scores_view(labels: list[str], percent: HostArray, count: int, rul
 
 def _find_first_place(ranks: RankSets) -> findings.Finding:
     """Who may be the first, by the labels of a picture."""
-    return findings.find_leader_among(
-        [player_label(i, ranks.players) for i in ranks.possible_leaders], ranks.level, CONTENDERS
-    )
+    leaders = [player_label(i, ranks.players) for i in _order_by_finite_rating(ranks) if ranks.least[i] == 1]
+    return findings.find_leader_among(leaders, ranks.level, CONTENDERS)
+
+
+def _order_by_finite_rating(ranks: RankSets) -> HostArray:
+    """[N] ids, the best first; those without a finite rating last, as one who won once and never lost."""
+    return np.argsort(-np.where(np.isfinite(ranks.rating), ranks.rating, -np.inf), kind="stable")
 
 
 def _describe_results(result: Strengths | RankSets) -> str:
