@@ -422,6 +422,8 @@ def test_the_page_has_every_row_and_the_table_of_histories():
     for name in ("Elo", "Glicko", "some", "All blended"):
         assert f'data-name="name">{name}</td>' in page
     assert f">{row_of(result, 'blend').quality['log loss']:.4f}</td>" in page and ">nan" not in page
+    alone = benchmark_page_html({"League": jr.evaluation.benchmark_systems(data, ["elo", "glicko"], **KEEP)})
+    assert "Elo and Glicko predicted about equally well</h1>" in alone and "Ceilings are" not in alone
     several = benchmark_page_html({"One": result, "Two": result}, title="All")
     assert several.count("<section") == 3 and "best ceiling" in several and "<title>All</title>" in several
     with refused("benchmarks is empty"):

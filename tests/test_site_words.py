@@ -16,6 +16,7 @@ from jaxrate.history.column_table import ColumnTable
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.site.benchmark_page import (
     advise_best_system,
+    comparison_view,
     find_standing,
 )
 from jaxrate.site.forecast_tables import (
@@ -339,10 +340,16 @@ def test_a_system_within_chance_of_the_best_is_equal_and_no_worse():
         standing = find_standing(several, name)
         assert str(standing.finding) == "Skills, Glicko and TrueSkill predicted about equally well"
         assert standing.describe() == "They called 617 to 640 of 1,000 matches right."
+        assert standing.describe_limit(4) == ""
         assert advise_best_system(several, name) == []
     told = find_standing(several, "elo").describe()
     assert told.endswith("The ratings on this page are those of Elo, which called 610 of 1,000 matches right.")
     assert len(advise_best_system(several, "elo")) == 3
+    one_off = near[0]._replace(log_loss_difference=LogLossDifference(0.005, 0.0022))  # a bar that does not cross 0
+    view = comparison_view(compared._replace(results=[best, one_off, near[1], elo]), "skills", "matches")
+    assert view["title"] == "Skills, Glicko and TrueSkill predicted about equally well"
+    rule = "As 4 systems were compared, a gap is beyond chance from 1.3 times its margin on."
+    assert view["explanation"].endswith(rule)
     level = compared._replace(results=[best, *(x._replace(name=f"system {i}") for i, x in enumerate(near * 2))])
     assert str(find_standing(level, "skills").finding) == "All 5 systems predicted about equally well"
 

@@ -16,7 +16,7 @@ from jaxrate.site.drawings import interval_bar, make_axis
 from jaxrate.site.html_tables import Column, make_column, mark_as_html, render_table, text_columns
 from jaxrate.site.page_templates import render_page
 from jaxrate.systems.system_titles import system_title
-from jaxrate.views.findings import Finding, count_pairs, find_best_system, judge_gap_to_best
+from jaxrate.views.findings import Finding, count_pairs, find_best_system, judge_gap_to_best, surprise_limit
 
 BLEND_TITLE = "All blended"
 
@@ -62,18 +62,19 @@ def comparison_view(comparison: Comparison | None, system: str, events: str) -> 
     names = [name_in_print(x._replace(period=None)) for x in forecasters]  # periods have a column of their own
     heads, cells_of_rows = comparison.heads_and_cells()
     rows = [[name, *map(use_minus_sign, cells)] for name, (_, *cells) in zip(names, cells_of_rows, strict=True)]
-    standing, measure, bars, beaten = find_standing(comparison, system), _measure(comparison), "", ""
+    standing, measure, bars, beaten, limit = find_standing(comparison, system), _measure(comparison), "", "", ""
     if standing is not None:
         bars = render_system_bars("Systems", "system", forecasters, len(results), measure)
         is_beaten = any(gap_and_half_width(_difference(x), measure)[0] < 0 for x in forecasters[1:])
         beaten = ", and less than 0 is better than the best" * is_beaten
+        limit = standing.describe_limit(len(results))
     return {
         "title": "Other systems" if standing is None else str(standing.finding),
         "text": "" if standing is None else standing.describe(),
         "notes": " ".join(_name_systems_in_print(comparison.notes, results)),
         "scored_on": comparison.scored_on.replace("contests", events),
         "bars": bars,
-        "explanation": measure.explanation.format(beaten=beaten),
+        "explanation": measure.explanation.format(beaten=beaten) + limit,
         "others": _describe_others(comparison),
         "metrics": render_table("Systems", text_columns([*map(metric_heading, heads)], rows), "", box=True),
     }
@@ -161,6 +162,16 @@ class Standing(NamedTuple):
         fewer = self.measure.calls_text.format(self._count_calls(self.shown), self.event)
         return f"{text} The ratings on this page are those of {name_in_print(self.shown)}, which {fewer}."
 
+    def describe_limit(self, count: int) -> str:
+        """When a gap among so many systems is beyond chance, if one is not although its own interval says so."""
+        gaps = [
+            (gap.difference, INTERVAL_ERRORS * gap.error) for gap in map(_difference, self.equal) if gap and gap.error
+        ]
+        if all(abs(gap) <= half for gap, half in gaps):
+            return ""
+        ratio = surprise_limit(count_pairs(count)) / INTERVAL_ERRORS
+        return f" As {count} systems were compared, a gap is beyond chance from {ratio:.1f} times its margin on."
+
     def _count_calls(self, result: ScoredForecaster) -> int:
         return round(1000 * result.quality[self.measure.calls])
 
@@ -234,6 +245,7 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
         summary=_render_summary(sections) if count > 1 else "",
         histories=sections,
         is_fitted=any(row.fit_seconds is not None for benchmark in benchmarks.values() for row in benchmark.rows),
+        has_ceilings=any(section["has_ceilings"] for section in sections),
         data={},
     )
 
@@ -267,8 +279,9 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
         "metrics": _render_metrics(title, benchmark),
         "best": [best, _format_loss(systems[0])],
         "ceiling": ["", "", ""],
-        "verdict": str(Finding("verdict", "alone", best)),
+        "verdict": str(find_best_system([*map(name_in_print, systems)], [x.log_loss_difference for x in systems])),
         "is_ahead": False,
+        "has_ceilings": any(x.kind != "blend" for x in ceilings),
     }
     whole = (x for x in ceilings if x.kind != "blend" and x.scored == benchmark.scored)
     if (ceiling := next(whole, None)) is None:

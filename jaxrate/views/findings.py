@@ -206,7 +206,6 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "equal": "{subject} is about equal to {other}, within the 95% interval",
         "ahead": "{subject} predicts better than {other}, by {amount} of log loss",
         "behind": "{subject} predicts worse than {other}, by {amount} of log loss",
-        "alone": "{subject} predicts best of the systems",
     },
 }
 
