@@ -388,9 +388,9 @@ def _results_in_history(
         warn_caller(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning)
         goals = events["points"][chosen] if needs_goals else np.zeros((chosen.sum(), 2))
         return PlayedResults(rated.players[events["player"][chosen]], np.asarray(events["score"])[chosen], goals)
-    is_dated = rated.clock == "dates" and is_table(source) and rated.last is not None
     is_new = bool(named and rated.seasons) and not begins
-    if is_dated and not is_new and coming.matches.time.min() <= rated.last + MAX_PAUSE_DAYS:
+    end = rated.last if rated.clock == "dates" and is_table(source) and not is_new else None
+    if end is not None and coming.matches.time.min() <= end + MAX_PAUSE_DAYS:
         text = "no results of this season are known, so that everybody begins with 0 points"
         warn_caller(f"{text}; results='results.csv' names those so far")
     return PlayedResults(np.empty((0, 2), object), np.empty(0), np.empty((0, 2)))

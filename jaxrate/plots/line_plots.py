@@ -160,8 +160,11 @@ def _find_end_or_peak(
     """The finding of lines; those who are not drawn may have peaked higher."""
     peaks = [float(line.y[num_early:].max(initial=-np.inf)) for line in grey]
     are_all = len(lines) + len(grey) >= np.count_nonzero(rated.games)
-    rules = {"others_peak": max(peaks, default=-np.inf) if are_all else np.inf, "prefers_peaks": prefers_peaks}
-    return find_end_or_peak(lines, time_axis_label(rated), rating_unit(rated.system), num_early, **rules)
+    others_peak = max(peaks, default=-np.inf) if are_all else np.inf
+    clock, unit = time_axis_label(rated), rating_unit(rated.system)
+    return find_end_or_peak(
+        lines, clock, unit, num_early, others_peak=others_peak, prefers_peaks=prefers_peaks
+    )
 
 
 def _rating_text(rated: History, title: Finding | str, rules: str, unnamed: UnnamedPlayers) -> PictureText:
