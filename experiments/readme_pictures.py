@@ -1,9 +1,9 @@
-"""The pictures of the README: a site, a terminal and an arena page, as a browser shows them, and a bar of speeds.
+"""The pictures of the README: a site, a terminal and an arena page, as a browser shows them, and speeds.
 
     python experiments/readme_pictures.py           # a minute; needs Chromium; writes PNG to experiments/results
-    python experiments/readme_pictures.py --quick   # seconds; draws the speed bar alone, and writes nothing
+    python experiments/readme_pictures.py --quick   # seconds; draws the speeds alone, and writes nothing
 
-Each is there for light and for dark pages. The bar shows the figures of experiments/README.md.
+Each is there for light and for dark pages. The speeds are the figures of experiments/README.md.
 """
 
 import csv
@@ -39,8 +39,8 @@ ROWS = (  # of the tables of experiments/README.md: what is shown, the row, and 
 
 
 def main():
-    options = parse(declare("draw the speed bar alone", "llmfao.parquet"))
-    figures = {suffix: draw_speed_bar(suffix) for suffix in SCHEMES}
+    options = parse(declare("draw the speeds alone", "llmfao.parquet"))
+    figures = {suffix: draw_speeds(suffix) for suffix in SCHEMES}
     if options.quick:
         return
     folder = options.out.parent
@@ -60,18 +60,20 @@ def speed_rows():
         yield title, ours, theirs, peer
 
 
-def draw_speed_bar(suffix):
-    """Two bars for each system, on a logarithmic axis, with how many times as fast jaxrate is."""
+def draw_speeds(suffix):
+    """Two dots for each system, as bars have no begin on a logarithmic axis, and how many times as fast jaxrate is."""
     rows = [*speed_rows()][::-1]
     with plt.rc_context({"text.color": INK[suffix], "xtick.color": INK[suffix], "ytick.color": INK[suffix]}):
-        figure, axes = plt.subplots(figsize=(8, 2.6))
+        figure, axes = plt.subplots(figsize=(8, 2.2))
         for y, (_, ours, theirs, peer) in enumerate(rows):
-            axes.barh([y + 0.2, y - 0.2], [ours, theirs], 0.36, color=[ACCENT, MUTED])
-            axes.text(ours * 1.15, y + 0.2, f"jaxrate, {ours / theirs:,.0f} times as fast", va="center", fontsize=9)
-            axes.text(theirs * 1.15, y - 0.2, peer, va="center", fontsize=9)
+            axes.plot([theirs, ours], [y, y], color=MUTED, linewidth=3, zorder=1)
+            axes.scatter([theirs, ours], [y, y], 70, [MUTED, ACCENT], zorder=2)
+            axes.text(ours * 1.6, y, f"jaxrate, {ours / theirs:,.0f} times as fast", va="center", fontsize=9)
+            axes.text(theirs / 1.6, y, peer, va="center", ha="right", fontsize=9)
         axes.set_xscale("log")
-        axes.set_xlim(1e-3, 3e4)
+        axes.set_xlim(2e-4, 3e4)
         axes.set_xticks([1e-2, 1, 100], ["0.01", "1", "100 million a second"])
+        axes.set_ylim(-0.6, len(rows) - 0.4)
         axes.minorticks_off()
         axes.set_yticks(range(len(rows)), [title for title, *_ in rows])
         axes.tick_params(length=0)
@@ -81,7 +83,7 @@ def draw_speed_bar(suffix):
 
 def write_pages(options, folder):
     """The pages of which pictures are taken, by the name of the picture."""
-    printed = run_command("rate", "nfl", "--system", "skills", "--out", folder / "run")
+    printed = run_command("rate", "nfl", "--out", folder / "run")
     run_command("site", folder / "run", "--out", folder / "site")
     write_terminal_page(printed, folder / "terminal.html")
     pages = {"site": folder / "site" / "index.html", "terminal": folder / "terminal.html"}
@@ -112,7 +114,7 @@ def write_votes(votes, names, path):
 
 def write_terminal_page(printed, path):
     """A page with the command and what it printed, in the colours of a light or a dark terminal."""
-    command = "$ jaxrate rate nfl --system skills\n\n"
+    command = "$ jaxrate rate nfl\n\n"
     styles = []
     for scheme, theme in (("light", DEFAULT_TERMINAL_THEME), ("dark", DIMMED_MONOKAI)):
         console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
