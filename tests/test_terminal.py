@@ -90,6 +90,9 @@ def test_intervals_are_drawn_where_there_is_room(terminal, columns, is_terminal,
     text = ESCAPES.sub("", screen.getvalue())
     assert text.count("●") == 3 * is_drawn and "hidden in 140" not in text
     assert ("├───●───┤" in text and "├──────●─┤" in text) == is_drawn
+    if is_drawn:  # on one axis: all stood at the right end, as the blanks after them went
+        first, second, third = (line for line in text.splitlines() if "●" in line)
+        assert first.index("┤") == second.index("├") == third.index("●") and first.index("├") > 100
 
 
 def test_columns_fill_the_terminal_to_the_last_cell():

@@ -277,7 +277,8 @@ def _fit_table(table: TextTable, width: int) -> tuple[lazy.Table, list[str]]:
     shown = [i for i in range(len(cells[0])) if i not in hidden]
     for heading in (cells[0][i] for i in shown):
         is_name = heading in table.left_aligned
-        fitted.add_column(lazy.Text(heading), justify="left" if is_name else "right", no_wrap=not is_name)
+        is_left = is_name or heading == "interval"  # blanks about a drawing are its axis, and go at the right
+        fitted.add_column(lazy.Text(heading), justify="left" if is_left else "right", no_wrap=not is_name)
     for row in cells[1:]:
         texts = [lazy.Text(row[i], _cell_style(table, cells[0][i], row[i]), overflow="ellipsis") for i in shown]
         for i, text in zip(shown, texts, strict=True):
