@@ -9,10 +9,13 @@ Each is there for light and for dark pages. The speeds are the figures of experi
 import csv
 import io
 import os
+import pty
 import re
 import subprocess
 import sys
 import tempfile
+import termios
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -25,7 +28,7 @@ from rich.text import Text
 from selenium import webdriver
 
 HERE = Path(__file__).parent
-WIDTH, HEIGHT, COLUMNS = 1200, 760, 118  # of a screen, in pixels and in letters
+WIDTH, HEIGHT, COLUMNS = 1200, 760, 104  # of a screen, in pixels and in letters
 SCHEMES = {"": "light", "_dark": "dark"}
 INK = {"": "#1b1b1b", "_dark": "#e8e8e8"}
 ACCENT, MUTED = "#2f7fc1", "#9aa5b1"
@@ -97,10 +100,21 @@ def write_pages(options, folder):
 
 
 def run_command(*arguments):
-    """What a command of jaxrate prints in a terminal with colours."""
-    environment = os.environ | {"FORCE_COLOR": "1", "COLUMNS": str(COLUMNS)}
+    """What a command of jaxrate prints into a terminal with colours."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (50, COLUMNS))
     command = [sys.executable, "-m", "jaxrate", *map(str, arguments)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
+    with subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, env=environment) as process:
+        os.close(theirs)
+        printed = b""
+        with suppress(OSError):  # at the end of what is printed
+            while block := os.read(ours, 65536):
+                printed += block
+    os.close(ours)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return printed.decode().replace("\r\n", "\n")
 
 
 def write_votes(votes, names, path):
@@ -126,7 +140,7 @@ def write_terminal_page(printed, path):
         )
         styles.append(f'<div class="{scheme}">{html}</div>')
     page = "<!doctype html><meta charset=utf-8><style>body { margin: 0 } div { display: none; padding: 24px }"
-    path.write_text(f"{page} pre {{ font: 16px/1.6 monospace; margin: 0 }}</style>{''.join(styles)}", encoding="utf-8")
+    path.write_text(f"{page} pre {{ font: 17px/1.4 monospace; margin: 0 }}</style>{''.join(styles)}", encoding="utf-8")
 
 
 def photograph(pages, folder):
