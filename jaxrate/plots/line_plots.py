@@ -149,7 +149,7 @@ def careers(
     if any(has_peak):
         rules += f"{describe_begin(rated, num_early)}. Dots mark peaks"
     text = _rating_text(rated, title, rules + describe_gaps(lines), unnamed)
-    notes = _career_notes(lines, unnamed, rated.last, clock)
+    notes = _career_notes(lines, unnamed, rated.last, time_axis_label(rated))
     lines = [line._replace(note=note) for line, note in zip(lines, notes, strict=True)]
     return show_lines(LineView(text, lines, unnamed), ax, backend, (10.0, 5.5))
 
@@ -162,9 +162,7 @@ def _find_end_or_peak(
     are_all = len(lines) + len(grey) >= np.count_nonzero(rated.games)
     others_peak = max(peaks, default=-np.inf) if are_all else np.inf
     clock, unit = time_axis_label(rated), rating_unit(rated.system)
-    return find_end_or_peak(
-        lines, clock, unit, num_early, others_peak=others_peak, prefers_peaks=prefers_peaks
-    )
+    return find_end_or_peak(lines, clock, unit, num_early, others_peak=others_peak, prefers_peaks=prefers_peaks)
 
 
 def _rating_text(rated: History, title: Finding | str, rules: str, unnamed: UnnamedPlayers) -> PictureText:
