@@ -207,7 +207,7 @@ def test_the_headline_and_what_is_certain_are_findings(twelve):
         assert f"<h1>{findings_of.find_first_place(names, strengths, given, MODELS)}</h1>" in page
         certain = re.findall("<li>(.*?)</li>", page.partition('id="certain"')[2].partition("</section>")[0])
         assert certain == [*map(str, findings_of.find_certain_ranks(names, strengths, given, MODELS))]
-        first = [x.partition(" surely ")[0] for x in certain if "surely among the first 3, at 95% confidence" in x]
+        first = [x.partition(" surely ")[0] for x in certain if "surely among the first 2, at 95% confidence" in x]
         assert first == [" and ".join(np.array(names)[strengths.order[:2]])] * (
             given is not None and given is not ranks
         )

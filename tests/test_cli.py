@@ -336,4 +336,7 @@ def test_expected_goals_without_goals_are_told(jaxrate, season):
     assert "elo does not use --column expected_goals; take skills" in notes
     jaxrate("rate", season / "games.csv", "--system", "elo", "--out", season / "run")
     code, _, errors = jaxrate("predict", season / "run", season / "june.csv", "--scorelines")
-    assert code != 0 and "this elo says nothing of scorelines; take jr.skills(observe=jr.parts.goals(...))" in errors
+    assert (
+        code != 0
+        and "this elo says nothing of scorelines; take skills that learn from goals: --param outcome=goals" in errors
+    )

@@ -348,7 +348,7 @@ def test_lines_at_halves_quarters_and_whole_goals():
         (lambda rated: jr.forecasts.predict_scorelines(rated, [("Ada", "Eve")]), "no player 'Eve'"),
         (
             lambda rated: jr.forecasts.predict_scorelines(jr.rate(jr.glicko(), season()), PAIRS),
-            "this glicko says nothing of scorelines; take jr.skills(observe=jr.parts.goals(...))",
+            "this glicko says nothing of scorelines; take skills that learn from goals: --param outcome=goals",
         ),
         (
             lambda rated: jr.forecasts.predict_scorelines(rated._replace(system=jr.skills()), PAIRS),

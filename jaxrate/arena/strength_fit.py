@@ -335,7 +335,7 @@ class Strengths(PrintedResult):
             rating_text = format_decimals(rating, 1) if not np.isnan(rating) else ""
             score = f"{self.score[i]:.3f}" if self.games[i] else ""
             rank_text = "" if np.isnan(rating) else rank
-            rows.append((rank_text, self.players[i], rating_text, interval, format_number(self.games[i]), score))
+            rows.append((rank_text, self.players[i], rating_text, interval, f"{self.games[i]:,.15g}", score))
         return head, rows
 
 

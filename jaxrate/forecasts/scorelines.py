@@ -78,7 +78,10 @@ def make_scoreline_system(system: RatingSystem, most_goals: int) -> RatingSystem
     """
     inner = replace_skills_prediction(system, "goals", rules.predict_scorelines)
     if inner is None:
-        raise ValueError(f"this {system.name} says nothing of scorelines; take jr.skills(observe=jr.parts.goals(...))")
+        raise ValueError(
+            f"this {system.name} says nothing of scorelines; take skills that learn from goals: --param outcome=goals "
+            "of jaxrate rate, or jr.skills(observe=jr.parts.goals(...))"
+        )
     if "calibrated" in wrapper_names(system):
         raise ValueError("scorelines are those of the goals, without calibration; take the system without it")
     return inner._replace(rules=inner.rules._replace(predict=bind(inner.rules.predict, most_goals)))

@@ -279,6 +279,6 @@ def describe_calibration(system: RatingSystem, options: Mapping[str, Any]) -> st
         return "Chances are those of goals, and are not calibrated." if has_goals else ""
     slope = OnlineSlope(**options[OPTION]).learn().slope
     return (
-        f"Chances are calibrated: a slope learnt from the events before each multiplies their log-odds, {slope:.2f} "
-        "at the end."
+        f"Chances are calibrated by the results before each: they go {'towards' if slope < 1 else 'away from'} even "
+        f"chances, as their log-odds are multiplied by {slope:.2f} at the end."
     )

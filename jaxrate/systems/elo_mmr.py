@@ -1,4 +1,4 @@
-"""elo_mmr and elo_mmx: ratings of massive rounds.
+"""Elo-MMR (Ebtekar and Liu 2021) and Elo-MMX: ratings of massive rounds.
 
 A contest of weight w (times the contest's own, times a factor in a newcomer's first contests) lets a skill drift by
 gamma^2 = w L^2, and a performance is skill plus noise of variance beta^2 = (1 + 1/w) L^2, so that deviations settle at

@@ -574,7 +574,7 @@ def find_surprising_player(name: str, mean: float, z: float, count: int, z_of_al
 # Who may be the best of an arena.
 
 MAX_RIVALS = 2  # names of others who may be the best; of more, their number
-TOP_SIZES = 3, 5, 10, 20, 50  # numbers of first ranks
+TOP_SIZES = 2, 3, 5, 10, 20, 50  # numbers of first ranks
 
 
 def find_first_place(

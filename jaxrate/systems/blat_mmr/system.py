@@ -1,4 +1,4 @@
-"""blat_mmr: Bayes on a grid of strengths, for games of luck.
+"""BlatMMR: Bayes on a grid of strengths, for games of luck.
 
 Model 2.1. Player A of strength x beats B of strength y with the chance L(x, y); with luck in the game,
 
