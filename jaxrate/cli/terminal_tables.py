@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import sys
-import textwrap
 import threading
 import time
 import warnings
@@ -36,33 +35,19 @@ def print_escaped(text: Any, err: bool = False) -> None:
     click.echo(escape_control_characters(str(text)), err=err)
 
 
-def print_message(level: str, text: str) -> None:
-    """Print an error, a warning or a note on standard error, between words where a terminal is too narrow for it.
+def print_message(level: str, text: str, console: lazy.Console | None = None) -> None:
+    """Print an error, a warning or a note on standard error.
 
-    A terminal with colours says the level, and any other output the name of the program.
+    A terminal says the level in colour, above the bar of its `console` if there is one, and any other output the name
+    of the program.
     """
-    colour = LEVEL_COLOURS[level] if _has_colours() else None
-    message = escape_control_characters(f"{level if colour else 'jaxrate'}: {text}")
-    if sys.stderr.isatty():
-        width = shutil.get_terminal_size().columns
-        wrapped = (
-            textwrap.fill(line.strip(), width, initial_indent="  " * (number > 0), subsequent_indent="  ",
-                          break_long_words=False, break_on_hyphens=False)
-            for number, line in enumerate(message.split("\n"))
-        )  # fmt: skip
-        message = "\n".join(wrapped)
-    if colour:
-        message = message.replace(f"{level}:", click.style(f"{level}:", colour, bold=True), 1)
-    click.echo(message, err=True, color=bool(colour) or None)
-
-
-def _has_colours() -> bool:
-    """Whether standard error shows colours: a terminal that has them, or where FORCE_COLOR asks for them."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or (
-        sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
-    )
+    console = console or open_console(sys.stderr)
+    if console is None:
+        print_escaped(f"jaxrate: {text}", err=True)
+    else:
+        label = f"{level}: ", f"bold {LEVEL_COLOURS[level]}"
+        message = lazy.Text.assemble(label, escape_control_characters(text))
+        console.print(message, soft_wrap=not sys.stderr.isatty())
 
 
 PATIENCE = 2.0  # seconds before progress is shown
@@ -73,23 +58,16 @@ class ProgressReport:
 
     def __init__(self, quiet: bool, verbose: bool) -> None:
         self.quiet, self.verbose = quiet, verbose
-        self._waiting: list[tuple[str, str]] | None = None  # messages that wait until a bar is gone
+        self._console: lazy.Console | None = None  # of a bar
 
     def note(self, text: str) -> None:
         """Write a hint."""
         if not self.quiet:
-            self._write("note", text)
+            print_message("note", text, self._console)
 
     def warn(self, text: str) -> None:
         """Write what is wrong with the data, or was done to it."""
-        self._write("warning", text)
-
-    def _write(self, level: str, text: str) -> None:
-        """Write a message, or keep it until the bar is gone."""
-        if self._waiting is None:
-            print_message(level, text)
-        else:
-            self._waiting.append((level, text))
+        print_message("warning", text, self._console)
 
     @contextmanager
     def stage(self, text: str, total: float | None = None, *, is_even: bool = False) -> Iterator[Callable[..., None]]:
@@ -109,16 +87,17 @@ class ProgressReport:
 
     @contextmanager
     def _show_bar(self, text: str, total: float | None, *, is_even: bool) -> Iterator[Callable[..., None]]:
-        """A bar, after some patience; messages wait until it is gone."""
+        """A bar, after some patience; messages stand above it."""
+        self._console = open_console(sys.stderr)
         bar = lazy.Progress(
             lazy.TextColumn("{task.description}", markup=False),
             lazy.BarColumn(complete_style="cyan", pulse_style="cyan"),
             lazy.TimeRemainingColumn() if is_even else lazy.TimeElapsedColumn(),
-            console=lazy.Console(stderr=True),
+            console=self._console,
             transient=True,
         )
         task, timer = bar.add_task(escape_control_characters(text), total=total), threading.Timer(PATIENCE, bar.start)
-        timer.daemon, self._waiting = True, []
+        timer.daemon = True
 
         def update(amount: float, detail: str = "") -> None:
             title = escape_control_characters(f"{text}, {detail}" if detail else text)
@@ -132,9 +111,6 @@ class ProgressReport:
             timer.join()
             if bar.live.is_started:
                 bar.stop()
-            messages, self._waiting = self._waiting, None
-            for level, message in messages:
-                print_message(level, message)
 
 
 @contextmanager
@@ -227,7 +203,7 @@ def first_rows_caption(num_rows: int, count: int, nouns: str, *, has_hint: bool 
 def print_sections(*sections: str | TextTable) -> None:
     """Print texts and tables with a blank line between them; empty texts are left out."""
     contents = [section for section in sections if section]
-    console = open_console()
+    console = open_console(sys.stdout)
     if console is None:
         print_escaped("\n\n".join(map(str, contents)))
         return
@@ -258,13 +234,13 @@ def _print_table(console: lazy.Console, table: TextTable) -> None:
         _print_text(console, "\n".join(lines), QUIET)
 
 
-def open_console() -> lazy.Console | None:
+def open_console(stream: Any) -> lazy.Console | None:
     """The terminal; None if the output goes to a file or another program, unless FORCE_COLOR asks for colour there."""
-    is_terminal = sys.stdout.isatty()
-    if not is_terminal and not os.environ.get("FORCE_COLOR"):
+    if not stream.isatty() and not os.environ.get("FORCE_COLOR"):
         return None
     columns, lines = shutil.get_terminal_size()  # which Rich does not ask where TERM is dumb
-    return lazy.Console(width=columns if is_terminal else sys.maxsize, height=lines, highlight=False)
+    width = columns if stream.isatty() else sys.maxsize
+    return lazy.Console(file=stream, width=width, height=lines, highlight=False)
 
 
 def _fit_table(table: TextTable, width: int) -> tuple[lazy.Table, list[str]]:
