@@ -17,7 +17,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.commands import prefix_errors_with_file
+from jaxrate.cli.commands import prefix_errors, prefix_errors_with_file
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.options import (
@@ -100,11 +100,8 @@ def open_file_table(file: str) -> Any:
 def load_columns(source: Any, names: Iterable[str], option: str = "", *, as_texts: bool = False) -> dict[str, Any]:
     """Columns of a table by their names; ValueError, which begins with the option, as "--by: ", if it lacks one."""
     wanted = list(dict.fromkeys(names))
-    for name in wanted:
-        if name not in source.names:
-            hint = did_you_mean_suffix(name, source.names)
-            raise ValueError(f"{option}{source.title}no column {name!r}{hint}")
-    with lazy.add_location_to_data_errors(source.title, source.where):
+    with prefix_errors(option), lazy.add_location_to_data_errors(source.title, source.where):
+        lazy.check_columns_exist_and_unique(source.names, wanted)
         loaded = source.load(wanted, wanted if as_texts else ()) if wanted else {}
         return {name: loaded[name] for name in wanted}
 

@@ -38,7 +38,12 @@ if TYPE_CHECKING:
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
     from jaxrate.data.seasons_and_margins import first_player_lead
     from jaxrate.data.table_files import first_rows, join_files, list_table_files, open_table_file, open_table_source
-    from jaxrate.data.table_sources import TableSource, add_location_to_data_errors, import_pyarrow
+    from jaxrate.data.table_sources import (
+        TableSource,
+        add_location_to_data_errors,
+        check_columns_exist_and_unique,
+        import_pyarrow,
+    )
     from jaxrate.evaluation.benchmark import Benchmark
     from jaxrate.evaluation.comparison import (
         BASELINES,
