@@ -99,10 +99,8 @@ def _parse_contenders(
     """The hyperparameters to change, by [SYSTEM.]NAME, and the files of them by their system.
 
     Raises:
-      ValueError: for a system that there is not, or that has two files, or a file but is not named where some are.
+      ValueError: for a system that has two files, or a file but is not named where some are.
     """
-    for name in names:
-        lazy.make_system(name, {})  # raises errors before the file is read
     values, files = parse_params(params)
     fits: dict[str, FittedParams] = {}
     for fit in map(load_fitted, files):
@@ -150,8 +148,6 @@ def _merge_hyperparameter_changes(
     for field in sorted(values, key=lambda field: "." in field):  # those of one system replace the others
         for name in _systems_with_parameter(field, parameter_names):
             changes[name][field.rpartition(".")[2]] = values[field]
-    for name, its_changes in changes.items():
-        lazy.make_system_for_data(name, its_changes, None, data)  # raises errors before rating
     return changes
 
 

@@ -357,7 +357,8 @@ def choose_system(
         note_evidence(report, system, data)
     space = {} if system.space is None else system.space._asdict()
     is_tuned = request.fitted is not None or any(space[key].fitted for key in changes if key in space)
-    return check_system(report, system, data, request)._replace(calibrate=not is_tuned)
+    task = check_system(report, system, data, request)
+    return task._replace(calibrate=not (is_tuned or request.no_calibrate))
 
 
 def default_system(data: jr.data.Dataset) -> str:
@@ -499,7 +500,6 @@ class RateOptions(NamedTuple):
     state: Path | None
     out: Path | None
     csv: bool
-    no_calibrate: bool
     outlook: bool
     as_of: str | None
     players: tuple[str, ...]

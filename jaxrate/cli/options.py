@@ -654,6 +654,7 @@ class RatingRequest(NamedTuple):
     columns: dict[str, Any]  # arguments of `jr.read`, or of the reader of a format
     fitted: FittedParams | None = None  # the file that system and hyperparameters come from
     plain: bool = False  # whether to learn from results alone
+    no_calibrate: bool = False  # whether predictions stay as the system makes them
 
     @property
     def learns_from_all_evidence(self) -> bool:
@@ -670,7 +671,8 @@ def pop_request(values: dict[str, Any]) -> RatingRequest:
     changes, files = parse_params(params)
     if len(files) > 1:
         raise ValueError(f"--param names the files {' and '.join(map(str, files))}; name one")
-    request = RatingRequest(file or "", name, changes, period, columns, plain=plain)
+    no_calibrate = values.pop("no_calibrate", False)
+    request = RatingRequest(file or "", name, changes, period, columns, plain=plain, no_calibrate=no_calibrate)
     if not files:
         return request
     fitted = load_fitted(files[0])

@@ -59,9 +59,8 @@ def rate_leagues(report: ProgressReport, request: RatingRequest, by: str, asked:
     data, request = file_rating.read_events_with_evidence(report, request)
     league = file_rating.load_columns(file_rating.open_file_table(request.file), [by], "--by: ", as_texts=True)[by]
     task = file_rating.choose_system(report, request, data)
-    calibrate = task.calibrate and not asked.no_calibrate
     with report.stage("rating leagues"), prefix_errors_with_file(request.file):
-        leagues = jr.history.rate_leagues(task.system, task.data, league, period=task.period, calibrate=calibrate)
+        leagues = jr.history.rate_leagues(task.system, task.data, league, period=task.period, calibrate=task.calibrate)
     facts = {"columns": request.columns, "teams": file_rating.is_about_teams(request.file, request.columns)}
     sections: list[Section] = [task.system.name]
     records = []
@@ -128,10 +127,11 @@ def rate_by_chunks(report: ProgressReport, request: RatingRequest, sizes: dict[s
     files = lazy.join_files(request.file)
     reading, task, columns = choose_reading_and_system(report, request, asked, files)
     n, noun = files.count_rows(), "participations" if reading.roles.contest else "matches"
-    calibrate = False if asked.no_calibrate else task.calibrate
     with report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress:
         chunks = lazy.Chunks(progress=progress, **{name: x for name, x in sizes.items() if x is not None})
-        rated = lazy.rate_by_chunks(task.system, reading, asked.out, chunks, columns, task.period, calibrate=calibrate)
+        rated = lazy.rate_by_chunks(
+            task.system, reading, asked.out, chunks, columns, task.period, calibrate=task.calibrate
+        )
     report.note(f"saved the run to {asked.out}")
     count = lazy.describe_event_counts(rated.num_rows, rated.contests)
     lines = [f"{count} in {rated.seconds['all']:.2f} s, reading, writing and compilation included"]
@@ -485,7 +485,6 @@ def _choose_task(
 ) -> RatingTask:
     """What to rate by which system, which predicts draws by rules of its own if these are asked for and it has them."""
     task = file_rating.choose_system(report, request, data)
-    task = task._replace(calibrate=False) if asked.no_calibrate else task
     if not asked.outlook or lazy.has_outcome_wrapper(task.system):
         return task
     if lazy.find_own_draw_predict_rule(task.system) is not None:

@@ -65,9 +65,8 @@ from jaxrate.core.text_format import metric_heading, to_one_line
     ),
 )  # fmt: skip
 def report(
-    report: ProgressReport, no_calibrate: bool, out: Path,
-    players: tuple[str, ...], others: tuple[str, ...], title: str | None, names: Path | None,
-    show: tuple[str, ...], rules: dict[str, Any], last: float, **settings: Any,
+    report: ProgressReport, out: Path, players: tuple[str, ...], others: tuple[str, ...], title: str | None,
+    names: Path | None, show: tuple[str, ...], rules: dict[str, Any], last: float, **settings: Any,
 ) -> None:  # fmt: skip
     """Rate the players in FILE as jaxrate rate does, and write a report: one page of HTML that works offline.
 
@@ -84,7 +83,6 @@ def report(
         data = data._replace(players=np.array(shown, object))
     file_rating.check_players_exist(data, players)
     task = file_rating.choose_system(report, request, data)
-    task = task._replace(calibrate=False) if no_calibrate else task
     smoothed = file_rating.smooth_task(report, task) if show else None
     rating = file_rating.rate_and_evaluate_task(report, task, request)
     settings["comparison"] = _compare_with_baselines(report, task, request, others, last)
