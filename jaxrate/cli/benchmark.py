@@ -20,7 +20,6 @@ from jaxrate.cli.options import (
     NonEmptyPath,
     OutputFolder,
     RatingRequest,
-    check_pages_can_be_made,
     is_shipped_dataset,
     library_choice,
     library_option,
@@ -94,7 +93,7 @@ def benchmark(
     found by the names of their columns.
     """
     if out is not None:
-        check_pages_can_be_made()
+        lazy.make_template_environment()  # ImportError without jinja2
     files, columns = files or ("nfl",), pop_columns(settings)
     titles = [file_rating.title_from_file(file) for file in files]
     if repeated := next((title for title in titles if titles.count(title) > 1), None):

@@ -108,7 +108,7 @@ class OutputFile(OutputFolder):
     def find_problem(self, path: Path, existing: Path) -> str:
         """Why there can be no such file; ImportError for a page without jinja2."""
         if ".html" in self.endings:
-            check_pages_can_be_made()
+            lazy.make_template_environment()
         if path.is_dir():
             return f" is a folder; name a file, as {self.example}"
         if self.endings and path.suffix.lower() not in self.endings:
@@ -116,11 +116,6 @@ class OutputFile(OutputFolder):
         if not (self.makes_folder or path.parent.is_dir()):
             return f": there is no folder {path.parent}"
         return "" if existing == path else super().find_problem(path, existing)
-
-
-def check_pages_can_be_made() -> None:
-    """ImportError without jinja2."""
-    lazy.make_template_environment()
 
 
 KINDS: dict[str, Callable[..., click.ParamType[Any]]] = {  # of values, by how help calls them
@@ -692,10 +687,6 @@ def _parse_active(context: Any, parameter: click.Parameter, text: str) -> float 
     raise ValueError(f"{parameter.opts[0]}={text}: write a number of days above 0, a share below 1, or all")
 
 
-def _list_rule(name: str, metavar: str, text: str, **settings: Any) -> dict[str, CommandOption]:
-    return {name: option(name, metavar, text, within="list", **settings)}
-
-
 ACTIVE_TEXT = (
     "List players who played in the last DAYS, or below 1, in this share of the history.  [default: 365 if there are "
     "dates, else all]"
@@ -703,16 +694,16 @@ ACTIVE_TEXT = (
 GAMES_TEXT = "Minimum games to be listed.  [default: 10 if 20 recent players have that many, else 0]"
 SINCE_TEXT = "Start date of the changes.  [default: 365 days before the end, or half the history if that is less]"
 LIST_RULES = {  # rules of every leaderboard
-    **_list_rule("active", "DAYS|all", ACTIVE_TEXT, callback=_parse_active),
-    **_list_rule("min_games", "NUMBER", GAMES_TEXT),
+    "active": option("active", "DAYS|all", ACTIVE_TEXT, within="list", callback=_parse_active),
+    "min_games": option("min_games", "NUMBER", GAMES_TEXT, within="list"),
 }
+CAUTIOUS_TEXT = "Rank by the rating minus this many deviations, as 3.  [default: 0]"
+CATEGORY_TEXT = "Rank by strength in this category, as a surface or a mode."
 LEADERBOARD_RULES = {  # and of the leaderboards of `jaxrate rate`
     **LIST_RULES,
-    **_list_rule(
-        "cautious", "DEVIATIONS", "Rank by the rating minus this many deviations, as 3.  [default: 0]", least=0
-    ),
-    **_list_rule("category", "NAME", "Rank by strength in this category, as a surface or a mode."),
-    **_list_rule("since", "DATE", SINCE_TEXT),
+    "cautious": option("cautious", "DEVIATIONS", CAUTIOUS_TEXT, within="list", least=0),
+    "category": option("category", "NAME", CATEGORY_TEXT, within="list"),
+    "since": option("since", "DATE", SINCE_TEXT, within="list"),
 }
 
 
