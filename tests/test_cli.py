@@ -331,7 +331,7 @@ def test_ranks_that_are_text_are_one_line_for_each_text():
 def test_expected_goals_without_goals_are_told(jaxrate, season):
     options = "--column", "expected_goals=xg_home,xg_away"
     _, _, notes = jaxrate("rate", season / "games.csv", *options)
-    assert "skills use --column expected_goals where they learn from goals: --param outcome=goals" in notes
+    assert "skills does not use --column expected_goals; take skills with --param outcome=goals" in notes
     _, _, notes = jaxrate("rate", season / "games.csv", "--system", "elo", *options)
     assert "elo does not use --column expected_goals; take skills" in notes
     jaxrate("rate", season / "games.csv", "--system", "elo", "--out", season / "run")
