@@ -18,6 +18,7 @@ from jaxrate.numerics.special_functions import log_normal_within, truncated_norm
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.prediction_wrapping import add_outcomes
 from jaxrate.systems.skills.outcome_likelihoods import normal_cdf
+from jaxrate.systems.skills.system import skills_by_name
 from tests.conftest import draw_pairs, refused
 
 PLAYERS, MATCHES = 12, 240
@@ -220,15 +221,64 @@ def test_a_saved_run_needs_the_observation_again(tmp_path):
     jr.save(tmp_path / "run", rated)
     with refused("an observation of your own needs its functions: jr.load(folder, make=lambda outcome, **saved: "):
         jr.load(tmp_path / "run")
+    with refused("skills: outcome must be 'win', ") as said:
+        skills_by_name(outcome="marign")
+    assert str(said.value).endswith("got 'marign'; did you mean 'margin'?")
     loaded = jr.load(tmp_path / "run", make=lambda outcome, **saved: jr.skills(observe=CLEAR).make(**saved))
     assert loaded.system == rated.system
     assert 0.4 < jr.forecasts.predict_fixtures(rated, [("player 1", "player 2")])["expected"][0] < 0.9
+
+
+def test_a_run_goes_on_with_the_functions_with_which_it_began(tmp_path):
+    pairs = league().player
+    table = {"a": pairs[:, 0], "b": pairs[:, 1], "score": league().score, "margin": league().context.columns["margin"]}
+    jr.data.write(table, tmp_path / "games.csv")
+
+    def rate(log_likelihood, columns="margin", **functions):
+        own = parts.own_observation("clear", log_likelihood, columns, **functions)
+        options = {"columns": "margin", "chunk": 100, "out": tmp_path / "out"}
+        return jr.rate(jr.skills(observe=own), tmp_path / "games.csv", **options)
+
+    def other_log_likelihood(lead, variance, match, noise, edge: Annotated[float, EDGE] = 120.0):
+        return clear_log_likelihood(lead, variance, match, noise, edge)
+
+    rate(clear_log_likelihood)
+    for other in (
+        partial(rate, other_log_likelihood),
+        partial(rate, clear_log_likelihood, outcomes=lambda lead, *_: (0.0 * lead + 0.5, 0.0 * lead)),
+    ):
+        with refused("has settings {'outcome': \"OwnObservation('clear', clear_log_likelihood, None, None, "):
+            other()
+    rate(clear_log_likelihood)
+
+
+def test_noise_and_draw_margin_have_the_defaults_of_its_functions():
+    def log_likelihood(lead, variance, match, noise=50.0, draw_margin=20.0):
+        return result_log_likelihood(lead, variance, match, noise, draw_margin)
+
+    own = parts.own_observation("who", log_likelihood)
+    assert own.params == {"noise": 50.0, "draw_margin": 20.0} and "noise" not in repr(own)
+    assert parts.own_observation("who", log_likelihood, noise=300).params["noise"] == 300.0
+    system = jr.skills(observe=own)
+    assert system.make(growth=3).params.noise == 50.0 and eval(repr(system), vars(jr) | locals()) == system
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("observe", [GAP, WHO])
 def test_an_observation_keeps_the_promises_of_systems(observe):
     testing.check(jr.skills(parts.experience(), observe=observe))
+
+
+def message_of_other_scale(lead, variance, match, noise, scale: Annotated[float, SCALE] = 5.0):
+    return margin_message(lead, variance, match, noise, scale)
+
+
+def outcomes_of_other_edge(lead, variance, edge: Annotated[float, SCALE] = 120.0):
+    return 0.0 * lead + 0.5, 0.0 * lead
+
+
+def log_likelihood_of_own_noise(lead, variance, match, noise: Annotated[float, SCALE]):
+    return 0.0 * lead
 
 
 def run_observation(log_likelihood, columns=(), **options):
@@ -246,6 +296,22 @@ def run_observation(log_likelihood, columns=(), **options):
             "rename columns of <lambda>",
         ),
         (lambda: parts.own_observation("x", lambda lead, variance, match, worth: 0.0), "worth of <lambda> must be a"),
+        (
+            lambda: parts.own_observation("x", margin_log_density, message=message_of_other_scale),
+            "own_observation: scale of message_of_other_scale has another default or Parameter than in the functions",
+        ),
+        (
+            lambda: parts.own_observation("x", clear_log_likelihood, outcomes=outcomes_of_other_edge),
+            "own_observation: edge of outcomes_of_other_edge has another default or Parameter than in the functions",
+        ),
+        (
+            lambda: parts.own_observation("x", lambda lead, variance, match, noise=-1.0: 0.0 * lead),
+            "own_observation: noise must be > 0",
+        ),
+        (
+            lambda: parts.own_observation("x", log_likelihood_of_own_noise),
+            "own_observation: rename noise of log_likelihood_of_own_noise, as it has one",
+        ),
         (lambda: jr.skills(CLEAR), "own_observation is observed: give it as observe=jr.parts.own_observation(...)"),
         (lambda: jr.skills(observe=(CLEAR, parts.margin())), "both set noise; leave one of them out"),
         (lambda: jr.skills(observe=(CLEAR, parts.quits("q"))), "quits does not go with own_observation, which"),
@@ -259,6 +325,18 @@ def run_observation(log_likelihood, columns=(), **options):
         (
             lambda: run_observation(lambda *_: 0.0, message=lambda *_: (-1e-3, 0.0)),
             "message (precision 0 or more) or outcomes",
+        ),
+        (
+            lambda: run_observation(lambda lead, *_: jnp.sum(log_ndtr(lead / 300.0))),
+            "the functions of parts.own_observation('x', ...) must tell of each match apart, [n] numbers",
+        ),
+        (
+            lambda: run_observation(lambda lead, *_: lead / 300.0 - jnp.max(lead) / 300.0),
+            "must tell of each match apart",
+        ),
+        (
+            lambda: run_observation(lambda lead, *_: 0.0 * lead, message=lambda lead, *_: (1e-6, jnp.mean(lead))),
+            "must tell of each match apart",
         ),
         (
             lambda: run_observation(lambda lead, *_: jnp.log1p(-jnp.exp(-(lead + 1.0)))),  # a number where nobody leads

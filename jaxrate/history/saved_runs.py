@@ -59,6 +59,7 @@ from jaxrate.storage.run_folder import (
 from jaxrate.systems import ALL_SYSTEMS
 from jaxrate.systems.prediction_wrapping import PREDICTION_WRAPPERS, make_wrapped_system, wrapper_names
 from jaxrate.systems.rounds.hazard_tables import Density
+from jaxrate.systems.skills.part_declarations import OUTCOMES
 from jaxrate.systems.skills.settings import OwnObservation, OwnPart
 
 
@@ -328,6 +329,9 @@ def _remake_system(metadata: dict[str, Any], make: Callable[..., RatingSystem] |
     except Exception as error:  # any error of the factory
         is_own = make in (None, ALL_SYSTEMS.get(name))
         hint = "" if is_own else f"; the run is of {name}: give its factory as make, or leave make out"
+        if is_own and name == "skills" and arguments.get("outcome", "win") not in OUTCOMES:
+            own = "jr.load(folder, make=lambda outcome, **saved: system.make(**saved))"
+            hint = f"; an observation of your own needs its functions: {own}"
         raise ValueError(f"run.json: {error}{hint}") from error
     if system.name != name:
         raise ValueError(f"run.json: the run is of {name}, but the factory makes {system.name}")

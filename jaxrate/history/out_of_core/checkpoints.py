@@ -31,6 +31,7 @@ from jaxrate.storage.run_folder import (
     read_npz_arrays,
     restore_state,
 )
+from jaxrate.systems.rounds.hazard_tables import Density
 
 CHECKPOINT_FILE, PREDICTIONS_FOLDER = "checkpoint", "predictions"
 METADATA_KEY, GAMES_KEY, RANKED_KEY, NAMES_KEY = "metadata", "players.games", "players.ranked", "players.names"
@@ -107,7 +108,11 @@ def settings_that_must_match(
     settings = {
         "version": version("jaxrate"),
         "system": system.name,
-        "settings": {name: str(getattr(x, "name", x)) for name, x in system.settings.items() if name != "seasons"},
+        "settings": {
+            name: x.name if isinstance(x, Density) else str(x)
+            for name, x in system.settings.items()
+            if name != "seasons"
+        },
         "seasons": [*(system.settings.get("seasons") or ())],
         "hyperparameters": {name: None if x is None else float(x) for name, x in system.params._asdict().items()},
         "precision": str(jnp.result_type(float)),

@@ -126,7 +126,8 @@ def check_own_observation(model: ModelSettings, params: Any, events: Matches | R
     )
     are_finite = bind(are_terms_finite, model, params)
     number = f"the log likelihood, message (precision 0 or more) or outcomes (chances from 0 to 1) of {call}"
-    check_function_of_user(are_finite, events, f"the functions of {call} fail", use, number)
+    failure = f"the functions of {call} fail"
+    check_function_of_user(are_finite, events, failure, use, f"{number} is no finite number")
     padding = jax.tree.map(lambda x: np.zeros_like(np.asarray(x)[:1]), list_seen_fields(events))
     with jax.ensure_compile_time_eval():
         is_finite = np.all(are_finite(padding))
@@ -134,25 +135,38 @@ def check_own_observation(model: ModelSettings, params: Any, events: Matches | R
         raise ValueError(
             f"{number} must be a finite number where score and columns are 0, too, as in rows that fill up programs"
         )
+    apart = f"the functions of {call} must tell of each match apart, [n] numbers of n matches, and sum over none"
+    check_function_of_user(bind(are_terms_apart, model, params), events, failure, use, apart)
 
 
-@partial(jax.jit, static_argnums=0)
-def are_terms_finite(model: ModelSettings, params: Any, event: Matches | Periods) -> Array:
-    """[n] whether the terms of matches of newcomers are numbers at several leads, precisions not negative, and chances
-    from 0 to 1.
+def sum_of_terms(model: ModelSettings, params: Any, event: Matches | Periods, deviations: Any) -> Array:
+    """[...] the sum of all that functions say of matches of newcomers, at leads of so many deviations.
+
+    NaN where precisions are negative, or chances not from 0 to 1.
     """
     own, constants = model.outcome, prepare(model, params)
     assert isinstance(own, OwnObservation)
     variance = jnp.full(jnp.shape(event.score), 2.0 * constants.params.initial_deviation**2)
-    are_finite = jnp.ones(variance.shape, bool)
-    for deviations in CHECKED_LEADS:
-        lead = deviations * jnp.sqrt(variance)
-        message = own_message(own, model, constants, lead, variance, event)
-        terms = [own_log_likelihood(own, model, constants, lead, variance, event), *message]
-        terms.append(jnp.where(message.precision < 0.0, jnp.nan, 0.0))
-        if own.outcomes is not None:
-            win, draw = call_function_of_lead(own, own.outcomes, constants.params, lead, variance)
-            rounding = 8.0 * float(np.finfo(lead.dtype).eps)
-            terms += [jnp.where((x < -rounding) | (x > 1.0 + rounding), jnp.nan, x) for x in (win, draw, win + draw)]
-        are_finite &= jnp.isfinite(sum(jnp.broadcast_to(x, lead.shape) for x in terms))
-    return are_finite
+    lead = deviations * jnp.sqrt(variance)
+    message = own_message(own, model, constants, lead, variance, event)
+    terms = [own_log_likelihood(own, model, constants, lead, variance, event), *message]
+    terms.append(jnp.where(message.precision < 0.0, jnp.nan, 0.0))
+    if own.outcomes is not None:
+        win, draw = call_function_of_lead(own, own.outcomes, constants.params, lead, variance)
+        rounding = 8.0 * float(np.finfo(lead.dtype).eps)
+        terms += [jnp.where((x < -rounding) | (x > 1.0 + rounding), jnp.nan, x) for x in (win, draw, win + draw)]
+    return sum(jnp.broadcast_to(x, lead.shape) for x in terms)
+
+
+@partial(jax.jit, static_argnums=0)
+def are_terms_finite(model: ModelSettings, params: Any, event: Matches | Periods) -> Array:
+    """[n] whether the terms of matches of newcomers are numbers at several leads."""
+    sums = [sum_of_terms(model, params, event, deviations) for deviations in CHECKED_LEADS]
+    return jnp.all(jnp.isfinite(jnp.stack(sums)), axis=0)
+
+
+@partial(jax.jit, static_argnums=0)
+def are_terms_apart(model: ModelSettings, params: Any, event: Matches | Periods) -> Array:
+    """[n] whether the terms of matches are the same of each match by itself."""
+    terms, deviations = partial(sum_of_terms, model, params), jnp.linspace(-1.0, 1.0, len(event.score))
+    return jnp.isclose(terms(event, deviations), jax.vmap(terms)(event, deviations), rtol=1e-3, atol=1e-3)

@@ -153,35 +153,48 @@ def add_hyperparameters_of_functions(maker: PartMaker, outcome: Any) -> PartMake
     if not isinstance(outcome, OwnObservation):
         return maker
     arguments = list_hyperparameters_of_functions(outcome)
-    known = [x for x in maker.signature.parameters.values() if x.kind is not Argument.VAR_KEYWORD]
-    own = [x.replace(kind=Argument.KEYWORD_ONLY) for x, _ in arguments.values()]
+    parameters = {x.name: x for x in maker.signature.parameters.values() if x.kind is not Argument.VAR_KEYWORD}
+    parameters |= {name: x.replace(kind=Argument.KEYWORD_ONLY) for name, (x, _) in arguments.items()}
     return maker._replace(
-        signature=maker.signature.replace(parameters=known + own),
+        signature=maker.signature.replace(parameters=[*parameters.values()]),
         space={**maker.space, **{name: about for name, (_, about) in arguments.items()}},
         names_in_system={**maker.names_in_system, **{name: outcome.name_in_system(name) for name in arguments}},
     )
 
 
 def list_hyperparameters_of_functions(own: OwnObservation) -> dict[str, tuple[Argument, Parameter]]:
-    """The hyperparameters that functions of an observation of a user's own have, beside those of all observations."""
+    """The hyperparameters that functions of an observation of a user's own have, and defaults of those of all."""
     found: dict[str, tuple[Argument, Parameter]] = {}
     further = [(x, count) for x, count in ((own.message, 3), (own.outcomes, 2)) if x is not None]
     for function, count in ((own.log_likelihood, 3), *further):
-        if not callable(function):
-            raise ValueError(f"own_observation: it takes functions, got {function!r}")
-        space = factory_hyperparameter_space(function)._asdict()
-        for argument in [*signature(function).parameters.values()][count:]:
-            if argument.kind is Argument.VAR_KEYWORD or argument.name in SHARED_BY_OBSERVATIONS:
-                continue
-            if argument.name in OwnObservation._fields:
-                raise ValueError(f"own_observation: rename {argument.name} of {display_name(function)}, as it has one")
-            if argument.name not in space or argument.default is Argument.empty:
+        for argument, about in list_hyperparameters_of_function(function, count):
+            known, meaning = found.setdefault(argument.name, (argument, about))
+            if (known.default, meaning) != (argument.default, about):
                 raise ValueError(
-                    f"own_observation: {argument.name} of {display_name(function)} must be a hyperparameter, as in "
-                    f"{argument.name}: Annotated[float, jr.extend.Parameter(jr.extend.POSITIVE, 'points', '...')] = 1.0"
+                    f"own_observation: {argument.name} of {display_name(function)} has another default or Parameter "
+                    "than in the functions before it; give all the same"
                 )
-            found.setdefault(argument.name, (argument, space[argument.name]))
     return found
+
+
+def list_hyperparameters_of_function(function: Any, count: int) -> Iterator[tuple[Argument, Parameter]]:
+    """The arguments after so many others that are hyperparameters; `noise` and `draw_margin` if they have defaults."""
+    if not callable(function):
+        raise ValueError(f"own_observation: it takes functions, got {function!r}")
+    name, space = display_name(function), factory_hyperparameter_space(function)._asdict()
+    for argument in [*signature(function).parameters.values()][count:]:
+        is_shared, has_default = argument.name in SHARED_BY_OBSERVATIONS, argument.default is not Argument.empty
+        if argument.name in OwnObservation._fields or (is_shared and argument.name in space):
+            raise ValueError(f"own_observation: rename {argument.name} of {name}, as it has one")
+        if is_shared and has_default:
+            yield argument, {"noise": NOISE, "draw_margin": DRAW_MARGIN}[argument.name]
+        elif argument.name in space and has_default:
+            yield argument, space[argument.name]
+        elif not is_shared and argument.kind is not Argument.VAR_KEYWORD:
+            raise ValueError(
+                f"own_observation: {argument.name} of {name} must be a hyperparameter, as in "
+                f"{argument.name}: Annotated[float, jr.extend.Parameter(jr.extend.POSITIVE, 'points', '...')] = 1.0"
+            )
 
 
 Arguments = ParamSpec("Arguments")
@@ -606,7 +619,7 @@ def own_observation(
     The lead is by how many points the first player should perform better, before the noise of performances; it is
     believed to be normal. Arguments of the functions that are annotated with a `Parameter` are hyperparameters: worth
     is sets_worth in the system. `noise` and `draw_margin` are those of all observations, and tell the chances of win
-    and draw as those of `result` do.
+    and draw as those of `result` do. All have the defaults of the functions.
 
     Args:
       name: one plain word.
@@ -628,7 +641,8 @@ def own_observation(
     own = OwnObservation(name, log_likelihood, message, outcomes, names)
     known = list_hyperparameters_of_functions(own)
     check_keyword_names("own_observation", hyperparameters, [*known, *signature(own_observation).parameters])
-    check_hyperparameter_names("name of an observation of your own", [own.name_in_system(x) for x in known])
+    names_in_system = [own.name_in_system(x) for x in known if x not in SHARED_BY_OBSERVATIONS]
+    check_hyperparameter_names("name of an observation of your own", names_in_system)
     return {"outcome": own, "columns": names}
 
 

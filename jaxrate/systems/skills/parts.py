@@ -136,7 +136,11 @@ def check_own_loadings(model: ModelSettings, events: Matches | Ragged) -> None:
         call = f"parts.own({part.name!r}, ...)"
         use = f"they are a function of participants that returns [..., {part.size}], and see the columns {part.columns}"
         check_function_of_user(
-            bind(are_loadings_finite, part), events, f"the loadings of {call} fail", use, f"a loading of {call}"
+            bind(are_loadings_finite, part),
+            events,
+            f"the loadings of {call} fail",
+            use,
+            f"a loading of {call} is no finite number",
         )
 
 
@@ -147,16 +151,16 @@ def list_seen_fields(events: Matches | Ragged) -> Any:
 
 
 def check_function_of_user(
-    are_finite: Callable[[Any], Array], events: Matches | Ragged, failure: str, use: str, number: str
+    are_right: Callable[[Any], Array], events: Matches | Ragged, failure: str, use: str, mistake: str
 ) -> None:
-    """ValueError where a function that a user wrote fails, or gives no finite numbers.
+    """ValueError where a function that a user wrote fails, or does not give what it should.
 
     Args:
-      are_finite: [n] whether it gives finite numbers, of n matches or participants of contests.
+      are_right: [n] whether it gives what it should, of n matches or participants of contests.
       events: those of the history.
       failure: that it fails.
       use: how it is used.
-      number: what it gives.
+      mistake: that it gives something else.
     """
     seen = list_seen_fields(events)
     count = len(seen.weight if isinstance(seen, Rounds) else seen.score)
@@ -164,11 +168,11 @@ def check_function_of_user(
         rows = np.minimum(np.arange(start, start + CHECKED_AT_ONCE), count - 1)
         try:
             with jax.ensure_compile_time_eval():  # also where a caller traces
-                is_finite = are_finite(jax.tree.map(lambda x: np.asarray(x)[rows], seen))  # noqa: B023
+                is_right = are_right(jax.tree.map(lambda x: np.asarray(x)[rows], seen))  # noqa: B023
         except Exception as error:  # any of a function that a user wrote
             raise ValueError(f"{failure}: {type(error).__name__}: {error}; {use}") from error
-        bad = np.append(np.zeros(start, bool), ~np.asarray(is_finite))[:count]
-        fail_where(bad, lambda row: f"{number} is no finite number")
+        bad = np.append(np.zeros(start, bool), ~np.asarray(is_right))[:count]
+        fail_where(bad, lambda row: mistake)
 
 
 @partial(jax.jit, static_argnums=0)

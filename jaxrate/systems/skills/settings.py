@@ -26,7 +26,7 @@ class OwnPart(NamedTuple):
         return f"OwnPart({self.name!r}, {display_name(self.loadings)}, {self.columns}, {self.size})"
 
 
-SHARED_BY_OBSERVATIONS = "noise", "draw_margin"  # hyperparameters that have one name in all observations
+SHARED_BY_OBSERVATIONS = {"noise", "draw_margin"}  # hyperparameters that have one name in all observations
 
 
 class OwnObservation(NamedTuple):

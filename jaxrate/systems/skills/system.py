@@ -280,10 +280,8 @@ def complete_settings(values: Mapping[str, Any]) -> dict[str, Any]:
             "the system again, and load runs by jr.load(folder, make=lambda own_parts, **saved: system.make(**saved))"
         )
     if not isinstance(outcome, OwnObservation) and outcome not in OUTCOMES:
-        raise ValueError(
-            f"skills: outcome must be {join_names(map(repr, OUTCOMES), 'or')}, got {outcome!r}; an observation of your "
-            "own needs its functions: jr.load(folder, make=lambda outcome, **saved: system.make(**saved))"
-        )
+        hint = did_you_mean_suffix(outcome, OUTCOMES)
+        raise ValueError(f"skills: outcome must be {join_names(map(repr, OUTCOMES), 'or')}, got {outcome!r}{hint}")
     if outcome in ("points", "goals") and len(settings["margin"]) != 2:
         raise ValueError(f"skills: with outcome={outcome!r} margin must be two columns: the {outcome} of each side")
     if len(settings["expected_goals"]) not in (0, 2):
