@@ -1,4 +1,4 @@
-"""Rest, form, lay-offs, the ground, relative margins and age: made of the matches above, and for matches to come."""
+"""Rest, form, lay-offs, the ground, categories, relative margins and age: made of the matches above."""
 
 import datetime
 import warnings
@@ -13,9 +13,9 @@ from jaxrate.history.event_columns import no_events
 from tests.conftest import draw_pairs
 
 N, PLAYERS = 60, 6
-SPANS = {"rest": 5.0, "layoff": 4.0, "form": 20.0, "ground": 50.0, "relative_margin": 9.0}
-COVARIATES = {"rest": 30.0, "layoff": 40.0, "form": 50.0, "ground": 60.0}
-ROLES = {"margin": ["made", "let"], "venue": "town"}
+SPANS = {"rest": 5.0, "layoff": 4.0, "form": 20.0, "ground": 50.0, "category_lead": 30.0, "relative_margin": 9.0}
+COVARIATES = {"rest": 30.0, "layoff": 40.0, "form": 50.0, "ground": 60.0, "category_lead": 0.9}
+ROLES = {"margin": ["made", "let"], "venue": "town", "category": "topic"}
 SYSTEM = jr.skills(
     *(parts.covariate(name, weight) for name, weight in COVARIATES.items()), observe=parts.margin("relative_margin")
 )
@@ -31,7 +31,7 @@ def league(seed=2):
     town = np.array(["Rome", "Oslo", None], object)[random.integers(0, 3, N)]
     return {
         "a": names[one], "b": names[other], "score": (1 + np.sign(points[0] - points[1])) / 2, "time": time,
-        "made": points[0], "let": points[1], "town": town,
+        "made": points[0], "let": points[1], "town": town, "topic": np.array(["sums", "sets"])[points[1] % 2],
     }  # fmt: skip
 
 
@@ -43,6 +43,7 @@ def twin(table):
         surprise = score - 1 / (1 + 10 ** ((rating.get(b, 0.0) - rating.get(a, 0.0)) / 400))
         rating[a], rating[b] = rating.get(a, 0.0) + 24 * surprise, rating.get(b, 0.0) - 24 * surprise
         surprises.append(surprise)
+    found["category_lead"] = twin_of_category_leads(table)
     for i in range(N):
         for name, sign in ((table["a"][i], 1), (table["b"][i], -1)):
             mine = [j for j in range(i) if name in (table["a"][j], table["b"][j])]
@@ -57,6 +58,22 @@ def twin(table):
         mean = weight @ total[: i + 1] / weight.sum()
         found["relative_margin"][i] = (table["made"] - table["let"])[i] / mean if mean else 0.0
     return found
+
+
+def twin_of_category_leads(table):
+    """Of each match, by Newton's steps from no lead, beside Elo ratings that know the category."""
+    rating, lead, leads = {}, {}, []
+    for a, b, score, topic in zip(table["a"], table["b"], table["score"], table["topic"], strict=True):
+        leads.append(lead.get(topic, 0.0))
+        ahead = np.log(10.0) / 400.0 * (rating.get(a, 0.0) - rating.get(b, 0.0) + leads[-1])
+        slope, curvature = (
+            np.log(10.0) / 400.0 * (score - 1.0 / (1.0 + np.exp(-ahead))),
+            (np.log(10.0) / 400.0) ** 2 / 4,
+        )
+        lead[topic] = leads[-1] + slope / (SPANS["category_lead"] * curvature)
+        for name, sign in ((a, 1.0), (b, -1.0)):
+            rating[name] = rating.get(name, 0.0) + 24.0 * sign * slope * 400.0 / np.log(10.0)
+    return np.array(leads)
 
 
 def with_all(data, history=None):
@@ -126,7 +143,7 @@ def test_what_is_to_come_follows_from_what_was():
         np.testing.assert_allclose(more.matches.context.columns[name], whole[name][50:], rtol=1e-6, atol=1e-6)
     guess = np.asarray(jr.run(SYSTEM, with_all(jr.read(table, **ROLES))).prediction)[50]
     first = {name: x[:1] for name, x in late.items() if name not in ("score", "made", "let")}
-    coming = jr.forecasts.predict_fixtures(rated, first, venue="town")
+    coming = jr.forecasts.predict_fixtures(rated, first, venue="town", category="topic")
     np.testing.assert_allclose(coming["expected"], guess, rtol=1e-5)
     nowhere = {name: x for name, x in first.items() if name != "town"}
     elsewhere = jr.forecasts.predict_fixtures(rated, nowhere)["expected"]
@@ -187,6 +204,7 @@ def test_seasons_of_leagues_are_the_years_in_their_names():
         (lambda data: jr.data.add_rest(data, history={"a": []}), "history must be an earlier Dataset or a History"),
         (lambda data: jr.data.add_form(data._replace(clock=None)), "form needs a column of time"),
         (lambda data: jr.data.add_ground(data), "ground needs venue, the column of the ground"),
+        (lambda data: jr.data.add_category_lead(data), "category_lead needs category, one of each match or of each"),
         (lambda data: jr.data.add_relative_margin(data), "relative_margin needs margin, two columns with the points"),
         (lambda data: jr.data.add_layoff(data, -1), "layoff must be a number of days above 0, got -1"),
     ],

@@ -415,7 +415,7 @@ EVIDENCE_SETTINGS = {  # settings of systems, by the arguments of `read` that th
     "category": "categories",
     "margin": "margin",
     "covariates": "covariates",
-    **dict.fromkeys(("rest", "layoff", "form", "age", "venue"), "covariates"),
+    **dict.fromkeys(("rest", "layoff", "form", "category_lead", "age", "venue"), "covariates"),
     "season": "seasons",
     "league_season": "league_season",
     "expected_goals": "expected_goals",

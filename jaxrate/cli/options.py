@@ -426,6 +426,10 @@ DERIVED_TEXTS = {  # of columns that are computed from the file, by their name a
     ("layoff", "DAYS"): "Add how long each player has been away as a covariate, from this many days on.",
     ("form", "DAYS"): "Add recent form (results against expectation) as a covariate; it fades in this many days.",
     ("ground", "DAYS"): "With --venue: matches on a ground fade in this many days.  [default: 730]",
+    (
+        "category_lead",
+        "GAMES",
+    ): "Add how far first players are ahead in the category; earlier matches fade in this many.",
     ("relative_margin", "GAMES"): "Learn from margins relative to the mean points of about this many matches before.",
 }
 MIXTURES_TEXT = "A category that is a mix of others, in equal parts or as Random=Zerg:0.5,Terran:0.5."

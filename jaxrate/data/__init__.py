@@ -30,13 +30,21 @@ import lazy_loader  # type: ignore[import-untyped]
 if TYPE_CHECKING:
     from jaxrate.data import datasets, formats, simulate
     from jaxrate.data.dataset_names import mix_categories, unify_names
-    from jaxrate.data.derived_covariates import add_form, add_ground, add_layoff, add_relative_margin, add_rest
+    from jaxrate.data.derived_covariates import (
+        add_category_lead,
+        add_form,
+        add_ground,
+        add_layoff,
+        add_relative_margin,
+        add_rest,
+    )
     from jaxrate.data.rounds_from_nested_teams import from_teams
     from jaxrate.data.table_writing import to_frame, write
     from jaxrate.events.dataset import Dataset
 
 __all__ = [
     "Dataset",
+    "add_category_lead",
     "add_form",
     "add_ground",
     "add_layoff",
@@ -52,7 +60,9 @@ __all__ = [
     "write",
 ]
 _FUNCTIONS = {
-    "derived_covariates": ["add_form", "add_ground", "add_layoff", "add_relative_margin", "add_rest"],
+    "derived_covariates": [
+        *("add_category_lead", "add_form", "add_ground", "add_layoff", "add_relative_margin", "add_rest"),
+    ],
     "dataset_names": ["mix_categories", "unify_names"],
     "rounds_from_nested_teams": ["from_teams"],
     "table_writing": ["to_frame", "write"],

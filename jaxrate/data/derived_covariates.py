@@ -1,4 +1,4 @@
-"""Columns that are computed from a history: rest, lay-off, form, knowledge of the ground, age, and relative margins.
+"""Columns that are computed from a history: rest, lay-off, form, ground, category, age, and relative margins.
 
 Each is the first player's less the second's. What it is at a match follows from the matches above it:
 
@@ -8,6 +8,12 @@ Each is the first player's less the second's. What it is at a match follows from
     ground     log(1 + the player's matches on this ground, each counted as exp(-days since / fade))
 
     expected = 1 / (1 + 10^((R_b - R_a) / 400)),   R_a <- R_a + K (score - expected)   (Elo 1978), R of newcomers 0
+
+The lead of first players in a category is rated beside them: it is L of the category of the match, 0 at first, and
+
+    expected = 1 / (1 + 10^((R_b - R_a - L) / 400)),   L <- L + 1600 / (memory log 10) (score - expected)
+
+which is a step of Newton's where it is known from so many matches.
 
 A relative margin is the margin divided by the mean total of both sides' points in the matches until then, of which
 that of k matches ago counts as exp(-k / memory).
@@ -55,6 +61,7 @@ class MatchRecords(NamedTuple):
     score: HostArray  # [n] of the first player; NaN: to come
     points: HostArray  # [n, 2] of each side; NaN: to come, or not known
     venue: HostArray  # [n] names of the grounds; None: not known
+    category: HostArray  # [n, 2] names of the categories of both players; None: not known
 
 
 def records_of_history(history: Any) -> MatchRecords:
@@ -64,20 +71,28 @@ def records_of_history(history: Any) -> MatchRecords:
         columns: Any = matches.context.columns
         events = {"player": matches.player, "time": matches.time, "score": matches.score, "venue": history.venues}
         events |= {"points": np.stack([columns[name] for name in margin], axis=1)} if len(margin) == 2 else {}
+        if has_one_category(history):
+            events["category"] = np.asarray(history.categories, object)[matches.context.category]
     else:
         events = getattr(history, "events", {})
         if not {"time", "player", "score"} <= events.keys():
             raise ValueError("history must be an earlier Dataset or a History, of matches with times")
     n, is_coming = len(events["score"]), getattr(history, "upcoming", False)
     points = np.asarray(events.get("points", np.full((n, 2), np.nan)), np.float64)
-    venue = events.get("venue")
+    venue, category = events.get("venue"), events.get("category")
     return MatchRecords(
         np.asarray(history.players, object)[np.asarray(events["player"])],
         np.asarray(events["time"], np.float64),
         np.where(is_coming, np.nan, np.asarray(events["score"], np.float64)),
         np.where(is_coming, np.nan, points),
         np.full(n, None) if venue is None else np.asarray(venue, object),
+        np.full((n, 2), None) if category is None else np.asarray(category, object),
     )
+
+
+def has_one_category(data: Dataset) -> bool:
+    """Whether each player of a match meets one category of a known name."""
+    return data.categories is not None and np.ndim(data.matches.context.category) == 2
 
 
 def days_since_last_match(records: MatchRecords) -> HostArray:
@@ -109,16 +124,26 @@ def fading_sums(groups: Iterable[Sequence[Any]], time: HostArray, amounts: HostA
     return sums
 
 
-def elo_surprises(records: MatchRecords) -> HostArray:
-    """[n] the scores of the first players less those that Elo expected; 0 of matches to come."""
-    rating = defaultdict[Any, float](float)
-    surprises = np.zeros(len(records.score))
-    for i, ((a, b), score) in enumerate(zip(records.player.tolist(), records.score.tolist(), strict=True)):
+def elo_surprises(records: MatchRecords, memory: float = math.inf) -> tuple[HostArray, HostArray]:
+    """[n] the scores of first players less those that Elo expected, 0 of matches to come, and their leads by category.
+
+    Leads are 0 without a memory of so many matches.
+    """
+    rating, lead = defaultdict[Any, float](float), defaultdict[Any, float](float)
+    surprises, leads = np.zeros((2, len(records.score)))
+    step = 1600.0 / (memory * math.log(10.0))
+    categories = map(tuple, records.category.tolist())
+    for i, ((a, b), score, category) in enumerate(
+        zip(records.player.tolist(), records.score.tolist(), categories, strict=True)
+    ):
+        leads[i] = lead[category]
         if not math.isnan(score):
-            surprises[i] = surprise = score - 1.0 / (1.0 + 10.0 ** ((rating[b] - rating[a]) / 400.0))
+            surprises[i] = surprise = score - 1.0 / (1.0 + 10.0 ** ((rating[b] - rating[a] - leads[i]) / 400.0))
             rating[a] += ELO_K * surprise
             rating[b] -= ELO_K * surprise
-    return surprises
+            if None not in category:
+                lead[category] += step * surprise
+    return surprises, leads
 
 
 def rest_days(records: MatchRecords, cap: float) -> HostArray:
@@ -134,7 +159,7 @@ def log_layoffs(records: MatchRecords, threshold: float) -> HostArray:
 
 def forms(records: MatchRecords, fade: float) -> HostArray:
     """[n, 2] the fading sum of the surprises of each player."""
-    surprises = elo_surprises(records)
+    surprises, _ = elo_surprises(records)
     return fading_sums(records.player.tolist(), records.time, np.stack([surprises, -surprises], axis=1), fade)
 
 
@@ -145,6 +170,12 @@ def ground_knowledge(records: MatchRecords, fade: float) -> HostArray:
     counts = fading_sums(groups, records.time, np.ones(records.player.shape), fade)
     is_known = np.array([venue is not None for venue in records.venue], bool)
     return np.log1p(np.where(is_known[:, None], counts, 0.0))
+
+
+def category_leads(records: MatchRecords, memory: float) -> HostArray:
+    """[n, 2] by how many points first players are ahead in the category of the match, and 0 of second players."""
+    _, leads = elo_surprises(records, memory)
+    return np.stack([leads, np.zeros(len(leads))], axis=1)
 
 
 def relative_points(records: MatchRecords, memory: float) -> HostArray:
@@ -171,6 +202,7 @@ DERIVED_COLUMNS = {
     "layoff": DerivedColumn(log_layoffs),
     "form": DerivedColumn(forms),
     "ground": DerivedColumn(ground_knowledge),
+    "category_lead": DerivedColumn(category_leads, unit="matches"),
     "relative_margin": DerivedColumn(relative_points, unit="matches", is_covariate=False),
 }
 
@@ -254,6 +286,28 @@ def add_ground(data: Dataset, fade: float = GROUND_FADE, history: Any = None) ->
 
 
 @enforce_argument_annotations
+def add_category_lead(data: Dataset, memory: float = 200.0, history: Any = None) -> Dataset:
+    """The matches with a covariate `category_lead`: how far first players are ahead in the category of the match.
+
+    It is a rating of each category, learnt beside Elo ratings of the players, and counts for newcomers at once: who
+    answers a new exercise knows how hard others of the topic were, and who plays at home how much a home is worth in
+    this league. A pair of categories, one of each player, is one.
+
+        data = jr.data.add_category_lead(jr.read("answers.csv", category="topic"))
+        rated = jr.rate(jr.skills(jr.parts.kinds("sides"), jr.parts.covariate("category_lead", 1)), data)
+
+    Args:
+      data: matches with times and a `category`, as from `read`; their `fixtures` follow them.
+      memory: matches in which a category forgets: earlier ones fade about to 1 / e.
+      history: the matches before these: an earlier `Dataset`, or a `History`. None: there were none.
+
+    Raises:
+      ValueError: for contests, for matches without times or categories, or with a column that is called so.
+    """
+    return add_derived_column(data, "category_lead", memory, history)
+
+
+@enforce_argument_annotations
 def add_relative_margin(data: Dataset, memory: float = 400.0, history: Any = None) -> Dataset:
     """The matches with a column `relative_margin`: the margin as a share of the points that matches have at the time.
 
@@ -308,6 +362,8 @@ def find_lacking_role(data: Dataset, name: str) -> str:
         return "a column of time"
     if name == "ground" and data.venues is None:
         return "venue, the column of the ground"
+    if name == "category_lead" and not has_one_category(data):
+        return "category, one of each match or of each player"
     if name == "relative_margin" and len(data.margin) != 2:
         return "margin, two columns with the points of each side"
     return ""
