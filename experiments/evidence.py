@@ -35,6 +35,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from common import fit_options, log_losses, mean_and_error, measure, results_in
 from histories import (
@@ -303,6 +304,18 @@ def whole(name, options, most=None, **roles):
     return data and data._replace(events=slice_events(data.matches, 0, most or len(data.rows)), rows=data.rows[:most])
 
 
+def learners(options, most):
+    """Answers of learners to exercises, each time the first of several in a row to the same one."""
+    data = read_history(options, "learners")
+    if data is None:
+        return None
+    player = data.matches.player
+    order = np.argsort(player[:, 0], kind="stable")
+    is_first = np.append(True, (np.diff(player[order], axis=0) != 0).any(axis=1))
+    rows = np.sort(order[is_first])[:most]
+    return data._replace(events=jax.tree.map(lambda x: np.asarray(x)[rows], data.matches), rows=data.rows[rows])
+
+
 DATASETS = {
     "nfl": lambda options: jr.data.datasets.nfl(),
     "nba": partial(whole, "nba", season="season"),
@@ -316,7 +329,10 @@ DATASETS = {
     "starcraft": partial(whole, "starcraft", time="time", category=["race_a", "race_b"]),
     "chess": partial(whole, "lichess"),
     "engines": partial(whole, "computer chess"),
+    "learners": partial(learners, most=200_000),
 }
+RULES = {"learners": {"kinds": "sides", "categories": 1}}  # beside what the data say
+KINDS = {"learners": ["leads by category"]}  # of evidence, where the others make no sense: steps are no days
 
 
 def middle_of_past(data, cut):
@@ -328,6 +344,7 @@ FURTHER = {  # the dataset, and changes of the system, with each kind of evidenc
     "rest": lambda data, cut: (jr.data.add_rest(data), {}),
     "layoff": lambda data, cut: (jr.data.add_layoff(data), {}),
     "ground": lambda data, cut: (jr.data.add_ground(data), {}),
+    "leads by category": lambda data, cut: (jr.data.add_category_lead(data), {}),
     "relative margins": lambda data, cut: (jr.data.add_relative_margin(data), {}),
     "a side that changes": lambda data, cut: (data, {"side_since": middle_of_past(data, cut)}),
     "form": lambda data, cut: (data, {"form_deviation": 40.0}),
@@ -338,13 +355,14 @@ def has_evidence(data, name):
     """Whether the history can have this kind of evidence."""
     needs = {
         "ground": data.venues is not None,
+        "leads by category": data.categories is not None,
         "relative margins": len(data.margin) == 2,
         "a side that changes": data.matches.context.side is not None,
     }
     return needs.get(name, True)
 
 
-def further(load, options):
+def further(name, load, options):
     """What each kind of further evidence adds to skills by the rule; None without the data."""
     data = load(options)
     if data is None:
@@ -355,13 +373,14 @@ def further(load, options):
     cut = n * 4 // 5
 
     def fit_with(label, data, changes):
-        system = make_system_for_data("skills", changes, None, data, 0.8, cut)
+        system = make_system_for_data("skills", RULES.get(name, {}) | changes, None, data, 0.8, cut)
         return fitted(label, system, History(data.matches, cut), options)
 
     base, rows = fit_with("skills", data, {}), []
-    for name in [name for name in FURTHER if has_evidence(data, name)][: 1 if options.quick else None]:
-        told = fit_with(f"skills with {name}", *FURTHER[name](data, cut))
-        rows.append({"with": name} | told.row | mean_and_error(told.loss - base.loss))
+    kinds = KINDS.get(name) or [kind for kind in FURTHER if has_evidence(data, kind)]
+    for kind in kinds[: 1 if options.quick else None]:
+        told = fit_with(f"skills with {kind}", *FURTHER[kind](data, cut))
+        rows.append({"with": kind} | told.row | mean_and_error(told.loss - base.loss))
     history = [{"matches": n, "fitted": cut, "scored": n - cut}]
     return {"history": history, "systems": [base.row], "with one kind of evidence more": rows}
 
@@ -430,7 +449,7 @@ PARTS = {
     "tennis, games": partial(alone, tennis_games),
     "tennis, KDD 2019": partial(benchmark, partial(tennis_kdd, False), evidence=False),
     "tennis, KDD 2019, with walkovers": partial(benchmark, partial(tennis_kdd, True), evidence=False),
-    **{f"further, {name}": partial(further, load) for name, load in DATASETS.items()},
+    **{f"further, {name}": partial(further, name, load) for name, load in DATASETS.items()},
     "hindsight, nfl": partial(hindsight, "nfl", nfl, SMALL),
     "hindsight, basketball": partial(hindsight, "basketball", basketball, SMALL),
     "hindsight, football": partial(hindsight, "football", partial(football, 0.8, 2), SMALL),

@@ -18,6 +18,7 @@ HISTORIES = {  # the file of each, and what its columns are
     "lichess": ("chess_lichess20k.parquet", {"time": "t", "side": "a"}),
     "go": ("go_tygem.parquet", {"time": "t", "side": "a"}),
     "starcraft": ("sc2_tlpd_korean.parquet", {}),
+    "learners": ("edu_assist2017_pid.parquet", {"time": "step", "category": "skill"}),
     "films": ("movielens_small.parquet", {"time": "t"}),
     "codeforces": ("codeforces2020.parquet", {"rank": "rank_lo", "last_rank": "rank_hi"}),
     "football with grounds": (  # of github.com/martj42/international_results

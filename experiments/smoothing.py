@@ -166,7 +166,7 @@ def plain_sweeps(system, matches, damping, most=400):
     @jax.jit
     def sweep(made, lines, site):
         cavity = predict_and_find_cavities(model, made, lines, site)[1]
-        new = renew_sites(model, made, lines, cavity)
+        new, _ = renew_sites(model, made, lines, cavity)
         return jax.tree.map(lambda x, y: x + damping * (y - x), site, new), cavity
 
     site, n = empty_sites(model, lines), len(matches.score)

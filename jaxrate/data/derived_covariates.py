@@ -92,7 +92,8 @@ def records_of_history(history: Any) -> MatchRecords:
 
 def has_one_category(data: Dataset) -> bool:
     """Whether each player of a match meets one category of a known name."""
-    return data.categories is not None and np.ndim(data.matches.context.category) == 2
+    category = data.matches.context.category
+    return data.categories is not None and category is not None and category.ndim == 2
 
 
 def days_since_last_match(records: MatchRecords) -> HostArray:

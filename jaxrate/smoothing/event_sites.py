@@ -88,34 +88,26 @@ def event_effects(
     return effects
 
 
-def event_sites(
+def event_sites_and_log_likelihoods(
     model: ModelSettings, constants: Constants, cavity: Cavity, effects: Array, events: Matches | ContestGroups
-) -> GaussianSite:
-    """What events say of participants, given their cavities; a match of weight w counts as w matches."""
+) -> tuple[GaussianSite, Array]:
+    """What events say of participants, given their cavities, and the log likelihood [size] of each match, or contest.
 
-    def sites(event: Matches | Rounds, cavity: Cavity, effects: Array) -> GaussianSite:
-        message = observation_of(model, event).messages(model, constants, Predictors(*cavity, effects), event)
-        pull = message.surprise + jnp.sum(message.precision * cavity.mean[..., None, :], axis=-1)
-        return GaussianSite(message.precision, pull)
+    A match of weight w counts as w matches.
+    """
 
-    site: GaussianSite = map_events(sites, events, cavity, effects)
+    def infer(event: Matches | Rounds, cavity: Cavity, effects: Array) -> tuple[GaussianSite, Array]:
+        (precision, surprise), terms = observation_of(model, event).infer(
+            model, constants, Predictors(*cavity, effects), event
+        )
+        pull = surprise + jnp.sum(precision * cavity.mean[..., None, :], axis=-1)
+        return GaussianSite(precision, pull), terms
+
+    site, terms = map_events(infer, events, cavity, effects)
     weight = events.context.weight if isinstance(events, Matches) else None
     if weight is None:
-        return site
-    return GaussianSite(weight[None, :, None, None] * site.precision, weight[None, :, None] * site.pull)
-
-
-def event_log_likelihoods(
-    model: ModelSettings, constants: Constants, cavity: Cavity, effects: Array, events: Matches | ContestGroups
-) -> Array:
-    """[size] of each match, or contest, given the cavities; a match of weight w counts as w matches."""
-
-    def log_likelihood(event: Matches | Rounds, cavity: Cavity, effects: Array) -> Array:
-        return observation_of(model, event).log_likelihood(model, constants, Predictors(*cavity, effects), event)
-
-    terms: Array = map_events(log_likelihood, events, cavity, effects)
-    weight = events.context.weight if isinstance(events, Matches) else None
-    return terms if weight is None else weight * terms
+        return site, terms
+    return GaussianSite(weight[None, :, None, None] * site.precision, weight[None, :, None] * site.pull), weight * terms
 
 
 def event_predictions(

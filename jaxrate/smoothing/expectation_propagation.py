@@ -34,9 +34,8 @@ from jaxrate.replay.execution import jit_with_small_matrix_compile_options
 from jaxrate.smoothing.event_sites import (
     event_effects,
     event_loadings,
-    event_log_likelihoods,
     event_predictions,
-    event_sites,
+    event_sites_and_log_likelihoods,
     sum_by_event,
 )
 from jaxrate.smoothing.forward_backward import (
@@ -196,10 +195,12 @@ def predict_and_find_cavities(
     return prediction, Cavity(*(nodes_to_participants(x, timelines) for x in cavity))
 
 
-def renew_sites(model: ModelSettings, inputs: SweepInputs, timelines: Timelines, cavity: Cavity) -> GaussianSite:
-    """The sites of participants, given their cavities; nothing where nobody plays."""
-    sites = event_sites(model, inputs.constants, cavity, inputs.effects, timelines.events)
-    return keep_participants(timelines, sites)
+def renew_sites(
+    model: ModelSettings, inputs: SweepInputs, timelines: Timelines, cavity: Cavity
+) -> tuple[GaussianSite, Array]:
+    """The sites of participants, given their cavities, nothing where nobody plays; and log likelihoods of events."""
+    sites, terms = event_sites_and_log_likelihoods(model, inputs.constants, cavity, inputs.effects, timelines.events)
+    return keep_participants(timelines, sites), terms
 
 
 def keep_participants(timelines: Timelines, values: Any) -> Any:
@@ -255,7 +256,7 @@ def run_sweeps(
         movement = jnp.abs(cavity.mean - previous.mean) * lax.rsqrt(variance)
         movement = jnp.maximum(movement, VARIANCE_CHANGE_WEIGHT * jnp.abs(before / variance - 1.0))
         change = jnp.max(keep_participants(timelines, movement))
-        image = renew_sites(model, inputs, timelines, cavity)
+        image, _ = renew_sites(model, inputs, timelines, cavity)
         scale = keep_participants(timelines, jnp.sqrt(variance))
         site, *anderson = anderson_step(site, image, scale, count, *anderson)
         return SweepLoopState(SweepResult(site, cavity, count + 1, change), *anderson)
@@ -305,7 +306,7 @@ def smoothed_quantities(
         Rating(hindsight.mean + jnp.broadcast_to(newcomer, hindsight.mean.shape), jnp.sqrt(hindsight.variance)),
         _assemble_state(model, params, timelines, inputs, (node_sites, prediction, belief)),
         event_predictions(model, inputs.constants, cavity, inputs.effects, site, timelines.events),
-        _event_log_evidence(model, inputs, timelines, site, (prediction, cavity)),
+        _event_log_evidence(timelines, site, prediction, cavity, renew_sites(model, inputs, timelines, cavity)[1]),
     )
 
 
@@ -315,21 +316,15 @@ def log_evidence_terms_and_next_sites(
     """The terms of matches [size] or contests in the log evidence, with these sites, and those after one more sweep."""
     inputs = prepare_sweep(model, params, timelines)
     prediction, cavity = predict_and_find_cavities(model, inputs, timelines, site)
-    terms = _event_log_evidence(model, inputs, timelines, site, (prediction, cavity))
-    return terms, renew_sites(model, inputs, timelines, cavity)
+    renewed, log_likelihood = renew_sites(model, inputs, timelines, cavity)
+    return _event_log_evidence(timelines, site, prediction, cavity, log_likelihood), renewed
 
 
 def _event_log_evidence(
-    model: ModelSettings,
-    inputs: SweepInputs,
-    timelines: Timelines,
-    site: GaussianSite,
-    predictions_and_cavities: tuple[NodePrediction, Cavity],
+    timelines: Timelines, site: GaussianSite, prediction: NodePrediction, cavity: Cavity, log_likelihood: Array
 ) -> Array:
     """The log likelihood of each event in place of the integral of its sites, plus the terms of time."""
-    prediction, cavity = predictions_and_cavities
     prior, events = Cavity(*(nodes_to_participants(x, timelines) for x in prediction[:2])), timelines.events
-    log_likelihood = event_log_likelihoods(model, inputs.constants, cavity, inputs.effects, events)
     site_evidence = log_site_integral(prior, site) - log_site_integral(cavity, site)
     is_event = sum_by_event(timelines.is_participant.astype(site.pull.dtype), events) > 0
     terms = jnp.where(is_event, log_likelihood, 0.0)

@@ -60,6 +60,20 @@ class ScalarMessage(NamedTuple):
         return ScalarMessage(earlier.precision + self.precision, surprise)
 
 
+class Inference(NamedTuple):
+    """What an event says of the linear predictors of its participants, and how likely it was."""
+
+    message: Message
+    log_likelihood: Array  # [...] of matches, [] of a contest: of all that was observed
+
+
+class ScalarInference(NamedTuple):
+    """What an event says of one number, such as the lead of a match, and how likely it was."""
+
+    message: ScalarMessage
+    log_likelihood: Array
+
+
 def advance(model: ModelSettings, constants: Constants, rows: State, time: Array) -> State:
     """The clock first, then the seasons that begin until `time`."""
 

@@ -13,7 +13,7 @@ s and pace o has an attack (s + o) / 2 and a defence (s - o) / 2: Q (attack of t
 what is told apart in the log of rate_1 (Maher 1982, "Modelling association football scores").
 
 What a match says of gap and level, it says of strength and pace of a team through the uncertainty of the other team and
-of the noise, see `goal_messages`.
+of the noise, see `infer_from_goals`.
 
 Goals are Poisson's at given rates l and m of the first and of the second side, times Dixon and Coles' correction of low
 scores (1997, "Modelling association football scores and inefficiencies in the football betting market", equation 4.2):
@@ -41,6 +41,7 @@ from jaxrate.core.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.belief_updates import (
+    Inference,
     Message,
     add_to_diagonal,
     attenuate,
@@ -157,13 +158,6 @@ def count_log_likelihood(side: int, log_rate: Array, observation: GoalObservatio
     return total + jnp.where(is_observed[..., None], density, 0.0)
 
 
-class GoalInference(NamedTuple):
-    """The Gaussian likelihood of gap and level by a match, and how likely the match was."""
-
-    message: Message  # [..., 2, 2] and [..., 2]
-    log_likelihood: Array  # [...] of what is known of the match
-
-
 def observe_goals(model: ModelSettings, constants: Constants, event: Matches | Periods) -> GoalObservation:
     """The goals and expected goals in the columns of matches."""
     params, columns = constants.params, event.context.columns or {}
@@ -173,9 +167,11 @@ def observe_goals(model: ModelSettings, constants: Constants, event: Matches | P
     return GoalObservation((first, second), expected, params.low_score_dependence, noise, scale)
 
 
-def goal_messages(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Message:
-    """The messages of goals about strength and pace of both teams."""
-    (precision, surprise), _ = infer_from_goals(
+def infer_from_goals(
+    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+) -> Inference:
+    """What goals, and expected goals if the model has them, say of strength and pace of both teams."""
+    (precision, surprise), log_likelihood = infer_log_rates(
         make_log_rate_belief(constants, two), observe_goals(model, constants, event)
     )
     precision, surprise = HALF_Q**2 * precision, HALF_Q * surprise
@@ -184,12 +180,7 @@ def goal_messages(model: ModelSettings, constants: Constants, two: Predictors, e
     first = attenuate(Message(precision, surprise), swap * two.covariance[1] + scatter)
     surprise = jnp.stack([-surprise[..., 0], surprise[..., 1]], axis=-1)  # by the view of the second team
     second = attenuate(Message(swap * precision, surprise), swap * two.covariance[0] + scatter)
-    return Message(*(jnp.stack(x) for x in zip(first, second, strict=True)))
-
-
-def goal_log_likelihood(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Array:
-    """[...] how likely goals were, and expected goals if the model has them."""
-    return infer_from_goals(make_log_rate_belief(constants, two), observe_goals(model, constants, event)).log_likelihood
+    return Inference(Message(*(jnp.stack(x) for x in zip(first, second, strict=True))), log_likelihood)
 
 
 def rates_of_sides(gap: Array, level: Array) -> tuple[Array, Array]:
@@ -213,7 +204,7 @@ def low_score_factor(dependence: Any, goals: tuple[Array, Array], rates: tuple[A
     return 1.0 + jnp.where(low, sign * change * allowed_dependence(dependence, *rates), 0.0)
 
 
-def infer_from_goals(belief: LogRateBelief, observation: GoalObservation) -> GoalInference:
+def infer_log_rates(belief: LogRateBelief, observation: GoalObservation) -> Inference:
     """The likelihood of gap and level by the goals of each match, and how likely these were."""
     (shift, level_shift), spread = _shift_to_mode_and_spread(belief, observation)
     u, v, weight = (_to_last_axis(x, belief.gap) for x in _NODES_OF_LIKELIHOOD)
@@ -240,7 +231,7 @@ def infer_from_goals(belief: LogRateBelief, observation: GoalObservation) -> Goa
     change = shift + spread.width * mean_u, level_shift + spread.slope * mean_u + spread.rest * mean_v
     surprise = [after[0] * change[0] + after[1] * change[1], after[1] * change[0] + after[2] * change[1]]
     log_likelihood = jnp.log(total) + highest + jnp.log(spread.width * spread.rest / (prior.width * prior.rest))
-    inference = GoalInference(
+    inference = Inference(
         Message(make_precision_positive(symmetric_pair(own, cross, level_own)), jnp.stack(surprise, axis=-1)),
         log_likelihood - gammaln(observation.goals[0] + 1.0) - gammaln(observation.goals[1] + 1.0),
     )

@@ -40,21 +40,17 @@ from jaxrate.core.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.numerics.special_functions import log_normal_within, normal_tail, truncated_normal_moments
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
-from jaxrate.systems.skills.belief_updates import Message, ScalarMessage, symmetric_pair
+from jaxrate.systems.skills.belief_updates import Inference, Message, ScalarInference, ScalarMessage, symmetric_pair
 from jaxrate.systems.skills.linear_predictors import Predictors
 from jaxrate.systems.skills.parts import PACE, Constants
 from jaxrate.systems.skills.settings import ModelSettings, statistic_noise_name, statistic_scale_name
 
 Q = math.log(10.0) / 400.0
 LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
-LeadFunction = Callable[[ModelSettings, Constants, Array, Array, Matches | Periods], Any]
 
 
-class LeadLikelihood(NamedTuple):
-    """A likelihood of the lead of a match, by functions of the model, the constants, lead, its variance and event."""
-
-    message: LeadFunction
-    log_likelihood: LeadFunction
+# Of the model, the constants, the lead of a match, its variance and the event
+LeadLikelihood = Callable[[ModelSettings, Constants, Array, Array, Matches | Periods], ScalarInference]
 
 
 class LeadAfterStatistics(NamedTuple):
@@ -88,14 +84,15 @@ def condition_lead_on_statistics(
     return LeadAfterStatistics(lead, variance, ScalarMessage(precision, surprise), log_density)
 
 
-def messages_of_two(
+def infer_from_two(
     likelihood: LeadLikelihood, model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
-) -> Message:
-    """The messages of statistics and result about the strengths of both players."""
+) -> Inference:
+    """What statistics and result say of the strengths of both players; of margins log densities in their own units."""
     lead, variance = two.lead, two.variances[0] + two.variances[1]
     measured = condition_lead_on_statistics(model, constants, lead, variance, event.context.columns)
-    result = likelihood.message(model, constants, measured.lead, measured.variance, event)
-    return divide_between_players(two.variances, result.after(measured.message, measured.lead - lead))
+    result = likelihood(model, constants, measured.lead, measured.variance, event)
+    message = result.message.after(measured.message, measured.lead - lead)
+    return Inference(divide_between_players(two.variances, message), measured.log_density + result.log_likelihood)
 
 
 def divide_between_players(variances: Array, message: ScalarMessage, sign: float = -1.0) -> Message:
@@ -110,43 +107,33 @@ def stack_messages(first: ScalarMessage, second: ScalarMessage) -> Message:
     return Message(precision[..., None, None], surprise[..., None])
 
 
-def log_likelihood_of_two(
-    likelihood: LeadLikelihood, model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
-) -> Array:
-    """[...] the log likelihoods of results and statistics; for margins log densities in their own units."""
-    variance = two.variances[0] + two.variances[1]
-    measured = condition_lead_on_statistics(model, constants, two.lead, variance, event.context.columns)
-    return measured.log_density + likelihood.log_likelihood(model, constants, measured.lead, measured.variance, event)
-
-
 def glicko_attenuation(variance: Array) -> Array:
     """Glicko's g."""
     return lax.rsqrt(1.0 + 3.0 * Q**2 / math.pi**2 * variance)
 
 
-def logistic_messages(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Message:
-    """Glicko's messages about the strengths of both players, of which each is attenuated by the opponent alone."""
+def infer_from_logistic(
+    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+) -> Inference:
+    """What Glicko says of the strengths of both players, of which each is attenuated by the opponent alone."""
 
     def message(lead: Array, opponent_variance: Array, score: Array) -> ScalarMessage:
         g = glicko_attenuation(opponent_variance)
         e = jax.nn.sigmoid(g * (Q * lead))
         return ScalarMessage(Q**2 * (g * g * (e - e * e)), Q * (g * (score - e)))
 
-    first = message(two.lead, two.variances[1], event.score)
-    return stack_messages(first, message(-two.lead, two.variances[0], 1.0 - event.score))
+    first, second = (
+        message(two.lead, two.variances[1], event.score),
+        message(-two.lead, two.variances[0], 1.0 - event.score),
+    )
+    lead = glicko_attenuation(two.variances[0] + two.variances[1]) * (Q * two.lead)
+    log_likelihood = event.score * jax.nn.log_sigmoid(lead) + (1.0 - event.score) * jax.nn.log_sigmoid(-lead)
+    return Inference(stack_messages(first, second), log_likelihood)
 
 
 def logistic_score(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Array:
     """[...] the expected score of the first player."""
     return jax.nn.sigmoid(glicko_attenuation(two.variances[0] + two.variances[1]) * (Q * two.lead))
-
-
-def logistic_log_likelihood(
-    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
-) -> Array:
-    """[...] of results."""
-    lead = glicko_attenuation(two.variances[0] + two.variances[1]) * (Q * two.lead)
-    return event.score * jax.nn.log_sigmoid(lead) + (1.0 - event.score) * jax.nn.log_sigmoid(-lead)
 
 
 def probit_score(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Array:
@@ -183,15 +170,21 @@ def normal_cdf(z: Array) -> Array:
     return 0.5 * erfc(-(0.5**0.5) * z)
 
 
-def win_message(
+def infer_from_win(
     model: ModelSettings, constants: Constants, lead: Array, variance: Array, event: Matches | Periods
-) -> ScalarMessage:
-    """The message of results, which keeps mean and variance of the lead after them."""
-    square = constants.noise + variance
+) -> ScalarInference:
+    """What results say, keeping mean and variance of the lead; without a draw margin a draw is half a win."""
+    square, margin, score = constants.noise + variance, constants.params.draw_margin, event.score
     inverse = lax.rsqrt(square)
-    push, lost, left = probit_update_terms(constants, lead * inverse, inverse, event.score)
+    push, lost, left = probit_update_terms(constants, lead * inverse, inverse, score)
     rest = constants.noise + variance * left  # square - variance lost, which would cancel
-    return ScalarMessage(lost / rest, push * (square * inverse) / rest)
+    message = ScalarMessage(lost / rest, push * (square * inverse) / rest)
+    lead = lead * inverse
+    if margin is None:
+        return ScalarInference(message, score * log_ndtr(lead) + (1.0 - score) * log_ndtr(-lead))
+    width = margin * inverse
+    decided = log_ndtr(jnp.where(score > 0.5, lead, -lead) - width)
+    return ScalarInference(message, jnp.where(score == 0.5, log_normal_within(lead, width), decided))
 
 
 def probit_update_terms(
@@ -216,19 +209,6 @@ def probit_update_terms(
     return sign * push, lost, left
 
 
-def win_log_likelihood(
-    model: ModelSettings, constants: Constants, lead: Array, variance: Array, event: Matches | Periods
-) -> Array:
-    """[...] of results; without a draw margin a draw is half a win and half a loss."""
-    inverse, margin, score = lax.rsqrt(constants.noise + variance), constants.params.draw_margin, event.score
-    lead = lead * inverse
-    if margin is None:
-        return score * log_ndtr(lead) + (1.0 - score) * log_ndtr(-lead)
-    width = margin * inverse
-    decided = log_ndtr(jnp.where(score > 0.5, lead, -lead) - width)
-    return jnp.where(score == 0.5, log_normal_within(lead, width), decided)
-
-
 def absolute_margin(model: ModelSettings, event: Matches | Periods) -> Array:
     """[...] of the margin, in its own units."""
     margin_columns = [(event.context.columns or {})[name] for name in model.margin]
@@ -250,21 +230,14 @@ def log_margin_slope(constants: Constants, absolute_margins: Array) -> Array:
     return slope if params.compression is None else slope - jnp.log1p(absolute_margins / params.compression)
 
 
-def margin_message(
+def infer_from_margin(
     model: ModelSettings, constants: Constants, lead: Array, variance: Array, event: Matches | Periods
-) -> ScalarMessage:
-    """The message of margins, which have the sign of the result."""
-    y = jnp.sign(event.score - 0.5) * margin_to_rating_points(constants, absolute_margin(model, event))
+) -> ScalarInference:
+    """What margins say, which have the sign of the result; their log density is in their own units."""
+    sign, size = jnp.sign(event.score - 0.5), absolute_margin(model, event)
     precision = jnp.broadcast_to(1.0 / constants.noise, lead.shape)
-    return ScalarMessage(precision, precision * (y - lead))
-
-
-def margin_log_density(
-    model: ModelSettings, constants: Constants, lead: Array, variance: Array, event: Matches | Periods
-) -> Array:
-    """[...] the logarithm of the density of the margin, in its own units."""
-    sign, square = jnp.sign(event.score - 0.5), constants.noise + variance
-    return log_density_of_margin(constants, sign, absolute_margin(model, event), lead, square)
+    message = ScalarMessage(precision, precision * (sign * margin_to_rating_points(constants, size) - lead))
+    return ScalarInference(message, log_density_of_margin(constants, sign, size, lead, constants.noise + variance))
 
 
 def log_density_of_margin(constants: Constants, sign: Array, size: Array, lead: Array, square: Array) -> Array:
@@ -280,9 +253,6 @@ def log_density_of_margin(constants: Constants, sign: Array, size: Array, lead: 
     return jnp.where(sign == 0.0, log_normal_within(lead * inverse, half * inverse), density)
 
 
-WIN, MARGIN = LeadLikelihood(win_message, win_log_likelihood), LeadLikelihood(margin_message, margin_log_density)
-
-
 def total_of_paces(two: Predictors) -> tuple[Array, Array]:
     """[...] the mean and variance of the sum of both paces, in rating points."""
     paces, variances = two.mean[..., PACE], two.covariance[..., PACE, PACE]
@@ -295,24 +265,20 @@ def total_in_rating_points(model: ModelSettings, constants: Constants, event: Ma
     return constants.params.margin_scale * (first + second - 2.0 * constants.params.point_rate)
 
 
-def points_messages(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Message:
-    """The messages about strengths and paces: of margins, with statistics, and of totals."""
-    strength, total = messages_of_two(MARGIN, model, constants, two, event), total_of_paces(two)[0]
-    precision = jnp.broadcast_to(1.0 / constants.params.total_noise**2, total.shape)
-    surprise = precision * (total_in_rating_points(model, constants, event) - total)
-    pace = divide_between_players(two.covariance[..., PACE, PACE], ScalarMessage(precision, surprise), sign=1.0)
+def infer_from_points(
+    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+) -> Inference:
+    """What points say of strengths and paces: margins, with statistics, and totals, in their own units."""
+    params, (total, variance) = constants.params, total_of_paces(two)
+    strength, log_likelihood = infer_from_two(infer_from_margin, model, constants, two, event)
+    precision = jnp.broadcast_to(1.0 / params.total_noise**2, total.shape)
+    off = total_in_rating_points(model, constants, event) - total
+    pace = divide_between_players(two.covariance[..., PACE, PACE], ScalarMessage(precision, precision * off), sign=1.0)
     own, of_pace = strength.precision[..., 0, 0], pace.precision[..., 0, 0]
-    return Message(
+    message = Message(
         symmetric_pair(own, jnp.zeros_like(own), of_pace),
         jnp.concatenate([strength.surprise, pace.surprise], axis=-1),
     )
-
-
-def points_log_likelihood(
-    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
-) -> Array:
-    """[...] the log densities of margins, statistics and totals, in their own units."""
-    params, (mean, variance) = constants.params, total_of_paces(two)
-    square, off = params.total_noise**2 + variance, total_in_rating_points(model, constants, event) - mean
+    square = params.total_noise**2 + variance
     density = jnp.log(params.margin_scale) - 0.5 * (off * off / square + jnp.log(square)) - LOG_ROOT_TWO_PI
-    return log_likelihood_of_two(MARGIN, model, constants, two, event) + density
+    return Inference(message, log_likelihood + density)

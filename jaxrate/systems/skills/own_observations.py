@@ -22,7 +22,7 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import bind
 from jaxrate.events import Matches, Periods, Ragged
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
-from jaxrate.systems.skills.belief_updates import ScalarMessage
+from jaxrate.systems.skills.belief_updates import ScalarInference, ScalarMessage
 from jaxrate.systems.skills.linear_predictors import Predictors
 from jaxrate.systems.skills.outcome_likelihoods import make_outcomes_of_two
 from jaxrate.systems.skills.parts import Constants, check_function_of_user, list_seen_fields, prepare
@@ -46,40 +46,29 @@ def call_function_of_lead(own: OwnObservation, function: Callable[..., Any], par
     return function(*values, **{name: getattr(params, own.name_in_system(name)) for name in names})
 
 
-def observed_match(own: OwnObservation, event: Matches | Periods) -> ObservedMatch:
-    """What the observation sees."""
-    return ObservedMatch(event.score, {name: (event.context.columns or {})[name] for name in own.columns})
-
-
-def own_log_likelihood(
+def infer_from_own(
     own: OwnObservation,
     model: ModelSettings,
     constants: Constants,
     lead: Array,
     variance: Array,
     event: Matches | Periods,
-) -> Array:
-    """[...] of what is observed."""
-    terms = call_function_of_lead(own, own.log_likelihood, constants.params, lead, variance, observed_match(own, event))
-    return jnp.broadcast_to(jnp.asarray(terms, lead.dtype), lead.shape)
+) -> ScalarInference:
+    """What is observed says of the lead, and how likely it was."""
+    columns = {name: (event.context.columns or {})[name] for name in own.columns}
+    match, params = ObservedMatch(event.score, columns), constants.params
 
+    def log_likelihood(lead: Array) -> Array:
+        terms = call_function_of_lead(own, own.log_likelihood, params, lead, variance, match)
+        return jnp.broadcast_to(jnp.asarray(terms, lead.dtype), lead.shape)
 
-def own_message(
-    own: OwnObservation,
-    model: ModelSettings,
-    constants: Constants,
-    lead: Array,
-    variance: Array,
-    event: Matches | Periods,
-) -> ScalarMessage:
-    """What is observed says of the lead."""
     if own.message is None:
-        return message_that_keeps_moments(
-            lambda lead: own_log_likelihood(own, model, constants, lead, variance, event), lead, variance
-        )
-    match = observed_match(own, event)
-    precision, surprise = call_function_of_lead(own, own.message, constants.params, lead, variance, match)
-    return ScalarMessage(*(jnp.broadcast_to(jnp.asarray(x, lead.dtype), lead.shape) for x in (precision, surprise)))
+        message = message_that_keeps_moments(log_likelihood, lead, variance)
+    else:
+        terms = call_function_of_lead(own, own.message, params, lead, variance, match)
+        precision, surprise = (jnp.broadcast_to(jnp.asarray(x, lead.dtype), lead.shape) for x in terms)
+        message = ScalarMessage(precision, surprise)
+    return ScalarInference(message, log_likelihood(lead))
 
 
 def message_that_keeps_moments(log_likelihood: Callable[[Array], Array], lead: Array, variance: Array) -> ScalarMessage:
@@ -148,8 +137,8 @@ def sum_of_terms(model: ModelSettings, params: Any, event: Matches | Periods, de
     assert isinstance(own, OwnObservation)
     variance = jnp.full(jnp.shape(event.score), 2.0 * constants.params.initial_deviation**2)
     lead = deviations * jnp.sqrt(variance)
-    message = own_message(own, model, constants, lead, variance, event)
-    terms = [own_log_likelihood(own, model, constants, lead, variance, event), *message]
+    message, log_likelihood = infer_from_own(own, model, constants, lead, variance, event)
+    terms = [log_likelihood, *message]
     terms.append(jnp.where(message.precision < 0.0, jnp.nan, 0.0))
     if own.outcomes is not None:
         win, draw = call_function_of_lead(own, own.outcomes, constants.params, lead, variance)

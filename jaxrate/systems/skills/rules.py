@@ -48,6 +48,7 @@ from jaxrate.systems.rounds.round_teams import (
     teams_with_result_hidden,
 )
 from jaxrate.systems.skills.belief_updates import (
+    Inference,
     Message,
     advance,
     apply_clock_seasons,
@@ -56,31 +57,26 @@ from jaxrate.systems.skills.belief_updates import (
 )
 from jaxrate.systems.skills.goal_likelihoods import (
     GoalRateFactors,
-    goal_log_likelihood,
-    goal_messages,
     goal_outcomes,
     goal_rate_factors,
     goal_score,
+    infer_from_goals,
     make_log_rate_belief,
     scoreline_probabilities,
 )
 from jaxrate.systems.skills.linear_predictors import Predictors, predict_participants, side_advantage_at_event_time
 from jaxrate.systems.skills.outcome_likelihoods import (
-    MARGIN,
-    WIN,
-    LeadLikelihood,
-    log_likelihood_of_two,
-    logistic_log_likelihood,
-    logistic_messages,
+    infer_from_logistic,
+    infer_from_margin,
+    infer_from_points,
+    infer_from_two,
+    infer_from_win,
     logistic_score,
-    messages_of_two,
-    points_log_likelihood,
-    points_messages,
     probit_outcomes,
     probit_score,
     total_of_paces,
 )
-from jaxrate.systems.skills.own_observations import own_log_likelihood, own_message, own_outcomes, own_score
+from jaxrate.systems.skills.own_observations import infer_from_own, own_outcomes, own_score
 from jaxrate.systems.skills.parts import (
     STRENGTH,
     Constants,
@@ -93,12 +89,11 @@ from jaxrate.systems.skills.parts import (
 )
 from jaxrate.systems.skills.settings import ModelSettings, OwnObservation
 from jaxrate.systems.skills.team_results import (
-    STANDING,
-    TEAM_POINTS,
-    contest_log_likelihood,
-    contest_messages,
     contest_outcomes,
     contest_scores,
+    infer_from_contest,
+    infer_from_standing,
+    infer_from_team_points,
     is_contested,
     member_shares,
 )
@@ -110,26 +105,21 @@ class Observation(NamedTuple):
     The same serve a filter, from what was known before the event, and hindsight, from what all other events say.
     """
 
-    messages: Callable[[ModelSettings, Constants, Predictors, Any], Message]  # what it says of each participant
-    log_likelihood: Callable[[ModelSettings, Constants, Predictors, Any], Array]  # [...] of all that was observed
+    infer: Callable[[ModelSettings, Constants, Predictors, Any], Inference]  # what it says, and how likely it was
     expected_score: Callable[[ModelSettings, Constants, Predictors, Any], Array]  # see `predict`
     outcomes: Callable[[ModelSettings, Constants, Predictors, Any], OutcomeProbabilities] = probit_outcomes
 
 
-POINTS = Observation(points_messages, points_log_likelihood, probit_score)
-GOALS = Observation(goal_messages, goal_log_likelihood, goal_score, goal_outcomes)
 OF_MATCHES = {
-    "win": Observation(bind(messages_of_two, WIN), bind(log_likelihood_of_two, WIN), probit_score),
-    "logistic": Observation(logistic_messages, logistic_log_likelihood, logistic_score),
-    "margin": Observation(bind(messages_of_two, MARGIN), bind(log_likelihood_of_two, MARGIN), probit_score),
-    "points": POINTS,
-    "goals": GOALS,
+    "win": Observation(bind(infer_from_two, infer_from_win), probit_score),
+    "logistic": Observation(infer_from_logistic, logistic_score),
+    "margin": Observation(bind(infer_from_two, infer_from_margin), probit_score),
+    "points": Observation(infer_from_points, probit_score),
+    "goals": Observation(infer_from_goals, goal_score, goal_outcomes),
 }
 OF_CONTESTS = {
-    name: Observation(
-        bind(contest_messages, result), bind(contest_log_likelihood, result), contest_scores, contest_outcomes
-    )
-    for name, result in (("win", STANDING), ("margin", TEAM_POINTS))
+    name: Observation(bind(infer_from_contest, infer), contest_scores, contest_outcomes)
+    for name, infer in (("win", infer_from_standing), ("margin", infer_from_team_points))
 }
 
 
@@ -142,11 +132,10 @@ def observation_of(model: ModelSettings, event: Matches | Periods | Rounds) -> O
 
 def own_observation(own: OwnObservation) -> Observation:
     """The observation of a user's own, by their functions; without chances of their own the result's."""
-    likelihood = LeadLikelihood(bind(own_message, own), bind(own_log_likelihood, own))
-    of_lead = bind(messages_of_two, likelihood), bind(log_likelihood_of_two, likelihood)
+    infer = bind(infer_from_two, bind(infer_from_own, own))
     if own.outcomes is None:
-        return Observation(*of_lead, probit_score)
-    return Observation(*of_lead, bind(own_score, own), bind(own_outcomes, own))
+        return Observation(infer, probit_score)
+    return Observation(infer, bind(own_score, own), bind(own_outcomes, own))
 
 
 def upcoming_predictors(
@@ -178,7 +167,7 @@ def update(model: ModelSettings, constants: Constants, rows: State, event: Match
     """
     before, count = rows_before_games(model, constants, rows, event), game_weights(event)
     predictors = predict_participants(model, constants, before, event, count)
-    message = observation_of(model, event).messages(model, constants, predictors, event)
+    message = observation_of(model, event).infer(model, constants, predictors, event).message
     count = jnp.broadcast_to(1.0 if count is None else count, predictors.mean.shape[:-1])
     message = Message(count[..., None, None] * message.precision, count[..., None] * message.surprise)
     after = learn_from_messages(model, constants, before, event, participant_loadings(model, event), message, count)
@@ -246,14 +235,14 @@ def rated_event_margin_loss(model: ModelSettings, rated: RatedEvent) -> Array:
         return rated_contest_loss(model, rated)
     model = model._replace(expected_goals=())
     predictors = upcoming_predictors(model, rated.constants, rated.before, rated.event)
-    return -observation_of(model, rated.event).log_likelihood(model, rated.constants, predictors, rated.event)
+    return -observation_of(model, rated.event).infer(model, rated.constants, predictors, rated.event).log_likelihood
 
 
 def rated_contest_loss(model: ModelSettings, rated: RatedEvent) -> Array:
     """[P] minus the log likelihood of all that was seen of a contest, in equal parts; 0 for padding."""
     constants, event = rated.constants, rated.event
     predictors = upcoming_predictors(model, constants, rated.before, event)
-    loss = -observation_of(model, event).log_likelihood(model, constants, predictors, event)
+    loss = -observation_of(model, event).infer(model, constants, predictors, event).log_likelihood
     count = jnp.sum(teams_with_result_hidden(event).size)
     return jnp.where(event.weight > 0, loss / jnp.maximum(count, 1).astype(loss.dtype), 0.0)
 

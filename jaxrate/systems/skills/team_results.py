@@ -41,7 +41,7 @@ known a tie says as much as half a win and half a loss, and the order of those w
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
@@ -61,7 +61,7 @@ from jaxrate.systems.rounds.round_teams import (
     teams_by_standing,
     teams_with_result_hidden,
 )
-from jaxrate.systems.skills.belief_updates import Message, ScalarMessage
+from jaxrate.systems.skills.belief_updates import Inference, Message, ScalarInference, ScalarMessage
 from jaxrate.systems.skills.linear_predictors import Predictors
 from jaxrate.systems.skills.outcome_likelihoods import (
     condition_lead_on_statistics,
@@ -72,7 +72,6 @@ from jaxrate.systems.skills.parts import STRENGTH, Constants
 from jaxrate.systems.skills.settings import ModelSettings
 from jaxrate.systems.trueskill import (
     LinkMoments,
-    PropagatedStanding,
     expected_share_of_teams_beaten,
     link_moments_with_draw_margin,
     match_quality,
@@ -147,14 +146,36 @@ def make_team_performances(
     return TeamPerformances(mean, jnp.where(real, variance, 1.0), size)
 
 
-def standing_messages(
+def infer_from_standing(
     model: ModelSettings, constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams
-) -> ScalarMessage:
-    """[T] what the standing says of the performance of each team; the teams are in its order."""
+) -> ScalarInference:
+    """[T] what the standing says of teams in its order, and its log probability, by expectation propagation."""
+    mean, variance, _ = performances
+    margin, moments = link_margins(constants, performances), link_moments_with_draw_margin(event)
     spread = tie_spread(constants, performances, event, teams)
-    standing = propagate_contest_standing(constants, performances, spread, event, teams)
-    message = ScalarMessage(*standing_to_team_messages(standing, performances.mean))
-    return message if spread is None else message.through(spread)
+    if spread is not None:  # then the links are of levels at which teams tie
+        moments, variance = link_moments_without_draw_margin(spread), variance + spread
+    standing = propagate_standing(None, moments, mean, variance, margin, teams)
+    message = ScalarMessage(*standing_to_team_messages(standing, mean))
+    message = message if spread is None else message.through(spread)
+    link, above, ahead_above, below, ahead_below = standing
+    gap, real, tied = mean[:-1] - mean[1:], teams.size[1:] > 0, teams.rank[:-1] == teams.rank[1:]
+    square = above[:-1] + below[1:]
+    lead, inverse = gap + ahead_above[:-1] - ahead_below[1:], lax.rsqrt(square)
+    link_variance = link.variance
+    if spread is not None:
+        share_level = tied & (spread[1:] > 0)
+        link_variance = jnp.where(share_level, 1.0, link_variance)
+    factor = 1.0 / link_variance, link.mean / link_variance
+    log_probability = link_log_probability(
+        lead * inverse, margin * inverse, tied, constants.params.draw_margin is not None
+    )
+    terms = log_probability - log_factor_integral(lead, square, *factor)
+    ahead, square_above = gap + ahead_above[:-1], above[:-1] + variance[1:]
+    terms = terms + log_factor_integral(ahead, square_above, *factor)
+    if spread is not None:
+        terms = jnp.where(share_level, level_log_probability(ahead, square_above, spread, teams), terms)
+    return ScalarInference(message, jnp.sum(jnp.where(real, terms, 0.0)))
 
 
 def tie_spread(constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams) -> Array | None:
@@ -164,17 +185,6 @@ def tie_spread(constants: Constants, performances: TeamPerformances, event: Roun
     tied = jnp.pad((teams.rank[:-1] == teams.rank[1:]) & (teams.size[1:] > 0), 1)
     variance = (0.25 * math.pi - 0.5) * constants.noise * performances.margin_square
     return jnp.where((tied[:-1] | tied[1:]) & (jnp.sum(teams.size > 0) > 2), variance, 0.0)
-
-
-def propagate_contest_standing(
-    constants: Constants, performances: TeamPerformances, spread: Array | None, event: Rounds, teams: Teams
-) -> PropagatedStanding:
-    """The messages of the links of a standing to teams, or to the levels at which they tie."""
-    mean, variance, _ = performances
-    margin, moments = link_margins(constants, performances), link_moments_with_draw_margin(event)
-    if spread is not None:
-        moments, variance = link_moments_without_draw_margin(spread), variance + spread
-    return propagate_standing(None, moments, mean, variance, margin, teams)
 
 
 def link_margins(constants: Constants, performances: TeamPerformances) -> Array:
@@ -205,15 +215,6 @@ def link_moments_without_draw_margin(spread: Array) -> LinkMoments:
     return link_moments
 
 
-def margin_standing_points(model: ModelSettings, constants: Constants, event: Rounds, teams: Teams) -> Array:
-    """[T] points of the teams below the first one: the sums of the margins of neighbours, each compressed.
-
-    A margin has the size of the difference of the points of two neighbours, and the sign that the standing says.
-    """
-    margin = margin_to_rating_points(constants, neighbour_margins(model, event, teams))
-    return -jnp.cumsum(jnp.pad(margin, (1, 0)))
-
-
 def neighbour_margins(model: ModelSettings, event: Rounds, teams: Teams) -> Array:
     """[T - 1] the differences of the points of neighbours, in their own units; 0 of those who tie.
 
@@ -231,19 +232,33 @@ def neighbour_margins(model: ModelSettings, event: Rounds, teams: Teams) -> Arra
     return jnp.where(counts, jnp.abs(points[:-1] - points[1:]), 0.0)
 
 
-def margin_messages(
+def infer_from_team_points(
     model: ModelSettings, constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams
-) -> ScalarMessage:
-    """[T] what points say that are the level of the contest, of which nothing is known, and the team's performance.
+) -> ScalarInference:
+    """[T] what points say of teams, and the log density of the margins of neighbours, in their own units.
 
-    Each team learns the level from the others, by weights 1 / variance: that is the Kalman update of all at once.
+    Points are the level of the contest, of which nothing is known, and the team's performance. Each team learns the
+    level from the others, by weights 1 / variance: that is the Kalman update of all at once. A margin has the size of
+    the difference of the points of two neighbours, compressed, and the sign that the standing says.
     """
-    points, mask = margin_standing_points(model, constants, event, teams), teams.size > 0
+    mask = teams.size > 0
+    margin = neighbour_margins(model, event, teams)
+    y = margin_to_rating_points(constants, margin)
+    ahead = -jnp.cumsum(jnp.pad(y, (1, 0))) - performances.mean
     weight = jnp.where(mask, 1.0 / performances.variance, 0.0)
-    total, ahead = jnp.sum(weight), points - performances.mean
+    total = jnp.sum(weight)
     level = jnp.sum(weight * ahead) / jnp.where(jnp.any(mask), total, 1.0)
-    precision, surprise = jnp.maximum(total - weight, 0.0), total * (ahead - level)
-    return ScalarMessage(*(jnp.where(mask, x, 0.0) for x in (precision, surprise)))
+    terms = jnp.maximum(total - weight, 0.0), total * (ahead - level)
+    message = ScalarMessage(*(jnp.where(mask, x, 0.0) for x in terms))
+    total_above = jnp.cumsum(weight)
+    level_above = jnp.cumsum(weight * ahead) / jnp.where(
+        total_above > 0, total_above, 1.0
+    )  # as those so far let expect
+    surprise = level_above[:-1] - ahead[1:]  # of the margin
+    square = 1.0 / jnp.where(total_above[:-1] > 0, total_above[:-1], 1.0) + performances.variance[1:]
+    sign = jnp.where(teams.rank[:-1] == teams.rank[1:], 0.0, jnp.ones_like(y))
+    density = log_density_of_margin(constants, sign, margin, y - surprise, square)
+    return ScalarInference(message, jnp.sum(jnp.where(mask[1:], density, 0.0)))
 
 
 def member_messages(
@@ -286,51 +301,14 @@ def condition_on_quits(
     column: str, constants: Constants, performances: NormalBelief, event: Rounds
 ) -> tuple[ScalarMessage, Array]:
     """[P] what it says of performances who quit and who stayed, and its log probability; 0 where it is missing."""
-    ahead, sign, counts = distances_from_quit_threshold(column, constants, performances, event)
+    params, value, variance = constants.params, (event.columns or {})[column], performances.variance
+    sign = jnp.where(value > 0.5, -1.0, 1.0)  # of the side of the threshold on which they are
+    ahead = sign * (performances.mean - params.quit_threshold) / jnp.sqrt(variance)
     push, lost, left, _ = normal_moments_above_margin(ahead, jnp.zeros_like(ahead))
-    precision = lost / (performances.variance * left)
-    surprise = sign * push / (jnp.sqrt(performances.variance) * left)
-    precision, surprise, log_probability = (jnp.where(counts, x, 0.0) for x in (precision, surprise, log_ndtr(ahead)))
+    terms = lost / (variance * left), sign * push / (jnp.sqrt(variance) * left), log_ndtr(ahead)
+    counts = ~jnp.isnan(value) & (event.weight > 0)
+    precision, surprise, log_probability = (jnp.where(counts, x, 0.0) for x in terms)
     return ScalarMessage(precision, surprise), log_probability
-
-
-def distances_from_quit_threshold(
-    column: str, constants: Constants, performances: NormalBelief, event: Rounds
-) -> tuple[Array, Array, Array]:
-    """[P] how far performances are on their side of the threshold, in deviations; 1 above it and -1 below; counts."""
-    params: Any = constants.params
-    value = (event.columns or {})[column]
-    sign = jnp.where(value > 0.5, -1.0, 1.0)
-    ahead = sign * (performances.mean - params.quit_threshold) / jnp.sqrt(performances.variance)
-    return ahead, sign, ~jnp.isnan(value) & (event.weight > 0)
-
-
-def standing_log_likelihood(
-    model: ModelSettings, constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams
-) -> Array:
-    """[] the log probability of the standing, by expectation propagation."""
-    mean, variance, _ = performances
-    spread = tie_spread(constants, performances, event, teams)
-    link, above, ahead_above, below, ahead_below = propagate_contest_standing(
-        constants, performances, spread, event, teams
-    )
-    gap, real, tied = mean[:-1] - mean[1:], teams.size[1:] > 0, teams.rank[:-1] == teams.rank[1:]
-    square = above[:-1] + below[1:]
-    lead, inverse = gap + ahead_above[:-1] - ahead_below[1:], lax.rsqrt(square)
-    link_variance = link.variance
-    if spread is not None:
-        variance, share_level = variance + spread, tied & (spread[1:] > 0)
-        link_variance = jnp.where(share_level, 1.0, link_variance)
-    factor = 1.0 / link_variance, link.mean / link_variance
-    log_probability = link_log_probability(
-        lead * inverse, link_margins(constants, performances) * inverse, tied, constants.params.draw_margin is not None
-    )
-    terms = log_probability - log_factor_integral(lead, square, *factor)
-    ahead, square_above = gap + ahead_above[:-1], above[:-1] + variance[1:]
-    terms = terms + log_factor_integral(ahead, square_above, *factor)
-    if spread is not None:
-        terms = jnp.where(share_level, level_log_probability(ahead, square_above, spread, teams), terms)
-    return jnp.sum(jnp.where(real, terms, 0.0))
 
 
 def level_log_probability(ahead: Array, square: Array, spread: Array, teams: Teams) -> Array:
@@ -354,24 +332,6 @@ def link_log_probability(lead: Array, margin: Array, tied: Array, has_draws: boo
     if has_draws:
         return jnp.where(tied, log_normal_within(lead, jnp.where(tied, margin, 1.0)), win)
     return jnp.where(tied, 0.5 * (win + log_ndtr(-lead)), win)
-
-
-def margins_log_density(
-    model: ModelSettings, constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams
-) -> Array:
-    """[] the log density of the margins of neighbours, in their own units."""
-    mask = teams.size > 0
-    margin = neighbour_margins(model, event, teams)
-    y = margin_to_rating_points(constants, margin)
-    ahead = -jnp.cumsum(jnp.pad(y, (1, 0))) - performances.mean
-    weight = jnp.where(mask, 1.0 / performances.variance, 0.0)
-    total = jnp.cumsum(weight)
-    level = jnp.cumsum(weight * ahead) / jnp.where(total > 0, total, 1.0)  # as those so far let expect
-    surprise = level[:-1] - ahead[1:]  # of the margin
-    square = 1.0 / jnp.where(total[:-1] > 0, total[:-1], 1.0) + performances.variance[1:]
-    sign = jnp.where(teams.rank[:-1] == teams.rank[1:], 0.0, jnp.ones_like(y))
-    density = log_density_of_margin(constants, sign, margin, y - surprise, square)
-    return jnp.sum(jnp.where(mask[1:], density, 0.0))
 
 
 class MembersBeforeResult(NamedTuple):
@@ -406,58 +366,27 @@ def condition_members_before_result(
     return MembersBeforeResult(statistics, quits, strengths, expected, performances, log_likelihood)
 
 
-class TeamResult(NamedTuple):
-    """What is observed of teams, by functions of the model, constants, performances, event and teams."""
-
-    messages: Callable[..., ScalarMessage]  # [T] about the performances of teams
-    log_likelihood: Callable[..., Array]  # []
+# [T] about the performances of teams, of the model, constants, performances, event and teams
+TeamLikelihood = Callable[[ModelSettings, Constants, TeamPerformances, Rounds, Teams], ScalarInference]
 
 
-STANDING = TeamResult(standing_messages, standing_log_likelihood)
-TEAM_POINTS = TeamResult(margin_messages, margins_log_density)
-
-
-class ContestBeforeResult(NamedTuple):
-    """A contest after its statistics and quits, and before its result."""
-
-    constants: Constants  # with the noise of the contest
-    teams: Teams
-    share: Array  # [P], see `member_shares`
-    members: MembersBeforeResult
-    performances: TeamPerformances
-
-
-def condition_contest_before_result(
-    model: ModelSettings, constants: Constants, players: Predictors, event: Rounds
-) -> ContestBeforeResult:
-    """The contest after its statistics and quits."""
+def infer_from_contest(
+    likelihood: TeamLikelihood, model: ModelSettings, constants: Constants, players: Predictors, event: Rounds
+) -> Inference:
+    """What a contest says of x^T theta of each participant; points and statistics have densities in their own units."""
     constants, teams = scale_performance_noise(constants, event), teams_by_standing(event)
-    share = member_shares(model, event, teams)
-    members = condition_members_before_result(model, constants, member_strengths(players), share, event, teams)
+    share, strengths = member_shares(model, event, teams), member_strengths(players)
+    members = condition_members_before_result(model, constants, strengths, share, event, teams)
     performances = make_team_performances(model, constants, share, members.performances, event, teams)
-    return ContestBeforeResult(constants, teams, share, members, performances)
-
-
-def contest_messages(
-    result: TeamResult, model: ModelSettings, constants: Constants, players: Predictors, event: Rounds
-) -> Message:
-    """What a contest says of x^T theta of each participant."""
-    constants, teams, share, members, performances = condition_contest_before_result(model, constants, players, event)
-    message = result.messages(model, constants, performances, event, teams)
+    message, log_likelihood = likelihood(model, constants, performances, event, teams)
     message = member_messages(share, members.performances, performances, message, teams)
     message = message.after(members.quits, members.performances.mean - members.expected.mean)
     message = message.through(0.5 * constants.noise)  # from performances to strengths
-    message = message.after(members.statistics, members.strengths.mean - member_strengths(players).mean)
-    return Message(message.precision[..., None, None], message.surprise[..., None])
-
-
-def contest_log_likelihood(
-    result: TeamResult, model: ModelSettings, constants: Constants, players: Predictors, event: Rounds
-) -> Array:
-    """[] of all that a contest says: of points and statistics log densities in their own units."""
-    constants, teams, _, members, performances = condition_contest_before_result(model, constants, players, event)
-    total = result.log_likelihood(model, constants, performances, event, teams) + jnp.sum(members.log_likelihood)
-    return jnp.where(is_contested(teams), total, 0.0)
+    message = message.after(members.statistics, members.strengths.mean - strengths.mean)
+    return Inference(
+        Message(message.precision[..., None, None], message.surprise[..., None]),
+        jnp.where(is_contested(teams), log_likelihood + jnp.sum(members.log_likelihood), 0.0),
+    )
 
 
 def predict_team_performances(
