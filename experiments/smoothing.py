@@ -160,7 +160,7 @@ def part_sweeps(options):
 def plain_sweeps(system, matches, damping, most=400):
     """How many without mixing."""
     model, num_players = find_smoothing_model(system), int(matches.player.max()) + 1
-    lines = build_timelines(matches, num_players, model)
+    lines, _ = build_timelines(matches, num_players, model)
     made = jax.jit(partial(prepare_sweep, model))(system.params, lines)
 
     @jax.jit

@@ -5,52 +5,5 @@
 The guide "Skills" builds models of them.
 """
 
-from jaxrate.systems.skills.part_declarations import (
-    covariate,
-    expected_goals,
-    experience,
-    form,
-    goals,
-    kinds,
-    league_seasons,
-    logistic,
-    margin,
-    modifier,
-    own,
-    own_observation,
-    own_side,
-    points,
-    quits,
-    result,
-    seasons,
-    side,
-    side_trend,
-    skill,
-    statistic,
-    team,
-)
-
-__all__ = [
-    "covariate",
-    "expected_goals",
-    "experience",
-    "form",
-    "goals",
-    "kinds",
-    "league_seasons",
-    "logistic",
-    "margin",
-    "modifier",
-    "own",
-    "own_observation",
-    "own_side",
-    "points",
-    "quits",
-    "result",
-    "seasons",
-    "side",
-    "side_trend",
-    "skill",
-    "statistic",
-    "team",
-]
+from jaxrate.systems.skills.part_declarations import *  # noqa: F403
+from jaxrate.systems.skills.part_declarations import __all__ as __all__

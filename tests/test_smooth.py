@@ -264,7 +264,7 @@ def test_ratings_as_of_any_time(double):
 def test_timelines_hold_everybody_once():
     events = league(n=300)
     model = resolve_smoothing_model(jr.skills(jr.parts.own_side()))
-    lines = build_timelines(events, PLAYERS + 1, model)
+    lines, _ = build_timelines(events, PLAYERS + 1, model)
     steps, lanes = lines.participant_at_node.shape
     node, first, passed = (
         np.asarray(x).T.ravel() for x in (lines.participant_at_node, lines.is_first, lines.elapsed)

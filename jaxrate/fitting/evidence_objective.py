@@ -77,7 +77,7 @@ def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem
         row = int(np.flatnonzero(drawn)[0])
         raise ValueError(f"row {row} is no win and no loss: half a win has no likelihood; give a draw_margin")
     num_players = int(np.max(matches.player)) + 1
-    timelines = build_timelines(matches, num_players, model)
+    timelines, _ = build_timelines(matches, num_players, model)
     return EvidenceProblem(model, timelines, np.ones(len(matches.score)))
 
 
@@ -86,7 +86,7 @@ def _prepare_evidence_problem_of_contests(model: ModelSettings, params: Any, eve
         raise ValueError("the evidence is of matches or contests, each at its own time; take objective=ahead()")
     if model.outcome == "win" and params.draw_margin is None and has_tied_teams(events):
         raise ValueError("teams tie, which is no win and no loss: half a win has no likelihood; give a draw_margin")
-    timelines = build_timelines(check_smoothable_events(model, events), int(np.max(events.flat.player)) + 1, model)
+    timelines, _ = build_timelines(check_smoothable_events(model, events), int(np.max(events.flat.player)) + 1, model)
     size, is_contest = np.diff(events.player_start), count_teams(events) > 1
     return EvidenceProblem(model, timelines, np.repeat(is_contest / size, size))
 

@@ -126,14 +126,14 @@ def make_pairwise_loss_record(system: RatingSystem) -> Record:
 
 
 def make_margin_loss_record(system: RatingSystem) -> Record:
-    record = _find_skills_record(system, skills.rated_event_margin_loss)
+    record = _find_skills_record(system, skills.rated_event_loss)
     if record is None or system.settings["outcome"] in ("win", "logistic"):
         raise ValueError(f"{system.name} says nothing of margins here; take the skills of jr.parts.margin themselves")
     return record
 
 
 def make_joint_loss_record(system: RatingSystem) -> Record:
-    record = _find_skills_record(system, skills.rated_contest_loss)
+    record = _find_skills_record(system, skills.rated_event_loss)
     if record is None:
         raise ValueError(f"{system.name} knows no statistics and quits, as jr.skills does; take log_loss")
     return record

@@ -7,7 +7,6 @@ other teams included. A prediction is made without any of the contest.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
@@ -20,7 +19,7 @@ from jaxrate.numerics.sums_and_recurrences import remove_factor
 from jaxrate.smoothing.forward_backward import Cavity, GaussianSite
 from jaxrate.smoothing.timelines import ContestGroups, block_length
 from jaxrate.systems.skills.linear_predictors import Predictors, effects_beside_parts
-from jaxrate.systems.skills.parts import Constants, participant_loadings
+from jaxrate.systems.skills.parts import Constants
 from jaxrate.systems.skills.rules import observation_of
 from jaxrate.systems.skills.settings import ModelSettings
 
@@ -67,12 +66,6 @@ def map_events(function: Callable[..., Any], events: Matches | ContestGroups, *v
     if isinstance(events, Matches):
         return function(events, *values)
     return map_each_contest(function, events, *values)
-
-
-def event_loadings(model: ModelSettings, events: Matches | ContestGroups) -> Array:
-    """X [..., k, D] of participants."""
-    loadings: Array = map_events(partial(participant_loadings, model), events)
-    return loadings
 
 
 def event_effects(

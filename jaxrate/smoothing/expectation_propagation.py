@@ -18,6 +18,7 @@ and quits is no such likelihood: a participant's statistics are told as if those
 quit is told before the result, as a normal distribution.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -33,9 +34,9 @@ from jaxrate.numerics.sums_and_recurrences import solve_definite_systems
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
 from jaxrate.smoothing.event_sites import (
     event_effects,
-    event_loadings,
     event_predictions,
     event_sites_and_log_likelihoods,
+    map_events,
     sum_by_event,
 )
 from jaxrate.smoothing.forward_backward import (
@@ -54,7 +55,15 @@ from jaxrate.smoothing.forward_backward import (
 )
 from jaxrate.smoothing.timelines import QueryNodes, Timelines
 from jaxrate.systems.skills.belief_updates import attenuate, attenuation, make_precision_positive
-from jaxrate.systems.skills.parts import Constants, State, count_predictors, experience_points, init, prepare
+from jaxrate.systems.skills.parts import (
+    Constants,
+    State,
+    count_predictors,
+    experience_points,
+    init,
+    participant_loadings,
+    prepare,
+)
 from jaxrate.systems.skills.settings import ModelSettings
 
 ANDERSON_DEPTH = 5  # past sweeps that are mixed
@@ -154,17 +163,9 @@ def prepare_sweep(model: ModelSettings, params: Any, timelines: Timelines) -> Sw
     events = timelines.events
     return SweepInputs(
         constants,
-        make_node_dynamics(model, constants, timelines, event_loadings(model, events)),
-        event_effects(
-            model, constants, experience_points_of_games(constants, timelines, timelines.games_before), events
-        ),
+        make_node_dynamics(model, constants, timelines, map_events(partial(participant_loadings, model), events)),
+        event_effects(model, constants, experience_points(constants, timelines.kind, timelines.games_before), events),
     )
-
-
-def experience_points_of_games(constants: Constants, timelines: Timelines, games: Array) -> Array | None:
-    """[...] what so many games are worth to participants; None: experience does not count."""
-    has_experience = constants.params.experience is not None
-    return experience_points(constants, timelines.kind, games) if has_experience else None
 
 
 def nodes_to_participants(values: Array, timelines: Timelines) -> Array:
@@ -299,7 +300,7 @@ def smoothed_quantities(
     assert of_nodes is not None
     hindsight = NodeHindsight(*(nodes_to_participants(x, timelines) for x in of_nodes))
     cavity = Cavity(*(nodes_to_participants(x, timelines) for x in node_cavity))
-    experience = experience_points_of_games(inputs.constants, timelines, timelines.games_after)
+    experience = experience_points(inputs.constants, timelines.kind, timelines.games_after)
     rating = hindsight.rating + newcomer[0]
     return SmoothedQuantities(
         Rating(rating if experience is None else rating + experience, jnp.sqrt(hindsight.rating_variance)),
@@ -350,10 +351,9 @@ def ratings_at_query_time(
     hindsight: Any = backward_pass(model, inputs.dynamics, prediction, node_sites, belief)[1]
     at_query = NodeHindsight(*(gather_nodes(x, query.node) for x in hindsight))
     mean = at_query.rating + params.initial_rating
-    if inputs.constants.params.experience is not None:
-        kind = None if timelines.kind_at_node is None else gather_nodes(timelines.kind_at_node, query.node)
-        mean = mean + experience_points(inputs.constants, kind, query.games_before)
-    return Rating(mean, jnp.sqrt(at_query.rating_variance))
+    kind = None if timelines.kind_at_node is None else gather_nodes(timelines.kind_at_node, query.node)
+    experience = experience_points(inputs.constants, kind, query.games_before)
+    return Rating(mean if experience is None else mean + experience, jnp.sqrt(at_query.rating_variance))
 
 
 @jit_with_small_matrix_compile_options

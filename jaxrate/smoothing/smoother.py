@@ -51,7 +51,6 @@ from jaxrate.smoothing.timelines import (
     Participations,
     Timelines,
     build_timelines,
-    build_timelines_with_query_nodes,
     gather_participants,
     list_participations,
     truncate_timelines,
@@ -89,7 +88,7 @@ class Smoothed(NamedTuple):
         """
         model, params, num_players = find_smoothing_model(self.system), self.system.params, len(self.state.time)
         assert model is not None
-        timelines, query = build_timelines_with_query_nodes(self.events, num_players, model, time)
+        timelines, query = build_timelines(self.events, num_players, model, time)
         rating = np.full((2, num_players), np.nan)
         if len(query.player):
             rating[:, np.asarray(query.player)] = ratings_at_query_time(model, params, timelines, query, self.site)
@@ -152,20 +151,13 @@ def smooth_events(
     )
 
 
-class SmoothingProblem(NamedTuple):
-    """A checked history with its model, hyperparameters and timelines."""
-
-    model: ModelSettings
-    params: Any
-    events: Matches | Ragged
-    participations: Participations
-    timelines: Timelines
-
-
 def prepare_smoothing(
     caller: str, system: RatingSystem, events: Matches | Ragged | Dataset, params: Params, num_players: int | None
-) -> SmoothingProblem:
-    """The checked problem; ValueError as in `smooth`. `caller` names the function in errors."""
+) -> tuple[ModelSettings, Any, Matches | Ragged, Participations, Timelines]:
+    """The model, its hyperparameters, the checked events, their participations and timelines; errors as of `smooth`.
+
+    `caller` names the function in errors.
+    """
     model = resolve_smoothing_model(system)
     history: Any
     history, num_players = resolve_events_and_num_players(events, num_players)
@@ -183,8 +175,8 @@ def prepare_smoothing(
     participations = list_participations(checked_events, model)
     _check_memory(model, math.prod(participations.shape))
     rows = resolve_row_count(system, None, num_players, id_count)
-    timelines = build_timelines(checked_events, rows, model)
-    return SmoothingProblem(model, params, checked_events, participations, timelines)
+    timelines, _ = build_timelines(checked_events, rows, model)
+    return model, params, checked_events, participations, timelines
 
 
 def check_smoothable_events(model: ModelSettings, events: Matches | Ragged) -> Matches | Ragged:

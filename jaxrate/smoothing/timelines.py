@@ -129,13 +129,6 @@ def block_length(width: int, num_teams: int) -> int:
     return max(BLOCK_NUMBERS // (width * num_teams), 1)
 
 
-def put_events_on_device(events: Matches | Ragged) -> Matches | ContestGroups:
-    """The events, padded: matches [size], or groups of contests."""
-    if isinstance(events, Matches):
-        return pad_matches_on_device(events, padded_event_size(max(len(events.score), MIN_EVENT_SIZE)))
-    return tuple(_put_group_on_device(events, group) for group in group_contests(events))
-
-
 def _put_group_on_device(ragged: Ragged, group: ContestGroup) -> Rounds:
     flat: Any = ragged.events
     shape, size = (group.width, group.length), np.diff(ragged.player_start)[group.contest]
@@ -210,13 +203,8 @@ class QueryNodes(NamedTuple):
     games_before: Array  # [some] matches played before, by weight
 
 
-def build_timelines(events: Matches | Ragged, num_players: int, model: ModelSettings) -> Timelines:
-    """The timelines of checked events."""
-    return build_timelines_with_query_nodes(events, num_players, model, -np.inf)[0]
-
-
-def build_timelines_with_query_nodes(
-    events: Matches | Ragged, num_players: int, model: ModelSettings, query_time: float
+def build_timelines(
+    events: Matches | Ragged, num_players: int, model: ModelSettings, query_time: float = -np.inf
 ) -> tuple[Timelines, QueryNodes]:
     """The timelines, with a node at the query time for everybody who has begun by then, after events of that time."""
     participations = list_participations(events, model)
@@ -286,8 +274,12 @@ def build_timelines_with_query_nodes(
             of_player[participations.player[rows]] = participations.kind[rows]  # that of the first event stays
         kind = _to_device_floats(to_participants(of_player[sorted_player], float)[0])
         kind_at_node = _to_device_floats(arrange_in_lanes(of_player[sorted_player], 0.0))
+    if isinstance(events, Matches):
+        on_device: Any = pad_matches_on_device(events, padded_event_size(max(len(events.score), MIN_EVENT_SIZE)))
+    else:
+        on_device = tuple(_put_group_on_device(events, group) for group in group_contests(events))
     timelines = Timelines(
-        put_events_on_device(events),
+        on_device,
         _to_device_floats(games_before),
         _to_device_floats(games_after),
         jax.device_put(np.zeros(participations.shape, bool)),

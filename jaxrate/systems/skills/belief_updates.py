@@ -100,14 +100,9 @@ def rows_before_games(model: ModelSettings, constants: Constants, rows: State, e
 
 def assign_newcomer_kinds(model: ModelSettings, constants: Constants, rows: State, event: Any) -> State:
     """The rows, newcomers with the deviations of the kind that the event tells. Whoever has played keeps theirs."""
-    if model.kinds == (SIDES,):
-        one = jnp.ones_like(event.score)
-        now = max_game_value_per_player(event, 0.0 * one, one, 0.0)
-    else:
-        now = column_value_per_player(event, model.kinds, 0.0)
     new = jnp.isinf(rows.time)
     old: Any = rows.kind
-    kind = jnp.where(new, now, old)
+    kind = jnp.where(new, max_game_value_per_player(event, model.kinds, 0.0), old)
     variance = select_by_kind(constants, kind).variance
     covariance = jnp.where(new[..., None, None], variance[..., None] * unit_matrices(rows.covariance), rows.covariance)
     return rows._replace(kind=kind, covariance=covariance)
@@ -117,34 +112,26 @@ def apply_league_seasons(model: ModelSettings, constants: Constants, rows: State
     """The rows after the seasons since the one in which they played last, by the numbers that matches have."""
     last: Any = rows.season
     column: Any = model.league_season
-    now = column_value_per_player(event, (column,), -jnp.inf)
+    now = max_game_value_per_player(event, (column,), -jnp.inf)
     rows = apply_seasons(model, constants, rows, jnp.maximum(now - last, 0.0))
     return rows._replace(season=jnp.where(jnp.isinf(last), now, jnp.maximum(now, last)))
 
 
-def column_value_per_player(event: Any, names: tuple[str, ...], padding_value: float) -> Array:
-    """[A] the highest number of each player's games, from a column of both sides, or one of each; of contests [P]."""
+def max_game_value_per_player(event: Any, names: tuple[str, ...], padding_value: float) -> Array:
+    """[A] of each player the highest number of their games, from a column of both sides, or one of each.
+
+    Of a single match [2], of contests [P]. `SIDES` are 0 of first players and 1 of second ones; games that are padding
+    have the `padding_value`.
+    """
     if isinstance(event, Rounds):
         return (event.columns or {})[names[0]]
-    first, second = event.context.columns[names[0]], event.context.columns[names[-1]]
-    return max_game_value_per_player(event, first, second, padding_value)
-
-
-def max_game_value_per_player(
-    event: Any, first_player_values: Array, second_player_values: Array, padding_value: float
-) -> Array:
-    """[A] of each player the highest number of their games [M], from those of first and of second players.
-
-    Of a single match, [2]. `padding_value` is that of games that are padding.
-    """
+    one, columns = jnp.ones_like(event.score), event.context.columns
+    both = (0.0 * one, one) if names == (SIDES,) else (columns[names[0]], columns[names[-1]])
     if not isinstance(event, Periods):
-        return jnp.stack([first_player_values, second_player_values])
-    first_player_values, second_player_values = (
-        jnp.where(jnp.asarray(event.context.weight) > 0, x, padding_value)
-        for x in (first_player_values, second_player_values)
-    )
+        return jnp.stack(both)
+    first, second = (jnp.where(jnp.asarray(event.context.weight) > 0, x, padding_value) for x in both)
     none = jnp.full(event.player.shape, padding_value, event.score.dtype)
-    return none.at[event.pair[:, 0]].max(first_player_values).at[event.pair[:, 1]].max(second_player_values)
+    return none.at[event.pair[:, 0]].max(first).at[event.pair[:, 1]].max(second)
 
 
 def age_by_clock(model: ModelSettings, constants: Constants, rows: State, duration: Array) -> State:

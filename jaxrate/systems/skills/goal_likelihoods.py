@@ -220,7 +220,7 @@ def infer_log_rates(belief: LogRateBelief, observation: GoalObservation) -> Infe
     density = weight * factor * jnp.exp(log_density - highest[..., None])
     total = jnp.sum(density, axis=-1)
     share = density / total[..., None]
-    moments = jnp.matmul(share, _moments_of_nodes(share.dtype), precision=lax.Precision.HIGHEST)
+    moments = jnp.matmul(share, jnp.asarray(_MOMENTS_OF_NODES, share.dtype), precision=lax.Precision.HIGHEST)
     mean_u, mean_v, square_u, product, square_v = (moments[..., i] for i in range(5))
     s_u, s_v = (jnp.maximum(x - y * y, LEAST_SPREAD) for x, y in ((square_u, mean_u), (square_v, mean_v)))
     s_uv = product - mean_u * mean_v
@@ -328,10 +328,8 @@ def _to_last_axis(values: Any, like: Array) -> Array:
     return jnp.asarray(values, like.dtype).reshape((1,) * like.ndim + (-1,))
 
 
-def _moments_of_nodes(dtype: Any) -> Array:
-    """[n, 5] powers of the nodes."""
-    u, v, _ = _NODES_OF_LIKELIHOOD
-    return jnp.asarray(np.stack([u, v, u * u, u * v, v * v], axis=1), dtype)
+_GAP, _LEVEL, _ = _NODES_OF_LIKELIHOOD
+_MOMENTS_OF_NODES = np.stack([_GAP, _LEVEL, _GAP * _GAP, _GAP * _LEVEL, _LEVEL * _LEVEL], axis=1)  # [n, 5]
 
 
 GAP_NODES, LEVEL_NODES = 5, 3  # of the integral over rates: level changes results less than the gap

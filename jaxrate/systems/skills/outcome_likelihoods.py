@@ -209,12 +209,6 @@ def probit_update_terms(
     return sign * push, lost, left
 
 
-def absolute_margin(model: ModelSettings, event: Matches | Periods) -> Array:
-    """[...] of the margin, in its own units."""
-    margin_columns = [(event.context.columns or {})[name] for name in model.margin]
-    return jnp.abs(margin_columns[0] if len(margin_columns) == 1 else margin_columns[0] - margin_columns[1])
-
-
 def margin_to_rating_points(constants: Constants, absolute_margins: Array) -> Array:
     """Margins of these sizes in rating points."""
     params: Any = constants.params
@@ -234,7 +228,8 @@ def infer_from_margin(
     model: ModelSettings, constants: Constants, lead: Array, variance: Array, event: Matches | Periods
 ) -> ScalarInference:
     """What margins say, which have the sign of the result; their log density is in their own units."""
-    sign, size = jnp.sign(event.score - 0.5), absolute_margin(model, event)
+    margins = [(event.context.columns or {})[name] for name in model.margin]
+    sign, size = jnp.sign(event.score - 0.5), jnp.abs(margins[0] if len(margins) == 1 else margins[0] - margins[1])
     precision = jnp.broadcast_to(1.0 / constants.noise, lead.shape)
     message = ScalarMessage(precision, precision * (sign * margin_to_rating_points(constants, size) - lead))
     return ScalarInference(message, log_density_of_margin(constants, sign, size, lead, constants.noise + variance))

@@ -83,7 +83,9 @@ def own_outcomes(
     own: OwnObservation, model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
 ) -> OutcomeProbabilities:
     """[..., 2] the chances of win and draw that the observation tells."""
-    win, draw = win_and_draw(own, constants, two)
+    function: Any = own.outcomes
+    chances = call_function_of_lead(own, function, constants.params, two.lead, two.variances[0] + two.variances[1])
+    win, draw = (jnp.broadcast_to(x, two.lead.shape) for x in chances)
     return make_outcomes_of_two(
         constants, two, jnp.stack([win, 1.0 - win - draw], axis=-1), jnp.stack([draw] * 2, axis=-1)
     )
@@ -93,16 +95,8 @@ def own_score(
     own: OwnObservation, model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
 ) -> Array:
     """[...] the expected score of the first player."""
-    win, draw = win_and_draw(own, constants, two)
-    return win + 0.5 * draw
-
-
-def win_and_draw(own: OwnObservation, constants: Constants, two: Predictors) -> tuple[Array, Array]:
-    """[...] the chances that the first player wins, and that nobody does."""
-    function: Any = own.outcomes
-    variance = two.variances[0] + two.variances[1]
-    win, draw = call_function_of_lead(own, function, constants.params, two.lead, variance)
-    return jnp.broadcast_to(win, two.lead.shape), jnp.broadcast_to(draw, two.lead.shape)
+    chances = own_outcomes(own, model, constants, two, event)
+    return chances.win[..., 0] + 0.5 * chances.draw[..., 0]
 
 
 def check_own_observation(model: ModelSettings, params: Any, events: Matches | Ragged) -> None:

@@ -51,6 +51,30 @@ from jaxrate.systems.skills.settings import (
     statistic_scale_name,
 )
 
+__all__ = [
+    "covariate",
+    "expected_goals",
+    "experience",
+    "form",
+    "goals",
+    "kinds",
+    "league_seasons",
+    "logistic",
+    "margin",
+    "modifier",
+    "own",
+    "own_observation",
+    "own_side",
+    "points",
+    "quits",
+    "result",
+    "seasons",
+    "side",
+    "side_trend",
+    "skill",
+    "statistic",
+    "team",
+]
 DEFAULT_NOISE = 300.0  # points, of the difference of two performances
 DEFAULT_STATISTIC_SCALE = 25.0  # points that a unit of a margin or of a statistic is worth
 GROWTH_UNIT = "points per sqrt(period)"

@@ -249,14 +249,10 @@ def indicate_numbers(parts: tuple[Part, ...], field: str) -> Any:
     return concatenate_numbers(parts, [float(getattr(part, field)) for part in parts])
 
 
-def numbers_of_part(model: ModelSettings, name: str) -> range:
+def numbers_of_part(model: ModelSettings, name: str) -> list[int]:
     """The places of a part among the numbers of a player."""
-    start = 0
-    for part in model_parts(model):
-        if part.name == name:
-            return range(start, start + part.size)
-        start += part.size
-    return range(0)
+    names = [part.name for part in model_parts(model) for _ in range(part.size)]
+    return [i for i, own in enumerate(names) if own == name]
 
 
 def rated_numbers(model: ModelSettings) -> Any:
@@ -349,7 +345,8 @@ def apply_to_players(function: Callable[..., Any], rows: State, *arrays: Any) ->
 
 def experience_points(constants: Constants, kind: Array | None, games: Array | None) -> Array | None:
     """[...] what so many games are worth to players of these kinds; None: nothing to anybody."""
-    return None if games is None else select_by_kind(constants, kind).experience * jnp.log1p(games)
+    worth = select_by_kind(constants, kind).experience
+    return None if worth is None or games is None else worth * jnp.log1p(games)
 
 
 def summary(model: ModelSettings, params: Any, rows: State) -> Rating:

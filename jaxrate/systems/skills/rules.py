@@ -32,6 +32,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_functions_and_arrays import BoundFunction, bind, look_up_replacement_function
@@ -83,6 +84,7 @@ from jaxrate.systems.skills.parts import (
     State,
     experience_points,
     model_parts,
+    numbers_of_part,
     participant_loadings,
     prepare,
     without_vectors,
@@ -124,14 +126,10 @@ OF_CONTESTS = {
 
 
 def observation_of(model: ModelSettings, event: Matches | Periods | Rounds) -> Observation:
-    """How these events are observed."""
-    if isinstance(model.outcome, OwnObservation):
-        return own_observation(model.outcome)
-    return (OF_CONTESTS if isinstance(event, Rounds) else OF_MATCHES)[model.outcome]
-
-
-def own_observation(own: OwnObservation) -> Observation:
-    """The observation of a user's own, by their functions; without chances of their own the result's."""
+    """How these events are observed; by an observation of a user's own without chances of its own those of results."""
+    own = model.outcome
+    if not isinstance(own, OwnObservation):
+        return (OF_CONTESTS if isinstance(event, Rounds) else OF_MATCHES)[own]
     infer = bind(infer_from_two, bind(infer_from_own, own))
     if own.outcomes is None:
         return Observation(infer, probit_score)
@@ -165,7 +163,11 @@ def update(model: ModelSettings, constants: Constants, rows: State, event: Match
     Who is in several teams of a contest has an independent performance in each, as if the others were those of somebody
     like them.
     """
-    before, count = rows_before_games(model, constants, rows, event), game_weights(event)
+    before = rows_before_games(model, constants, rows, event)
+    if isinstance(event, Rounds):  # which count as one, but without opponents as none
+        count: Any = is_contested(teams_by_standing(event)).astype(event.weight.dtype)
+    else:
+        count = event.context.weight
     predictors = predict_participants(model, constants, before, event, count)
     message = observation_of(model, event).infer(model, constants, predictors, event).message
     count = jnp.broadcast_to(1.0 if count is None else count, predictors.mean.shape[:-1])
@@ -179,13 +181,6 @@ def update(model: ModelSettings, constants: Constants, rows: State, event: Match
     if isinstance(event, Rounds):
         end = jnp.where((count > 0) | jnp.isfinite(rows.time), end, jnp.inf)
     return without_vectors(after._replace(time=end))
-
-
-def game_weights(event: Matches | Periods | Rounds) -> Array | None:
-    """[...] as how many matches each game counts; None: as one. A contest without opponents counts as none."""
-    if not isinstance(event, Rounds):
-        return event.context.weight
-    return is_contested(teams_by_standing(event)).astype(event.weight.dtype)
 
 
 def predict_scorelines(
@@ -225,24 +220,17 @@ def predict_goal_rate_factors(
     return goal_rate_factors(constants, predictors, participant_loadings(model, event), before.covariance)
 
 
-def rated_event_margin_loss(model: ModelSettings, rated: RatedEvent) -> Array:
-    """The loss of the margins, minus the logarithms of their densities; of a contest [P], in equal parts.
+def rated_event_loss(model: ModelSettings, rated: RatedEvent) -> Array:
+    """Minus the log likelihood of all that was seen of an event; of a contest [P], in equal parts, 0 for padding.
 
-    Of goals, minus the logarithms of the probabilities of the scorelines; expected goals lose nothing: what they say of
-    later goals tells how noisy they are. Of points, of the totals, too.
+    Of margins and points it is of densities, of goals of the probabilities of scorelines. Expected goals lose nothing:
+    what they say of later goals tells how noisy they are.
     """
-    if isinstance(rated.event, Rounds):
-        return rated_contest_loss(model, rated)
-    model = model._replace(expected_goals=())
-    predictors = upcoming_predictors(model, rated.constants, rated.before, rated.event)
-    return -observation_of(model, rated.event).infer(model, rated.constants, predictors, rated.event).log_likelihood
-
-
-def rated_contest_loss(model: ModelSettings, rated: RatedEvent) -> Array:
-    """[P] minus the log likelihood of all that was seen of a contest, in equal parts; 0 for padding."""
-    constants, event = rated.constants, rated.event
+    constants, event, model = rated.constants, rated.event, model._replace(expected_goals=())
     predictors = upcoming_predictors(model, constants, rated.before, event)
     loss = -observation_of(model, event).infer(model, constants, predictors, event).log_likelihood
+    if not isinstance(event, Rounds):
+        return loss
     count = jnp.sum(teams_with_result_hidden(event).size)
     return jnp.where(event.weight > 0, loss / jnp.maximum(count, 1).astype(loss.dtype), 0.0)
 
@@ -311,11 +299,11 @@ def skill_parts(model: ModelSettings, constants: Constants, rows: State, event: 
     brought = participant_loadings(model, event)[..., STRENGTH, :] * (
         rows.mean - jnp.broadcast_to(constants.newcomer, rows.mean.shape)
     )
-    parts, start = {}, 0
-    for part in model_parts(model):
-        if part.predictor == STRENGTH:
-            parts[part.name] = jnp.sum(brought[..., start : start + part.size], axis=-1)
-        start += part.size
+    parts = {
+        part.name: jnp.sum(brought[..., np.array(numbers_of_part(model, part.name))], axis=-1)
+        for part in model_parts(model)
+        if part.predictor == STRENGTH
+    }
     points = experience_points(constants, rows.kind, rows.games)
     return parts if points is None else parts | {"experience": points}
 

@@ -34,9 +34,6 @@ What a match says of x^T theta of a player is a message of precision I and a sur
 
     P' = P - P x x^T P I / (1 + s I),   m' = m + P' x V
 
-To the diagonal of P' come 2 D eps of that of P, with eps of the precision: more than rounding errs by, so that P' stays
-positive definite.
-
 win: the better performance wins, with noise of variance noise^2, so P(a wins) = Phi(d / c), c^2 = noise^2 + s_a + s_b;
 I and V match mean and variance of the belief after it (TrueSkill, Herbrich, Minka and Graepel 2006, of two players). A
 draw is half a win and half a loss, in log likelihood; with a draw margin it is a difference within it.
@@ -258,13 +255,7 @@ def list_parts(values: Mapping[str, Any]) -> list[ModelPart]:
 def make_observation(outcome: str | OwnObservation, columns: Sequence[str]) -> ModelPart:
     """The part for what is learnt from, by its outcome and the columns of margins."""
     if isinstance(outcome, OwnObservation):
-        return part_declarations.own_observation(
-            outcome.name,
-            outcome.log_likelihood,
-            outcome.columns,
-            message=outcome.message,
-            outcomes=outcome.outcomes,
-        )
+        return part_declarations.own_observation(**outcome._asdict())
     return OUTCOMES[outcome](*(columns if outcome in ("margin", "points", "goals") else ()))
 
 

@@ -1,11 +1,7 @@
 """Results of contests of teams: performances, evidence of members, likelihoods and messages.
 
-What a contest says of its members, and how likely it was: statistics come first, quits second, and the result last.
-
-Each is told at what is believed after those before it. So the log likelihood of all is a sum: that of each one's own
-statistics, that of who quit and who stayed, and that of the result.
-
-What was counted of each participant of a contest, and who quit: evidence of their own, before the result.
+Statistics come first, quits second, and the result last, each told at what is believed after those before it. So the
+log likelihood of all is a sum: that of each one's own statistics, that of who quit, and that of the result.
 
 A statistic z of worth c and noise n is c z = (own points) - (mean points of all opponents) + n e. Statistics of one
 player share the mean of the opponents, of variance v, so with A = sum 1 / n^2 and B = sum (c z - lead) / n^2 they say
