@@ -39,7 +39,8 @@ READING = (  # lines that together have every option of reading a file
     "games.csv --margin goals_a goals_b --season year --category surface --column mixtures=any=clay,hard "
     "--column statistics=x=goals_a,goals_b --column shares=y=goals_a,goals_b --system skills "
     "--venue surface --column ground=9 --column layoff=9 --column relative_margin=9",
-    "games.csv --margin goals_a goals_b --column expected_goals=odds_a,odds_b --column league_season=year",
+    "games.csv --margin goals_a goals_b --column expected_goals=odds_a,odds_b --column league_season=year "
+    "--category surface --column category_lead=9",
     "won.csv --winner winner --loser loser --time day --column dates=day-first",
     "races.csv --contest race --participant driver --rank place --column unfinished=DNF --column last_rank=last "
     "--column ceiling=cap --column noise=noise",
