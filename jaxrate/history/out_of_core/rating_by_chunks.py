@@ -256,9 +256,13 @@ def _rate_and_save(run: ChunkedRun, progress: RunProgress) -> RunProgress:
         return progress
     saved, reached, next_time = progress, progress, time.monotonic() + CHECKPOINT_SECONDS
     with suppress(KeyboardInterrupt), add_resume_hint_to_errors(folder), catch_stop_signals() as signals:
-        for reached in rate_chunks(run, progress):
-            is_asked_to_stop = bool(signals)
-            if is_asked_to_stop or time.monotonic() > next_time:
+
+        def is_checkpoint_due() -> bool:
+            return bool(signals) or time.monotonic() > next_time
+
+        for reached in rate_chunks(run, progress, is_checkpoint_due):
+            is_asked_to_stop = bool(signals) and reached.state is not None
+            if reached.state is not None and is_checkpoint_due():
                 begin = time.monotonic()
                 saved = _save_checkpoint(run, saved, reached)
                 end = time.monotonic()
@@ -337,33 +341,42 @@ class ScheduledChunk(NamedTuple):
     num_players: int  # who have played by its end
 
 
-def rate_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[RunProgress]:
-    """Rate the remaining chunks; how far the run has come after each, whose state the next one overwrites.
+def rate_chunks(run: ChunkedRun, progress: RunProgress, is_state_due: Callable[[], bool]) -> Iterator[RunProgress]:
+    """Rate the remaining chunks; how far the run has come after each, with the state at the end and where it is due.
 
-    JAX rates a chunk in a thread of its own, meanwhile the next one is read and scheduled.
+    JAX rates a chunk in a thread of its own, meanwhile the one before is written.
     """
-    system, state, capacity = run.system, progress.state, 0
+    system, state, capacity, known = run.system, progress.state, 0, progress.known
+    progress, rated = progress._replace(state=None), None
     rules = make_replay_rules(system.rules, system.params, _chunk_record_function(run))
-    chunks = _schedule_chunks(run, progress)
-    chunk = next(chunks, None)
-    while chunk is not None:
+
+    def write_chunk(chunk: ScheduledChunk, predictions: Any) -> RunProgress:
+        with run.timed("writing"):
+            return _write_chunk(run, progress, chunk, predictions)
+
+    for number, chunk in enumerate(_schedule_chunks(run, progress), progress.parts):
         if chunk.num_players > capacity:  # more names have come than there is room for
-            capacity, known = run.opened.players.capacity, progress.known
+            capacity = run.opened.players.capacity
             state = jax.tree.map(lambda x, known=known: x[:known], state)
             state, _ = init_or_copy_padded_state(system, system.params, state, capacity, known)
             progress = _make_room(progress, capacity)
-        n, key = len(chunk.data.rows), None if run.key is None else jax.random.fold_in(run.key, progress.parts)
+        n, known = len(chunk.data.rows), chunk.num_players
+        key = None if run.key is None else jax.random.fold_in(run.key, number)
         with run.timed("rating"):
             state, predictions = replay_plan(rules, system.params, state, chunk.events, chunk.plan, key)
-        following = next(chunks, None)
+        if rated is not None:
+            progress = write_chunk(*rated)
+            yield progress
         with run.timed("rating"):
             predictions = jax.tree.map(lambda x, n=n: np.asarray(x)[:n], predictions)
             if run.has_contests:
                 check_accelerator_predictions_finite(jax.tree.leaves(predictions)[0])  # the first that is recorded
-        with run.timed("writing"):
-            progress = _write_chunk(run, progress, chunk, predictions)
-        yield progress._replace(state=state)
-        chunk = following
+        rated = chunk, predictions
+        if is_state_due():
+            progress, rated = write_chunk(*rated), None
+            yield progress._replace(state=state)
+    if rated is not None:
+        yield write_chunk(*rated)._replace(state=state)
 
 
 def _make_room(progress: RunProgress, num_players: int) -> RunProgress:
