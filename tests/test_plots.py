@@ -794,6 +794,17 @@ def test_calibration_is_that_of_the_metrics(ax):
     assert len({c[0].get_marker() for c in ax.containers}) == 2
 
 
+def test_one_curve_without_a_name_has_no_legend():
+    """It was a number, "6.1", beside a line."""
+    p, score = np.repeat([0.3, 0.7], 50), np.tile([0.0, 1.0], 50)
+    ax = plots.calibration(p, score)
+    assert ax.get_legend() is None
+    assert "calibration error 20.0%" in " ".join(ax.figure.artists[0].get_text().split())
+    pyplot.close(ax.figure)
+    chart = plots.calibration(p, score, backend="altair").to_dict()
+    assert chart["layer"][2]["encoding"]["color"]["legend"] is None
+
+
 def test_calibration_of_winners_is_from_either_side(ax):
     p = np.array([0.9, 0.8, 0.6, 0.3])
     plots.calibration(p, np.ones(4), bins=5, ax=ax)

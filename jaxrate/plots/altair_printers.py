@@ -159,7 +159,8 @@ def calibration_chart(text: charts.PictureText, curves: Sequence[charts.Curve]) 
     y_options = {"title": text.y, "scale": percent, "axis": altair.Axis(values=ticks, format="d")}
     x, observed = altair.X("predicted:Q", **x_options), altair.Y("observed:Q", **y_options)
     scale = altair.Scale(domain=labels, range=[COLOURS[i % len(COLOURS)] for i in range(len(labels))])
-    colour = altair.Color("system:N", title="calibration error (%)", scale=scale)
+    legend = altair.Legend(title="calibration error (%)") if labels[0] else None
+    colour = altair.Color("system:N", scale=scale, legend=legend)
     parts = ("predicted:Q", None, ".1f"), ("observed:Q", None, ".1f"), ("low:Q", None, ".1f"), ("high:Q", None, ".1f")
     tooltip = make_tooltips(("system:N", None, None), *parts, ("count:Q", None, ",.0f"))
     diagonal = chart_of_rows([{"x": 0, "y": 0}, {"x": 100, "y": 100}]).mark_line(**LOOKS["diagonal"])

@@ -355,5 +355,6 @@ def show_calibration(
     for curve in curves:
         draw_curve(ax, curve, "calibration")
     ax.set_aspect("equal", anchor="W")
-    style.add_legend(ax, "calibration error (%)")
+    if curves[0].label:
+        style.add_legend(ax, "calibration error (%)")
     return ax

@@ -70,12 +70,15 @@ def calibration(
     names = [format_plot_name(name) for name in predictions]
     found = [prediction_metrics.calibration(p, s, bins=bins, weight=w) for p, s, w in samples]
     errors = {name: one.error for name, one in zip(names, found, strict=True)}
+    has_legend = names != [""] or ax is not None  # which may have curves already
+    error = "" if has_legend else f"; calibration error {100.0 * found[0].error:.1f}%"
     text = PictureText(
         findings.judge_predictions(*samples[0]) if len(names) == 1 else findings.find_best_calibrated(errors),
-        "Bars are 95% intervals, and right predictions lie on the diagonal",
+        f"Bars are 95% intervals, and right predictions lie on the diagonal{error}",
         f"predicted {quantity}", f"observed {quantity}", source,
     )  # fmt: skip
     curves = [_calibration_curve(name, one) for name, one in zip(names, found, strict=True)]
+    curves = curves if has_legend else [curves[0]._replace(label="")]
     return show_calibration(text, curves, ax, backend)
 
 
