@@ -334,7 +334,8 @@ def draw_curve(ax: "Axes", curve: charts.Curve, kind: str) -> None:
     number = count_lines(ax, kind)
     ends = np.stack([curve.y - curve.low, curve.high - curve.y])
     marker = style.MARKERS[number % len(style.MARKERS)]
-    look = LOOKS["curve"] | style.line_style(number)
+    look = LOOKS["curve"] | {"color": style.COLOURS[number % len(style.COLOURS)]}
+    look |= {"linestyle": style.LINE_STYLES[number % len(style.LINE_STYLES)]}
     line, *_ = ax.errorbar(curve.x, curve.y, ends, marker=marker, label=curve.label, **look)
     line.set_gid(kind)
     if curve.expected is not None:

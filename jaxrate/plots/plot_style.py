@@ -196,11 +196,6 @@ def cell_text_colour(red: float, green: float, blue: float) -> str:
     return "#ffffff" if 1.05 / (luminance + 0.05) >= MIN_CONTRAST else "#000000"
 
 
-def line_style(number: int) -> dict[str, Any]:
-    """Colour and style of the line of a player or system, by its number in the plot."""
-    return {"color": COLOURS[number % len(COLOURS)], "linestyle": LINE_STYLES[number % len(LINE_STYLES)]}
-
-
 def add_colour_bar(ax: "Axes", image: Any, label: str, **look: Any) -> None:
     """Add a narrow colour bar without a box."""
     bar = get_figure(ax).colorbar(image, ax=ax, label=label, shrink=0.6, aspect=25, pad=0.02, **look)

@@ -150,14 +150,9 @@ def _certainty_view(
     }
 
 
-def _half_widths(strengths: Strengths) -> HostArray:
-    """[n] half the widths of intervals; 0 where they are not known."""
-    return np.where(np.isfinite(strengths.half_width), strengths.half_width, 0.0)
-
-
 def _list_columns(strengths: Strengths, ranks: RankSets | None, names: list[str]) -> dict[str, Any]:
     """The table of all players for the script and for downloads, the best first."""
-    half, rating = _half_widths(strengths), strengths.rating
+    half, rating = np.nan_to_num(strengths.half_width, posinf=0.0), strengths.rating
     columns = {"place": np.argsort(strengths.order) + 1, "name": np.array(names, object)}
     columns |= {"rating": rating, "low": rating - half, "high": rating + half}
     columns |= {} if ranks is None else {"best rank": ranks.least, "worst rank": ranks.greatest}
@@ -173,7 +168,8 @@ def _ranking_view(
     """The variables of the table of all players, the best first."""
     ids, border = strengths.order, _find_borders(strengths, ranks)
     rating, half, games, score = (
-        x[ids] for x in (strengths.rating, _half_widths(strengths), strengths.games, strengths.score)
+        x[ids]
+        for x in (strengths.rating, np.nan_to_num(strengths.half_width, posinf=0.0), strengths.games, strengths.score)
     )
     margins = np.where(strengths.is_anchor[ids], "held", [f"± {x:.0f}" for x in half])
     is_known = np.isfinite(rating)

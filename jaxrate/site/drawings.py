@@ -53,15 +53,11 @@ class Axis(NamedTuple):
         return "".join(f'<i style="left:{at:.1f}%">{text}</i>' for at, text in self.marks)
 
 
-def multiples(step: float, low: float, high: float) -> list[float]:
-    """The multiples of a step between two numbers."""
-    return [i * step for i in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
-
-
 def axis_marks(low: float, high: float) -> list[float]:
     """From three to five round numbers between two others; four rather than five."""
     size = 10.0 ** math.floor(math.log10((high - low) / MAX_MARKS))
-    marks = [multiples(size * digit, low, high) for digit in MARK_DIGITS]
+    steps = [size * digit for digit in MARK_DIGITS]
+    marks = [[i * x for i in range(math.ceil(low / x - 1e-9), math.floor(high / x + 1e-9) + 1)] for x in steps]
     return min((x for x in marks if MIN_MARKS <= len(x) <= MAX_MARKS), key=lambda x: len(x) == MAX_MARKS)
 
 

@@ -38,16 +38,12 @@ def table_head(columns: Iterable[Column]) -> str:
 
 def table_rows(columns: Iterable[Column]) -> list[str]:
     """The rows of columns, as HTML."""
-    cells = [column_cells(column) for column in columns]
+    cells = []
+    for x in columns:
+        label, shown = f' data-name="{x.label}"' if x.label else "", zip(x.cells, x.marks or repeat(""), strict=False)
+        begin, end = ('<th scope="row"', "</th>") if x.names_rows else ("<td", "</td>")
+        cells.append([f'{begin} class="{x.kind}{mark and f" {mark}"}"{label}>{text}{end}' for text, mark in shown])
     return [f"<tr>{''.join(row)}" for row in zip(*cells, strict=True)]
-
-
-def column_cells(column: Column) -> list[str]:
-    """The cells of a column, as HTML."""
-    label, marks = f' data-name="{column.label}"' if column.label else "", column.marks or repeat("")
-    begin, end = ('<th scope="row"', "</th>") if column.names_rows else ("<td", "</td>")
-    shown = zip(column.cells, marks, strict=False)
-    return [f'{begin} class="{column.kind}{mark and f" {mark}"}"{label}>{text}{end}' for text, mark in shown]
 
 
 def render_table(

@@ -9,6 +9,7 @@ from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib.metadata import version
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -104,11 +105,9 @@ def assign_slugs(players: Any, names: list[str], permalinks: Mapping[str, str]) 
     for player, name in zip(map(str, players), names, strict=True):
         slug = permalinks.get(player)
         if slug is None:
-            slug = stem = spell_slug(name)
-            number = 1
-            while slug in used_slugs:
-                number += 1
-                slug = f"{stem}-{number}"
+            stem = spell_slug(name)
+            numbered = (f"{stem}-{number}" for number in count(2))
+            slug = next(x for x in chain([stem], numbered) if x not in used_slugs)
             used_slugs.add(slug)
         slugs.append(slug)
     return slugs

@@ -1,7 +1,8 @@
 """The page of every player: a summary, the chart, tables, and the career as data for the scripts of the site."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from functools import cache, partial
 from html import escape
 from itertools import chain, compress, pairwise
@@ -62,7 +63,7 @@ def write_player_pages(
     pauses, line_ups = mark_events_after_pauses(site_data), site_data.line_ups
     names = [escape(x) for x in site_data.names]
     columns = career_columns(site_data, pauses)
-    rows, lines = table_rows.build_event_table_cells(site_data, columns), list_career_lines(site_data)
+    rows, charts = table_rows.build_event_table_cells(site_data, columns), draw_career_charts(site_data, pauses)
     summaries, start = summarise_players(site_data, context), site_data.careers.start.tolist()
     strengths, most = draw_player_tables(site_data, category_strengths), count_latest_events(line_ups)
     opponents, num_met = table_rows.find_acquaintances(site_data, columns, line_ups.opponents)
@@ -99,7 +100,7 @@ def write_player_pages(
             "preview": preview,
             "slug": slug,
             "address": quote(slug),
-            "chart": draw_career_chart(site_data, lines, pauses, i),
+            "chart": charts[i],
             "note": write_chart_note(site_data, pauses, i),
             "next": next_matches.get(slug, ""),
             "opponents": opponents[i],
@@ -278,7 +279,7 @@ def _describe_standings(site_data: SiteData, current: str) -> dict[int, str]:
     return standings
 
 
-# Charts: lines with bands as SVG, and labels in percent of its size.
+# Charts, all drawn at once: lines with bands as SVG, and labels in percent of its size.
 
 UNITS = 1000  # width and height of a chart in its own units
 BINS = 200  # of the width; each shows its last event
@@ -286,60 +287,80 @@ EDGE_ROOM = 0.05  # of the height of lines and bands: free above and below them,
 LABEL_ROOM = 0.2  # of the width, within which the label of a peak is written towards the middle
 MONTH_STEPS = {12 * x: 10 for x in (1, 2, 5, 10, 20, 50, 100)} | dict.fromkeys((1, 2, 3, 4, 6), 5)  # and most labels
 MIN_MARKS = 3  # labels that have room on a phone
+EPOCH = date(1970, 1, 1).toordinal()
 PAUSE_YEARS, PAUSE_GAPS = 3, 5  # a pause is longer than so many years, and than so many median gaps of the career
 
 
-def list_career_lines(data: SiteData) -> dict[str, list[HostArray]]:
-    """The ratings [M] of all careers at the time, and in hindsight, by style, with both edges of bands, if any."""
+def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int] | None = None) -> list[str]:
+    """The inside of the chart of each player, or of some by id; empty for the others and for fewer than two events.
+
+    `pauses` [M] says of each event whether a long pause comes before it.
+    """
+    careers, counts = data.careers, data.careers.totals
+    charts = [""] * len(counts)
+    is_drawn = (counts > 1) & (True if players is None else np.isin(np.arange(len(counts)), players))
+    drawn, row = np.flatnonzero(is_drawn), np.flatnonzero(np.repeat(is_drawn, counts))
+    if not len(drawn):
+        return charts
+    lines, count, time = _lines_of_rows(data, row), counts[drawn], careers.time[row]
+    begin = np.append(0, np.cumsum(count)[:-1])
+    left, right = time[begin], time[begin + count - 1]
+    is_timed = right > left  # neither NaN nor equal; other events are numbered
+    across = np.where(np.repeat(is_timed, count), time, np.arange(len(time)) - np.repeat(begin, count) + 1.0)
+    left, right = np.where(is_timed, left, 1.0), np.where(is_timed, right, count)
+    low, high = _lowest_and_highest_ratings_by_chart([*chain(*lines.values())], begin, count)
+    x = UNITS * (across - np.repeat(left, count)) / np.repeat(right - left, count)
+    top, scale = np.repeat(high, count), np.repeat(UNITS / (high - low), count)
+    bins = np.floor(BINS * x / UNITS)
+    is_kept = np.append(bins[1:] != bins[:-1], True)
+    has_peak = data.peak[drawn] >= 0
+    peak = np.where(has_peak, begin + (data.peak - careers.start[:-1])[drawn], begin)
+    is_kept[begin] = is_kept[np.append(begin[1:], len(x)) - 1] = is_kept[peak] = True
+    kept_peak = (np.cumsum(is_kept) - 1)[peak].tolist()
+    bounds = np.append(0, np.cumsum(np.add.reduceat(is_kept, begin))).tolist()
+    is_broken = np.logical_or.reduceat(pauses[row], np.append(0, np.flatnonzero(is_kept)[:-1] + 1))
+    texts = np.array([str(i) for i in range(-UNITS, 2 * UNITS + 1)], object)
+    columns = texts[np.round(x[is_kept]).astype(int) + UNITS]
+
+    def points(values: HostArray) -> list[str]:
+        y = np.clip(np.round((top - values) * scale)[is_kept], -UNITS, 2 * UNITS).astype(int)
+        return list((columns + " " + texts[y + UNITS]).tolist())
+
+    paths = {style: [*map(points, edges)] for style, edges in lines.items()}
+    by_date = is_timed & data.is_dated
+    axes = zip(*(x.tolist() for x in (low, high, left, right, by_date, ~is_timed)), strict=True)
+    for i, (player, ends) in enumerate(zip(drawn.tolist(), axes, strict=True)):
+        first, last = bounds[i : i + 2]
+        breaks = (np.flatnonzero(is_broken[first:last]) + first).tolist()
+        pieces = [slice(*x) for x in pairwise([first, *breaks, last])]
+        drawing, label = "".join(_draw_line(style, *path, pieces=pieces) for style, path in paths.items()), ""
+        if has_peak[i]:
+            point = paths["first"][0][kept_peak[i]]
+            drawing += f'<path class="peak" d="M{point}h0"/>'
+            label = _peak_label(point, data, int(data.peak[player]), bool(by_date[i]))
+        charts[player] = _frame(drawing, label, ends[:2], ends[2:4], *ends[4:])
+    return charts
+
+
+def _lines_of_rows(data: SiteData, row: HostArray) -> dict[str, list[HostArray]]:
+    """The ratings at the time in these rows of the careers, and in hindsight, by style, with both edges of bands."""
     lines: dict[str, tuple[Any, Any]] = {"first": data.careers.after}
     if data.hindsight is not None:
         mean, deviation = map(data.careers.gather, data.hindsight)
         lines["second now"] = mean, deviation
-    return {
-        style: [mean] if deviation is None else [mean, mean + half_widths(deviation), mean - half_widths(deviation)]
-        for style, (mean, deviation) in lines.items()
-    }
+    bands = {style: [0.0] if x is None else [0.0, half_widths(x), -half_widths(x)] for style, (_, x) in lines.items()}
+    return {style: [(mean + x)[row] for x in bands[style]] for style, (mean, _) in lines.items()}
 
 
-def draw_career_chart(data: SiteData, lines: dict[str, list[HostArray]], pauses: HostArray, player: int) -> str:
-    """The inside of the chart of a player, from the lines of all careers; empty for fewer than two events.
-
-    `pauses` [M] says of each event whether a long pause comes before it.
-    """
-    begin, end = data.careers.start[player : player + 2].tolist()
-    if end - begin < 2:
-        return ""
-    time = data.careers.time[begin:end]
-    is_timed = bool(time[-1] > time[0])  # neither NaN nor equal
-    across = time if is_timed else np.arange(1.0, len(time) + 1.0)
-    x = UNITS * (across - across[0]) / (across[-1] - across[0])
-    own = {style: [values[begin:end] for values in edges] for style, edges in lines.items()}
-    low, high = _ends_of_ratings([*chain.from_iterable(own.values())])
-    bins, peak = np.floor(BINS * x / UNITS), int(data.peak[player]) - begin
-    kept = np.union1d(np.flatnonzero(np.append(bins[1:] != bins[:-1], True)), [0, max(peak, 0)])
-    is_broken = np.logical_or.reduceat(pauses[begin:end], np.append(0, kept[:-1] + 1))
-    pieces = [slice(*ends) for ends in pairwise([0, *np.flatnonzero(is_broken).tolist(), len(kept)])]
-    columns = np.round(x[kept]).astype(int).tolist()
-
-    def points(values: HostArray) -> list[str]:
-        y = np.clip(np.round((high - values[kept]) * (UNITS / (high - low))), -UNITS, 2 * UNITS)
-        return [f"{x} {y}" for x, y in zip(columns, y.astype(int).tolist(), strict=True)]
-
-    by_date, label, drawn = is_timed and data.is_dated, "", {style: [*map(points, x)] for style, x in own.items()}
-    drawing = "".join(_draw_line(style, *x, pieces=pieces) for style, x in drawn.items())
-    if peak >= 0:
-        point = drawn["first"][0][int(np.searchsorted(kept, peak))]
-        drawing += f'<path class="peak" d="M{point}h0"/>'
-        label = _peak_label(point, data, peak + begin, by_date)
-    times = float(across[0]), float(across[-1])
-    return _frame(drawing, label, (float(low), float(high)), times, by_date, not is_timed)
-
-
-def _ends_of_ratings(edges: list[HostArray]) -> tuple[Any, Any]:
-    """The ends of the axis of a chart: it holds lines and bands, but for the first events of a long career."""
-    first = FIRST_EVENTS if len(edges[0]) >= 2 * FIRST_EVENTS else 0
-    low, high = np.min([x[first:].min() for x in edges]), np.max([x[first:].max() for x in edges])
-    room = EDGE_ROOM * (high - low) if high - low >= 1e-6 else 1.0
+def _lowest_and_highest_ratings_by_chart(
+    edges: list[HostArray], chart_start: HostArray, count: HostArray
+) -> tuple[HostArray, HostArray]:
+    """The ends of each chart's axis: it holds lines and bands, but for the first events of long careers."""
+    number = np.arange(count.sum()) - np.repeat(chart_start, count)
+    is_first = (number < FIRST_EVENTS) & np.repeat(count >= 2 * FIRST_EVENTS, count)
+    low = np.min([np.minimum.reduceat(np.where(is_first, np.inf, x), chart_start) for x in edges], axis=0)
+    high = np.max([np.maximum.reduceat(np.where(is_first, -np.inf, x), chart_start) for x in edges], axis=0)
+    room = np.where(high - low < 1e-6, 1.0, EDGE_ROOM * (high - low))
     return low - room, high + room
 
 
@@ -393,7 +414,7 @@ def _peak_label(point: str, data: SiteData, row: int, by_date: bool) -> str:
     level = 0.0 if data.level is None else data.level[row]
     text = f"peak {data.format_peak(float(data.careers.after.mean[row] - level))}"
     if by_date:
-        text += f" ({np.datetime64(int(data.careers.time[row] // 1), 'D').astype('M8[Y]')})"
+        text += f" ({date.fromordinal(EPOCH + int(data.careers.time[row] // 1)).year})"
     edge = " late" if x > (1 - LABEL_ROOM) * UNITS else " early" if x < LABEL_ROOM * UNITS else ""
     return f'<b class="top{edge}" style="left:{100 * x / UNITS:.1f}%;top:{100 * y / UNITS:.1f}%">{text}</b>'
 
@@ -420,13 +441,12 @@ def _frame(
 
 def _date_marks(left: float, right: float) -> list[tuple[float, str]]:
     """Years within the axis; where there are fewer than three, months, or else its ends and its middle as dates."""
-    begin, end = np.floor([left, right]).astype("M8[D]")
-    months = np.arange(begin.astype("M8[M]"), end.astype("M8[M]") + 1)
-    months = months[months >= begin]
+    begin, end = (date.fromordinal(EPOCH + int(x)) for x in (left, right))
+    months = range(12 * begin.year + begin.month - (begin.day == 1), 12 * end.year + end.month)
     for step, most in MONTH_STEPS.items():
-        starts = months[(months.astype(int) + 12 * 1970) % step == 0]
+        starts = [date(x // 12, x % 12 + 1, 1) for x in months if x % step == 0]
         if MIN_MARKS <= len(starts) <= most:
-            texts = [x[:4] if step >= 12 else f"<time>{x}</time>" for x in starts.astype(str).tolist()]
-            return [*zip(starts.astype("M8[D]").astype(float).tolist(), texts, strict=True)]
+            texts = [str(x.year) if step >= 12 else f"<time>{x:%Y-%m}</time>" for x in starts]
+            return [(float(x.toordinal() - EPOCH), text) for x, text in zip(starts, texts, strict=True)]
     days = dict.fromkeys([left, float((int(left) + int(right)) // 2), right])
-    return [(x, f"<time>{np.datetime64(int(x), 'D')}</time>") for x in days]
+    return [(x, f"<time>{date.fromordinal(EPOCH + int(x))}</time>") for x in days]

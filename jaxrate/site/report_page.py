@@ -6,7 +6,6 @@ folder `page`.
 
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from functools import partial
 from gzip import compress
 from typing import Any, NamedTuple, Unpack
 
@@ -16,12 +15,13 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import contest_metrics_notes
 from jaxrate.evaluation.comparison import Comparison
+from jaxrate.forecasts.pairwise_probabilities import encode_matchup_tables
 from jaxrate.history.history import History, describe_event_counts, find_player_id
 from jaxrate.site import player_pages
 from jaxrate.site.benchmark_page import comparison_view
 from jaxrate.site.page_templates import SHARED_SCRIPTS, render_page
 from jaxrate.site.page_texts import PageViews, build_page_views
-from jaxrate.site.site_data import PageOptions, SiteData, build_site_data, encode_matchups, script_safe_json
+from jaxrate.site.site_data import PageOptions, SiteData, build_site_data, script_safe_json
 from jaxrate.site.table_rows import RANKING_ROWS, build_event_table_cells, render_ranking
 from jaxrate.views.accuracy import FIELD_WORDS
 from jaxrate.views.wording import spell_dates
@@ -82,6 +82,9 @@ def report_html(
         "#quality": "Accuracy",
         "#about": "Method",
     }
+    packed = views.shared | {"board": {x: y for x, y in views.board.items() if x != "slug"}}
+    packed |= {"pairs": [*map(encode_matchup_tables, views.matchups.values())]}
+    packed |= {"sections": sections.by_place, "shown": [*sections.by_place]}
     return render_page(
         "report.html",
         (*SHARED_SCRIPTS, "report.js"),
@@ -93,7 +96,7 @@ def report_html(
         description=spell_dates(views.headline.finding),
         rated=rated,
         event_counts=describe_event_counts(len(rated.events["row"]), rated.contests),
-        ranking=render_ranking(data, views.lines, 0, shown, partial(_section_link, sections)),
+        ranking=render_ranking(data, views.lines, 0, shown, sections.link),
         comparison=compared,
         is_report=True,
         end=shown,
@@ -105,17 +108,8 @@ def report_html(
         metric_notes=contest_metrics_notes({"pair inversion"} if accuracy.words == FIELD_WORDS else ()),
         long_events=LONG_EVENTS,
         shared=views.shared,
-        data=pack_json(
-            views.shared
-            | {"board": {x: y for x, y in views.board.items() if x != "slug"}, "pairs": encode_matchups(views.matchups)}
-            | {"sections": sections.by_place, "shown": [*sections.by_place]}
-        ),
+        data=b64encode(compress(script_safe_json(packed).encode(), 9, mtime=0)).decode(),  # which the script unpacks
     )
-
-
-def pack_json(values: Any) -> str:
-    """JSON as compressed text, of which a page has megabytes less; its script unpacks it."""
-    return b64encode(compress(script_safe_json(values).encode(), 9, mtime=0)).decode()
 
 
 class PlayerSections(NamedTuple):
@@ -124,6 +118,10 @@ class PlayerSections(NamedTuple):
     place: list[int]  # of each player, by id, on the list of all
     by_place: dict[int, Any]
     first: dict[str, Any] | None  # the first of them as it is shown without scripts
+
+    def link(self, player: int) -> str:
+        """A link that leads nowhere until the script, which draws the sections, gives it an address."""
+        return f'data-section="{self.place[player]}"' * (self.place[player] in self.by_place)
 
 
 def _build_sections(views: PageViews, long_ids: list[int], short_ids: list[int]) -> PlayerSections:
@@ -150,7 +148,7 @@ def _build_sections(views: PageViews, long_ids: list[int], short_ids: list[int])
             "name": data.names[i],
             "summary": summaries[i],
             "note": sections[place[i]]["note"],
-            "chart": player_pages.draw_career_chart(data, player_pages.list_career_lines(data), pauses, i),
+            "chart": player_pages.draw_career_charts(data, pauses, [i])[i],
             "heads": events.heads,
             "rows": events.render_rows(np.arange(begin, end)[: -SHOWN_EVENTS - 1 : -1]),
         }
@@ -171,9 +169,3 @@ def _choose_rows(
     drawn = np.concatenate([drawn, after_pauses - 1, after_pauses, data.peak[[player]]])
     rows = np.union1d(last, drawn[drawn >= 0])
     return rows, np.isin(rows, drawn)
-
-
-def _section_link(sections: PlayerSections, player: int) -> str:
-    """A link that leads nowhere until the script, which draws the sections, gives it an address."""
-    place = sections.place[player]
-    return f'data-section="{place}"' if place in sections.by_place else ""

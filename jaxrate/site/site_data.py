@@ -18,7 +18,6 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import coarse_rating_decimals
-from jaxrate.forecasts.pairwise_probabilities import MatchupTables, encode_matchup_tables
 from jaxrate.history.event_columns import lookup_ids, times_to_event_clock
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import (
@@ -120,11 +119,6 @@ def sort_categories(rated: History, tables: Mapping[Any, Any]) -> dict[Any, Any]
         x: tables[x]
         for x in sorted(tables, key=lambda x: (wording.format_category(x) == wording.UNKNOWN, mean_deviation(x)))
     }
-
-
-def encode_matchups(matchups: Mapping[Any, MatchupTables]) -> list[dict[str, Any]]:
-    """The tables in JSON, in the order of the categories."""
-    return [encode_matchup_tables(tables) for tables in matchups.values()]
 
 
 FIRST_EVENTS = PEAK_MIN_EVENTS - 1  # whose ratings jump: no peaks, and in long careers they may leave the chart

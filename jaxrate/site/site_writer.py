@@ -11,6 +11,7 @@ import numpy as np
 from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
 from jaxrate.core.text_format import join_names
 from jaxrate.data.table_writing import write as write_table
+from jaxrate.forecasts.pairwise_probabilities import encode_matchup_tables
 from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.forecasts.scorelines import Scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
@@ -166,9 +167,8 @@ def _script_files(views: PageViews) -> dict[str, str]:
         "data/board.js": f"window.jaxrateBoard = {site_data.script_safe_json(board)};\n",
     }
     if views.matchups:
-        files["data/pairs.js"] = (
-            f"window.jaxratePairs = {site_data.script_safe_json(site_data.encode_matchups(views.matchups))};\n"
-        )
+        pairs = [*map(encode_matchup_tables, views.matchups.values())]
+        files["data/pairs.js"] = f"window.jaxratePairs = {site_data.script_safe_json(pairs)};\n"
     return files
 
 
