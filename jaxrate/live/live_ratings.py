@@ -230,6 +230,7 @@ def check_player_names(players: Sequence[Any] | None) -> list[Any]:
 # --- Matches and contests as they are told. ---
 
 SIDES = {"a": 1.0, "b": -1.0}  # as in `read`
+NUMBER_RANGES = {"side": (-1.0, 1.0), "weight": (MIN_WEIGHT, MAX_WEIGHT)}  # of a match
 FIELDS = {  # what may be known of an event, by what the event is called
     "match": ("side", "weight", "category", "columns"),
     "contest": ("weight", "ceiling", "noise", "category", "columns"),
@@ -245,13 +246,12 @@ def make_event(
     """
     known = _parse_fields("match" if sizes is None else "contest", context) if context else {}
     if sizes is None:
-        if "side" in known:
-            side = known["side"]
-            if isinstance(side, str) and side not in SIDES:
+        if isinstance(side := known.get("side"), str):
+            if side not in SIDES:
                 raise ValueError(f"side must be a number, 'a' or 'b', got {side!r}")
-            known["side"] = _check_number("side", SIDES[side] if isinstance(side, str) else side, -1.0, 1.0)
-        if "weight" in known:
-            known["weight"] = _check_number("weight", known["weight"], MIN_WEIGHT, MAX_WEIGHT)
+            known["side"] = SIDES[side]
+        for name in NUMBER_RANGES.keys() & known.keys():
+            known[name] = _check_number(name, known[name], *NUMBER_RANGES[name])
         result = _check_number("score", result, 0.0, 1.0)
     else:
         result = np.arange(len(sizes)) if result is None else np.asarray(result)
@@ -745,21 +745,20 @@ class Live:
         ValueError unless the events so far have such times, and if it is earlier than the event before it, where that
         matters.
         """
+        if current.kind is not None and (time is None) != (current.clock is None):
+            have = {True: "no times; leave out time", False: "times; give time="}
+            raise ValueError(f"the events so far have {have[current.clock is None]}")
         if time is None:
-            if current.clock is not None:
-                raise ValueError("the events so far have times; give time=")
             return 0.0
-        is_plain = type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME
-        if current.clock is None and current.kind is not None:
-            raise ValueError("the events so far have no times; leave out time")
-        if current.clock is not None and not (is_plain and current.clock == "numbers"):
+        if current.clock is not None:
             check_clock(current.clock, time)
+        is_plain = type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME
         if isinstance(time, str):  # as in the file of the history, or in another form that is clear
             moment = parse_written_date(time, date_format_of_history_file(self._base))
         else:
             moment = time if is_plain else as_event_time("time", time)
         if last is not None and moment < last and (current.kind is Matches or self._depends_on_time):
-            early, late = (format_time(x, current.clock) for x in (moment, last))
+            early, late = format_time(moment, current.clock), format_time(last, current.clock)
             raise ValueError(f"time {early} is earlier than {late}, that of the last event")
         return moment
 

@@ -167,13 +167,17 @@ def restore_state(system: RatingSystem, num_players: int, arrays: Mapping[str, H
     if {key: x.shape for key, x in arrays.items()} != {key: x.shape for key, x in expected_leaves.items()}:
         raise ValueError(f"it is not a state of {system.name}; rate the matches again")
     for key, newcomer in leaves_by_name(system.init(system.params, 1)).items():
-        x, kind = arrays[key], np.dtype(expected_leaves[key].dtype)
-        if x.dtype not in (kind, *(np.dtype(f"{kind.kind}{size}") for size in (4, 8) if kind.itemsize in (4, 8))):
-            raise ValueError(f"{key} is of {x.dtype}, not of {kind}")
-        may_be_infinite, may_be_nan = np.isinf(newcomer).any(), np.isnan(newcomer).any()
-        if not (may_be_nan or (~np.isnan(x) if may_be_infinite else np.isfinite(x)).all()):
-            raise ValueError(f"{key} is not a number for some player")
+        _check_leaf(key, arrays[key], np.dtype(expected_leaves[key].dtype), newcomer)
     return jax.tree.unflatten(jax.tree.structure(fresh), [arrays[key] for key in expected_leaves])
+
+
+def _check_leaf(key: str, x: HostArray, kind: Any, newcomer: Any) -> None:
+    """ValueError for a leaf of another type, in any precision, or without a number where newcomers have one."""
+    if x.dtype not in ([np.dtype(f"{kind.kind}{size}") for size in (4, 8)] if kind.itemsize in (4, 8) else [kind]):
+        raise ValueError(f"{key} is of {x.dtype}, not of {kind}")
+    may_be_infinite, may_be_nan = np.isinf(newcomer).any(), np.isnan(newcomer).any()
+    if not (may_be_nan or (~np.isnan(x) if may_be_infinite else np.isfinite(x)).all()):
+        raise ValueError(f"{key} is not a number for some player")
 
 
 # --- Columns, of Arrow or of NumPy. ---
@@ -241,13 +245,18 @@ def _read_table(name: str, raw: bytes, num_rows: int, required: Sequence[str], w
     if missing := [name for name in required if name not in columns]:
         raise ValueError(f"{missing[0]} is missing")
     for column, values in columns.items():
-        if column in COLUMN_KINDS and _dtype_kind(values) not in COLUMN_KINDS[column]:
-            raise ValueError(f"{column} is of {values.dtype if is_npz else values.type}")
-        if column in required and column != "time" and getattr(values, "null_count", False):
-            raise ValueError(f"{column} has no value in some row")
-        if len(values) != num_rows:
-            raise ValueError(f"{column} has {len(values):,} rows, not {num_rows:,}")
+        _check_column(column, values, num_rows, is_required=column in required)
     return table
+
+
+def _check_column(name: str, values: Any, num_rows: int, is_required: bool) -> None:
+    """ValueError for a column of another kind than its name has, or without a value in some row."""
+    if name in COLUMN_KINDS and _dtype_kind(values) not in COLUMN_KINDS[name]:
+        raise ValueError(f"{name} is of {getattr(values, 'dtype', getattr(values, 'type', None))}")
+    if is_required and name != "time" and getattr(values, "null_count", False):
+        raise ValueError(f"{name} has no value in some row")
+    if len(values) != num_rows:
+        raise ValueError(f"{name} has {len(values):,} rows, not {num_rows:,}")
 
 
 def _read_parquet(raw: bytes, num_rows: int, names: list[str] | None) -> Any:

@@ -154,17 +154,11 @@ KERNELS: dict[str, Kernel | None] = {
     "laplace_by_time": Kernel("laplace", clock="time", edges="global"),
     "none": None,  # the identity (Example 2.17)
 }
-KERNEL_CHOICES = {
-    "shape": Literal["gaussian", "laplace"],
-    "clock": Literal["match", "time"],
-    "edges": Literal["global", "source"] | None,
-}
+KERNEL_CHOICES = {"clock": Literal["match", "time"], "edges": Literal["global", "source"] | None}
 
 
 def parse(kernel: Kernel | str | None) -> Kernel | None:
     """A checked kernel; None is the identity."""
-    if kernel is None:
-        return None
     if isinstance(kernel, str):
         if kernel not in KERNELS:
             names = f"{', '.join([*KERNELS][:-1])}, and none"
@@ -172,21 +166,24 @@ def parse(kernel: Kernel | str | None) -> Kernel | None:
         return KERNELS[kernel]
     if type(kernel) is tuple and len(kernel) == len(Kernel._fields):  # as a saved run holds it
         kernel = Kernel(*kernel)
-    if not isinstance(kernel, Kernel):
+    if not isinstance(kernel, Kernel | None):
         raise ValueError(f"a kernel is a name or a jr.extend.kernels.Kernel, got {kernel!r}")
-    for field, allowed in KERNEL_CHOICES.items():
-        if not (field == "shape" and has_custom_shape(kernel)):
-            check_argument("Kernel", field, allowed, getattr(kernel, field))
-    if has_custom_shape(kernel):
-        kernel = _check_and_normalise_custom_kernel(kernel)  # whose edges may be chosen when the strengths are known
-    else:
-        kernel = kernel._replace(edges=kernel.edges or "global")
+    return None if kernel is None else _check_kernel(kernel)
+
+
+def _check_kernel(kernel: Kernel) -> Kernel:
+    """A checked kernel with its edges, if it is of the distance; one of one's own as a plain value."""
+    shape = {} if has_custom_shape(kernel) else {"shape": Literal["gaussian", "laplace"]}
+    for field, allowed in (shape | KERNEL_CHOICES).items():
+        check_argument("Kernel", field, allowed, getattr(kernel, field))
     weights, widths = kernel.weights, kernel.widths
     if len(weights) != len(widths) or not weights or min(weights) < 0 or abs(sum(weights) - 1.0) > 1e-9:
         raise ValueError(f"a kernel has as many weights as widths, and they sum to 1; got {weights} and {widths}")
-    if not all(0 < width < math.inf for width in widths):
+    if not 0 < min(widths) <= max(widths) < math.inf:
         raise ValueError(f"the widths of a kernel are above 0, got {widths}")
-    return kernel
+    if has_custom_shape(kernel):
+        return _check_and_normalise_custom_kernel(kernel)
+    return kernel._replace(edges=kernel.edges or "global")
 
 
 def _check_and_normalise_custom_kernel(kernel: Kernel) -> Kernel:

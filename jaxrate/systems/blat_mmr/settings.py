@@ -163,16 +163,20 @@ def resolve_algorithms(model: Model, has_inner: bool) -> Model:
 def _holds_sums(model: Model, algorithm: str, has_inner: bool) -> bool:
     """Whether an algorithm holds the sums over the opponent's strengths, with far chances too if it was not named."""
     luck, grid, is_named = model.luck, model.grid, model.algorithm != "auto"
-    if algorithm == "laplace":  # on a grid it is slower than others
-        is_linear = bool(luck.laplace) and luck.black is None and model.draws == "outside" and not has_inner
-        return is_linear and (is_named or grid is None)
+    if algorithm == "laplace" and grid is not None and not is_named:
+        return False  # it is slower than others
+    if algorithm == "laplace":
+        return bool(luck.laplace) and luck.black is None and model.draws == "outside" and not has_inner
     if algorithm == "naive" or grid is None:
         return algorithm == "naive"
-    if algorithm == "fft":
-        return luck.difference
+    return luck.difference if algorithm == "fft" else _do_nodes_hold_luck(luck, grid, model, is_named)
+
+
+def _do_nodes_hold_luck(luck: Luck, grid: Grid, model: Model, is_named: bool) -> bool:
+    """Whether few enough nodes hold the luck function, with far chances if the algorithm was not named."""
     given = luck, grid, (model.beta,), model.temperature, "float32" if is_named else "float64"
-    is_held = opponent_sum_algorithms.min_interpolation_nodes(*given, far=not is_named) is not None
-    return is_held and (is_named or luck.smooth)
+    layout = opponent_sum_algorithms.min_interpolation_nodes(*given, far=not is_named)
+    return layout is not None and (is_named or luck.smooth)
 
 
 def _choose_spreading(model: Model, has_inner: bool) -> str:
@@ -185,15 +189,21 @@ def _choose_spreading(model: Model, has_inner: bool) -> str:
     if model.grid is None and not isinstance(kernel.shape, HashableArray):
         return "naive"
     if is_player_and_time_independent_kernel(kernel):
-        if model.grid is not None:
-            most = device_preferences().band_taps
-            if not kernels.depends_on_distance(kernel):
-                most = min(most // 2, (model.grid.size // COLUMNS_PER_TAP - 1) // 2)
-            if band_reach(model, model.kernel_width) <= most:
-                return "band"
+        if _is_band_fastest(model):
+            return "band"
         if not kernels.depends_on_distance(kernel) and low_rank_kernel_factors(model) is not None:
             return "low_rank"
     return _reach_independent_algorithm(kernel)
+
+
+def _is_band_fastest(model: Model) -> bool:
+    """Whether a band is faster than what else holds the kernel on a grid."""
+    if model.grid is None or model.kernel is None:
+        return False
+    most = device_preferences().band_taps
+    if not kernels.depends_on_distance(model.kernel):
+        most = min(most // 2, (model.grid.size // COLUMNS_PER_TAP - 1) // 2)
+    return band_reach(model, model.kernel_width) <= most
 
 
 def low_rank_kernel_factors(model: Model) -> tuple[Any, Any] | None:

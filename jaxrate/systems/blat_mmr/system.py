@@ -385,6 +385,11 @@ class InitialBelief(NamedTuple):
     inner: Any
     prior: Prior
 
+    def as_value(self) -> "InitialBelief":
+        """The belief as it may stand in rules."""
+        support, inner = (None if x is None else hashable_array(x) for x in (self.support, self.inner))
+        return InitialBelief(support, inner, self.prior)
+
 
 def init(model: Model, initial: InitialBelief, params: Params, num_players: int) -> State:
     """Everyone's prior: normal on the support, and over distributions all of them alike, or what was given."""
@@ -534,8 +539,7 @@ def blat_mmr(
     given_values = params.beta, params.temperature, params.kernel_width
     own_values = settings.kernel_shape_argument_values(spec, params)
     model = Model(game, grid, spec, draws, algorithm, *given_values, own_values)
-    hashable_support, hashable_inner = (None if x is None else hashable_array(x) for x in (given_points, given_inner))
-    initial = InitialBelief(hashable_support, hashable_inner, parse_prior(prior, len(at), at))
+    initial = InitialBelief(given_points, given_inner, parse_prior(prior, len(at), at)).as_value()
     check_kernel_and_prior(model, initial, params)
     model = settings.resolve_algorithms(model, inner is not None)
     rules = Rules(bind(prepare, model, None), *(bind(rule, model) for rule in (advance, predict, update)))
