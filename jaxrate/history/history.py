@@ -223,7 +223,7 @@ def find_player_id(players: Any, player: Any, count: int | None = None) -> int:
     names = [] if players is None else np.asarray(players).tolist()[:count]
     count = len(names) if count is None else count
     compared = map(str, names) if isinstance(player, str) else names
-    matching_ids = [i for i, name in enumerate(compared) if name == player]
+    matching_ids = np.flatnonzero([name == player for name in compared]).tolist()
     if len(matching_ids) > 1:
         raise ValueError(f"{len(matching_ids)} players have the name {player!r}; give an id")
     if matching_ids:

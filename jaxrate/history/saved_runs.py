@@ -320,7 +320,7 @@ def _remake_system(metadata: dict[str, Any], make: Callable[..., RatingSystem] |
             "have; if it is your own, load it in Python, by jr.load(folder, make=...) with its factory"
         )
     arguments = {key: _lists_to_tuples(value) for key, value in metadata["settings"].items()} | metadata["params"]
-    wrappers = [name for name in PREDICTION_WRAPPERS if metadata.get(name)]
+    wrappers = [*filter(metadata.get, PREDICTION_WRAPPERS)]
     try:
         system = make_wrapped_system(wrappers, make or ALL_SYSTEMS[name], arguments)
     except TypeError as error:
