@@ -136,7 +136,7 @@ MUTATIONS = [
       "tests/test_trueskill.py"),
     # Running and fitting
     M("stream's next rows", "read_index(events.player, index + 1)", "read_index(events.player, index)",
-      "tests/test_systems.py -k 'per_match'"),
+      "tests/test_run.py -k 'order_of_the_input'"),
     M("worth", "if double or jax", "if jax",
       "tests/test_systems.py -k worth"),
     M("spread rows", "-(-num_rows // shards) * shards", "num_rows // shards * shards",
