@@ -6,7 +6,6 @@ probabilities of sums of binomials, and the divisor is among the greatest of the
 of the number of successes in independent trials"): nothing overflows. All terms are positive, so that no digits cancel.
 """
 
-import math
 from functools import reduce
 from typing import Annotated, Any, NamedTuple
 
@@ -59,8 +58,7 @@ def urn_law(size: Any, proportion: Numbers, total: Annotated[int, CHECKED_BY_FUN
     """
     sizes, share = _check_urns(size, proportion, total)
     green = _enumerate_states(sizes, total)
-    logs = green @ (np.log(share) - np.log1p(-share))
-    logs += sum(_log_binomial_coefficients(n)[green[:, k]] for k, n in enumerate(sizes.tolist()))
+    logs = green @ (np.log(share) - np.log1p(-share)) + _log_binomial_coefficients(sizes, green).sum(axis=1)
     weights = np.exp(logs - logs.max())
     return UrnLaw(green, weights / weights.sum())
 
@@ -122,10 +120,10 @@ def _check_urns(size: Any, proportion: Any, total: Any) -> tuple[HostArray, Host
     return sizes.astype(np.int64), share
 
 
-def _log_binomial_coefficients(n: int) -> HostArray:
-    """[n + 1] ln of (n choose r)."""
-    log_factorial = np.array([math.lgamma(r + 1) for r in range(n + 1)])
-    return np.asarray(log_factorial[n] - log_factorial - log_factorial[::-1])
+def _log_binomial_coefficients(n: Any, r: HostArray) -> HostArray:
+    """[...] ln of (n choose r)."""
+    whole, chosen, others = (scipy.special.gammaln(x + 1.0) for x in (n, r, n - r))
+    return np.asarray(whole - chosen - others)
 
 
 def _enumerate_states(sizes: HostArray, total: int) -> HostArray:
@@ -162,7 +160,8 @@ def _trim_improbable_counts(counts: BallCountDistribution) -> BallCountDistribut
 
 def _binomial_distribution(n: int, logit: float) -> BallCountDistribution:
     """The number of green balls among n, each green with a probability of this logit."""
-    logs = _log_binomial_coefficients(n) + np.arange(n + 1) * logit
+    green = np.arange(n + 1)
+    logs = _log_binomial_coefficients(n, green) + green * logit
     return _trim_improbable_counts(BallCountDistribution(0, np.exp(logs - logs.max())))
 
 
