@@ -362,10 +362,11 @@ def simulate_season(
     points_so_far = Standings(*(np.asarray(x, np.float64) for x in played)).count_points(points).sum(axis=1)
     best, remaining = np.lexsort([-goal_difference, -total]), np.bincount(player.ravel(), minlength=len(names))
     tables = np.array(names, rated.players.dtype), past_games, points_so_far, total, place
-    columns: Any = [x[best] for x in tables]
+    player_names, *columns = (x[best] for x in tables)
     champion = _certain_champion(points_so_far[best], remaining[best], points)
-    final_difference = goal_difference[best] if has_goals else None
-    return SeasonForecast(*columns, samples, relegated, final_difference, champion)
+    differences = goal_difference[best] if has_goals else None
+    fields: Any = (*columns, samples, relegated, differences, champion)
+    return SeasonForecast(player_names, *fields)
 
 
 def _name_indices(names: list[Any], pairs: HostArray) -> HostArray:
