@@ -62,7 +62,7 @@ from jaxrate.core.text_format import (
     format_number,
     format_unquoted_name,
 )
-from jaxrate.events import Ragged, Rounds, has_teammates, number_connected_groups
+from jaxrate.events import Ragged, Rounds, event_numbers, has_teammates, number_connected_groups
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.column_table import ColumnTable, PrintedResult
 from jaxrate.history.history import find_player_id
@@ -353,6 +353,12 @@ class PaddedRankings(NamedTuple):
     begin: Array  # start of the players who tie with them
     end: Array  # end of these
     weight: Array  # [R]
+
+
+class RankingProblem(NamedTuple):
+    """The rankings, fixed strengths and prior of a fit."""
+
+    rankings: PaddedRankings
     is_fixed: Array  # [N] bool
     ground: Array  # [N] as in `StrengthProblem`
     precision: Array  # []
@@ -372,14 +378,11 @@ class RankingRows(NamedTuple):
 def rounds_to_rankings(rounds: Ragged, last_place_unranked: bool) -> RankingRows:
     """The rankings of rounds. ValueError for teams, weights that differ within a contest, ceilings or noise."""
     flat: Any = rounds.events
-    if not isinstance(flat, Rounds):
-        raise ValueError("strengths are fitted to matches, counts, rounds or a Dataset of them, and not to periods")
     if has_teammates(rounds):
         raise ValueError("strengths are fitted to single players, and not to teams")
     if flat.ceiling is not None or flat.noise is not None:
         raise ValueError("strengths are fitted without ceilings and noise of contests; leave them out")
-    start = np.asarray(rounds.player_start)
-    contest = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    start, contest = np.asarray(rounds.player_start), event_numbers(rounds)
     weight, rank = np.asarray(flat.weight, np.float64), np.asarray(flat.rank)
     first = weight[start[:-1]]
     if (weight != first[contest]).any():
@@ -399,7 +402,7 @@ def select_ranked_players(rows: RankingRows, mask: HostArray) -> RankingRows:
     return RankingRows(ranking, player, rows.rank[is_selected], rows.has_place[is_selected], rows.weight[kept_rankings])
 
 
-def pad_rankings(rows: RankingRows, is_fixed: HostArray, ground: HostArray, precision: float) -> PaddedRankings:
+def pad_rankings(rows: RankingRows) -> PaddedRankings:
     """Rankings as padded arrays."""
     ranking = rows.ranking
     size = np.bincount(ranking, minlength=len(rows.weight))
@@ -413,9 +416,7 @@ def pad_rankings(rows: RankingRows, is_fixed: HostArray, ground: HostArray, prec
     player[position], mask[position], is_choice[position] = rows.player, True, rows.has_place
     begin[position] = place[heads][tie]
     end[position] = begin[position] + np.diff(np.append(heads, len(ranking)))[tie]
-    center = np.zeros(len(is_fixed))
-    held = is_fixed, ground, np.float64(precision), center
-    return PaddedRankings(player, mask, is_choice, begin, end, rows.weight, *held)
+    return PaddedRankings(player, mask, is_choice, begin, end, rows.weight)
 
 
 def comparability_pairs_of_rankings(rows: RankingRows) -> tuple[HostArray, HostArray, HostArray, HostArray]:
@@ -456,76 +457,68 @@ def ranking_derivatives(strength: Array, ranking: PaddedRankings) -> RankingDeri
     return RankingDerivatives(value, choice - expected, jnp.diag(expected) - products)
 
 
-def _ranking_of(rankings: PaddedRankings, leaves: tuple[Array, ...]) -> PaddedRankings:
-    """One ranking, with these leaves [P] in place of those [R, P]."""
-    return rankings._replace(**dict(zip(PaddedRankings._fields, leaves, strict=False)))
-
-
-def _map_rankings(rankings: PaddedRankings, strength: Array) -> RankingDerivatives:
-    """The derivatives of all rankings; leaves [R, ...]."""
-    return jax.vmap(lambda *leaves: ranking_derivatives(strength[leaves[0]], _ranking_of(rankings, leaves)))(
-        *rankings[:6]
-    )
-
-
-def rankings_log_posterior(rankings: PaddedRankings, strength: Array) -> Array:
+def rankings_log_posterior(problem: RankingProblem, strength: Array) -> Array:
     """The log likelihood [] and the prior's part of it."""
-    log_likelihood = _map_rankings(rankings, strength).value
-    prior = jnp.where(rankings.is_fixed, 0.0, strength - rankings.center)
-    return rankings.weight @ log_likelihood - 0.5 * rankings.precision * (prior**2).sum()
+    rankings = problem.rankings
+    log_likelihood = jax.vmap(ranking_derivatives)(strength[rankings.player], rankings).value
+    prior = jnp.where(problem.is_fixed, 0.0, strength - problem.center)
+    return rankings.weight @ log_likelihood - 0.5 * problem.precision * (prior**2).sum()
 
 
-def rankings_derivatives(rankings: PaddedRankings, strength: Array) -> tuple[Array, Array, Array]:
+def rankings_derivatives(problem: RankingProblem, strength: Array) -> tuple[Array, Array, Array]:
     """The gradient [N], minus the Hessian [N, N], grounded, with ones for fixed strengths; the grounding's scale."""
-    n = strength.shape[0]
+    n, rankings = strength.shape[0], problem.rankings
 
-    def add_ranking(total: Array, leaves: tuple[Any, ...]) -> tuple[Array, None]:
-        player, ranking = leaves[0], _ranking_of(rankings, leaves)
+    def add_ranking(total: Array, ranking: PaddedRankings) -> tuple[Array, None]:
+        player = ranking.player
         information = ranking_derivatives(strength[player], ranking).information
         return total.at[player[:, None], player[None, :]].add(ranking.weight * information), None
 
-    matrix, _ = lax.scan(add_ranking, jnp.zeros((n, n), strength.dtype), rankings[:6])
+    matrix, _ = lax.scan(add_ranking, jnp.zeros((n, n), strength.dtype), rankings)
     slope = jnp.zeros(n, strength.dtype).at[rankings.player].add(_ranking_scores(rankings, strength))
     scale = jnp.trace(matrix) / n
-    free = ~rankings.is_fixed
+    free = ~problem.is_fixed
     matrix = jnp.where(free[:, None] & free[None, :], matrix, 0.0)
-    matrix = matrix + scale * rankings.ground[:, None] * rankings.ground[None, :]
-    matrix = matrix + jnp.diag(jnp.where(free, rankings.precision, 1.0))
-    return jnp.where(free, slope - rankings.precision * (strength - rankings.center), 0.0), matrix, scale
+    matrix = matrix + scale * problem.ground[:, None] * problem.ground[None, :]
+    matrix = matrix + jnp.diag(jnp.where(free, problem.precision, 1.0))
+    return jnp.where(free, slope - problem.precision * (strength - problem.center), 0.0), matrix, scale
 
 
 def _ranking_scores(rankings: PaddedRankings, strength: Array) -> Array:
     """[R, P] the slope of each ranking's log likelihood by its players' strengths, times its weight."""
-    return rankings.weight[:, None] * _map_rankings(rankings, strength).slope
+    return rankings.weight[:, None] * jax.vmap(ranking_derivatives)(strength[rankings.player], rankings).slope
 
 
 @jax.jit
-def maximise_rankings(rankings: PaddedRankings, strength: Array) -> SearchState:
+def maximise_rankings(problem: RankingProblem, strength: Array) -> SearchState:
     """Search for the maximum from these strengths [N]."""
 
     def gradient_and_step(x: Array, size: Array) -> tuple[Array, Array]:
         del size
-        slope, matrix, _ = rankings_derivatives(rankings, x)
+        slope, matrix, _ = rankings_derivatives(problem, x)
         return slope, jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(matrix), True), slope)
 
-    return maximise_by_newton(partial(rankings_log_posterior, rankings), gradient_and_step, strength, strength.shape[0])
+    return maximise_by_newton(partial(rankings_log_posterior, problem), gradient_and_step, strength, strength.shape[0])
 
 
 @jax.jit
 def maximise_reweighted_ranking_replicates(
-    rankings: PaddedRankings, strength: Array, weight: Array, center: Array
+    problem: RankingProblem, strength: Array, weight: Array, center: Array
 ) -> SearchState:
     """Search for the maximum from these strengths with weights [B, R] of the rankings and means [B, N] of the prior."""
-    return lax.map(
-        lambda drawn: maximise_rankings(rankings._replace(weight=drawn[0], center=drawn[1]), strength), (weight, center)
-    )
+
+    def maximise(drawn: tuple[Array, Array]) -> SearchState:
+        rankings = problem.rankings._replace(weight=drawn[0])
+        return maximise_rankings(problem._replace(rankings=rankings, center=drawn[1]), strength)
+
+    return lax.map(maximise, (weight, center))
 
 
 @jax.jit
-def information_and_scores_of_rankings(rankings: PaddedRankings, strength: Array) -> tuple[Array, Array, Array]:
+def information_and_scores_of_rankings(problem: RankingProblem, strength: Array) -> tuple[Array, Array, Array]:
     """[N, N] minus the Hessian, the scale of its grounding, and [R, P] the score of each ranking by its players."""
-    _, matrix, scale = rankings_derivatives(rankings, strength)
-    return matrix, scale, _ranking_scores(rankings, strength)
+    _, matrix, scale = rankings_derivatives(problem, strength)
+    return matrix, scale, _ranking_scores(problem.rankings, strength)
 
 
 NO_COMPARISON = "no two players beat each other, directly or through others; give a prior, as prior=350"
@@ -603,7 +596,8 @@ def _fit_rankings(
     start = strength[is_rated]
     with jax.enable_x64(True):
         is_fixed = is_anchor[is_rated]
-        problem = pad_rankings(inner, is_fixed, _grounding_vector(is_fixed, choices), choices.prior_precision)
+        held = is_fixed, _grounding_vector(is_fixed, choices), choices.prior_precision, np.zeros(count)
+        problem = RankingProblem(pad_rankings(inner), *held)
         maximum = jax.tree.map(np.asarray, maximise_rankings(problem, start))
         uncertainty = _estimate_uncertainty_of_rankings(problem, maximum.x, choices)
     estimate = Estimate("plackett_luce", problem, start, maximum, uncertainty, float(inner.weight.sum()))
@@ -618,24 +612,24 @@ def _grounding_vector(is_anchor: HostArray, choices: FitChoices) -> HostArray:
 
 
 def _estimate_uncertainty_of_rankings(
-    rankings: PaddedRankings, x: HostArray, choices: FitChoices
+    problem: RankingProblem, x: HostArray, choices: FitChoices
 ) -> StrengthUncertainty:
     """The uncertainty of the maximum: by its curvature, by contests as clusters, or by weighted replicates of these."""
-    errors, n = choices.errors or "curvature", len(rankings.weight)
+    errors, rankings, n = choices.errors or "curvature", problem.rankings, len(problem.rankings.weight)
     if errors == "bootstrap":
         random = np.random.default_rng(choices.seed)
         weight = rankings.weight * random.standard_exponential((choices.samples, n))
-        centers = draw_prior_centers(random, float(rankings.precision), (choices.samples, len(x)))
-        search = jax.tree.map(np.asarray, maximise_reweighted_ranking_replicates(rankings, x, weight, centers))
+        centers = draw_prior_centers(random, float(problem.precision), (choices.samples, len(x)))
+        search = jax.tree.map(np.asarray, maximise_reweighted_ranking_replicates(problem, x, weight, centers))
         return uncertainty_of_replicates(search.x, search.size <= CONVERGED_STEP)
-    matrix, scale, scores = (np.asarray(part) for part in information_and_scores_of_rankings(rankings, x))
-    covariance = covariance_without_ground(rankings, symmetric_inverse(matrix), scale)
+    matrix, scale, scores = (np.asarray(part) for part in information_and_scores_of_rankings(problem, x))
+    covariance = covariance_without_ground(problem, symmetric_inverse(matrix), scale)
     degrees_of_freedom = np.inf
     if errors == "sandwich":
         if n < 2:
             raise ValueError("the sandwich needs at least two contests; take errors='curvature'")
         squares = sum_cluster_score_squares(np.arange(n), np.asarray(rankings.player), scores, len(x))
-        covariance = covariance @ (squares + float(rankings.precision) * np.eye(len(x))) @ covariance
+        covariance = covariance @ (squares + float(problem.precision) * np.eye(len(x))) @ covariance
         degrees_of_freedom = n - 1.0
     error = standard_deviations(covariance)
     return StrengthUncertainty(errors, error, covariance, degrees_of_freedom=degrees_of_freedom)
