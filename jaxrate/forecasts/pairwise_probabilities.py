@@ -107,7 +107,7 @@ def _factor_probabilities(predict_pair: Callable[[HostArray, HostArray], Any], n
 
     while (factors := cross_approximation(probability_above_half, n)) is None:
         n = (n + 1) // 2
-    return LowRankPairProbabilities(*factors)
+    return factors
 
 
 def predict_neutral_matches(
@@ -158,9 +158,7 @@ def predict_shares_of_teams(
     return np.asarray(share).reshape(n, size)
 
 
-def cross_approximation(
-    matrix_entry: Any, n: int, *, skew: bool = True
-) -> tuple[HostArray, HostArray, HostArray] | None:
+def cross_approximation(matrix_entry: Any, n: int, *, skew: bool = True) -> LowRankPairProbabilities | None:
     """The factors of a matrix [n, n] of which a function returns entries: left, right and scale; None if too many.
 
     Element (a, b) is sum_k scale[k] left[k, a] right[k, b]. If the matrix is skew, so that it is 0 on the diagonal and
@@ -201,7 +199,7 @@ def cross_approximation(
             x, y, c = np.rint(u / scales[0]), np.rint(v / scales[1]), scales[0] * scales[1] / first_line[pivot]
             left, right, scale = np.vstack([left, x]), np.vstack([right, y]), np.append(scale, c)
             sample_residual -= c * outer_terms(x, y, a, b)
-    return left.astype(np.int16), right.astype(np.int16), scale
+    return LowRankPairProbabilities(left.astype(np.int16), right.astype(np.int16), scale)
 
 
 class Partners(NamedTuple):
@@ -293,8 +291,7 @@ def build_matchup_tables(rated: History, players: HostArray, category: Any = Non
             prediction = predict_neutral_matches(system, state, pairs, rated.last or 0.0, number, side=side)
             return np.asarray(match_prediction_columns(prediction)[column], np.float64)
 
-        factors = cross_approximation(predict_column, len(players), skew=False)
-        return None if factors is None else LowRankPairProbabilities(*factors)
+        return cross_approximation(predict_column, len(players), skew=False)
 
     return MatchupTables(
         even,
