@@ -246,7 +246,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
     board, last_on, ids = site_data.full_leaderboard, site_data.last_event_heading, site_data.leaderboard_ids
     standings = _describe_standings(site_data, "current " if context["some_current"] else "")
     games, peak = np.asarray(board.games).astype(int).tolist(), np.asarray(board.peak, float).tolist()
-    results = _describe_results(site_data)
+    results, above = _describe_results(site_data), "" if site_data.level is None else " over the median"
     half = [""] * len(ids) if board.deviation is None else half_widths(board.deviation)
     dates = [np.array(x, "M8[D]").astype(str).tolist() for x in (board.peak_time, board.last) if site_data.is_dated]
     texts = [""] * len(ids)
@@ -255,7 +255,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
         rating += f" ± {half[at]:,.{site_data.digits}f}" if board.deviation is not None else ""
         played = f"{format_count(games[at], context['event'])}{results[i] * (games[at] > 0)}"
         peaked_on, last = (f" on {x[at]}" for x in dates) if dates else ("", "")
-        top = f"peak {site_data.format_peak(peak[at])}{peaked_on}" if peak[at] == peak[at] else ""
+        top = f"peak {site_data.format_peak(peak[at])}{above}{peaked_on}" if peak[at] == peak[at] else ""
         end = ", ".join(filter(None, [top, f"{last_on}{last}" * bool(last and games[at])]))
         texts[i] = ". ".join(filter(None, [rating, played, end[:1].upper() + end[1:]])) + "."
     return texts
