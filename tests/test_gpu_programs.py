@@ -16,7 +16,6 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data.simulate import contests
-from jaxrate.fitting import fit_problem
 from jaxrate.replay import compiler_options, execution, scan_programs
 from jaxrate.replay.plan import place_events
 from jaxrate.systems.rounds import expected_wins, performance_inference
@@ -201,14 +200,6 @@ def test_volatilities_are_found_in_a_fixed_number_of_steps(x64):
         (wanted, slope), (found, other) = (way(kind(tau)) for way in ways)
         assert_close_leaves("volatility", found, wanted, 1e-12 if x64 else 1e-5)
         assert_close_leaves("slope", other, slope, 1e-10 if x64 else 1e-3)
-
-
-def test_a_gpu_has_room_for_as_many_settings_as_fit(monkeypatch):
-    monkeypatch.setattr(fit_problem, "device_memory_bytes", lambda device: 80e9)
-    assert (fit_problem.batch_memory_limit(), on_gpu(fit_problem.batch_memory_limit)()) == (
-        1 << 29,
-        20e9,
-    )
 
 
 @pytest.mark.skipif(

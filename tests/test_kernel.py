@@ -202,18 +202,6 @@ def test_narrow_and_wide_parts_of_a_history_are_rated_in_turn(interpreted, monke
     assert_close_leaves(name, traced(system.init(system.params, 400)), wanted, 1e-12 if x64 else ROUNDING)
 
 
-def test_a_schedule_of_no_such_name_is_refused_whatever_the_widths(monkeypatch):
-    """Also where a GPU would rate a history of narrow and wide parts, whose plan is not that of any name."""
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    for name_, value in dict(NARROW_WIDTH=8, PART_MATCHES=150, SAMPLE_MATCHES=150).items():
-        monkeypatch.setattr(schedule, name_, value)
-    random = np.random.default_rng(0)
-    history = jr.matches([random.permutation(p)[:2] for p in (5, 400) for _ in range(300)], np.ones(600))
-    assert schedule.plan_narrow_and_wide_parts(history, 64) is not None
-    with pytest.raises(ValueError, match="schedule of matches is .*, got 'steam'"):
-        jr.run(jr.glicko(), history, schedule="steam", policy=AT_ONCE)
-
-
 def test_some_settings_are_swept_by_the_kernel_and_more_by_the_loop(interpreted, monkeypatch, league):
     monkeypatch.setattr(fit_problem, "compile_policy_from_environment", lambda: AT_ONCE)
     grid, losses = jr.elo().params._replace(k=np.array([10.0, 20.0, 40.0])), []

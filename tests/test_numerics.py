@@ -75,22 +75,6 @@ def test_two_parameters_share_a_root(x64):
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("guess", [[0.0, 1.0, -2.0, 2.0], [0.0, 1.0, 4.0, -5.0]], ids=["all", "some"])
-def test_elements_may_start_on_the_root(x64, guess):
-    """Of c - x^3 - x: alone, and beside elements that start elsewhere."""
-
-    def root(c):
-        return decreasing_root(
-            lambda x: (c - x**3 - x, -3 * x**2 - 1), jnp.array(guess, c.dtype), *bracket(c, -5.0, 5.0)
-        )
-
-    wanted = np.array([0.0, 1.0, -2.0, 2.0])
-    value, pull = jax.jit(lambda c: (root(c), jax.grad(lambda c: jnp.sum(root(c)))(c)))(jnp.array(wanted**3 + wanted))
-    close(x64, value, wanted)
-    close(x64, pull, 1 / (3 * wanted**2 + 1), 10)
-
-
-@MOSTLY_DOUBLE
 @pytest.mark.parametrize("guess", [0.0, 2.0])
 def test_the_root_may_be_an_end_of_the_bracket(x64, guess):
     theta = jnp.array([1.0, np.e**2])
