@@ -360,13 +360,18 @@ def simulate_season(
     goal_difference = goals[:, 0] - goals[:, 1]
     past_games = np.bincount(past_player.ravel(), minlength=len(names))
     points_so_far = Standings(*(np.asarray(x, np.float64) for x in played)).count_points(points).sum(axis=1)
-    best, remaining = np.lexsort([-goal_difference, -total]), np.bincount(player.ravel(), minlength=len(names))
-    tables = np.array(names, rated.players.dtype), past_games, points_so_far, total, place
-    player_names, *columns = (x[best] for x in tables)
-    champion = _certain_champion(points_so_far[best], remaining[best], points)
-    differences = goal_difference[best] if has_goals else None
-    fields: Any = (*columns, samples, relegated, differences, champion)
-    return SeasonForecast(player_names, *fields)
+    best = np.lexsort([-goal_difference, -total])
+    return SeasonForecast(
+        np.array(names, rated.players.dtype)[best],
+        past_games[best],
+        points_so_far[best],
+        total[best],
+        place[best],
+        samples,
+        relegated,
+        goal_difference[best] if has_goals else None,
+        _certain_champion(points_so_far[best], np.bincount(player.ravel(), minlength=len(names))[best], points),
+    )
 
 
 def _name_indices(names: list[Any], pairs: HostArray) -> HostArray:
