@@ -129,7 +129,7 @@ def test_who_moved_is_asked_by_times(jaxrate, votes, file, tmp_path):
     assert said["log_bayes_factor"] == pytest.approx(moved.log_bayes_factor, rel=1e-5)
     text = jaxrate("arena", file, "--moved", "--top", 2)[1]
     assert "nobody surely moved (at 5%" in text
-    assert text.split("\n\n")[-1].splitlines()[3:] == ["the first 2 of 5 models"]
+    assert text.split("\n\n")[-1].splitlines()[3:] == ["the first 2 of 5 models (--top 5 for all)"]
     assert (
         "drift is tested with one column of clusters"
         in jaxrate("arena", file, "--moved", *("--cluster", "voter", "--cluster", "a"))[2]

@@ -238,7 +238,7 @@ def _arena_sections(
     if drift is None:
         return sections
     table = TextTable(*drift.heads_and_cells(top))
-    caption = first_rows_caption(len(table.rows), len(strengths.players), words.many, has_hint=False)
+    caption = first_rows_caption(len(table.rows), len(strengths.players), words.many)
     return [*sections, "\n".join(drift.summary_lines()), table._replace(caption=caption)]
 
 

@@ -193,11 +193,9 @@ def columns_in_percent(columns: Mapping[str, Any]) -> lazy.ColumnTable:
     return lazy.ColumnTable(texts)
 
 
-def first_rows_caption(num_rows: int, count: int, nouns: str, *, has_hint: bool = True) -> str:
+def first_rows_caption(num_rows: int, count: int, nouns: str) -> str:
     """How many of all a table shows, and the option that shows all; empty if they are there."""
-    if num_rows >= count:
-        return ""
-    return f"the first {num_rows:,} of {count:,} {nouns}{f' (--top {count} for all)' if has_hint else ''}"
+    return f"the first {num_rows:,} of {count:,} {nouns} (--top {count} for all)" if num_rows < count else ""
 
 
 def print_sections(*sections: str | TextTable) -> None:
