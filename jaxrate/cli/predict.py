@@ -41,7 +41,7 @@ MAX_EXPLANATIONS_SHOWN = 10
 HIDDEN_COLUMNS = "row", "quality", "prediction", "expected", "odds_win", "odds_draw", "odds_loss"
 WORD_COLUMNS = "side", "player", "category"  # of explanations
 PART_NAMES = {"modifier": "in this category", "points": "in this match"}
-SCALE_NOTE = "Points are above a newcomer's rating; the numbers of larger teams are worth points, too."
+SCALE_NOTE = "Points are above a newcomer's rating."
 
 
 def prediction_table(predictions: lazy.ColumnTable, rated: jr.History) -> TextTable:
