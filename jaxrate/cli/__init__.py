@@ -121,12 +121,10 @@ def _describe_error(error: Exception) -> tuple[str, int]:
 
 
 def _format_click_error(error: click.ClickException) -> str:
-    """The message of click, with the options that begin so or take such a name, and a hint to --help."""
+    """The message of click, with the options that take such a name, and a hint to --help."""
     message, context = error.format_message(), getattr(error, "ctx", None)
-    if isinstance(error, click.NoSuchOption):
-        begun = [name for name in error.possibilities or () if name.startswith(error.option_name)]
-        message = f"{error.message} Did you mean {' or '.join(begun)}?" if begun else message
-        named = [] if context is None else _options_that_take(error.option_name, context.command)
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        named = _options_that_take(error.option_name, context.command)
         message = f"{error.message.rstrip('.')}: write {' or '.join(named)}." if named else message
     return message if context is None else f"{message.rstrip()} See {context.command_path} --help."
 
