@@ -283,8 +283,7 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
         "is_ahead": False,
         "has_ceilings": any(x.kind != "blend" for x in ceilings),
     }
-    whole = (x for x in ceilings if x.kind != "blend" and x.scored == benchmark.scored)
-    if (ceiling := next(whole, None)) is None:
+    if (ceiling := _find_best_ceiling(benchmark)) is None:
         return section
     gap, name = ceiling.log_loss_difference, name_in_print(ceiling)
     (lead, half), relation = gap_and_half_width(gap), judge_gap_to_best(gap)
@@ -293,6 +292,12 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
         "verdict": str(Finding("verdict", relation, name, best, f"{abs(lead):.4f}")),
         "is_ahead": relation == "ahead",
     }
+
+
+def _find_best_ceiling(benchmark: Benchmark) -> ScoredForecaster | None:
+    """The best forecast of all matches that is neither a system nor a blend of systems."""
+    others = (x for x in benchmark.rows if x.kind not in ("system", "frequencies", "blend"))
+    return next((x for x in others if x.scored == benchmark.scored), None)
 
 
 def _render_metrics(title: str, benchmark: Benchmark) -> Any:
