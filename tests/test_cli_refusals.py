@@ -25,7 +25,8 @@ from tests.conftest import refused
 from tests.test_benchmark import KEEP, make_league, row_of
 from tests.test_site import page_of
 
-pa = pytest.importorskip("pyarrow")
+for package in ("pyarrow", "jinja2"):
+    pytest.importorskip(package)
 
 
 @pytest.fixture
@@ -174,9 +175,6 @@ def test_small_mistakes_are_told_in_words(jaxrate, tmp_path):
 
 # `jaxrate site`: its pages are those of Python, and what it refuses.
 
-for package in ("pyarrow", "jinja2"):
-    pytest.importorskip(package)
-
 
 def test_the_command(jaxrate, games, tmp_path):
     run, out = tmp_path / "run", tmp_path / "public"
@@ -310,7 +308,6 @@ def test_compare_learns_from_what_rate_learns_from(jaxrate, tmp_path, monkeypatc
 
 # `jaxrate benchmark` and its page: what they print, write, recognise and refuse.
 
-pytest.importorskip("jinja2")
 QUICK = "--system", "elo", "--fit-seconds", 0
 
 

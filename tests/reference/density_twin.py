@@ -107,5 +107,4 @@ def standardised(log, derivative):
 
 GUMBEL = standardised(lambda x: -x - np.exp(-x), lambda x: -1.0 + np.exp(-x))
 LAPLACE = standardised(lambda x: -np.sqrt(0.25 + x**2), lambda x: -x / np.sqrt(0.25 + x**2))
-NORMAL = standardised(lambda x: -0.5 * x**2, lambda x: -x)
 LOGISTIC = standardised(lambda x: -2.0 * np.log(np.cosh(0.5 * x)), lambda x: -np.tanh(0.5 * x))
