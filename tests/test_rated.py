@@ -314,6 +314,9 @@ def test_they_print_as_a_few_lines(data, rated):
         f"  last     {rated.last:.15g}",
         repr(rated).splitlines()[3],
     ]
+    seasons = jr.parts.seasons(tuple(100.0 * i for i in range(9)), keep=0.7)
+    of_seasons = repr(jr.rate(jr.skills(seasons), data)).splitlines()[1]  # which had a line of a hundred numbers
+    assert "seasons((0.0, ..., 800.0), keep=0.7)" in of_seasons
     leaders = repr(rated).splitlines()[3]
     assert leaders.startswith(f"  leaders  {NAMES[first]} {rated.state.rating[first]:.1f}, {NAMES[second]} ")
     assert repr(jr.run(jr.elo(), data)) == "Run\n  state       rating [41]\n  prediction  [600]"

@@ -1,5 +1,6 @@
 """History: ratings through time, which `rate`, `smooth`, `load` and others return, and every question takes."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -30,6 +31,7 @@ from jaxrate.storage.run_folder import to_arrow_if_installed
 from jaxrate.systems.system_construction_by_name import extend_system_seasons
 
 NUM_LISTED_LEADERS = 3  # leaders in the representation
+LONG_TUPLE = re.compile(r"\((-?[\d.]+)(?:, -?[\d.]+){4,}, (-?[\d.]+)\)")  # numbers, as those of a hundred seasons
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,9 +135,10 @@ class History:
     def __repr__(self) -> str:
         counts = describe_event_counts(self.num_rows, self.contests)
         period = "" if self.period is None else f", in periods of {self.period:g}"
+        system = LONG_TUPLE.sub(r"(\1, ..., \2)", repr(self.system))
         lines = [
             f"History: {counts} of {format_count(len(self.players), 'player')}{period}",
-            f"  system   {self.system!r}",
+            f"  system   {system}",
         ]
         if self.last is not None:
             lines.append(f"  last     {format_time(self.last, self.clock)}")
