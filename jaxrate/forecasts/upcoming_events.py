@@ -378,10 +378,7 @@ def _results_in_history(
     named = set() if labels is None else {*labels[coming.rows].tolist()}
     begins = [start for name, start in (rated.seasons or {}).items() if name in named]
     events = rated.events
-    chosen = events["time"] >= min(begins, default=np.inf)
-    pairs = events["player"][chosen]
-    league = group_players(len(coming.players), pairs, np.arange(len(pairs)))
-    chosen[chosen] = np.isin(league[pairs[:, 0]], league[np.intersect1d(pairs, coming.matches.player)])
+    chosen = _choose_season(events, coming, min(begins, default=np.inf))
     is_known = not rated.has_events_elsewhere and np.isin(events["score"][chosen], (0.0, 0.5, 1.0)).all()
     if chosen.any() and is_known and ("points" in events or not needs_goals):
         text = f"took {chosen.sum():,} results of the history for those of the season so far"
@@ -389,11 +386,26 @@ def _results_in_history(
         goals = events["points"][chosen] if needs_goals else np.zeros((chosen.sum(), 2))
         return PlayedResults(rated.players[events["player"][chosen]], np.asarray(events["score"])[chosen], goals)
     is_new = bool(named and rated.seasons) and not begins
-    end = rated.last if rated.clock == "dates" and is_table(source) and not is_new else None
+    if is_table(source) and not is_new:
+        _warn_if_season_has_begun(rated, coming)
+    return PlayedResults(np.empty((0, 2), object), np.empty(0), np.empty((0, 2)))
+
+
+def _choose_season(events: Any, coming: Dataset, begin: float) -> HostArray:
+    """[n] which events of a history are from this time on, and of the leagues of what is to come."""
+    chosen = events["time"] >= begin
+    pairs = events["player"][chosen]
+    league = group_players(len(coming.players), pairs, np.arange(len(pairs)))
+    chosen[chosen] = np.isin(league[pairs[:, 0]], league[np.intersect1d(pairs, coming.matches.player)])
+    return chosen
+
+
+def _warn_if_season_has_begun(rated: History, coming: Dataset) -> None:
+    """Warn that no results are known if what is to come follows the history after no more than a pause."""
+    end = rated.last if rated.clock == "dates" else None
     if end is not None and coming.matches.time.min() <= end + MAX_PAUSE_DAYS:
         text = "no results of this season are known, so that everybody begins with 0 points"
         warn_caller(f"{text}; results='results.csv' names those so far")
-    return PlayedResults(np.empty((0, 2), object), np.empty(0), np.empty((0, 2)))
 
 
 def _played_results(rated: History, data: Dataset, options: FixtureOptions, needs_goals: bool) -> PlayedResults:
