@@ -104,7 +104,6 @@ rate teams.csv --team contest :: row 2 \(counting from 0, line 4\): rank 2.0 dif
 rate teams.csv --team side --format pgn :: --team cannot be combined with --format pgn
 fit games.csv --free q :: glicko has no parameter 'q'
 fit games.csv --system urnings --free size :: urnings: size is fixed
-fit games.csv --validation 1.5 :: validation
 fit games.csv --loss pairwise :: the pairwise loss is of rounds; take log_loss
 fit games.csv --loss accuracy :: loss must be one of log_loss, brier, margin, joint, pairwise, got
 fit games.csv --warm-up 600 :: leave no matches to score

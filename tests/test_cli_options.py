@@ -71,8 +71,7 @@ RIGHT = {  # lines that together have the other options of a command
     ),
     "fit": (
         "games.csv --system elo --param k=20 --period 7 --free k --loss brier --warm-up 1 "
-        "--data-share 0.8 --validation "
-        "0.2 --starts 2 --steps 2 --errors products --save k.toml --plain -q --json",
+        "--data-share 0.8 --starts 2 --steps 2 --errors products --save k.toml --plain -q --json",
         "games.csv --system elo --free k --outlook --steps 1 -v",
         "games.parquet --system elo --free k --calibrated --first 2 --steps 1",
     ),

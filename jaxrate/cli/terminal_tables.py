@@ -246,18 +246,16 @@ def _fit_table(table: TextTable, width: int) -> tuple[lazy.Table, list[str]]:
     cells = [[*table.headings], *escape_control_characters_in_cells(table.rows)]
     for row, drawn in zip(cells, ["interval", *draw_spans(table.spans)] if table.spans else (), strict=False):
         row.append(drawn)
-    hidden = choose_hidden_columns(cells, {*table.left_aligned}, width)
+    names, heads = {*table.left_aligned}, cells[0]
+    hidden = choose_hidden_columns(cells, names, width)
     fitted = lazy.Table(box=lazy.SIMPLE_HEAD, show_edge=False, border_style=QUIET, padding=(0, 1, 0, 0), pad_edge=False)
-    shown = [i for i in range(len(cells[0])) if i not in hidden]
-    for heading in (cells[0][i] for i in shown):
-        is_name = heading in table.left_aligned
-        is_left = is_name or heading == "interval"  # blanks about a drawing are its axis, and go at the right
-        fitted.add_column(lazy.Text(heading), justify="left" if is_left else "right", no_wrap=not is_name)
+    shown = [i for i in range(len(heads)) if i not in hidden]
+    left_aligned = {*names, "interval"}  # blanks about a drawing are its axis, and go at the right
+    for heading in (heads[i] for i in shown):
+        is_left = heading in left_aligned
+        fitted.add_column(lazy.Text(heading), justify="left" if is_left else "right", no_wrap=heading not in names)
     for row in cells[1:]:
-        texts = [lazy.Text(row[i], _cell_style(table, cells[0][i], row[i]), overflow="ellipsis") for i in shown]
-        for i, text in zip(shown, texts, strict=True):
-            text.no_wrap = cells[0][i] not in FLOWING_COLUMNS
-        fitted.add_row(*texts)
+        fitted.add_row(*(_style_cell(table, heads[i], row[i]) for i in shown))
     return fitted, [cells[0][i] for i in hidden]
 
 
@@ -302,8 +300,9 @@ def _list_column_choices(headings: list[str]) -> Iterator[tuple[list[int], int]]
         yield [*optional, *others[:k]], MIN_TEXT_WIDTH
 
 
-def _cell_style(table: TextTable, heading: str, cell: str) -> str:
-    """The style of a cell: colours of gains and losses, and bold names."""
+def _style_cell(table: TextTable, heading: str, cell: str) -> lazy.Text:
+    """A cell in its style: colours of gains and losses, and bold names."""
+    style = "bold" if heading in table.bold else STYLES.get(heading, "")
     if heading == "change" and cell[:1] in ("+", "-"):
-        return UP if cell[0] == "+" else DOWN
-    return "bold" if heading in table.bold else STYLES.get(heading, "")
+        style = UP if cell[0] == "+" else DOWN
+    return lazy.Text(cell, style, overflow="ellipsis", no_wrap=heading not in FLOWING_COLUMNS)
