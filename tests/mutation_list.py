@@ -103,8 +103,8 @@ MUTATIONS = [
     M("evidence of statistics and quits", "sum_by_event(keep_participants(timelines, change)",
       "sum_by_event(keep_participants(timelines, 0.0 * change)",
       "tests/test_evidence.py -k 'contests_are_those and reports'"),
-    M("smoothing first forecast", "np.searchsorted(time, start)), len(time)",
-      'np.searchsorted(time, start, side="right")), len(time)', "tests/test_smooth.py -k 'forecasts'"),
+    M("smoothing first forecast", "np.searchsorted(flat.time, first_smoothing))",
+      'np.searchsorted(flat.time, first_smoothing, side="right"))', "tests/test_smooth.py -k 'forecasts'"),
     # Numbers and events
     M("numerics slope of the tail", "lift / excess - 2.0", "lift / excess - 1.0", "tests/test_numerics.py"),
     M("periods drop the weight", "np.ones(n) if context.weight is None else context.weight", "np.ones(n)",

@@ -130,22 +130,17 @@ def _forward_step(
     for keep, added in dynamics.transitions:
         row = revert_means_and_grow_variances(constants, own, row, keep, added)
     covariance = add_match_growth(model, constants, row.covariance, dynamics.kind, dynamics.game_count)
-    belief = NodeBelief(row.mean, covariance)
-    prediction = predict_at_node(belief, dynamics.loadings)
-    return condition_belief_on_site(belief, dynamics.loadings, prediction, site), (prediction, belief)
+    belief, loadings = NodeBelief(row.mean, covariance), dynamics.loadings
+    toward = multiply_rows(covariance, loadings)
+    prediction = NodePrediction(
+        jnp.sum(loadings * row.mean[None], axis=-1), predictor_covariance(loadings, toward), toward
+    )
+    return condition_belief_on_site(belief, loadings, prediction, site), (prediction, belief)
 
 
 def _select(mask: Array, chosen: Array, other: Array) -> Array:
     """[..., lanes] the chosen values where `mask` is true, others elsewhere."""
     return jnp.where(jnp.broadcast_to(mask, chosen.shape), chosen, other)
-
-
-def predict_at_node(belief: NodeBelief, loadings: Array) -> NodePrediction:
-    """The linear predictors of a belief."""
-    toward = multiply_rows(belief.covariance, loadings)
-    return NodePrediction(
-        jnp.sum(loadings * belief.mean[None], axis=-1), predictor_covariance(loadings, toward), toward
-    )
 
 
 def site_message(prediction: NodePrediction | Cavity, site: GaussianSite) -> Message:

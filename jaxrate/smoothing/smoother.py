@@ -275,7 +275,9 @@ def forecast_by_smoothing(
             f"start {start} is after the last match, at {last_text}; give the time of the first match to forecast with "
             "hindsight of those before it, or take jr.run, which has none"
         )
-    system, bounds = system._replace(params=params), _refit_block_bounds(flat.time, first_smoothing, refit)
+    system, begin = system._replace(params=params), int(np.searchsorted(flat.time, first_smoothing))
+    blocks = np.floor((np.asarray(flat.time[begin:], float) - first_smoothing) / refit)  # each smoothed once, before it
+    bounds = [begin, *(begin + 1 + np.flatnonzero(np.diff(blocks))).tolist(), len(flat.time)]
     filter_run = run(system, slice_events(checked_events, 0, bounds[0]), num_players=len(timelines.last_node))
     predictions = [filter_run.prediction]
     site = empty_sites(model, timelines)
@@ -290,10 +292,3 @@ def forecast_by_smoothing(
         predictions.append(filter_run.prediction)
     prediction = jax.tree.map(lambda *x: jax.device_put(np.concatenate([np.asarray(y) for y in x])), *predictions)
     return Run(filter_run.state, prediction)
-
-
-def _refit_block_bounds(time: Any, start: float, refit: float) -> list[int]:
-    """Indices that bound the matches forecast from one smoothing; the first is that of the first smoothing."""
-    begin, n = int(np.searchsorted(time, start)), len(time)
-    later = np.floor((np.asarray(time[begin:], float) - start) / refit)
-    return [begin, *(begin + 1 + np.flatnonzero(np.diff(later))).tolist(), n]
