@@ -55,7 +55,7 @@ from scipy.special import expit, log_expit, logit, ndtr
 import jaxrate as jr
 from jaxrate.data.simulate import contests
 from jaxrate.events import slice_events
-from jaxrate.replay.row_gather_and_scatter import gather_rows
+from jaxrate.replay.player_rows import gather_rows
 from jaxrate.systems.elo_mmr import drift_and_noise, pseudodiffuse
 from jaxrate.systems.rounds.performance_inference import C
 

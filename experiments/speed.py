@@ -51,7 +51,7 @@ from jaxrate.fitting.prediction_task import make_prediction_task
 from jaxrate.history.leaderboards import ranks_over_time
 from jaxrate.replay import schedule
 from jaxrate.replay.execution import min_mean_width_for_levels
-from jaxrate.replay.padded_states_and_columns import max_step_matches_in_cache, state_shapes
+from jaxrate.replay.padded_arrays import max_step_matches_in_cache, state_shapes
 from jaxrate.smoothing.smoother import smooth_events
 
 TOLERANCE = 1e-3  # between the predictions of two float32 programs

@@ -18,7 +18,7 @@ from jaxrate.core.hyperparameter_definitions import (
     collect_params,
 )
 from jaxrate.core.mean_reversion import elapsed_time
-from jaxrate.core.pairwise import PairwiseRules, signed_side_advantage, split_sides
+from jaxrate.core.pairwise_rules import PairwiseRules, signed_side_advantage, split_sides
 from jaxrate.core.rules import RatedEvent, Rating, RuleByKind, Rules, keep_rows, prepare_params
 from jaxrate.core.system import RatingSystem, Settings, clip_optional, full_leaf, system_factory
 from jaxrate.events import Context, Ragged

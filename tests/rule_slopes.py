@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.events import periods
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay.plan import Block, gather_events, place_events
-from jaxrate.replay.row_gather_and_scatter import as_device_arrays, gather_rows
+from jaxrate.replay.player_rows import as_device_arrays, gather_rows
 from jaxrate.replay.scan_programs import make_replay_rules, prepare_replay, rate_event
 from jaxrate.replay.schedule import arrange_blocks
 from jaxrate.testing.cases import (

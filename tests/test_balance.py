@@ -7,7 +7,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import parts
-from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
+from jaxrate.forecasts.knockout_forecasts import matchup_matrix
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 
 pytest.importorskip("pyarrow")
@@ -93,12 +93,12 @@ def test_no_pairing_is_fairer(rated, n):
 
 @pytest.mark.parametrize("n", [6, 7])
 def test_neighbours_are_paired_if_nothing_better_is_found_in_time(rated, n, monkeypatch):
-    from jaxrate.forecasts import balanced_teams_and_pairings
+    from jaxrate.forecasts import matchmaking
 
     pool = NAMES[:n]
     by_strength = jr.leaderboard(rated, among=pool).player
     nothing = type("Nothing", (), {"x": None, "status": 1})
-    monkeypatch.setattr(balanced_teams_and_pairings.scipy.optimize, "milp", lambda *given, **more: nothing)
+    monkeypatch.setattr(matchmaking.scipy.optimize, "milp", lambda *given, **more: nothing)
     found = jr.forecasts.pair_players(rated, pool)
     place = {name: i for i, name in enumerate(by_strength)}
     assert not found.optimal and "perhaps others are fairer" in str(found)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.hashable_functions_and_arrays import bind, hashable_array
+from jaxrate.core.hashable_values import bind, hashable_array
 from jaxrate.core.system import replace_params
 from jaxrate.systems.blat_mmr import kernels
 from tests.blat import REFERENCE, Kernel, close, match, start

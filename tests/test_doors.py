@@ -15,7 +15,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.cli.rate import league_folders
-from jaxrate.core.hashable_functions_and_arrays import bind, hashable_array
+from jaxrate.core.hashable_values import bind, hashable_array
 from jaxrate.core.hyperparameter_definitions import (
     MAYBE_POSITIVE,
     NOT_NEGATIVE,

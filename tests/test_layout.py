@@ -15,13 +15,13 @@ from tests.mutation_list import MUTATIONS
 
 PACKAGE = Path(jr.__file__).parent
 FLOORS = [  # from the ground up; the members of a floor do not know each other
-    {"array_types", "optional_imports", "text_format", "hashable_functions_and_arrays", "memory_checks", "parallel_map"}
+    {"array_types", "optional_imports", "text_format", "hashable_values", "memory_checks", "parallel_map"}
     | {"compiled_program_cache"},
     {"argument_checks"},
     {"events"},
     {"backend_dependent_operations", "hyperparameter_definitions", "rules"},
     {"data", "mean_reversion", "numerics"},
-    {"pairwise"},
+    {"pairwise_rules"},
     {"system"},
     {"systems"},
     {"replay", "metrics", "parts"},

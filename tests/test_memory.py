@@ -79,8 +79,8 @@ def test_it_is_refused_within_a_second(call, message, tmp_path, monkeypatch):
 
 def test_a_state_that_is_there_may_be_carried_on_by_few_events(monkeypatch):
     """Ids far above the number of events are no mistake then."""
-    monkeypatch.setattr("jaxrate.replay.padded_states_and_columns.ID_LIMIT", 10)
-    monkeypatch.setattr("jaxrate.replay.padded_states_and_columns.SPARSE_ID_FACTOR", 10)
+    monkeypatch.setattr("jaxrate.replay.padded_arrays.ID_LIMIT", 10)
+    monkeypatch.setattr("jaxrate.replay.padded_arrays.SPARSE_ID_FACTOR", 10)
     system, late = jr.elo(), jr.matches([[0, 99]], [1.0])
     with pytest.raises(ValueError, match="the largest id is 99, of 2 in all"):
         jr.run(system, late)

@@ -11,9 +11,9 @@ import pytest
 from scipy.special import expit, ndtr, ndtri
 
 import jaxrate as jr
-from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax, decreasing_root
+from jaxrate.numerics.linear_algebra import solve_definite_systems
+from jaxrate.numerics.newton_iterations import concave_function_argmax, decreasing_root
 from jaxrate.numerics.special_functions import normal_hazards_on_both_sides, normal_tail, truncated_normal_moments
-from jaxrate.numerics.sums_and_recurrences import solve_definite_systems
 from jaxrate.replay.plan import Block
 from jaxrate.replay.schedule import arrange_blocks
 from jaxrate.systems.rounds import expected_wins

@@ -17,7 +17,7 @@ from jaxrate import plots
 from jaxrate.events import slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts import Scorelines
-from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
+from jaxrate.forecasts.knockout_forecasts import matchup_matrix
 from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
 from jaxrate.plots.plot_style import SEQUENTIAL_COLOURS, cell_text_colour, fit_names, format_plot_name

@@ -15,13 +15,13 @@ import pytest
 import jaxrate as jr
 from jaxrate.evaluation.scored_predictions import evaluate_predictions
 from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
-from jaxrate.forecasts.pairwise_probabilities import build_matchup_tables
-from jaxrate.forecasts.series_and_knockout_brackets import (
+from jaxrate.forecasts.knockout_forecasts import (
     best_of,
     bracket_probabilities,
     matchup_matrix,
     simulate_bracket,
 )
+from jaxrate.forecasts.pairwise_probabilities import build_matchup_tables
 from jaxrate.history.history import find_player_id
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick, refused
 
@@ -212,7 +212,7 @@ def test_samples_agree_with_the_exact_bracket(x64):
 def test_chunks_functions_and_jit_change_no_tournament(monkeypatch):
     win = jnp.nan_to_num(matrix(4, 7), nan=0.5)
     wanted = simulate_bracket(KEY, win, 100)
-    monkeypatch.setattr("jaxrate.forecasts.series_and_knockout_brackets.CHUNK_NUMBERS", 4 * 4 * 2 * 7)
+    monkeypatch.setattr("jaxrate.forecasts.knockout_forecasts.CHUNK_NUMBERS", 4 * 4 * 2 * 7)
     assert np.array_equal(quick(lambda key, win: simulate_bracket(key, win, 100))(KEY, win), wanted)
     assert np.array_equal(quick(lambda: simulate_bracket(KEY, lambda _: jnp.stack([win] * 2), 100))(), wanted)
 

@@ -12,7 +12,7 @@ import pytest
 import jaxrate as jr
 from jaxrate import parts
 from jaxrate.events import slice_events
-from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
+from jaxrate.forecasts.knockout_forecasts import matchup_matrix
 from jaxrate.history.history import find_player_id
 from jaxrate.history.leaderboards import ranks_over_time
 from tests.conftest import MOSTLY_SINGLE, refused

@@ -14,7 +14,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.core.array_types import Array
-from jaxrate.core.pairwise import PairwiseRules, make_pairwise_rules
+from jaxrate.core.pairwise_rules import PairwiseRules, make_pairwise_rules
 from jaxrate.core.system import RatingSystem, full_leaf
 from jaxrate.core.text_format import format_credible_intervals
 from jaxrate.history.event_columns import no_events

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import jaxrate as jr
 from jaxrate import parts
 from jaxrate.replay import schedule
-from jaxrate.replay.padded_states_and_columns import allocate_aligned, padded_event_size, padded_size
+from jaxrate.replay.padded_arrays import allocate_aligned, padded_event_size, padded_size
 from jaxrate.replay.plan import MATCH_SIZE, BlockShape, CompiledShapes, cast_events, gather_events, place_events
 from jaxrate.replay.schedule import (
     MAX_PADDED_SIZES,
@@ -710,7 +710,7 @@ def test_padding_changes_no_bit(form, monkeypatch):
     history = jax.tree.map(lambda x: x[:2100], long_league())  # sizes and programs of the test above
     system, (events, options) = jr.glicko(), FORMS[form](history)
     roomy_run = jr.run(system, events, **options)
-    for place in ("schedule", "checked_replay", "padded_states_and_columns"):
+    for place in ("schedule", "checked_replay", "padded_arrays"):
         monkeypatch.setattr(f"jaxrate.replay.{place}.padded_size", lambda number, *rest, **more: number)
     events, options = FORMS[form](history)
     assert_equal_leaves("the run", jr.run(system, events, **options), roomy_run)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.forecasts.knockout_forecasts import bracket_probabilities, matchup_matrix
 from jaxrate.forecasts.season_simulation import (
     Standings,
     build_score_matches,
     rank_by_points,
     rating_points_per_logit,
 )
-from jaxrate.forecasts.series_and_knockout_brackets import bracket_probabilities, matchup_matrix
 from tests.conftest import mark_full, quick, refused
 
 pytest.importorskip("pyarrow")

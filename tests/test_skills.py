@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 import jaxrate as jr
 from jaxrate import parts
-from jaxrate.data.seasons_and_margins import estimate_measurement_noise
+from jaxrate.data.match_margins import estimate_measurement_noise
 from jaxrate.systems.skills.belief_updates import Message, condition_on_message
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data

@@ -16,8 +16,8 @@ from jaxrate.systems.urnings import (
     acceptance_correction,
     unnormalised_simulated_score_probabilities,
 )
-from jaxrate.urns import matchmakers, urn_simulation_and_replay
-from jaxrate.urns.urn_simulation_and_replay import UrnGameRules
+from jaxrate.urns import matchmakers, urn_games
+from jaxrate.urns.urn_games import UrnGameRules
 from tests.conftest import draw_pairs, mark_full, quick
 from tests.reference import urnings_twin as twin
 
@@ -698,9 +698,7 @@ def play(width, system, matchmaker, corrected, games=3000):
     constants = system.rules.prepare(jax.tree.map(jnp.asarray, system.params))
     skill = jnp.asarray(np.log(PROPORTIONS / (1 - PROPORTIONS)), float)
     keys = jax.random.split(jax.random.key(5), 3)
-    return urn_simulation_and_replay._simulate_history(
-        rule, games // 3, constants, skill, matchmaker.table(state), state, keys
-    )[1]
+    return urn_games._simulate_history(rule, games // 3, constants, skill, matchmaker.table(state), state, keys)[1]
 
 
 @pytest.mark.parametrize(

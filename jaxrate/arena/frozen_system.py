@@ -16,9 +16,9 @@ from jaxrate.arena.newton import log_likelihood
 from jaxrate.arena.strength_fit import MEAN_RATING, Strengths
 from jaxrate.core.argument_checks import to_floats
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import HashableArray, bind, hashable_array
+from jaxrate.core.hashable_values import HashableArray, bind, hashable_array
 from jaxrate.core.hyperparameter_definitions import POSITIVE, RATING, SIDE_ADVANTAGE, Parameter, collect_params
-from jaxrate.core.pairwise import signed_side_advantage, split_sides
+from jaxrate.core.pairwise_rules import signed_side_advantage, split_sides
 from jaxrate.core.rules import Params, Rules, keep_rows, prepare_params
 from jaxrate.core.system import RatingSystem, system_factory
 from jaxrate.core.text_format import format_unquoted_name

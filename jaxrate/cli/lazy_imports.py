@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from jaxrate.data.column_role_definitions import select_role_arguments
     from jaxrate.data.dataset_from_table import DATASET_OPTIONS, read_by_options
     from jaxrate.data.formats.csv_collections import COLUMN_OPTIONS
+    from jaxrate.data.match_margins import first_player_lead
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-    from jaxrate.data.seasons_and_margins import first_player_lead
     from jaxrate.data.table_files import first_rows, join_files, list_table_files, open_table_file, open_table_source
     from jaxrate.data.table_sources import (
         TableSource,
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from jaxrate.history.recorded_runs import OPTION, describe_calibration, slope_of_history
     from jaxrate.history.saved_runs import describe_longer_run, make_run_metadata, write_run
     from jaxrate.metrics.prediction_metrics import LogLossDifference
-    from jaxrate.replay.padded_states_and_columns import state_shapes
+    from jaxrate.replay.padded_arrays import state_shapes
     from jaxrate.site.benchmark_page import advise_best_system
     from jaxrate.site.page_templates import check_address, make_template_environment
     from jaxrate.site.site_data import unique_display_names

@@ -18,10 +18,10 @@ from jaxrate.core.argument_checks import (
     signature_of_types,
 )
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import display_name
+from jaxrate.core.hashable_values import display_name
 from jaxrate.core.hyperparameter_definitions import RELATIVE_TOLERANCE, add_hyperparameters_to_docstring, collect_params
 from jaxrate.core.mean_reversion import fill_season_defaults, parse_season_starts
-from jaxrate.core.pairwise import PairwiseRules, make_pairwise_rules
+from jaxrate.core.pairwise_rules import PairwiseRules, make_pairwise_rules
 from jaxrate.core.rules import Params, Rating, State
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, Periods, Ragged, Rounds

@@ -11,7 +11,8 @@ date_parsing.py              dates as people write them
 result_parsing.py            results as people write them
 derived_covariates.py        covariates that are computed from a history: rest, form and age
 dataset_names.py             names that look alike, joined, and categories that stand for several
-seasons_and_margins.py       seasons and margins of matches, and their noise
+match_seasons.py             when the seasons of matches begin
+match_margins.py             margins of matches, and the noise of their measurement
 lookalike_names.py           names that look alike
 faulty_rows.py               rows that lack a value, repeat another, or are wrong
 rounds_from_nested_teams.py  contests from nested lists, and contests without their teams

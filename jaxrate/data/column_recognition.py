@@ -137,11 +137,11 @@ def resolve_table(
     choice = recognise_result(table, search)
     recognise_single_columns(search, dates)
     table = add_columns(table, search.columns)
-    roles = resolve_roles(table.names, table_layout(search, choice), search.arguments, upcoming)
+    roles = resolve_roles(table.names, player_and_result_roles(search, choice), search.arguments, upcoming)
     return ResolvedTable(table, roles, arguments, search.arguments, search.notes, choice.codes, derived)
 
 
-def table_layout(search: "RoleSearch", choice: "ResultChoice") -> dict[str, Any]:
+def player_and_result_roles(search: "RoleSearch", choice: "ResultChoice") -> dict[str, Any]:
     """The columns of players and results, as fields of `ColumnRoles`; of events to come only if there are such."""
     players, rank = search.players, search.arguments["rank"]
     if players.roles == CONTEST_ROLES:

@@ -21,7 +21,7 @@ class SidesSpelling(NamedTuple):
 UNKNOWN_SIDES = SidesSpelling((), (), kind="unknown")
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_at_blanks(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
@@ -32,8 +32,8 @@ HOME_AND_AWAY = (
         ("home", "h"), ("away", "visitor", "visiting", "visitors", "vis", "v", "road", "guest", "a"), side=True
     ),
     SidesSpelling(
-        _words("heim local domicile casa mandante thuis"),
-        _words("gast auswarts auswärts visitante exterieur ospite trasferta visitatore fora uit"),
+        _split_at_blanks("heim local domicile casa mandante thuis"),
+        _split_at_blanks("gast auswarts auswärts visitante exterieur ospite trasferta visitatore fora uit"),
         side=True,
     ),
 )
@@ -59,8 +59,10 @@ SIDE_PAIRS = (
     ),
 )
 WORDS_OF_SIDES = [*chain(*(product(sides.first, sides.second) for sides in SIDE_PAIRS))]
-LINE_UP_SIDES = _words("team1-team2 side1-side2 t1-t2 teama-teamb home-away heim-gast white-black blue-red left-right")
-LINE_UP_PATTERNS = _words(
+LINE_UP_SIDES = _split_at_blanks(
+    "team1-team2 side1-side2 t1-t2 teama-teamb home-away heim-gast white-black blue-red left-right"
+)
+LINE_UP_PATTERNS = _split_at_blanks(
     "{}{number} {}player{number} {}p{number} player{}{number} {}{number}name {}player{number}name"
 )
 LINE_UP_SPELLINGS = (  # how the players of both sides of a match are numbered or lettered
@@ -73,17 +75,17 @@ LINE_UP_SPELLINGS = (  # how the players of both sides of a match are numbered o
         if "{}{number}" not in pattern or not first[-1].isdigit()
     ),
 )
-NAME_TEMPLATES = _words("""
+NAME_TEMPLATES = _split_at_blanks("""
     {}teamname {}team team{} {}teamtag team{}name teams{}name {}name {}playername {}player player{} player{}name {}club
     club{} {}fighter fighter{} {}username {}user {}bot {}tie model{} {}model model{}name generator{} system{} engine{}
     agent{} item{} option{} candidate{} opponent{} competitor{} name{} {}nation {}country {}mannschaft {}
     {}teamid team{}id teamid{} {}teamapiid {}playerid player{}id {}id {}neutral
 """)  # names before ids
-GOAL_NOUNS = _words(
+GOAL_NOUNS = _split_at_blanks(
     "score goals goal runs tore goles buts gol gols reti doelpunten"
 )  # of a match, while points may be those of a ranking
 POINT_NOUNS = *GOAL_NOUNS, "points", "pts"  # the first are sought first
-POINT_PATTERNS = _words("""
+POINT_PATTERNS = _split_at_blanks("""
     {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} {{}}player{0} player{{}}{0} {0}{{}}team {0}team{{}} {0}player{{}}
     {{}}final{0} final{0}{{}} {{}}fulltime{0} fulltime{{}}{0} ft{{}}{0} {0}ft{{}} {{}}{0}ft {{}}{0}scored
     {0}fulltime{{}} {0}fulltime{{}}team
@@ -98,7 +100,7 @@ OWN_POINTS = tuple(  # of a row of one side
     for first, second in words
 )
 COUNT_NOUNS = "sets", "gameswon", "frames", "legs", "maps", "rounds", "wins"  # whose difference says little
-COUNT_PATTERNS = _words("""
+COUNT_PATTERNS = _split_at_blanks("""
     {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} player{{}}{0} {{}}{0}won {0}won{{}} {0}wins{{}} team{{}}{0}won
     player{{}}{0}won
 """)
@@ -114,7 +116,7 @@ COUNT_TEMPLATES = (  # of results whose size says little, such as the sets that 
     "{}framescore",
     "winnermodel{}",
 )
-RESULT_TEMPLATES = _words("""
+RESULT_TEMPLATES = _split_at_blanks("""
     {}teamwins {}teamwin {}teamwon {}win {}wins {}won {}result {}teamresult team{}win team{}wins team{}won
     team{}result player{}win player{}wins player{}won player{}result result{} {}outcome outcome{} {}score score{}
 """)  # of the first side alone
@@ -139,14 +141,14 @@ DRAW_NAMES = tuple(
     for end in ("", "flag")
 )
 TIME_WORDS = "date", "datetime", "timestamp", "time", "at", "day", "on"
-TIME_SUBJECTS = _words("""
+TIME_SUBJECTS = _split_at_blanks("""
     match game tourney tournament schedule scheduled event race round play played kickoff start started begin create
     created end ended finish finished complete completed record recorded submit submitted vote voted report reported
     contest fight bout fixture session series map
 """)
 ROW_NUMBER_NAMES = "", "unnamed0", "index", "row", "rownumber", "rownames", "rowid"  # of programs that write tables
 SPELLINGS = {  # of the roles that one column has
-    "score": _words("""
+    "score": _split_at_blanks("""
         ftr fulltimeresult result matchresult gameresult res outcome score ft fulltime ftscore finalscore ergebnis
         resultat resultado risultato esito winner matchwinner winnername winningteam winnerid winnerteam mapwinner
         uitslag placar punteggio wdl wl winloss whitescore victor whowon winnerindex winneridx winningside
@@ -156,31 +158,31 @@ SPELLINGS = {  # of the roles that one column has
         judgement choice chosen label
     """),  # the last are of votes
     "time": (
-        *_words("""
+        *_split_at_blanks("""
             time date t datetime utcdate dateutc datetimeutc gamedateest day kickoff timestamp tstamp ts unixtime
             epoch datum fecha data giorno jour
         """),
         *(f"{subject}{word}" for subject in TIME_SUBJECTS for word in TIME_WORDS),
         *(f"{word}{subject}" for word in TIME_WORDS[:3] for subject in TIME_SUBJECTS),
     ),
-    "neutral": _words("neutral neutralsite neutralvenue neutralground isneutral stadiumneutral"),
-    "side": _words("wloc winnerlocation winnerloc"),  # of the winner
-    "contest": _words("""
+    "neutral": _split_at_blanks("neutral neutralsite neutralvenue neutralground isneutral stadiumneutral"),
+    "side": _split_at_blanks("wloc winnerlocation winnerloc"),  # of the winner
+    "contest": _split_at_blanks("""
         contest race raceid event eventid contestid tournamentid gameid matchid heat racename eventname contestname
         tournament tournamentname tourney tourneyname competition wettkampf rennen meet match game round
     """),
-    "participant": _words("""
+    "participant": _split_at_blanks("""
         player participant driver driverid drivername driverref athlete competitor rider horse swimmer skater runner
         golfer cyclist skier rower sailor boat crew dog pilot fahrer handle username playername name team teamname
         playerid teamid
     """),
-    "rank": _words("""
+    "rank": _split_at_blanks("""
         positionorder position finishposition finishingposition finalposition finish place pos placing placement
         standing teamplacement rank platz rang posizione posicion finishtime finishingtime racetime resulttime chiptime
         guntime nettime
     """),
-    "team": _words("team teamid teamname side squad"),  # of contests
-    "margin": _words("""
+    "team": _split_at_blanks("team teamid teamname side squad"),  # of contests
+    "margin": _split_at_blanks("""
         margin homemargin pointmargin scoremargin plusminus pointdiff pointsdiff pointdifference pointdifferential
         goaldiff goaldifference scorediff scoredifference
     """),

@@ -73,9 +73,9 @@ from jaxrate.data.faulty_rows import (
     warn_caller,
 )
 from jaxrate.data.lookalike_names import doubts_about_names
+from jaxrate.data.match_margins import doubts_about_margins
 from jaxrate.data.result_parsing import MIN_AGREEMENT, Notation, check_texts, winner_codes_notation
 from jaxrate.data.role_resolution import ColumnRoles, check_line_up_roles
-from jaxrate.data.seasons_and_margins import doubts_about_margins
 from jaxrate.data.table_files import find_opener_by_methods, is_list_of_paths, open_table_source
 from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
 from jaxrate.events import doubts_about_single_participants, fail_where, rewrite_row_errors

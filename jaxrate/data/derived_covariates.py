@@ -390,7 +390,7 @@ def age_differences(names: Sequence[str], columns: Mapping[str, Column], time: H
 
 def _age_in_years(name: str, column: Column, time: HostArray | None) -> HostArray:
     """[n] years, from ages as they are or from days of birth; NaN where there is none."""
-    if is_text(column) and distinct_cells(column).map(_is_age, False).any():
+    if is_text(column) and distinct_cells(column).map(_is_age_in_years, False).any():
         column = to_column(name, to_numbers(name, column, np.nan))
     births = parse_times(name, column)
     if births.clock == "dates" and time is None:
@@ -405,7 +405,7 @@ def _age_in_years(name: str, column: Column, time: HostArray | None) -> HostArra
     return np.where(impossible, np.nan, age)
 
 
-def _is_age(text: str) -> bool:
+def _is_age_in_years(text: str) -> bool:
     """Whether the text of a cell is an age in years."""
     number = cell_number(text)
     return number is not None and 0 <= number <= MAX_AGE

@@ -41,6 +41,12 @@ from jaxrate.data.column_role_definitions import as_column_list
 from jaxrate.data.column_spellings import DRAW_NAMES, SPELLINGS, normalise_column_name
 from jaxrate.data.derived_covariates import age_differences, names_of_grounds, parse_season_start_years
 from jaxrate.data.faulty_rows import describe_share, find_incomplete_rows, is_blank_mask, map_row_errors
+from jaxrate.data.match_margins import first_player_lead
+from jaxrate.data.match_seasons import (
+    NO_TIME_MESSAGE,
+    find_season_starts,
+    match_seasons_from_column,
+)
 from jaxrate.data.result_parsing import (
     MIN_AGREEMENT,
     MIN_READABLE_SHARE,
@@ -56,12 +62,6 @@ from jaxrate.data.result_parsing import (
     to_sides,
 )
 from jaxrate.data.role_resolution import ColumnRoles, first_player_statistic_lead
-from jaxrate.data.seasons_and_margins import (
-    NO_TIME_MESSAGE,
-    find_season_starts,
-    first_player_lead,
-    match_seasons_from_column,
-)
 from jaxrate.data.table_sources import Column, TableSource, import_pyarrow
 from jaxrate.events import (
     Matches,
@@ -606,7 +606,7 @@ def hide_results_in_play(rows: TableRows) -> TableRows:
     """The rows, without results of matches that another column says are not over yet."""
     roles = rows.roles
     results = [name for name in roles.result_columns if name in rows.columns and roles.contest is None]
-    names = status_columns(rows.table.names, roles.all_columns) if results else []
+    names = match_status_columns(rows.table.names, roles.all_columns) if results else []
     for name, column in rows.load_others(names).items():
         if (in_play := in_play_mask(column)).any():
             hidden = {result: null_where(rows.columns[result], in_play) for result in results}
@@ -614,7 +614,7 @@ def hide_results_in_play(rows: TableRows) -> TableRows:
     return rows
 
 
-def status_columns(names: Iterable[str], used: Collection[str]) -> list[str]:
+def match_status_columns(names: Iterable[str], used: Collection[str]) -> list[str]:
     """The columns, other than those used, that are called as what says how far a match is."""
     return [name for name in names if name not in used and normalise_column_name(name) in STATUS_NAMES]
 

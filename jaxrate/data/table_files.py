@@ -396,14 +396,14 @@ def _expand_column(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
     nested = [value if isinstance(value, Mapping) else {} for value in values]
     plain = [None if isinstance(value, Mapping) else value for value in values]
     if not any(nested):
-        return _expand_points(name, values)
+        return _split_points_by_side(name, values)
     columns = {} if all(value is None for value in plain) else {name: plain}
     for key in dict.fromkeys(chain(*nested)):
         columns |= _expand_column(f"{name}.{key}", [value.get(key) for value in nested])
     return columns
 
 
-def _expand_points(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
+def _split_points_by_side(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
     """Two columns of lists of both sides' points, and others as they are."""
     pairs = [value or (None, None) for value in values if isinstance(value, list)]
     if {*map(len, pairs)} != {2} or normalise_column_name(f"{name}1") not in POINT_NAMES:

@@ -90,7 +90,7 @@ def _prefix_errors(subject: str) -> Iterator[None]:
 
 def _published_forecast(name: str, values: HostArray) -> ExternalForecast:
     """The forecast of published probabilities [n] or [n, K]."""
-    is_percent = is_in_percent(values)
+    is_percent = are_probabilities_in_percent(values)
     values = values / 100.0 if is_percent else values
     if values.ndim == 1:
         values = np.stack([values, 1.0 - values], axis=1)
@@ -107,7 +107,7 @@ def _published_forecast(name: str, values: HostArray) -> ExternalForecast:
     return ExternalForecast(name, "forecast", (values / total[:, None])[:, ::-1], is_percent)
 
 
-def is_in_percent(values: HostArray) -> bool:
+def are_probabilities_in_percent(values: HostArray) -> bool:
     """Whether probabilities [n] or [n, K], NaN where there are none, are in percent.
 
     Those of all results sum to 100; those of a win alone are mostly above 10.

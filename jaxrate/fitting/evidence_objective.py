@@ -25,7 +25,7 @@ from jaxrate.events.dataset import resolve_events_and_num_players
 from jaxrate.events.event_builders import check_matches
 from jaxrate.fitting.free_parameters import FreeParameterTransform, ParameterSettings, to_hyperparameters
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
-from jaxrate.replay.row_gather_and_scatter import as_device_arrays
+from jaxrate.replay.player_rows import as_device_arrays
 from jaxrate.smoothing.expectation_propagation import (
     SweepResult,
     evidence_adjoints,

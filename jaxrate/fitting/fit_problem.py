@@ -34,8 +34,8 @@ from jaxrate.fitting.free_parameters import (
 from jaxrate.fitting.losses import prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, has_draws, replay_task
 from jaxrate.replay.execution import CompilePolicy, Engine, compile_policy_from_environment
-from jaxrate.replay.padded_states_and_columns import is_sharded, shard_hyperparameter_settings, state_shapes
-from jaxrate.replay.row_gather_and_scatter import as_device_arrays
+from jaxrate.replay.padded_arrays import is_sharded, shard_hyperparameter_settings, state_shapes
+from jaxrate.replay.player_rows import as_device_arrays
 
 BATCH_MEMORY = 1 << 29  # bytes that settings computed together may take
 KERNEL_SETTINGS = 256  # settings that the kernel of a GPU rates at once sooner than the loop (gpu_record.json)

@@ -42,7 +42,7 @@ from jax import lax
 
 from jaxrate.core.argument_checks import AnyNumber, Key, enforce_argument_annotations, to_floats
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind, display_name, look_up_replacement_function
+from jaxrate.core.hashable_values import bind, display_name, look_up_replacement_function
 from jaxrate.core.rules import PredictRule, RatedEvent, Record, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error

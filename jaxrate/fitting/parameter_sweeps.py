@@ -48,7 +48,7 @@ from jaxrate.fitting.hyperparameter_fit import resolve_objective
 from jaxrate.fitting.losses import Objective, prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, make_prediction_task, replay_task
 from jaxrate.fitting.search import minimise_from_starts
-from jaxrate.replay.padded_states_and_columns import sharding_devices
+from jaxrate.replay.padded_arrays import sharding_devices
 
 SETTINGS_PER_TASK = 8  # settings that an executor is given at a time, as many as share the vectors of a processor
 MAX_FOLDS = 10**6

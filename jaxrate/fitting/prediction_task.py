@@ -18,9 +18,9 @@ from jaxrate.metrics.prediction_metrics import experience_mask, observed_share_o
 from jaxrate.metrics.ranking_metrics import has_untied_opponent
 from jaxrate.replay.checked_replay import check_system_takes_events, run
 from jaxrate.replay.execution import CompilePolicy, Engine
-from jaxrate.replay.padded_states_and_columns import check_ids_not_sparse, count_players
+from jaxrate.replay.padded_arrays import check_ids_not_sparse, count_players
 from jaxrate.replay.plan import PlacedEvents, Plan
-from jaxrate.replay.row_gather_and_scatter import as_device_arrays
+from jaxrate.replay.player_rows import as_device_arrays
 from jaxrate.replay.schedule import schedule_by_level
 from jaxrate.systems.prediction_wrapping import scores_or_score_probabilities
 

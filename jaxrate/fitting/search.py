@@ -27,7 +27,7 @@ from jaxrate.fitting.fit_problem import (
     replace_params_if_valid,
     unstack_params,
 )
-from jaxrate.replay.row_gather_and_scatter import as_device_arrays
+from jaxrate.replay.player_rows import as_device_arrays
 
 MAX_RADIUS = 1.0  # no step is longer: in logarithms, in logits, or in units in which an event's slope is about 1
 MIN_RADIUS = 1e-4  # of a box in which no step lowers the loss

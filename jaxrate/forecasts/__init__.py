@@ -1,17 +1,24 @@
 """Forecasts of matches, contests, seasons, tournaments and knockout brackets; balanced teams and fair pairings.
 
-upcoming_events.py               events to come: read, checked against the history, and predicted
-draw_probabilities.py            chances of draws, with odds that are fitted to results
-prediction_explanations.py       explain_fixtures: what players, sides and covariates contribute to a prediction
-season_simulation.py             seasons and tournaments that are simulated: goals, standings, places and a knockout
-scorelines.py                    scorelines of goals, and margins and points
-series_and_knockout_brackets.py  series, brackets and the matrix of all matchups
-pairwise_probabilities.py        predict_pairs, and tables of matchups: all pairs of players in few numbers
-balanced_teams_and_pairings.py   balance_teams, pair_players
-sklearn_estimator.py             RatingClassifier, an estimator for scikit-learn
+upcoming_events.py          events to come: read, checked against the history, and predicted
+draw_probabilities.py       chances of draws, with odds that are fitted to results
+prediction_explanations.py  explain_fixtures: what players, sides and covariates contribute to a prediction
+season_simulation.py        seasons and tournaments that are simulated: goals, standings, places and a knockout
+scorelines.py               scorelines of goals, and margins and points
+knockout_forecasts.py       series, brackets and the matrix of all matchups
+pairwise_probabilities.py   predict_pairs, and tables of matchups: all pairs of players in few numbers
+matchmaking.py              balance_teams, pair_players
+sklearn_estimator.py        RatingClassifier, an estimator for scikit-learn
 """
 
-from jaxrate.forecasts.balanced_teams_and_pairings import balance_teams, pair_players
+from jaxrate.forecasts.knockout_forecasts import (
+    SeriesProbabilities,
+    best_of,
+    bracket_probabilities,
+    matchup_matrix,
+    simulate_bracket,
+)
+from jaxrate.forecasts.matchmaking import balance_teams, pair_players
 from jaxrate.forecasts.pairwise_probabilities import predict_pairs
 from jaxrate.forecasts.prediction_explanations import Explanation, explain_fixtures
 from jaxrate.forecasts.scorelines import (
@@ -25,13 +32,6 @@ from jaxrate.forecasts.scorelines import (
     total_goals_probabilities,
 )
 from jaxrate.forecasts.season_simulation import SeasonForecast, TournamentForecast, simulate_season, simulate_tournament
-from jaxrate.forecasts.series_and_knockout_brackets import (
-    SeriesProbabilities,
-    best_of,
-    bracket_probabilities,
-    matchup_matrix,
-    simulate_bracket,
-)
 from jaxrate.forecasts.sklearn_estimator import RatingClassifier
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.smoothing.smoother import forecast_by_smoothing

@@ -18,7 +18,7 @@ from jaxrate.history.event_columns import expected_outcomes
 from jaxrate.history.history import History, format_time
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay.checked_replay import predict
-from jaxrate.replay.padded_states_and_columns import extend_state_if_needed
+from jaxrate.replay.padded_arrays import extend_state_if_needed
 from jaxrate.systems.skills.rules import PredictionParts, find_parts_rule
 
 SINGLE_RATING_SYSTEMS = "elo", "glicko", "glicko2", "trueskill", "weng_lin"

@@ -7,7 +7,7 @@ import scipy  # type: ignore[import-untyped]
 
 from jaxrate.core.argument_checks import check_count, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.hashable_functions_and_arrays import bind, look_up_replacement_function
+from jaxrate.core.hashable_values import bind, look_up_replacement_function
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.forecasts.upcoming_events import FixtureOptions, event_time_column, read_upcoming_events

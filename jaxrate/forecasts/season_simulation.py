@@ -41,9 +41,9 @@ from jaxrate.core.text_format import format_value_for_error, join_names
 from jaxrate.data.table_files import open_table_source
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
+from jaxrate.forecasts.knockout_forecasts import CHUNK_NUMBERS, play_knockout, sum_over_samples
 from jaxrate.forecasts.pairwise_probabilities import predict_neutral_matches
 from jaxrate.forecasts.scorelines import predicts_goals, replace_skills_prediction
-from jaxrate.forecasts.series_and_knockout_brackets import CHUNK_NUMBERS, play_knockout, sum_over_samples
 from jaxrate.forecasts.upcoming_events import (
     FixtureOptions,
     forecast_matches,

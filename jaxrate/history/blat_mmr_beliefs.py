@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import Numbers, enforce_argument_annotations
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches

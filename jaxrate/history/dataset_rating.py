@@ -38,7 +38,7 @@ from jaxrate.history.recorded_runs import (
     slope_of_history,
 )
 from jaxrate.replay.checked_replay import check_contest_order_if_time_matters, depends_on_time
-from jaxrate.replay.padded_states_and_columns import count_players
+from jaxrate.replay.padded_arrays import count_players
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.prediction_wrapping import unwrap_predictions
 from jaxrate.systems.rounds.performance_inference import Performances

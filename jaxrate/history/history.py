@@ -25,7 +25,7 @@ from jaxrate.history.event_columns import (
     to_table_columns,
 )
 from jaxrate.history.participations import Participations, group_players, make_participations
-from jaxrate.replay.padded_states_and_columns import extend_state_if_needed
+from jaxrate.replay.padded_arrays import extend_state_if_needed
 from jaxrate.smoothing.smoother import Smoothed
 from jaxrate.storage.run_folder import to_arrow_if_installed
 from jaxrate.systems.system_construction_by_name import extend_system_seasons

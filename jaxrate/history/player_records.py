@@ -22,7 +22,7 @@ from jaxrate.history.ratings_at_times import (
     parse_time_after_last_events,
     ratings,
 )
-from jaxrate.replay.padded_states_and_columns import leaves_by_name
+from jaxrate.replay.padded_arrays import leaves_by_name
 from jaxrate.systems.prediction_wrapping import unwrap_predictions
 from jaxrate.systems.skills.parts import numbers_of_part, rated_numbers
 from jaxrate.systems.skills.rules import find_smoothing_model

@@ -19,7 +19,7 @@ from jaxrate.data.date_parsing import parse_date
 from jaxrate.events import MAX_ABS_DAYS, as_event_time, check_clock, is_date, period_end
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.history import History, find_player_id, format_time, resolve_system_state_and_players
-from jaxrate.replay.padded_states_and_columns import check_player_count_and_memory
+from jaxrate.replay.padded_arrays import check_player_count_and_memory
 
 PAST_RATINGS_HINT = "what is asked is known after the last event; `jr.leaderboard` lists any date of a history"
 

@@ -18,8 +18,8 @@ import numpy as np
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
-from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.pairwise import split_sides
+from jaxrate.core.hashable_values import bind
+from jaxrate.core.pairwise_rules import split_sides
 from jaxrate.core.rules import Params, RatedEvent, Rating, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Periods, Ragged, Rounds, period_number
@@ -28,7 +28,7 @@ from jaxrate.history.history import History
 from jaxrate.metrics.calibration_slopes import OnlineSlope, calibrate_online
 from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
 from jaxrate.replay.checked_replay import run
-from jaxrate.replay.row_gather_and_scatter import describe_shapes
+from jaxrate.replay.player_rows import describe_shapes
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.prediction_wrapping import calibrate, expected_score_from_prediction, wrapper_names
 from jaxrate.systems.rounds.performance_inference import PERFORMANCE_COLUMNS, Performances

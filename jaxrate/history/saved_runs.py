@@ -37,7 +37,7 @@ from jaxrate.history.out_of_core.checkpoints import (
     read_checkpoint,
 )
 from jaxrate.history.player_records import rating_table
-from jaxrate.replay.padded_states_and_columns import leaves_by_name
+from jaxrate.replay.padded_arrays import leaves_by_name
 from jaxrate.storage.run_folder import (
     COUNT_KEYS,
     FORMAT_VERSION,

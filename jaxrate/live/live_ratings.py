@@ -70,16 +70,16 @@ from jaxrate.history.recorded_runs import do_leads_fade, rating_history_with_per
 from jaxrate.replay.checked_replay import check_system_takes_events, depends_on_time
 from jaxrate.replay.compiler_options import ProgramTraits
 from jaxrate.replay.execution import compile_replay
-from jaxrate.replay.padded_states_and_columns import init_or_copy_state, leaves_by_name, pad_column, padded_size
+from jaxrate.replay.padded_arrays import init_or_copy_state, leaves_by_name, pad_column, padded_size
 from jaxrate.replay.plan import PlacedEvents, gather_events
-from jaxrate.replay.row_gather_and_scatter import gather_rows
+from jaxrate.replay.player_rows import gather_rows
 from jaxrate.replay.scan_programs import (
     PreparedReplay,
     ReplayRules,
-    advance_and_predict_event,
     draw_random_numbers_for_events,
     is_random_numbers,
     make_replay_rules,
+    predict_event_after_elapsed_time,
     prepare_replay,
     rate_event,
     scan_matches,
@@ -168,7 +168,7 @@ def predict_event(rules: ReplayRules, form: EventForm, inputs: Inputs, state: St
     """The prediction of an event."""
     prepared, integers, floats = inputs
     event = form.unpack(integers[1:], floats)
-    return advance_and_predict_event(rules, prepared, gather_rows(state, event.player), event)
+    return predict_event_after_elapsed_time(rules, prepared, gather_rows(state, event.player), event)
 
 
 @partial(jax.jit, static_argnums=(0, 1))

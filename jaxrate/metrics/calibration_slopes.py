@@ -32,7 +32,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.metrics.logistic_regression import clipped_log_odds, fit_logistic_regression
 from jaxrate.metrics.prediction_metrics import check_and_select_samples, mirror_winner_first, probability_clip_margin
-from jaxrate.numerics.newton_roots_and_maxima import center_log_odds
+from jaxrate.numerics.newton_iterations import center_log_odds
 
 MAX_ABS_SLOPE = 1e3  # beyond it predictions separate wins from losses, and there is no slope
 

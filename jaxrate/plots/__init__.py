@@ -9,14 +9,14 @@ With `backend="altair"`, careers, trajectory, ranks, leaderboard, matchups, cali
 a chart of Altair instead: the pointer shows names and numbers. A chart holds its data, and JupyterLab draws it without
 a network after `altair.renderers.enable("mimetype")`. ImportError without altair.
 
-line_plots.py           careers, trajectory, ranks: lines of some players through time, with points at steps of time
-standing_plots.py       leaderboard, matchups, distribution, odds; of strengths intervals, rank_sets, win_matrix
-prediction_plots.py     predictions against results: calibration, scorelines, losses
-fit_plots.py            loss_surface, profile, belief
-matplotlib_printers.py  views drawn by Matplotlib
-altair_printers.py      views as interactive charts
-line_end_labels.py      where the names of lines stand
-plot_style.py           axes, titles, colours, legends and names of all plots, and what they are drawn from
+line_plots.py         careers, trajectory, ranks: lines of some players through time, with points at steps of time
+standing_plots.py     leaderboard, matchups, distribution, odds; of strengths intervals, rank_sets, win_matrix
+prediction_plots.py   predictions against results: calibration, scorelines, losses
+fit_plots.py          loss_surface, profile, belief
+matplotlib_charts.py  views drawn by Matplotlib
+altair_charts.py      views as interactive charts
+line_end_labels.py    where the names of lines stand
+plot_style.py         axes, titles, colours, legends and names of all plots, and what they are drawn from
 """
 
 from jaxrate.plots.fit_plots import belief, loss_surface, profile

@@ -16,7 +16,7 @@ from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, ListRules, ranks_over_
 from jaxrate.history.participations import Participations
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.line_end_labels import EDGE_SHARE
-from jaxrate.plots.matplotlib_printers import MAX_INTERVALS, show_lines
+from jaxrate.plots.matplotlib_charts import MAX_INTERVALS, show_lines
 from jaxrate.plots.plot_style import COLOURS, Backend, is_isolated, player_labels_by_id
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views import charts
@@ -77,7 +77,7 @@ def trajectory(
     grey_lines = other_rating_lines(rated, others, lines)
     steps = steps_of_lines(rated, lines, grey_lines, times_span(lines))
     num_early = max(PEAK_MIN_EVENTS - 1 - skip, 0) if shown.hindsight is None else 0
-    title: Finding | str = _find_end_or_peak(rated, lines, num_early, grey_lines)
+    title: Finding | str = _leader_or_peak_finding(rated, lines, num_early, grey_lines)
     title = f"{title}, in hindsight" if then else title
     known = [f"after each {event_noun(rated)}"] if is_stepped else ["in hindsight"] * (shown.hindsight is not None)
     if is_stepped:
@@ -144,7 +144,7 @@ def careers(
     has_peak = [len(line.y) > num_early for line in whole]  # all is drawn of who has no peak, without a dot
     lines = [line if one else line._replace(peak=None) for line, one in zip(thinned, has_peak, strict=True)]
     unnamed = unnamed_players(thin_lines(drop_early_events(grey, num_early), steps), steps)
-    title = _find_end_or_peak(rated, whole, num_early, grey, prefers_peaks=True)
+    title = _leader_or_peak_finding(rated, whole, num_early, grey, prefers_peaks=True)
     rules = steps.description
     if any(has_peak):
         rules += f"{describe_begin(rated, num_early)}. Dots mark peaks"
@@ -154,7 +154,7 @@ def careers(
     return show_lines(LineView(text, lines, unnamed), ax, backend, (10.0, 5.5))
 
 
-def _find_end_or_peak(
+def _leader_or_peak_finding(
     rated: History, lines: Sequence[Line], num_early: int, grey: Sequence[Line], prefers_peaks: bool = False
 ) -> Finding:
     """The finding of lines; those who are not drawn may have peaked higher."""
@@ -247,7 +247,7 @@ def ranks(
     at = days_to_dates(np.floor(moments)) if is_dated else moments
     lines = [_rank_line(name, at, table[:, i], count) for i, name in labels.items()]
     others = [i for i in player_labels_by_id(list(others), names, len(names)) if i not in labels]
-    unnamed = _unnamed_ranks(at, table[:, others].T)
+    unnamed = _rank_lines_of_unnamed_players(at, table[:, others].T)
     until = "" if steps.years else f", back from {spell_dates(format_time(last, rated.clock))}"
     since = describe_begin(rated, begins_late)
     text = PictureText(
@@ -308,7 +308,7 @@ def _rank_line(name: str, at: HostArray, rank: HostArray, num_counted: int) -> L
     return Line(name, at[drawn], rank[drawn], note=note)
 
 
-def _unnamed_ranks(at: HostArray, ranks: HostArray) -> UnnamedPlayers:
+def _rank_lines_of_unnamed_players(at: HostArray, ranks: HostArray) -> UnnamedPlayers:
     """The lines of ranks [n, m], or of very many their bands."""
     if len(ranks) > charts.MAX_GREY_LINES:
         return charts.quantile_bands(at, ranks)

@@ -15,7 +15,7 @@ from jaxrate.forecasts.scorelines import Scorelines, check_scorelines, goal_diff
 from jaxrate.history.history import History
 from jaxrate.metrics import prediction_metrics
 from jaxrate.plots import plot_style as style
-from jaxrate.plots.matplotlib_printers import CELL_SIDE, draw_curve, draw_percent_table, show_calibration, show_rows
+from jaxrate.plots.matplotlib_charts import CELL_SIDE, draw_curve, draw_percent_table, show_calibration, show_rows
 from jaxrate.plots.plot_style import GREY, INK, Backend, format_plot_name, make_axes, player_label
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views import findings

@@ -10,13 +10,13 @@ from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import coarse_rating_decimals, format_decimals
+from jaxrate.forecasts.knockout_forecasts import matchup_matrix
 from jaxrate.forecasts.season_simulation import SeasonForecast, TournamentForecast
-from jaxrate.forecasts.series_and_knockout_brackets import matchup_matrix
 from jaxrate.history.history import History, player_groups
 from jaxrate.history.leaderboards import ListRules
 from jaxrate.history.leaderboards import leaderboard as list_leaders
 from jaxrate.history.ratings_at_times import ratings
-from jaxrate.plots import matplotlib_printers as printers
+from jaxrate.plots import matplotlib_charts as printers
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.plot_style import COLOURS, SMALL_FONT, Backend, format_plot_name, player_label, player_labels_by_id
 from jaxrate.systems.system_titles import system_title

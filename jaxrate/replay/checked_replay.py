@@ -49,7 +49,7 @@ from jaxrate.replay.execution import (
     replay_with_forward_slopes,
     zero_predictions,
 )
-from jaxrate.replay.padded_states_and_columns import (
+from jaxrate.replay.padded_arrays import (
     check_ids_not_sparse,
     count_players,
     extend_state_if_needed,
@@ -66,14 +66,14 @@ from jaxrate.replay.padded_states_and_columns import (
     truncate_leaves,
 )
 from jaxrate.replay.plan import AnyEvents, Block, PlacedEvents, Plan, event_starts, place_events
-from jaxrate.replay.row_gather_and_scatter import describe_shapes
+from jaxrate.replay.player_rows import describe_shapes
 from jaxrate.replay.scan_programs import (
     ReplayRules,
     Steps,
-    advance_and_predict_event,
     is_random_numbers,
     make_replay_rules,
     predict_block,
+    predict_event_after_elapsed_time,
     prepare_replay,
 )
 from jaxrate.replay.schedule import check_schedule, make_plan, plan_narrow_and_wide_parts, plan_stream
@@ -564,4 +564,4 @@ def _predict_contests(
 
 @partial(jax.jit, static_argnums=0)
 def _predict_matches(rules: ReplayRules, params: Params, rows: State, events: Matches) -> Any:
-    return jax.vmap(partial(advance_and_predict_event, rules, prepare_replay(rules, params)))(rows, events)
+    return jax.vmap(partial(predict_event_after_elapsed_time, rules, prepare_replay(rules, params)))(rows, events)

@@ -36,7 +36,7 @@ from jaxrate.replay.compiler_options import (
     cpu_compile_options,
     quick_compile_options,
 )
-from jaxrate.replay.padded_states_and_columns import state_shapes
+from jaxrate.replay.padded_arrays import state_shapes
 from jaxrate.replay.plan import (
     MATCH_SIZE,
     AnyEvents,
@@ -46,14 +46,14 @@ from jaxrate.replay.plan import (
     first_event_shape,
     place_events,
 )
-from jaxrate.replay.row_gather_and_scatter import gather_rows
+from jaxrate.replay.player_rows import gather_rows
 from jaxrate.replay.scan_programs import (
     ReplayRules,
     Steps,
-    advance_and_predict_event,
     draw_random_numbers_for_events,
     is_rated_in_tiles,
     make_replay_rules,
+    predict_event_after_elapsed_time,
     prepare_replay,
     rate_event,
     replay_matches_of_any_ids_one_by_one,
@@ -275,7 +275,7 @@ def _event_prediction(rules: ReplayRules, params: Params, state: State, event: A
     """The prediction of an event, or what is recorded of it."""
     inputs = rules, prepare_replay(rules, params), gather_rows(state, event.player), event
     if rules.record is None:
-        return advance_and_predict_event(*inputs)
+        return predict_event_after_elapsed_time(*inputs)
     return rate_event(*inputs, draw_random_numbers_for_events(rules, key, jnp.int32(0)))[1]
 
 

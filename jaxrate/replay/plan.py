@@ -16,13 +16,13 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.events import LAST_ID, Matches, Periods, Ragged, Rounds
 from jaxrate.events.event_builders import check_events
 from jaxrate.events.event_types import COLUMNS_BY_EVENT
-from jaxrate.replay.padded_states_and_columns import (
+from jaxrate.replay.padded_arrays import (
     pad_matches_on_device,
     pad_on_device,
     register_pytree_with_static_fields,
     to_default_dtype,
 )
-from jaxrate.replay.row_gather_and_scatter import as_device_arrays
+from jaxrate.replay.player_rows import as_device_arrays
 
 SMALL_BLOCK_COST = 32_000  # players and pairs up to which a block of a known shape is none too large
 MATCH_SIZE = 2, 1  # players and pairs of a match

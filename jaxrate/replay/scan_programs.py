@@ -4,7 +4,7 @@ The scan carries the state *and the rows of the next event*, so that nothing rea
 Read in two places, XLA would copy every leaf of the state at every step, and the cost of a match would grow with the
 number of players.
 
-Histories are padded (see `padded_states_and_columns.py`). With a `count` a loop ends where the history does, and
+Histories are padded (see `padded_arrays.py`). With a `count` a loop ends where the history does, and
 padding costs no time; without one it goes on to the end of the padding, in which nothing happens, since a loop of a
 number of steps that is not known cannot be differentiated in reverse.
 """
@@ -20,7 +20,7 @@ from jax import lax
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
-from jaxrate.core.pairwise import split_sides
+from jaxrate.core.pairwise_rules import split_sides
 from jaxrate.core.rules import (
     AdvanceRule,
     Constants,
@@ -37,7 +37,7 @@ from jaxrate.core.rules import (
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics.selective_evaluation import has_tiles
 from jaxrate.replay.plan import PlacedEvents, gather_events
-from jaxrate.replay.row_gather_and_scatter import (
+from jaxrate.replay.player_rows import (
     PackedState,
     gather_rows,
     gather_rows_into_buffer,
@@ -111,7 +111,7 @@ def rate_event(
     return after, rules.record(RatedEvent(params, constants, before, after, prediction, event, inferred))
 
 
-def advance_and_predict_event(rules: ReplayRules, prepared: PreparedReplay, rows: State, event: Any) -> Any:
+def predict_event_after_elapsed_time(rules: ReplayRules, prepared: PreparedReplay, rows: State, event: Any) -> Any:
     """The prediction of one event from rows as of earlier ones."""
     return rules.predict(prepared.constants, advance_rows(rules, prepared.constants, rows, event), event)
 
@@ -377,7 +377,7 @@ def predict_block(
     rules: ReplayRules, size: tuple[int, int], params: Params, prediction: Any, state: State, steps: Steps
 ) -> Any:
     """The predictions with those of some steps of rounds written, all from one state; None: those of all rounds."""
-    one = jax.vmap(partial(advance_and_predict_event, rules, prepare_replay(rules, params)))
+    one = jax.vmap(partial(predict_event_after_elapsed_time, rules, prepare_replay(rules, params)))
 
     def predict_step(number: Array) -> tuple[Array, Any]:
         events, position = gather_events(steps.columns, number, size)

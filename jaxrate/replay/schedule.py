@@ -36,7 +36,7 @@ from jaxrate.events import LAST_ID, Matches, Periods, Ragged, Rounds, count_team
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.events.event_builders import check_events
 from jaxrate.numerics.selective_evaluation import TILE_ROWS
-from jaxrate.replay.padded_states_and_columns import (
+from jaxrate.replay.padded_arrays import (
     MIN_SCHEDULE_STEPS,
     POWER_OF_TWO_LIMIT,
     allocate_aligned,
@@ -47,7 +47,7 @@ from jaxrate.replay.padded_states_and_columns import (
     state_shapes,
 )
 from jaxrate.replay.plan import NO_SHAPES, AnyEvents, Block, BlockShape, CompiledShapes, Plan, count_ids
-from jaxrate.replay.row_gather_and_scatter import read_index, write_index
+from jaxrate.replay.player_rows import read_index, write_index
 
 SHORT = 1 << 14  # participants of matches, up to which Python does it
 NUMPY_EVENT_SIZE = 20  # participants of an event from which NumPy is faster than lists

@@ -159,7 +159,7 @@ def preview_image(data: SiteData, title: str, finding: str) -> bytes:
 
 def draw_preview(view: RowView) -> bytes:
     """The rows below their texts as a PNG, in the style of plots and in letters that are installed."""
-    from jaxrate.plots.matplotlib_printers import show_rows
+    from jaxrate.plots.matplotlib_charts import show_rows
     from jaxrate.plots.plot_style import cut_name, format_plot_name, make_picture_axes, pyplot
 
     file = BytesIO()

@@ -114,13 +114,13 @@ def _tabulate_parts(one: Explanation, order: list[int], words: SideWords | None,
     shown = np.stack([round_to_sum(x.tolist(), digits) for x in points.T], axis=1)
     shown = np.concatenate([shown, shown[:, :1] - shown[:, 1:]], axis=1)
     rows = {_name_part(name, words): row.tolist() for name, row in zip(parts, shown, strict=True) if row.any()}
-    cells = {name: [_format_points(x, digits) for x in row] for name, row in rows.items()}
+    cells = {name: [_format_contribution(x, digits) for x in row] for name, row in rows.items()}
     if "category" in one.parts:
         cells["category"] = [*map(str, one.parts["category"][order]), ""]
-    return cells | {"sum": [_format_points(x, digits) for x in shown.sum(axis=0).tolist()]}
+    return cells | {"sum": [_format_contribution(x, digits) for x in shown.sum(axis=0).tolist()]}
 
 
-def _format_points(points: float, digits: int) -> str:
+def _format_contribution(points: float, digits: int) -> str:
     text = format_rating(points, digits, signed=True)
     return text if text.strip("0.") else "0"
 

@@ -30,7 +30,7 @@ from jaxrate.site.site_data import (
     values_for_json,
 )
 from jaxrate.views.charts import YEAR, half_widths
-from jaxrate.views.line_ups import LineUps, count_sides, grounds_of_careers
+from jaxrate.views.line_ups import LineUps, count_sides, sides_of_career_events
 from jaxrate.views.wording import spell_dates
 
 LATEST_EVENTS = 150  # on the page of a player; the career of one who has more is a file of its own
@@ -169,7 +169,7 @@ def _match_columns(site_data: SiteData) -> dict[str, Any]:
     opponents: Any = line_ups.opponents
     columns: dict[str, Any] = {"opponent": opponents.player if line_ups.are_alone else opponents.to_tuples()}
     columns["score"] = [int(x) if x in (0.0, 1.0) else x for x in round_for_json(np.asarray(line_ups.score), 3)]
-    ground = grounds_of_careers(site_data.rated, careers)
+    ground = sides_of_career_events(site_data.rated, careers)
     columns |= {} if ground is None else {"ground": ground}
     told = {"chance": "win", "draw": "draw"} if {"win", "draw"} <= table.keys() else {"chance": "prediction"}
     columns |= {key: chances_for_json(careers.column(name)) for key, name in told.items()}

@@ -15,7 +15,7 @@ from jax import lax
 
 from jaxrate.core.array_types import Array
 from jaxrate.events import Matches, Rounds
-from jaxrate.numerics.sums_and_recurrences import remove_factor
+from jaxrate.numerics.linear_algebra import remove_factor
 from jaxrate.smoothing.forward_backward import Cavity, GaussianSite
 from jaxrate.smoothing.timelines import ContestGroups, block_length
 from jaxrate.systems.skills.linear_predictors import Predictors, effects_beside_parts

@@ -30,7 +30,7 @@ from jax.flatten_util import ravel_pytree
 from jaxrate.core.array_types import Array
 from jaxrate.core.rules import Rating
 from jaxrate.events import Matches
-from jaxrate.numerics.sums_and_recurrences import solve_definite_systems
+from jaxrate.numerics.linear_algebra import solve_definite_systems
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
 from jaxrate.smoothing.event_sites import (
     event_effects,

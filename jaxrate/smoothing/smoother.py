@@ -32,7 +32,7 @@ from jaxrate.events import (
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
 from jaxrate.events.event_builders import check_matches
 from jaxrate.replay.checked_replay import Run, check_system_takes_events, run
-from jaxrate.replay.padded_states_and_columns import (
+from jaxrate.replay.padded_arrays import (
     check_ids_not_sparse,
     resolve_params,
     resolve_row_count,

@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.events import Matches, Ragged, Rounds, count_teams, repeat_seat_mask
-from jaxrate.replay.padded_states_and_columns import (
+from jaxrate.replay.padded_arrays import (
     MIN_EVENT_SIZE,
     pad_matches_on_device,
     pad_on_device,
@@ -58,13 +58,13 @@ class ContestGroup(NamedTuple):
 
 def list_participations(events: Matches | Ragged, model: ModelSettings) -> Participations:
     """The participations of checked events, with the seasons and kinds that the model has."""
-    season = None if model.league_season is None else gather_columns(events, (model.league_season,))
+    season = None if model.league_season is None else values_by_participation(events, (model.league_season,))
     kind: Any = None
     if model.kinds == (SIDES,):
         matches: Any = events.flat
         kind = np.repeat([0.0, 1.0], len(matches.score))
     elif model.kinds:
-        kind = gather_columns(events, model.kinds)
+        kind = values_by_participation(events, model.kinds)
     if isinstance(events, Matches):
         n = len(events.score)
         size, number = padded_event_size(max(n, MIN_EVENT_SIZE)), np.arange(n)
@@ -97,7 +97,7 @@ def list_participations(events: Matches | Ragged, model: ModelSettings) -> Parti
     )
 
 
-def gather_columns(events: Matches | Ragged, names: tuple[str, ...]) -> HostArray:
+def values_by_participation(events: Matches | Ragged, names: tuple[str, ...]) -> HostArray:
     """[R] the values of participations, from a column of all, or in matches from one of each side."""
     flat: Any = events.flat
     columns: Any = flat.context.columns if isinstance(events, Matches) else flat.columns

@@ -44,7 +44,7 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.table_sources import has_pyarrow, import_pyarrow
 from jaxrate.events import MAX_ABS_DAYS, period_number
-from jaxrate.replay.padded_states_and_columns import leaves_by_name, state_shapes
+from jaxrate.replay.padded_arrays import leaves_by_name, state_shapes
 
 COUNT_KEYS = ("matches", "participations")
 MATCH_COLUMNS = "row", "time", "a", "b", "score", "prediction", "rating_a", "rating_b"  # of predictions, at least

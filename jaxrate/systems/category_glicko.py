@@ -48,12 +48,12 @@ from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.argument_checks import check_count
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import concatenate_pair
-from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.pairwise import pass_time, rows_before_games, signed_side_advantage, split_sides
+from jaxrate.core.hashable_values import bind
+from jaxrate.core.pairwise_rules import pass_time, rows_before_games, signed_side_advantage, split_sides
 from jaxrate.core.rules import Params, RuleByKind, Rules
 from jaxrate.core.system import RatingSystem, clip_optional, full_leaf, system_factory, variance_bound
 from jaxrate.events import Matches, Periods, Ragged, fail_where
-from jaxrate.numerics.newton_roots_and_maxima import concave_function_argmax
+from jaxrate.numerics.newton_iterations import concave_function_argmax
 from jaxrate.numerics.special_functions import differentiable_quotient, normal_tail
 
 

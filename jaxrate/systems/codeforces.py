@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import POSITIVE, RATING, Parameter
 from jaxrate.core.rules import Params, keep_rows, prepare_params
 from jaxrate.core.system import RatingSystem, full_leaf, system_factory

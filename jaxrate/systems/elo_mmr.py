@@ -69,12 +69,12 @@ from jax import lax
 from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, check_count
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.pairwise import pass_time
+from jaxrate.core.hashable_values import bind
+from jaxrate.core.pairwise_rules import pass_time
 from jaxrate.core.system import RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics import selective_evaluation
-from jaxrate.numerics.newton_roots_and_maxima import decreasing_root
+from jaxrate.numerics.newton_iterations import decreasing_root
 from jaxrate.systems.rounds import cdf_sums, expected_wins, hazard_tables, performance_inference, round_teams
 from jaxrate.systems.rounds.cdf_sums import UNIT_SCALES
 from jaxrate.systems.rounds.expected_wins import ExpectedWinsIntegrationMethod

@@ -30,7 +30,7 @@ from jax import lax
 from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
-from jaxrate.core.pairwise import PairwiseRules, Terms, signed_side_advantage
+from jaxrate.core.pairwise_rules import PairwiseRules, Terms, signed_side_advantage
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem, clip_optional, full_leaf, system_factory, variance_bound
 from jaxrate.events import Matches, Periods

@@ -27,11 +27,11 @@ from jax import lax
 from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
-from jaxrate.core.pairwise import PairwiseRules, Terms, signed_side_advantage
+from jaxrate.core.pairwise_rules import PairwiseRules, Terms, signed_side_advantage
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem, clip_optional, full_leaf, system_factory, variance_bound
 from jaxrate.events import Matches, Periods
-from jaxrate.numerics.newton_roots_and_maxima import decreasing_root
+from jaxrate.numerics.newton_iterations import decreasing_root
 
 SCALE = 173.7178
 MAX_VOLATILITY = 1e3  # volatility: with a large tau some grow beyond all numbers, and ratings with them

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.array_types import Array
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, Parameter
-from jaxrate.core.pairwise import PairwiseRules, Terms, signed_side_advantage, split_sides, sum_over_games
+from jaxrate.core.pairwise_rules import PairwiseRules, Terms, signed_side_advantage, split_sides, sum_over_games
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem, system_factory
 from jaxrate.events import Periods

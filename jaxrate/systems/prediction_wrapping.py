@@ -31,17 +31,17 @@ import jax.numpy as jnp
 from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import (
     add_hyperparameters_to_docstring,
     collect_params,
     factory_hyperparameter_space,
 )
-from jaxrate.core.pairwise import signed_side_advantage, split_sides
+from jaxrate.core.pairwise_rules import signed_side_advantage, split_sides
 from jaxrate.core.rules import Constants, Params, PredictRule, RuleByKind, State
 from jaxrate.core.system import PredictionWrapper, RatingSystem, select_params
 from jaxrate.events import Matches, Periods, Rounds
-from jaxrate.numerics.newton_roots_and_maxima import center_log_odds
+from jaxrate.numerics.newton_iterations import center_log_odds
 from jaxrate.numerics.special_functions import logit
 from jaxrate.systems.rounds.cdf_sums import participant_mask
 from jaxrate.systems.rounds.round_teams import gather_team_values_to_members, teams_with_result_hidden

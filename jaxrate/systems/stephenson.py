@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.array_types import Array
 from jaxrate.core.hyperparameter_definitions import ANY, NOT_NEGATIVE, POSITIVE, Parameter
-from jaxrate.core.pairwise import PairwiseRules, Terms, signed_side_advantage
+from jaxrate.core.pairwise_rules import PairwiseRules, Terms, signed_side_advantage
 from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem, full_leaf, system_factory
 from jaxrate.systems.glicko import Constants, Q, State, age, attenuation, game_terms, predict

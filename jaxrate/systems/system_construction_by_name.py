@@ -16,8 +16,8 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import did_you_mean_suffix
+from jaxrate.data.match_margins import estimate_measurement_noise, first_player_lead
 from jaxrate.data.rounds_from_nested_teams import dataset_has_teams, make_teammates_opponents
-from jaxrate.data.seasons_and_margins import estimate_measurement_noise, first_player_lead
 from jaxrate.events import Matches, Periods, Ragged, Rounds, count_teams, slice_events
 from jaxrate.events.dataset import Dataset
 from jaxrate.systems import ALL_SYSTEMS, DEFAULT_SYSTEMS

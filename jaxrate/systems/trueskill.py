@@ -46,8 +46,8 @@ from jaxrate.core import mean_reversion
 from jaxrate.core.argument_checks import check_count
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead, stack_pair
-from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.pairwise import pass_time, signed_side_advantage
+from jaxrate.core.hashable_values import bind
+from jaxrate.core.pairwise_rules import pass_time, signed_side_advantage
 from jaxrate.core.rules import Params, RuleByKind, Rules
 from jaxrate.core.system import RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, Rounds

@@ -43,8 +43,8 @@ import numpy as np
 from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.argument_checks import check_count, to_floats
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.pairwise import split_sides
+from jaxrate.core.hashable_values import bind
+from jaxrate.core.pairwise_rules import split_sides
 from jaxrate.core.rules import Params, Rating, Rules, keep_rows
 from jaxrate.core.system import RatingSystem, full_leaf, system_factory
 from jaxrate.events import Matches, fail_where

@@ -34,14 +34,14 @@ from jax.scipy.special import ndtr
 
 from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
-from jaxrate.core.pairwise import pass_time, rate_players, signed_side_advantage
+from jaxrate.core.hashable_values import bind
+from jaxrate.core.pairwise_rules import pass_time, rate_players, signed_side_advantage
 from jaxrate.core.rules import Params, RuleByKind, Rules
 from jaxrate.core.system import RatingSystem, system_factory
 from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, Rounds
+from jaxrate.numerics.linear_algebra import exclusive_prefix_or_suffix_sums
 from jaxrate.numerics.special_functions import truncated_normal_moments
-from jaxrate.numerics.sums_and_recurrences import exclusive_prefix_or_suffix_sums
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.round_teams import (

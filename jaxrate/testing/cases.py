@@ -16,8 +16,8 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.events import Context, Matches, Periods, Ragged, Rounds, matches, periods, rounds, slice_events
 from jaxrate.replay.compiler_options import quick_compile_options
 from jaxrate.replay.plan import Block, Plan
-from jaxrate.replay.row_gather_and_scatter import as_device_arrays
-from jaxrate.replay.scan_programs import advance_and_predict_event, make_replay_rules, prepare_replay, rate_event
+from jaxrate.replay.player_rows import as_device_arrays
+from jaxrate.replay.scan_programs import make_replay_rules, predict_event_after_elapsed_time, prepare_replay, rate_event
 from jaxrate.replay.schedule import arrange_blocks, schedule_by_level
 
 FORMS = {"stream": Matches, "levels": Matches, "periods": Periods, "rounds": Rounds}  # the events of each form
@@ -199,7 +199,7 @@ def column_names_read_by_rules(system: RatingSystem, form: str, predicted: bool 
         rules = make_replay_rules(system.rules, system.params)
         prepared = prepare_replay(rules, system.params)
         if predicted:
-            return advance_and_predict_event(rules, prepared, state, event)
+            return predict_event_after_elapsed_time(rules, prepared, state, event)
         return rate_event(rules, prepared, state, event, random_numbers)
 
     jax.eval_shape(rate_first_event)

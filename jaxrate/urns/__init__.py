@@ -1,9 +1,9 @@
 """Urns of Urnings: simulated worlds, the exact law of urns, tests of skills, matchmakers.
 
-urn_simulation_and_replay.py  urnings with matchmaking by the urns
-exact_urn_law.py              the exact law of urns (Theorems 4 and 5 of Bolsinova and others 2022)
-matchmakers.py                matchmakers for Urnings: how pairs are picked, and with which probability
-skill_inference.py            inference about skills from urns
+urn_games.py        urnings with matchmaking by the urns
+exact_urn_law.py    the exact law of urns (Theorems 4 and 5 of Bolsinova and others 2022)
+matchmakers.py      matchmakers for Urnings: how pairs are picked, and with which probability
+skill_inference.py  inference about skills from urns
 """
 
 from jaxrate.systems.urnings import make_urns
@@ -17,7 +17,7 @@ from jaxrate.urns.skill_inference import (
     find_changed_skills,
     split_by_side,
 )
-from jaxrate.urns.urn_simulation_and_replay import World, replay_history, simulate_world
+from jaxrate.urns.urn_games import World, replay_history, simulate_world
 
 __all__ = [
     "ChangedSkills",

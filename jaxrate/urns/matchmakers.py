@@ -19,7 +19,7 @@ from jax import lax
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.systems.urnings import State, urn_logit
 
 MAX_URN_VALUES = 4096  # values of urns: rows and columns of the table of similarities

@@ -252,7 +252,7 @@ def _summarise_matches(rated: History) -> AccuracySummary:
     said = summarise_two_sided(prediction, score, side, side_words(rated), outcomes)
     constant = prediction_metrics.constant_log_loss(score.astype(float), side, np.ones(len(score)))
     loss = prediction_metrics.match_metrics(prediction.astype(float), score.astype(float))["log loss"]
-    drawn = None if outcomes is None or not has_draws(score) else _find_draws(outcomes[1], score)
+    drawn = None if outcomes is None or not has_draws(score) else _draws_finding(outcomes[1], score)
     is_losing = len(score) >= MIN_MATCHES_FOR_CONSTANT and loss > constant
     losing = [Finding("log loss", "behind a constant", details={"loss": constant})] * is_losing
     first_listed = _find_first_listed(prediction, score) if side is None else []
@@ -333,7 +333,7 @@ def _find_loss(metrics: dict[str, float], score: HostArray, outcomes: HostArray 
     return Finding("log loss", details={"of": kind, "loss": loss, "even": even, "brier": metrics["Brier score"]})
 
 
-def _find_draws(chance: HostArray, score: HostArray) -> Finding:
+def _draws_finding(chance: HostArray, score: HostArray) -> Finding:
     """How many matches were drawn, what had been predicted, and whether these differ by more than luck."""
     bias = find_bias(chance, score == 0.5)
     kind = {0: "right", 1: "too low", -1: "too high"}[bias]

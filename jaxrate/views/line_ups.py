@@ -95,7 +95,7 @@ def home_sides(rated: History) -> HostArray | None:
     return side if side.any() else None
 
 
-def grounds_of_careers(rated: History, careers: Participations) -> HostArray | None:
+def sides_of_career_events(rated: History, careers: Participations) -> HostArray | None:
     """[M] of each event of a career the side of its player, as an index of `SideWords.names`; None if it is unknown."""
     side = home_sides(rated)
     return None if side is None else np.stack([side, -side], axis=1)[careers.row, careers.side] % 3

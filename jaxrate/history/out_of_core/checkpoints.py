@@ -22,7 +22,7 @@ from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import TableSource, atomic_replacement, import_pyarrow
 from jaxrate.metrics.calibration_slopes import OnlineSlope
 from jaxrate.metrics.prediction_metrics import ContestMetricSums, MetricSums, restore_contest_metric_sums
-from jaxrate.replay.padded_states_and_columns import leaves_by_name
+from jaxrate.replay.padded_arrays import leaves_by_name
 from jaxrate.replay.plan import BlockShape, CompiledShapes
 from jaxrate.storage.run_folder import (
     RUN_FILE,

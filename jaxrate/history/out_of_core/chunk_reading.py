@@ -34,18 +34,18 @@ from jaxrate.data.event_tables import (
     TableRows,
     build_dataset,
     flag_rules,
+    match_status_columns,
     split_by_result,
-    status_columns,
 )
 from jaxrate.data.faulty_rows import map_row_errors
-from jaxrate.data.role_resolution import ColumnRoles
-from jaxrate.data.seasons_and_margins import (
+from jaxrate.data.match_seasons import (
     NO_TIME_MESSAGE,
     MatchSeasons,
     find_season_starts,
     match_seasons_from_column,
     offset_row_errors,
 )
+from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_files import first_rows, iterate_located_batches, join_files, table_in_memory
 from jaxrate.data.table_sources import (
     Column,
@@ -113,7 +113,7 @@ def resolve_table_reading(files: TableSource, arguments: Mapping[str, Any]) -> T
         converted = convert_columns(resolved, loaded)
         rules = _rules_for_draws(converted, source.names)
         names_of_draws = [*chain(*(rule.names for rule in rules))]
-        used = [*roles.all_columns, *names_of_draws, *status_columns(source.names, roles.all_columns), *sources]
+        used = [*roles.all_columns, *names_of_draws, *match_status_columns(source.names, roles.all_columns), *sources]
         columns = [*dict.fromkeys(x for x in used if x in source.names)]
         warn_about_columns(resolved, converted, None)
         reading = TableReading(

@@ -19,7 +19,7 @@ import numpy as np
 from jaxrate.core.argument_checks import check_count
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.rules import Record
 from jaxrate.core.system import RatingSystem, check_event_kind, set_default_period
 from jaxrate.data.faulty_rows import map_row_errors
@@ -83,7 +83,7 @@ from jaxrate.metrics.prediction_metrics import (
 )
 from jaxrate.replay.checked_replay import check_system_takes_events
 from jaxrate.replay.execution import calculates_little_of_padding, min_mean_width_for_levels, replay_plan
-from jaxrate.replay.padded_states_and_columns import init_or_copy_padded_state, max_step_matches_in_cache, state_shapes
+from jaxrate.replay.padded_arrays import init_or_copy_padded_state, max_step_matches_in_cache, state_shapes
 from jaxrate.replay.plan import NO_SHAPES, CompiledShapes, Plan
 from jaxrate.replay.scan_programs import make_replay_rules
 from jaxrate.replay.schedule import make_plan

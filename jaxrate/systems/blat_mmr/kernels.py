@@ -21,7 +21,7 @@ from jax import lax
 
 from jaxrate.core.argument_checks import check_argument
 from jaxrate.core.array_types import Array, HostArray
-from jaxrate.core.hashable_functions_and_arrays import BoundFunction, HashableArray, display_name, hashable_array
+from jaxrate.core.hashable_values import BoundFunction, HashableArray, display_name, hashable_array
 from jaxrate.core.hyperparameter_definitions import ANY, POSITIVE, UNIT_INTERVAL, Parameter
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.text_format import did_you_mean_suffix
@@ -30,7 +30,7 @@ from jaxrate.numerics.fourier_convolution import (
     grid_differences_in_fft_order,
     padded_spectrum_of_differences,
 )
-from jaxrate.numerics.sums_and_recurrences import linear_recurrence
+from jaxrate.numerics.linear_algebra import linear_recurrence
 
 ANNOTATED_SPACES = {"real": ANY, "positive": POSITIVE, "unit": UNIT_INTERVAL}
 

@@ -14,7 +14,7 @@ from jax.scipy.special import ndtr
 
 from jaxrate.core.argument_checks import Numbers, enforce_argument_annotations
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import HashableArray, bind, hashable_array
+from jaxrate.core.hashable_values import HashableArray, bind, hashable_array
 from jaxrate.core.text_format import did_you_mean_suffix
 
 POINTS_PER_NATURAL_UNIT = 400.0 / math.log(10.0)  # rating points per natural unit of strength, (3)

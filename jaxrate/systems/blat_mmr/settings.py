@@ -11,7 +11,7 @@ import numpy as np
 from jaxrate.core.argument_checks import HUGE_COUNT, check_count, is_number, to_floats
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
-from jaxrate.core.hashable_functions_and_arrays import HashableArray, hashable_array
+from jaxrate.core.hashable_values import HashableArray, hashable_array
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.rules import Params
 from jaxrate.systems.blat_mmr import kernels, opponent_sum_algorithms

@@ -32,7 +32,7 @@ import numpy as np
 from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, is_traced
 from jaxrate.core.array_types import Array, HostArray
-from jaxrate.core.hashable_functions_and_arrays import HashableArray, bind, display_name, hashable_array
+from jaxrate.core.hashable_values import HashableArray, bind, display_name, hashable_array
 from jaxrate.core.mean_reversion import elapsed_time
 from jaxrate.core.rules import Params, Rating, Rules
 from jaxrate.core.system import RatingSystem, check_param_names, full_leaf, system_factory

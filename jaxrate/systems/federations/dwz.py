@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, Parameter
 from jaxrate.core.system import RatingSystem
 from jaxrate.systems.federations.game_columns import AgeColumns, Game

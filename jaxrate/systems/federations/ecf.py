@@ -13,9 +13,9 @@ from typing import Annotated, Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import ANY, NOT_NEGATIVE, Parameter
-from jaxrate.core.pairwise import Terms
+from jaxrate.core.pairwise_rules import Terms
 from jaxrate.core.system import RatingSystem
 from jaxrate.systems.federations.fide_tables import expected_by_fide_table, performance_rating
 from jaxrate.systems.federations.game_columns import ADULT, AgeColumns, Game

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, Parameter
 from jaxrate.core.system import RatingSystem
 from jaxrate.systems.federations.fide_tables import expected_by_fide_table, performance_rating

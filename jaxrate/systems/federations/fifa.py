@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, RATING, Parameter
-from jaxrate.core.pairwise import Terms
+from jaxrate.core.pairwise_rules import Terms
 from jaxrate.core.system import RatingSystem
 from jaxrate.systems.federations.game_columns import Game, refuse_rows
 from jaxrate.systems.federations.games import add_changes

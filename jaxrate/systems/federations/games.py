@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.pairwise import Terms, split_sides, sum_over_games
+from jaxrate.core.pairwise_rules import Terms, split_sides, sum_over_games
 from jaxrate.core.rules import Params
 from jaxrate.events import Matches
 from jaxrate.systems.federations.game_columns import ADULT, ColumnNames, Game, view_games

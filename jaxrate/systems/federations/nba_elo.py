@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import RATING, SIDE_ADVANTAGE
 from jaxrate.core.mean_reversion import SEASON_KEEP
 from jaxrate.core.system import RatingSystem

@@ -14,10 +14,10 @@ from typing import Annotated, Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import ANY, NOT_NEGATIVE, RATING, SIDE_ADVANTAGE, Parameter
 from jaxrate.core.mean_reversion import SEASON_KEEP
-from jaxrate.core.pairwise import Terms
+from jaxrate.core.pairwise_rules import Terms
 from jaxrate.core.system import RatingSystem
 from jaxrate.systems.federations.game_columns import Game, MarginColumns
 from jaxrate.systems.federations.games import add_changes

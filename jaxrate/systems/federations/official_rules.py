@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import ANY, MAYBE_POSITIVE, Parameter
-from jaxrate.core.pairwise import PairwiseRules
+from jaxrate.core.pairwise_rules import PairwiseRules
 from jaxrate.core.rules import Rating
 from jaxrate.core.system import FactoryArgs, RatingSystem, full_leaf, system_factory
 from jaxrate.systems.federations.game_columns import ColumnNames, check_columns, view_games

@@ -10,7 +10,7 @@ from jax import lax
 from jax.scipy.special import ndtr
 
 from jaxrate.core.array_types import Array
-from jaxrate.numerics.newton_roots_and_maxima import decreasing_root
+from jaxrate.numerics.newton_iterations import decreasing_root
 from jaxrate.systems.federations.games import Games
 
 

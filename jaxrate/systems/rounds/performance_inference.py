@@ -38,8 +38,8 @@ from jax import lax
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import LAST_ID, Rounds
-from jaxrate.numerics import selective_evaluation, special_functions, sums_and_recurrences
-from jaxrate.numerics.newton_roots_and_maxima import TiledRootInputs, decreasing_root
+from jaxrate.numerics import linear_algebra, selective_evaluation, special_functions
+from jaxrate.numerics.newton_iterations import TiledRootInputs, decreasing_root
 from jaxrate.numerics.special_functions import log_quotient_with_safe_slopes
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.rounds.cdf_sums import DIRECT_LIMIT, Participants
@@ -107,7 +107,7 @@ def make_standing_sum_functions(
         tiles = selective_evaluation.count_row_tiles(present)
         tables = _exclusive_block_sums_by_tile(tabulate, columns, table_points, tiles)
     else:
-        sums = sums_and_recurrences.exclusive_prefix_or_suffix_sums
+        sums = linear_algebra.exclusive_prefix_or_suffix_sums
         losses, wins = tabulate(columns)
         tables = sums(losses, from_end=False), sums(wins, from_end=True)
     before, after = (partial(_sums_from_place, noise, blocks, table, side) for side, table in enumerate(tables))
@@ -319,7 +319,7 @@ def exact_logistic_performance(
         tail = jnp.where(inside & (gain > 0)[None], -distance, _LOG_ZERO)
         more = jnp.where(inside, jnp.where(ahead <= 0, -other_share, 0.0), jnp.where(ahead >= 0, share, 0.0))
         columns = jnp.broadcast_arrays(tail, both * near, both * (inverse[None] * near**2), more)
-        top, (tails, flat), (more, size) = sums_and_recurrences.exponentially_weighted_and_plain_row_sums(
+        top, (tails, flat), (more, size) = linear_algebra.exponentially_weighted_and_plain_row_sums(
             columns[0], tuple(columns[1:3]), (columns[3], jnp.abs(columns[3]))
         )
         constant = jnp.where(more > rounding * size, more, 0.0)
@@ -396,7 +396,7 @@ def infer_logistic_performance(round_sums: LogisticCdfSums) -> Array:
         return exact_logistic_performance(shares, everybody, round_sums.participants, group)
     # [P] by group, as all that follows: a group's number is the rank of its members.
     tied = cdf_sums.sum_by_group(group, gain, event.present)
-    won, lost = (sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied, from_end=x) for x in (True, False))
+    won, lost = (linear_algebra.exclusive_prefix_or_suffix_sums(tied, from_end=x) for x in (True, False))
     double = of_loss + of_win - 1.0  # how many times more those who tied count than in the sums of all
 
     def sums_of_tied(x: Array) -> tuple[Array]:
@@ -616,7 +616,7 @@ def worst_rank_with_limited_weight_ahead(max_weight_ahead: Array, weight: Array,
     rank = jnp.minimum(event.rank, count - 1)
     tied = cdf_sums.sum_by_group(rank, weight)
     # [P + 1] in the standings; of those tied, of all.
-    ahead = jnp.append(sums_and_recurrences.exclusive_prefix_or_suffix_sums(tied), jnp.sum(weight))
+    ahead = jnp.append(linear_algebra.exclusive_prefix_or_suffix_sums(tied), jnp.sum(weight))
     max_weight_ahead = max_weight_ahead + _relative_sum_rounding(ahead) * (jnp.abs(max_weight_ahead) + weight)
 
     def last(most: Array) -> Array:

@@ -20,7 +20,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.rules import AdvanceRule, Constants, InferRule, PredictRule, PrepareRule, RuleByKind, Rules, State
 from jaxrate.events import LAST_ID, Matches, Rounds
 from jaxrate.events.column_checks import fail_where

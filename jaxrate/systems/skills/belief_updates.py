@@ -17,12 +17,12 @@ import numpy as np
 from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
 from jaxrate.core.mean_reversion import elapsed_time
-from jaxrate.core.pairwise import elapsed_within_period
+from jaxrate.core.pairwise_rules import elapsed_within_period
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.numerics.special_functions import differentiable_quotient
 from jaxrate.systems.skills.parts import (
     Constants,
-    KindConstants,
+    PlayerKindConstants,
     State,
     apply_to_players,
     indicate_numbers,
@@ -141,7 +141,7 @@ def age_by_clock(model: ModelSettings, constants: Constants, rows: State, durati
 
 
 def time_transition(
-    model: ModelSettings, constants: Constants, own: KindConstants, duration: Array
+    model: ModelSettings, constants: Constants, own: PlayerKindConstants, duration: Array
 ) -> tuple[Array | None, Array]:
     """[..., D] the shares of leads that some time leaves (None: all), and what it adds to variances.
 
@@ -191,7 +191,7 @@ def spread_event_growth(model: ModelSettings, added: Array) -> Array:
 
 
 def revert_means_and_grow_variances(
-    constants: Constants, own: KindConstants, rows: State, keep: Array | None, added: Array
+    constants: Constants, own: PlayerKindConstants, rows: State, keep: Array | None, added: Array
 ) -> State:
     """What sets rows apart from newcomers falls back, and variances grow, but never beyond the limit.
 

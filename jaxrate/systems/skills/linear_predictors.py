@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.pairwise import signed_side_advantage
+from jaxrate.core.pairwise_rules import signed_side_advantage
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.systems.skills.belief_updates import add_match_growth, multiply_rows, predictor_covariance
 from jaxrate.systems.skills.parts import (

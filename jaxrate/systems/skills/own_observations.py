@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.events import Matches, Periods, Ragged
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.belief_updates import ScalarInference, ScalarMessage

@@ -19,7 +19,7 @@ from jaxrate.core.argument_checks import (
     enforce_argument_annotations,
     signature_of_types,
 )
-from jaxrate.core.hashable_functions_and_arrays import display_name
+from jaxrate.core.hashable_values import display_name
 from jaxrate.core.hyperparameter_definitions import (
     ANY,
     DEVIATION,

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.rules import Rating
 from jaxrate.core.system import full_leaf
 from jaxrate.events import Matches, Periods, Ragged, Rounds, fail_where
@@ -204,7 +204,7 @@ class State(NamedTuple):
     season: Array | None = None  # [num_players] number of the last season played; inf before the first
 
 
-class KindConstants(NamedTuple):
+class PlayerKindConstants(NamedTuple):
     """The constants of a kind of players."""
 
     variance: Any  # [D] of a newcomer
@@ -217,11 +217,11 @@ class KindConstants(NamedTuple):
 class Constants(NamedTuple):
     params: Any
     newcomer: Any  # [D] the mean
-    kinds: tuple[KindConstants, ...]  # of one kind of players, or of two
+    kinds: tuple[PlayerKindConstants, ...]  # of one kind of players, or of two
     noise: Any  # the variance; None: the observation has its own
 
 
-def select_by_kind(constants: Constants, kind: Array | None) -> KindConstants:
+def select_by_kind(constants: Constants, kind: Array | None) -> PlayerKindConstants:
     """The constants of players [...] of these kinds, leaves [..., D]; [D] where all are of one kind."""
     if len(constants.kinds) == 1 or kind is None:
         return constants.kinds[0]
@@ -266,7 +266,7 @@ def newcomer_means(model: ModelSettings, params: Any) -> Any:
     return concatenate_numbers(parts, [0.0 if part.mean is None else getattr(params, part.mean) for part in parts])
 
 
-def kind_constants(model: ModelSettings, params: Any) -> KindConstants:
+def player_kind_constants(model: ModelSettings, params: Any) -> PlayerKindConstants:
     """The constants of players with these hyperparameters."""
     parts = model_parts(model)
     deviations = [getattr(params, part.deviation) for part in parts]
@@ -278,7 +278,7 @@ def kind_constants(model: ModelSettings, params: Any) -> KindConstants:
         for part, deviation in zip(parts, deviations, strict=True)
     ]
     limits = [y if x is None else x for x, y in zip(limits, deviations, strict=True)]
-    return KindConstants(
+    return PlayerKindConstants(
         concatenate_numbers(parts, [x**2 for x in deviations]),
         concatenate_numbers(parts, growths),
         concatenate_numbers(parts, [x**2 for x in limits]),
@@ -289,18 +289,18 @@ def kind_constants(model: ModelSettings, params: Any) -> KindConstants:
 
 def prepare(model: ModelSettings, params: Any) -> Constants:
     params = complete_params(params)
-    kinds = [kind_constants(model, params)]
+    kinds = [player_kind_constants(model, params)]
     if model.kinds:
         of_second = "growth", "initial_deviation", "match_growth", "experience"
         second = params._replace(**{name: getattr(params, f"second_kind_{name}") for name in of_second})
-        kinds.append(kind_constants(model, second))
+        kinds.append(player_kind_constants(model, second))
     noise = None if params.noise is None else params.noise**2
     return Constants(params, newcomer_means(model, params), tuple(kinds), noise)
 
 
 def init(model: ModelSettings, params: Any, num_players: int) -> State:
     params = complete_params(params)
-    mean, variance = newcomer_means(model, params), kind_constants(model, params).variance
+    mean, variance = newcomer_means(model, params), player_kind_constants(model, params).variance
     numpy = jnp if isinstance(variance, jax.Array) else np
     shape = () if model.size == 1 else (model.size,)
     return State(

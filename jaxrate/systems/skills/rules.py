@@ -35,8 +35,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_functions_and_arrays import BoundFunction, bind, look_up_replacement_function
-from jaxrate.core.pairwise import seasons_applied_until
+from jaxrate.core.hashable_values import BoundFunction, bind, look_up_replacement_function
+from jaxrate.core.pairwise_rules import seasons_applied_until
 from jaxrate.core.rules import Params, PredictRule, RatedEvent, Rules
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Periods, Rounds

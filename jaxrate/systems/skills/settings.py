@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.core.hashable_functions_and_arrays import display_name
+from jaxrate.core.hashable_values import display_name
 from jaxrate.events import Context, Matches, Ragged, Rounds, fail_where
 
 SIDES = "sides"  # as `kinds`: those who are a, and those who are b

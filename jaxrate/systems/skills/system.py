@@ -63,7 +63,7 @@ from typing import Any, Never
 import numpy as np
 
 from jaxrate.core.argument_checks import check_argument
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import PERIOD, Parameter, check_params, make_params_class
 from jaxrate.core.system import RatingSystem, Settings, check_param_names, format_setting
 from jaxrate.core.text_format import did_you_mean_suffix, join_names

@@ -45,8 +45,8 @@ from jax.scipy.special import log_ndtr
 
 from jaxrate.core.array_types import Array
 from jaxrate.events import Rounds
+from jaxrate.numerics.linear_algebra import log_factor_integral
 from jaxrate.numerics.special_functions import log_normal_within, normal_moments_above_margin
-from jaxrate.numerics.sums_and_recurrences import log_factor_integral
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.rounds.cdf_sums import sum_by_group
 from jaxrate.systems.rounds.round_teams import (

@@ -20,7 +20,7 @@ from jaxrate.core.memory_checks import check_memory_fits, device_memory_bytes, f
 from jaxrate.core.rules import Params, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import LAST_ID, Matches
-from jaxrate.replay.row_gather_and_scatter import gather_rows
+from jaxrate.replay.player_rows import gather_rows
 
 
 def device_count(tree: Any) -> int:

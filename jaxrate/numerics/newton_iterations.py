@@ -11,7 +11,7 @@ from jax import lax
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.numerics import selective_evaluation
-from jaxrate.numerics.sums_and_recurrences import solve_definite_systems
+from jaxrate.numerics.linear_algebra import solve_definite_systems
 
 MAX_ITERATIONS = 200  # iterations of a search
 

@@ -23,8 +23,8 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import Matches, fail_where
 from jaxrate.replay.checked_replay import Run, check_system_takes_events
-from jaxrate.replay.padded_states_and_columns import init_or_copy_state
-from jaxrate.replay.row_gather_and_scatter import as_device_arrays
+from jaxrate.replay.padded_arrays import init_or_copy_state
+from jaxrate.replay.player_rows import as_device_arrays
 from jaxrate.replay.scan_programs import draw_random_numbers_for_events
 from jaxrate.systems.urnings import (
     Constants,

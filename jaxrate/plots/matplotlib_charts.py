@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_whole_percent
-from jaxrate.plots import altair_printers
+from jaxrate.plots import altair_charts
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
 from jaxrate.plots.plot_style import Backend, check_backend, count_lines
@@ -49,7 +49,7 @@ def show_lines(
     """Draw lines into axes, or into a new figure of this size; or their interactive chart. Returns axes or chart."""
     check_backend(backend, ax)
     if backend == "altair":
-        return altair_printers.line_chart(view)
+        return altair_charts.line_chart(view)
     has_panels = view.is_rank and len(view.lines) >= MIN_PANELS
     if has_panels:
         num_columns = charts.count_panel_columns(len(view.lines))
@@ -218,7 +218,7 @@ def show_rows(view: charts.RowView, ax: "Axes | None", backend: Backend = "matpl
     """Draw rows into axes, or into a new figure; or their interactive chart. Returns axes or chart."""
     check_backend(backend, ax)
     if backend == "altair":
-        return altair_printers.interval_chart(view)
+        return altair_charts.interval_chart(view)
     ax = style.make_picture_axes(ax, figure_size_for_rows(view.labels), view.text, grid="x")
     _draw_intervals(ax, view.values, view.half_widths)
     style.set_name_ticks(ax, "y", view.labels, view.numbers, is_left_aligned=True)
@@ -276,7 +276,7 @@ def show_matrix(view: charts.MatrixView, ax: "Axes | None", backend: Backend) ->
     """Draw percentages of each in rows against each other; or their interactive chart. Returns axes or chart."""
     check_backend(backend, ax)
     if backend == "altair":
-        return altair_printers.matrix_chart(view)
+        return altair_charts.matrix_chart(view)
     count, text = len(view.names), view.text
     side = 1.6 + min(CELL_SIDE * count, max(LARGE_SIDE, NAME_HEIGHT * count))
     room = style.CHARACTER_WIDTH * 10.0 / 72.0 * max(map(len, view.names))
@@ -349,7 +349,7 @@ def show_calibration(
     """Draw observed by predicted scores in percent, or return their interactive chart."""
     check_backend(backend, ax)
     if backend == "altair":
-        return altair_printers.calibration_chart(text, curves)
+        return altair_charts.calibration_chart(text, curves)
     ax = style.make_picture_axes(ax, (5.6, 6.2), text, grid="both")
     if not count_lines(ax, "calibration"):
         ax.plot([0, 100], [0, 100], color=style.GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
-from jaxrate.core.hashable_functions_and_arrays import bind
+from jaxrate.core.hashable_values import bind
 from jaxrate.core.mean_reversion import AgeRule, age_and_revert, apply_seasons, elapsed_time, get_params
 from jaxrate.core.rules import Constants, PrepareRule, RuleByKind, Rules, State, prepare_params
 from jaxrate.events import Matches, Periods

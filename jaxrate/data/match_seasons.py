@@ -1,7 +1,7 @@
-"""Seasons and margins of matches, and the noise of their measurement."""
+"""When the seasons of matches begin."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -11,10 +11,8 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import is_usable_as_name, to_ids, value_text
-from jaxrate.data.faulty_rows import describe_example_rows
 from jaxrate.data.table_sources import Column
 from jaxrate.events import MAX_REPORTED_ROWS, RowError, rewrite_row_errors
-from jaxrate.events.dataset import Dataset
 
 NO_TIME_MESSAGE = "season needs a column of time, which says when each begins"
 
@@ -118,61 +116,3 @@ def _season_label_to_text(column_name: str, label: Any) -> str:
             f"column {column_name!r} must hold names of seasons, text or numbers, got {format_value_for_error(label)}"
         )
     return value_text(label)
-
-
-def first_player_lead(point_columns: Sequence[HostArray]) -> HostArray:
-    """[n] by how many points the first player is ahead, from the points of both; a single column as it stands."""
-    return point_columns[0] if len(point_columns) == 1 else point_columns[0] - point_columns[1]
-
-
-def doubts_about_margins(data: Dataset) -> Iterator[str]:
-    """A doubt that margins of matches have another sign than the score.
-
-    Without any below 0 a column holds sizes, and only those of draws can be wrong.
-    """
-    matches, names, rows = data.matches, data.margin, data.rows
-    if not names:
-        return
-    columns: Any = matches.context.columns
-    lead = first_player_lead([columns[name] for name in names])
-    sign = np.sign(np.asarray(matches.score) - 0.5)
-    sizes = len(names) == 1 and not (lead < 0).any()
-    bad = rows[(lead != 0) & ((sign == 0) | ((np.sign(lead) != sign) & (not sizes)))]
-    if len(bad):
-        message = f"{len(bad):,} of {len(rows):,} margins ({' and '.join(names)}) have another sign than the score"
-        hint = "the score says who won, the margin by how much, if at all"
-        yield f"{message}: row {describe_example_rows(bad)}; {hint}"
-
-
-MIN_WITHIN_SHARE = 0.25  # least share of the variance of a player's measurements that is noise
-
-
-def estimate_measurement_noise(value: HostArray, player: HostArray, side: HostArray | None = None) -> float:
-    """The deviation of a measurement of the difference of two players about the difference of their strengths.
-
-    A player's measurements have a mean of their own, of variance t^2 among players, and vary about it by the noise and
-    by their opponents, who are such players too (analysis of variance with random effects, Searle 1971, "Linear
-    Models", chapter 9).
-
-    Args:
-      value: [n] by how much the first player was ahead; NaN: unknown.
-      player: [n, 2] ids.
-      side: [n] who had the side, whose mean advantage is taken out; None: nobody.
-
-    Returns:
-      0 if there are too few matches to estimate it.
-    """
-    is_known = np.isfinite(value)
-    value, player = np.asarray(value, float)[is_known], np.asarray(player)[is_known]
-    if side is not None and (side := np.asarray(side, float)[is_known]).any():
-        value = value - side * (side @ value / (side @ side))
-    player_of_value, values = player.T.ravel(), np.concatenate([value, -value])
-    count = np.bincount(player_of_value)
-    groups, n = int(np.sum(count > 0)), len(player_of_value)
-    if groups < 2 or n <= groups:
-        return 0.0
-    between = float(np.sum(np.bincount(player_of_value, values) ** 2 / np.maximum(count, 1)))
-    within = max(float(np.sum(values**2)) - between, 0.0) / (n - groups)
-    size = (n - float(np.sum(count.astype(float) ** 2)) / n) / (groups - 1)  # the mean number of a player's matches
-    between_variance = max(between / (groups - 1) - within, 0.0) / size if size > 0 else 0.0
-    return float(np.sqrt(max(within - between_variance, MIN_WITHIN_SHARE * within)))

@@ -26,7 +26,7 @@ from jaxrate.events import MAX_ABS_TIME, fail_where
 from jaxrate.forecasts.pairwise_probabilities import predict_neutral_matches
 from jaxrate.history.history import History, find_player_id, resolve_system_state_and_players
 from jaxrate.history.ratings_at_times import parse_time_after_last_events
-from jaxrate.replay.padded_states_and_columns import count_players
+from jaxrate.replay.padded_arrays import count_players
 from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
 
 CHUNK_NUMBERS = 1 << 22  # numbers, about, of what is simulated together
