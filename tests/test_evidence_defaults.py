@@ -215,3 +215,18 @@ def test_a_column_of_results_comes_before_points(jaxrate, tmp_path):
     (tmp_path / "cup.csv").write_text("\n".join([head, "2023-12-31,Ada,Bo,1,1,H", *lines]) + "\n")
     assert jaxrate("rate", tmp_path / "cup.csv", "--out", tmp_path / "run")[0] == 0
     assert jr.load(tmp_path / "run").predictions["score"][0].as_py() == 1.0
+
+
+def test_categories_too_many_for_modifiers_are_left_out(jaxrate, tmp_path):
+    """A note says so, and what learns from them."""
+    topics = "".join(f"Ada,Bo,{i % 2},{i},topic {i % 101}\n" for i in range(202))
+    (tmp_path / "answers.csv").write_text("a,b,score,time,topic\n" + topics)
+    data = jr.read(tmp_path / "answers.csv", category="topic")
+    assert "modifier" not in repr(jr.skills_for_data(data))
+    assert "modifier" in repr(jr.skills_for_data(data._replace(categories=data.categories[:100])))
+    note = "skills does not use the 101 categories; --column category_lead=200 learns from them"
+    code, _, err = jaxrate("rate", tmp_path / "answers.csv", "--category", "topic")
+    assert code == 0 and note in " ".join(err.split())
+    more = "--column", "category_lead=200"
+    code, _, err = jaxrate("rate", tmp_path / "answers.csv", "--category", "topic", *more)
+    assert code == 0 and "101 categories" not in err

@@ -234,6 +234,8 @@ def test_rate_and_compare_say_what_they_want(data):
     for name, call in (("rate", lambda data: jr.rate(system, data)), ("compare", jr.compare)):
         with refused(f"{name} takes a Dataset, or a table or path as `read` does, and not Matches; `run` and"):
             call(matches)
+        with refused(f"{name}: players of a Dataset are an array of names, as players=np.array(names)"):
+            call(data._replace(players=data.players.tolist()))
         with refused("games.csv: no such file"):
             call("games.csv")
     for call in (

@@ -90,10 +90,12 @@ def check_dataset(caller: str, data: Any) -> None:
         hint = ""
         if isinstance(data, (Matches, Ragged)):
             hint = "; `run` and `rating_history` rate events without names; or name the players: "
-            hint += "jr.data.Dataset(matches, players=names, rows=np.arange(n))"
+            hint += "jr.data.Dataset(matches, players=np.array(names), rows=np.arange(n))"
         raise ValueError(
             f"{caller} takes a Dataset, or a table or path as `read` does, and not {type(data).__name__}{hint}"
         )
+    if isinstance(data.players, (list, tuple)):
+        raise ValueError(f"{caller}: players of a Dataset are an array of names, as players=np.array(names)")
 
 
 MAX_LISTED_NAMES = 4  # names shown at the start of a list

@@ -341,13 +341,8 @@ def read_season_results(
     with warnings.catch_warnings(action="ignore"):  # which were given when the table was read for what is to come
         data = _read_results(rated, source if is_beside else results, options)
     seasons, coming_seasons = (_season_labels(rated, x, options) for x in (table, source))
-    if seasons is None and data.clock == coming.clock == "dates":
-        first = data.matches.time.min()
-        if coming.matches.time.max() - first > MAX_SEASON_DAYS:
-            raise ValueError(
-                f"{table.title}the results since {format_time(first, 'dates')} are of more than a season; "
-                "results='results.csv' names those of this season alone; season='season' tells seasons apart"
-            )
+    if seasons is None:
+        _check_results_are_of_one_season(table.title, data, coming)
     past = _played_results(rated, data, options, needs_goals)
     if seasons is not None and coming_seasons is not None:
         past = past.select(np.isin(seasons[data.rows], coming_seasons[coming.rows]))
@@ -355,6 +350,16 @@ def read_season_results(
         text = f"took {len(past.score):,} results in the table of what is to come for those of the season so far"
         warn_caller(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning)
     return past
+
+
+def _check_results_are_of_one_season(title: str, data: Dataset, coming: Dataset) -> None:
+    """ValueError if more than a season lies between the first result and the last match to come."""
+    first = data.matches.time.min()
+    if data.clock == coming.clock == "dates" and coming.matches.time.max() - first > MAX_SEASON_DAYS:
+        raise ValueError(
+            f"{title}the results since {format_time(first, 'dates')} are of more than a season; "
+            "results='results.csv' names those of this season alone; season='season' tells seasons apart"
+        )
 
 
 def _season_labels(rated: History, table: Any, options: FixtureOptions) -> HostArray | None:
@@ -377,18 +382,28 @@ def _results_in_history(
     labels = _season_labels(rated, source, options)
     named = set() if labels is None else {*labels[coming.rows].tolist()}
     begins = [start for name, start in (rated.seasons or {}).items() if name in named]
-    events = rated.events
-    chosen = _choose_season(events, coming, min(begins, default=np.inf))
-    is_known = not rated.has_events_elsewhere and np.isin(events["score"][chosen], (0.0, 0.5, 1.0)).all()
-    if chosen.any() and is_known and ("points" in events or not needs_goals):
-        text = f"took {chosen.sum():,} results of the history for those of the season so far"
-        warn_caller(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning)
-        goals = events["points"][chosen] if needs_goals else np.zeros((chosen.sum(), 2))
-        return PlayedResults(rated.players[events["player"][chosen]], np.asarray(events["score"])[chosen], goals)
+    chosen = _choose_season(rated.events, coming, min(begins, default=np.inf))
+    if chosen.any() and _has_scores(rated, chosen, needs_goals):
+        return _take_results(rated, chosen, needs_goals)
     is_new = bool(named and rated.seasons) and not begins
     if is_table(source) and not is_new:
         _warn_if_season_has_begun(rated, coming)
     return PlayedResults(np.empty((0, 2), object), np.empty(0), np.empty((0, 2)))
+
+
+def _has_scores(rated: History, chosen: HostArray, needs_goals: bool) -> bool:
+    """Whether a history has results of the chosen events [n], wins, draws and losses, and goals if they are needed."""
+    is_known = not rated.has_events_elsewhere and np.isin(rated.events["score"][chosen], (0.0, 0.5, 1.0)).all()
+    return bool(is_known and ("points" in rated.events or not needs_goals))
+
+
+def _take_results(rated: History, chosen: HostArray, needs_goals: bool) -> PlayedResults:
+    """The results of the chosen events [n] of a history; a note says how many."""
+    events, count = rated.events, chosen.sum()
+    text = f"took {count:,} results of the history for those of the season so far"
+    warn_caller(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning)
+    goals = events["points"][chosen] if needs_goals else np.zeros((count, 2))
+    return PlayedResults(rated.players[events["player"][chosen]], np.asarray(events["score"])[chosen], goals)
 
 
 def _choose_season(events: Any, coming: Dataset, begin: float) -> HostArray:

@@ -22,7 +22,7 @@ from jaxrate.events import Matches, Periods, Ragged, Rounds, count_teams, slice_
 from jaxrate.events.dataset import Dataset
 from jaxrate.systems import ALL_SYSTEMS, DEFAULT_SYSTEMS
 from jaxrate.systems.prediction_wrapping import PREDICTION_WRAPPERS, make_wrapped_system, wrapper_param_names
-from jaxrate.systems.skills.part_declarations import DEFAULT_NOISE
+from jaxrate.systems.skills.part_declarations import DEFAULT_NOISE, MAX_CATEGORIES
 from jaxrate.systems.skills.settings import YEAR, statistic_noise_name, statistic_scale_name
 from jaxrate.systems.skills.system import OUTCOME_PARTS
 
@@ -44,12 +44,15 @@ def skills_evidence_settings(
 ) -> dict[str, Any]:
     """The settings for all evidence that the data have, with values that a fit can start from.
 
-    Who falls back between seasons does not fall back by the clock as well: histories cannot tell the two apart.
+    Who falls back between seasons does not fall back by the clock as well: histories cannot tell the two apart. Where
+    there are more categories than a modifier may have, there is none; `jr.data.add_category_lead` learns from them.
     """
     outcome = explicit_settings.get("outcome", "margin")
     measures = EvidenceMeasures() if past_events is None else measure_evidence(data, past_events)
     options: dict[str, Any] = {"experience": DEFAULT_EXPERIENCE, "own_side": has_sides(data)}
     options["reversion"] = None if data.league_season or data.seasons else DEFAULT_REVERSION
+    if data.categories is not None and len(data.categories) > MAX_CATEGORIES:
+        options["categories"] = 1
     options |= margin_settings_of_skills(outcome, data, measures)
     if outcome not in ("goals", "logistic") and "statistics" not in explicit_settings:
         options |= statistic_settings(data, measures)

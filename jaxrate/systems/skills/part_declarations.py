@@ -305,6 +305,9 @@ def skill(
     return {}
 
 
+MAX_CATEGORIES = 100  # of modifiers: each player has a number for each category
+
+
 @skills_part("categories", growth="modifier_growth", deviation="initial_modifier_deviation")
 def modifier(
     categories: Any,
@@ -321,7 +324,7 @@ def modifier(
             f"modifier: categories must be their number or their names, as data.categories, got {categories!r}"
         )
     count = len(categories) if np.ndim(categories) else categories
-    check_count("modifier: categories", count, 2, 100)
+    check_count("modifier: categories", count, 2, MAX_CATEGORIES)
     return {"categories": int(count)}
 
 
