@@ -399,3 +399,9 @@ def test_a_blend_predicts_upcoming_matches(blend_data):
 def test_what_a_blend_refuses(blend_data, systems, message):
     with refused(message):
         jr.evaluation.blend_systems(systems, blend_data)
+
+
+def test_named_systems_that_rate_no_periods_are_named(data):
+    found = jr.compare(data, ["glicko", "trueskill"], lengths=[50.0])
+    assert [x.name for x in found.results] == ["glicko"]
+    assert "Left out, as they do not rate in this form: trueskill." in found.notes

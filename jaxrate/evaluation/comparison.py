@@ -476,6 +476,7 @@ def compare(
     notes = compose_notes(data, contenders, target.num_past, fit=fit) + describe_constant_forecast(data, last)
     if len(results) > 1 and results[0].log_loss_difference is not None:
         notes.append(LOSS_DIFFERENCE_NOTE)
+    notes += _note_absent_systems(choices, contenders) if is_named else []
     scored_on = _describe_scored(counts, num_scored, lengths)
     return Comparison(results, counts, len(data.players), num_scored, scored_on, notes, left_out, others)
 
@@ -506,6 +507,12 @@ def _make_contenders(
     if not contenders:
         raise ValueError(f"{' and '.join(choices)} rates rating periods, which need times; name the column of time")
     return contenders
+
+
+def _note_absent_systems(choices: Iterable[str], contenders: Iterable[Contender]) -> list[str]:
+    """A note on the chosen systems that rate in none of the forms, if there are any."""
+    absent = [name for name in choices if name not in {x.name for x in contenders}]
+    return [f"Left out, as they do not rate in this form: {join_names(absent)}."] if absent else []
 
 
 def _score_contender(

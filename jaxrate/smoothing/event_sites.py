@@ -90,11 +90,10 @@ def event_sites_and_log_likelihoods(
     """
 
     def infer(event: Matches | Rounds, cavity: Cavity, effects: Array) -> tuple[GaussianSite, Array]:
-        (precision, surprise), terms = observation_of(model, event).infer(
-            model, constants, Predictors(*cavity, effects), event
-        )
+        predictors = Predictors(*cavity, effects)
+        (precision, surprise), log_likelihood = observation_of(model, event).infer(model, constants, predictors, event)
         pull = surprise + jnp.sum(precision * cavity.mean[..., None, :], axis=-1)
-        return GaussianSite(precision, pull), terms
+        return GaussianSite(precision, pull), log_likelihood()
 
     site, terms = map_events(infer, events, cavity, effects)
     weight = events.context.weight if isinstance(events, Matches) else None

@@ -153,7 +153,7 @@ def check(found):
     leaves = [
         flat.player,
         flat.time,
-        *(getattr(flat, name) for name in ("score", "rank", "weight") if hasattr(flat, name)),
+        *(getattr(flat, name) for name in ("score", "rank", "weight") if getattr(flat, name, None) is not None),
     ]
     context = getattr(flat, "context", None)
     leaves += [] if context is None else [x for x in context[:3] if x is not None]

@@ -9,6 +9,7 @@ To the diagonal of P' come 2 D eps of that of P, with eps of the precision: more
 positive definite.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -64,14 +65,14 @@ class Inference(NamedTuple):
     """What an event says of the linear predictors of its participants, and how likely it was."""
 
     message: Message
-    log_likelihood: Array  # [...] of matches, [] of a contest: of all that was observed
+    log_likelihood: Callable[[], Array]  # [...] of matches, [] of a contest, of all that was observed: few ask for it
 
 
 class ScalarInference(NamedTuple):
     """What an event says of one number, such as the lead of a match, and how likely it was."""
 
     message: ScalarMessage
-    log_likelihood: Array
+    log_likelihood: Callable[[], Array]
 
 
 def advance(model: ModelSettings, constants: Constants, rows: State, time: Array) -> State:

@@ -230,12 +230,11 @@ def infer_log_rates(belief: LogRateBelief, observation: GoalObservation) -> Infe
     own, cross, level_own = (x - y for x, y in zip(after, before, strict=True))
     change = shift + spread.width * mean_u, level_shift + spread.slope * mean_u + spread.rest * mean_v
     surprise = [after[0] * change[0] + after[1] * change[1], after[1] * change[0] + after[2] * change[1]]
-    log_likelihood = jnp.log(total) + highest + jnp.log(spread.width * spread.rest / (prior.width * prior.rest))
-    inference = Inference(
-        Message(make_precision_positive(symmetric_pair(own, cross, level_own)), jnp.stack(surprise, axis=-1)),
-        log_likelihood - gammaln(observation.goals[0] + 1.0) - gammaln(observation.goals[1] + 1.0),
-    )
-    return lax.optimization_barrier(inference)  # else XLA on a CPU would infer anew for each number that follows
+    message = Message(make_precision_positive(symmetric_pair(own, cross, level_own)), jnp.stack(surprise, axis=-1))
+    evidence = jnp.log(total) + highest + jnp.log(spread.width * spread.rest / (prior.width * prior.rest))
+    message, evidence = lax.optimization_barrier((message, evidence))  # else XLA on a CPU would infer anew for each
+    first, second = observation.goals
+    return Inference(message, lambda: evidence - gammaln(first + 1.0) - gammaln(second + 1.0))
 
 
 class CovarianceRoot(NamedTuple):

@@ -92,7 +92,8 @@ def infer_from_two(
     measured = condition_lead_on_statistics(model, constants, lead, variance, event.context.columns)
     result = likelihood(model, constants, measured.lead, measured.variance, event)
     message = result.message.after(measured.message, measured.lead - lead)
-    return Inference(divide_between_players(two.variances, message), measured.log_density + result.log_likelihood)
+    message_of_each = divide_between_players(two.variances, message)
+    return Inference(message_of_each, lambda: measured.log_density + result.log_likelihood())
 
 
 def divide_between_players(variances: Array, message: ScalarMessage, sign: float = -1.0) -> Message:
@@ -126,8 +127,11 @@ def infer_from_logistic(
         message(two.lead, two.variances[1], event.score),
         message(-two.lead, two.variances[0], 1.0 - event.score),
     )
-    lead = glicko_attenuation(two.variances[0] + two.variances[1]) * (Q * two.lead)
-    log_likelihood = event.score * jax.nn.log_sigmoid(lead) + (1.0 - event.score) * jax.nn.log_sigmoid(-lead)
+
+    def log_likelihood() -> Array:
+        lead = glicko_attenuation(two.variances[0] + two.variances[1]) * (Q * two.lead)
+        return event.score * jax.nn.log_sigmoid(lead) + (1.0 - event.score) * jax.nn.log_sigmoid(-lead)
+
     return Inference(stack_messages(first, second), log_likelihood)
 
 
@@ -179,12 +183,16 @@ def infer_from_win(
     push, lost, left = probit_update_terms(constants, lead * inverse, inverse, score)
     rest = constants.noise + variance * left  # square - variance lost, which would cancel
     message = ScalarMessage(lost / rest, push * (square * inverse) / rest)
-    lead = lead * inverse
-    if margin is None:
-        return ScalarInference(message, score * log_ndtr(lead) + (1.0 - score) * log_ndtr(-lead))
-    width = margin * inverse
-    decided = log_ndtr(jnp.where(score > 0.5, lead, -lead) - width)
-    return ScalarInference(message, jnp.where(score == 0.5, log_normal_within(lead, width), decided))
+
+    def log_likelihood() -> Array:
+        ahead = lead * inverse
+        if margin is None:
+            return score * log_ndtr(ahead) + (1.0 - score) * log_ndtr(-ahead)
+        width = margin * inverse
+        decided = log_ndtr(jnp.where(score > 0.5, ahead, -ahead) - width)
+        return jnp.where(score == 0.5, log_normal_within(ahead, width), decided)
+
+    return ScalarInference(message, log_likelihood)
 
 
 def probit_update_terms(
@@ -232,7 +240,8 @@ def infer_from_margin(
     sign, size = jnp.sign(event.score - 0.5), jnp.abs(margins[0] if len(margins) == 1 else margins[0] - margins[1])
     precision = jnp.broadcast_to(1.0 / constants.noise, lead.shape)
     message = ScalarMessage(precision, precision * (sign * margin_to_rating_points(constants, size) - lead))
-    return ScalarInference(message, log_density_of_margin(constants, sign, size, lead, constants.noise + variance))
+    square = constants.noise + variance
+    return ScalarInference(message, lambda: log_density_of_margin(constants, sign, size, lead, square))
 
 
 def log_density_of_margin(constants: Constants, sign: Array, size: Array, lead: Array, square: Array) -> Array:
@@ -265,7 +274,7 @@ def infer_from_points(
 ) -> Inference:
     """What points say of strengths and paces: margins, with statistics, and totals, in their own units."""
     params, (total, variance) = constants.params, total_of_paces(two)
-    strength, log_likelihood = infer_from_two(infer_from_margin, model, constants, two, event)
+    strength, log_likelihood_of_margin = infer_from_two(infer_from_margin, model, constants, two, event)
     precision = jnp.broadcast_to(1.0 / params.total_noise**2, total.shape)
     off = total_in_rating_points(model, constants, event) - total
     pace = divide_between_players(two.covariance[..., PACE, PACE], ScalarMessage(precision, precision * off), sign=1.0)
@@ -274,6 +283,10 @@ def infer_from_points(
         symmetric_pair(own, jnp.zeros_like(own), of_pace),
         jnp.concatenate([strength.surprise, pace.surprise], axis=-1),
     )
-    square = params.total_noise**2 + variance
-    density = jnp.log(params.margin_scale) - 0.5 * (off * off / square + jnp.log(square)) - LOG_ROOT_TWO_PI
-    return Inference(message, log_likelihood + density)
+
+    def log_likelihood() -> Array:
+        square = params.total_noise**2 + variance
+        density = jnp.log(params.margin_scale) - 0.5 * (off * off / square + jnp.log(square)) - LOG_ROOT_TWO_PI
+        return log_likelihood_of_margin() + density
+
+    return Inference(message, log_likelihood)

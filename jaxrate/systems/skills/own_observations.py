@@ -68,7 +68,7 @@ def infer_from_own(
         terms = call_function_of_lead(own, own.message, params, lead, variance, match)
         precision, surprise = (jnp.broadcast_to(jnp.asarray(x, lead.dtype), lead.shape) for x in terms)
         message = ScalarMessage(precision, surprise)
-    return ScalarInference(message, log_likelihood(lead))
+    return ScalarInference(message, partial(log_likelihood, lead))
 
 
 def message_that_keeps_moments(log_likelihood: Callable[[Array], Array], lead: Array, variance: Array) -> ScalarMessage:
@@ -132,7 +132,7 @@ def sum_of_terms(model: ModelSettings, params: Any, event: Matches | Periods, de
     variance = jnp.full(jnp.shape(event.score), 2.0 * constants.params.initial_deviation**2)
     lead = deviations * jnp.sqrt(variance)
     message, log_likelihood = infer_from_own(own, model, constants, lead, variance, event)
-    terms = [log_likelihood, *message]
+    terms = [log_likelihood(), *message]
     terms.append(jnp.where(message.precision < 0.0, jnp.nan, 0.0))
     if own.outcomes is not None:
         win, draw = call_function_of_lead(own, own.outcomes, constants.params, lead, variance)

@@ -228,7 +228,7 @@ def rated_event_loss(model: ModelSettings, rated: RatedEvent) -> Array:
     """
     constants, event, model = rated.constants, rated.event, model._replace(expected_goals=())
     predictors = upcoming_predictors(model, constants, rated.before, event)
-    loss = -observation_of(model, event).infer(model, constants, predictors, event).log_likelihood
+    loss = -observation_of(model, event).infer(model, constants, predictors, event).log_likelihood()
     if not isinstance(event, Rounds):
         return loss
     count = jnp.sum(teams_with_result_hidden(event).size)

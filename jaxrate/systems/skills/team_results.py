@@ -68,6 +68,7 @@ from jaxrate.systems.skills.parts import STRENGTH, Constants
 from jaxrate.systems.skills.settings import ModelSettings
 from jaxrate.systems.trueskill import (
     LinkMoments,
+    PropagatedStanding,
     expected_share_of_teams_beaten,
     link_moments_with_draw_margin,
     match_quality,
@@ -154,6 +155,20 @@ def infer_from_standing(
     standing = propagate_standing(None, moments, mean, variance, margin, teams)
     message = ScalarMessage(*standing_to_team_messages(standing, mean))
     message = message if spread is None else message.through(spread)
+    return ScalarInference(message, partial(standing_log_probability, constants, performances, standing, spread, teams))
+
+
+def standing_log_probability(
+    constants: Constants,
+    performances: TeamPerformances,
+    standing: PropagatedStanding,
+    spread: Array | None,
+    teams: Teams,
+) -> Array:
+    """[] the log probability of a standing, by the messages of its propagation."""
+    mean, variance, _ = performances
+    margin = link_margins(constants, performances)
+    variance = variance if spread is None else variance + spread
     link, above, ahead_above, below, ahead_below = standing
     gap, real, tied = mean[:-1] - mean[1:], teams.size[1:] > 0, teams.rank[:-1] == teams.rank[1:]
     square = above[:-1] + below[1:]
@@ -171,7 +186,7 @@ def infer_from_standing(
     terms = terms + log_factor_integral(ahead, square_above, *factor)
     if spread is not None:
         terms = jnp.where(share_level, level_log_probability(ahead, square_above, spread, teams), terms)
-    return ScalarInference(message, jnp.sum(jnp.where(real, terms, 0.0)))
+    return jnp.sum(jnp.where(real, terms, 0.0))
 
 
 def tie_spread(constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams) -> Array | None:
@@ -246,15 +261,18 @@ def infer_from_team_points(
     level = jnp.sum(weight * ahead) / jnp.where(jnp.any(mask), total, 1.0)
     terms = jnp.maximum(total - weight, 0.0), total * (ahead - level)
     message = ScalarMessage(*(jnp.where(mask, x, 0.0) for x in terms))
-    total_above = jnp.cumsum(weight)
-    level_above = jnp.cumsum(weight * ahead) / jnp.where(
-        total_above > 0, total_above, 1.0
-    )  # as those so far let expect
-    surprise = level_above[:-1] - ahead[1:]  # of the margin
-    square = 1.0 / jnp.where(total_above[:-1] > 0, total_above[:-1], 1.0) + performances.variance[1:]
-    sign = jnp.where(teams.rank[:-1] == teams.rank[1:], 0.0, jnp.ones_like(y))
-    density = log_density_of_margin(constants, sign, margin, y - surprise, square)
-    return ScalarInference(message, jnp.sum(jnp.where(mask[1:], density, 0.0)))
+
+    def log_likelihood() -> Array:
+        total_above = jnp.cumsum(weight)
+        positive = jnp.where(total_above > 0, total_above, 1.0)
+        level_above = jnp.cumsum(weight * ahead) / positive  # as those so far let expect
+        surprise = level_above[:-1] - ahead[1:]  # of the margin
+        square = 1.0 / positive[:-1] + performances.variance[1:]
+        sign = jnp.where(teams.rank[:-1] == teams.rank[1:], 0.0, jnp.ones_like(y))
+        density = log_density_of_margin(constants, sign, margin, y - surprise, square)
+        return jnp.sum(jnp.where(mask[1:], density, 0.0))
+
+    return ScalarInference(message, log_likelihood)
 
 
 def member_messages(
@@ -374,15 +392,16 @@ def infer_from_contest(
     share, strengths = member_shares(model, event, teams), member_strengths(players)
     members = condition_members_before_result(model, constants, strengths, share, event, teams)
     performances = make_team_performances(model, constants, share, members.performances, event, teams)
-    message, log_likelihood = likelihood(model, constants, performances, event, teams)
-    message = member_messages(share, members.performances, performances, message, teams)
+    of_teams = likelihood(model, constants, performances, event, teams)
+    message = member_messages(share, members.performances, performances, of_teams.message, teams)
     message = message.after(members.quits, members.performances.mean - members.expected.mean)
     message = message.through(0.5 * constants.noise)  # from performances to strengths
     message = message.after(members.statistics, members.strengths.mean - strengths.mean)
-    return Inference(
-        Message(message.precision[..., None, None], message.surprise[..., None]),
-        jnp.where(is_contested(teams), log_likelihood + jnp.sum(members.log_likelihood), 0.0),
-    )
+
+    def log_likelihood() -> Array:
+        return jnp.where(is_contested(teams), of_teams.log_likelihood() + jnp.sum(members.log_likelihood), 0.0)
+
+    return Inference(Message(message.precision[..., None, None], message.surprise[..., None]), log_likelihood)
 
 
 def predict_team_performances(
