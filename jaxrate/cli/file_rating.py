@@ -452,15 +452,22 @@ def _notes_on_unused_data(
     for argument, use in uses.items():
         hint = " with --param outcome=goals" if argument == "expected_goals" else ""
         yield f"{system.name} {use}; take {_name_systems_with(EVIDENCE_SETTINGS[argument])}{hint}"
-    categories, has_lead = data.categories, "category_lead" in columns
-    if categories is not None and system.name == "skills" and system.settings["categories"] == 1 and not has_lead:
-        hint = "" if data.clock is None else "; category_lead=200 learns from them"
-        yield f"skills does not use the {len(categories):,} categories{hint}"
+    yield from _notes_on_many_categories(system, data, columns)
     if lazy.has_sides(data) and "side_advantage" not in system.params._fields:
         yield f"{system.name} does not use home advantage; take {_name_systems_with('side_advantage')}"
     if has_lost_teams:
         others = join_names(lazy.systems_with_feature("teams"), "or")
         yield f"{system.name} does not use teams: team-mates count as opponents who tie; take {others}"
+
+
+def _notes_on_many_categories(
+    system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any]
+) -> Iterator[str]:
+    """A note that skills leave categories out, of which there are more than a modifier may have."""
+    categories, has_lead = data.categories, "category_lead" in columns
+    if categories is not None and system.name == "skills" and system.settings["categories"] == 1 and not has_lead:
+        hint = "" if data.clock is None else "; category_lead=200 learns from them"
+        yield f"skills does not use the {len(categories):,} categories{hint}"
 
 
 def _name_systems_with(name: str) -> str:

@@ -465,7 +465,7 @@ def compare(
     is_named = bool(choices) or (systems is not None and not forecasts)
     choices, left_out = select_candidates(data, choices if is_named else name_systems([*SYSTEMS]), is_named=is_named)
     contenders = _make_contenders(data, choices, lengths, target.num_past)
-    begin = FIT_PROGRESS_SHARE if fit else 0.0
+    begin = FIT_PROGRESS_SHARE * fit
     if fit:
         fit_one = partial(fit_contender, data, target.num_past)
         contenders = map_items(executor, fit_one, contenders, watch_part(watch, 0.0, begin))

@@ -37,6 +37,7 @@ known a tie says as much as half a win and half a loss, and the order of those w
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax.numpy as jnp
