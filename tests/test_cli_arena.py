@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -165,6 +166,17 @@ def test_a_page_says_what_was_found(jaxrate, file, tmp_path):
             jr.arena.fit_strengths(votes),
             ranks=jr.arena.rank_sets(jr.arena.fit_strengths(jr.arena.count_votes([0, 1], [1, 0], [1, 1], [1, 1]))),
         )
+
+
+@pytest.mark.parametrize(("count", "wanted"), [(30, 2), (20, 0)])
+def test_a_page_with_a_heat_map_needs_pillow_before_the_fit(jaxrate, tmp_path, monkeypatch, count, wanted):
+    random = np.random.default_rng(1)
+    a, b = draw_pairs(random, count, 900).T
+    jr.data.write({"a": a, "b": b, "score": random.integers(0, 2, 900) * 1.0}, tmp_path / "votes.csv")
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    monkeypatch.setattr(jr.arena, "fit_strengths", jr.arena.fit_strengths if wanted == 0 else None)
+    code, _, errors = jaxrate("arena", tmp_path / "votes.csv", "--report", tmp_path / "page.html")
+    assert code == wanted and ("heat maps of pages need pillow" in errors) == (wanted == 2), errors
 
 
 def test_votes_of_the_chatbot_arena(jaxrate, tmp_path):

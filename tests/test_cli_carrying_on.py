@@ -43,7 +43,25 @@ def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):
     assert str(to_text_table(jr.leaderboard(saved, top=3))) not in text
 
 
+def test_a_state_is_shown_beside_files_of_parquet(jaxrate, run, monkeypatch):
+    """FILE is empty then, as the path of the folder where one is."""
+    monkeypatch.chdir(run)
+    code, text, errors = jaxrate("rate", "--state", run)
+    assert code == 0 and text.startswith("glicko: "), errors
+
+
 # as of, player, predict
+
+
+@pytest.mark.parametrize("moment", ["2010-01-01", "2030-01-01"])
+def test_as_of_outside_the_history_is_told(jaxrate, tmp_path, moment):
+    file, run = tmp_path / "games.csv", tmp_path / "run"
+    file.write_text("a,b,score,date\nx,y,1,2024-01-02\ny,x,1,2024-02-03\n")
+    assert jaxrate("rate", file, "--out", run)[0] == 0
+    for source in [("--state", run), (file,)][: 1 + (moment > "2024")]:
+        code, _, errors = jaxrate("rate", *source, "--as-of", moment)
+        assert code == 0 and "outside the history, which runs from 2024-01-02 to 2024-02-03\n" in errors
+        assert "outside" not in jaxrate("rate", *source, "--as-of", "2024-03-01")[2]
 
 
 def test_as_of_knows_nobody_who_came_later(jaxrate, tmp_path):

@@ -27,6 +27,8 @@ fit days.csv --errors zz :: Invalid value for '--errors': 'zz' is not one of 'in
 rate days.csv --a b :: a and b are the same column, 'b'; name one for each player
 report days.csv --out report.pdf :: --out report.pdf: the name must end in .html or .htm
 rate days.csv --player Zed :: no player 'Zed'
+rate days.csv --list since=foo :: --list since foo: there is no such date; write one as 2026-05-31
+compare nowhere.csv --system foo :: unknown system 'foo'
 fit days.csv --save . :: --save . is a folder; name a file, as fitted.toml
 fit days.csv --save nowhere/fitted.toml :: there is no folder nowhere
 simulate /proc/new/league.parquet :: cannot be written: 
@@ -78,6 +80,11 @@ rate --state run --player a --player b --player c :: --player shows one player, 
 rate --state run --show hindsight :: --show hindsight is of a whole history; rate its FILE without --state
 rate games.csv --dry-run --state run :: --dry-run cannot be combined with --state
 rate games.csv --dry-run --by home :: --dry-run cannot be combined with --by
+rate games.csv --dry-run --as-of 100 :: --dry-run cannot be combined with --as-of
+rate games.csv --dry-run --player Zed :: --dry-run cannot be combined with --player
+rate games.csv --dry-run --list active=all :: --dry-run cannot be combined with --list
+rate games.csv --dry-run --show peaks :: --dry-run cannot be combined with --show
+rate games.csv --dry-run --outlook :: --dry-run cannot be combined with --outlook
 rate games.csv --dry-run --param zz=3 --system elo :: elo has no parameter 'zz'
 rate games.csv --state nowhere :: nowhere: no saved run there: run.json is missing
 rate days.csv --as-of 2023-01-01 :: no matches up to --as-of
@@ -130,6 +137,7 @@ site run --out new --file games.csv --show walkovers :: games.csv: no column 'wa
 site run --out new --file games.csv --points a b :: --points: column 'a' of games.csv holds no numbers, but 'play
 site run --out new --file other.csv --show venue :: --file: other.csv is not what was rated: its row 0 should be of
 site run --out new --names games.csv :: --names: games.csv: no column 'id'
+site run --out new --list min_games=1000 :: 1,000 times (a lower --list min_games lists more)
 site run --out new --season :: --season needs --coming
 site run --out new --results games.csv :: --results needs --season
 site run --out . :: --out . holds other files; name a new folder, or the one of an earlier site

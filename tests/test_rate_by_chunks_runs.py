@@ -457,6 +457,18 @@ def test_a_saved_run_is_not_mixed_with_one_by_chunks(games, tmp_path):
         jr.rate(jr.elo(), games, chunk=50, out=tmp_path / "run")
 
 
+def test_a_run_that_has_lost_its_checkpoint_is_not_overwritten(table, tmp_path, jaxrate):
+    games, out = write_parts(table, tmp_path / "games", [0, 50]), tmp_path / "out"
+    jr.rate(jr.elo(), games, chunk=50, out=out)
+    (out / "checkpoint").unlink()
+    before = contents(out)
+    with refused("out that cannot be gone on with; name another folder"):
+        jr.rate(jr.elo(), games, chunk=50, out=out)
+    code, _, errors = jaxrate("rate", games, "--out", out)
+    assert code == 2 and f"there is a run in {out} that cannot be gone on with; name another folder" in errors
+    assert contents(out) == before
+
+
 def test_a_contest_is_whole_also_where_files_are_added(tmp_path):
     table = pa.table(contests())
     games, rate = write_parts(table, tmp_path / "games", [0, len(table)]), partial(jr.rate, jr.weng_lin(), chunk=60)
@@ -536,6 +548,7 @@ def test_a_folder_is_read_into_memory_and_the_first_of_it_compared(games, table,
     np.testing.assert_array_equal(whole.matches.player, one.matches.player)
     code, printed, said = jaxrate("compare", games, "--system", "elo", "--first", "1200", "--json")
     assert code == 0 and json.loads(printed)["matches"] == 1200, said
+    assert "read the first 1,200 of 3,000 rows" in said
 
 
 def test_by_chunks_columns_are_recognised_as_in_memory(jaxrate, table, tmp_path):

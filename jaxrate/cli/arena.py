@@ -30,6 +30,7 @@ from jaxrate.cli.options import (
 )
 from jaxrate.cli.site import parse_noun
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, first_rows_caption
+from jaxrate.core.optional_imports import import_optional
 from jaxrate.data.column_role_definitions import PLAYER_PAIR, RESULT_ROLES, is_pgn_file
 
 
@@ -178,6 +179,8 @@ def arena(
         raise ValueError(f"--cluster takes one column or two, got {len(clusters)}")
     named = lazy.CountColumns(*(settings.pop(name) for name in ("wins", "losses", "tied")))
     votes = read_votes(report, file, options, clusters, named, has_times=moved)
+    if page is not None and len(votes.data.players) > lazy.MAX_NUMBERED_PLAYERS:
+        import_optional("PIL.Image")  # of the heat map, before the fit
     fitted = _fit_votes(report, votes, settings, moved)
     if out is not None:
         jr.data.write(_strength_columns(fitted), out)

@@ -99,8 +99,10 @@ def _parse_contenders(
     """The hyperparameters to change, by [SYSTEM.]NAME, and the files of them by their system.
 
     Raises:
-      ValueError: for a system that has two files, or a file but is not named where some are.
+      ValueError: for a system that there is not, or that has two files, or a file but is not named where some are.
     """
+    for name in names:
+        lazy.make_system(name, {})  # raises before the file is read
     values, files = parse_params(params)
     fits: dict[str, FittedParams] = {}
     for fit in map(load_fitted, files):

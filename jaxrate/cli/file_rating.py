@@ -145,8 +145,10 @@ def _load_numbers(file: str, names: list[str], option: str) -> dict[str, Any]:
 def is_parquet_folder_or_pattern(file: str) -> bool:
     """Whether this is a folder of Parquet files, or a pattern."""
     path = Path(file)
+    if not file or is_shipped_dataset(file):  # an empty path is the folder where one is
+        return False
     if path.is_dir():
-        return not is_shipped_dataset(file) and any(path.glob("*.parquet"))
+        return any(path.glob("*.parquet"))
     return bool(set("*?[") & set(file)) and not path.exists()
 
 
@@ -182,7 +184,10 @@ def read_events(
             return lazy.read_by_options(file, arguments, history, _find_format(file_format, arguments))
         source = _open_table(file) if source is None else source
         if first is not None:
-            source = lazy.first_rows(lazy.join_files(file), first)
+            whole = lazy.join_files(file)
+            source = lazy.first_rows(whole, first)
+            if first < (count := whole.count_rows()):
+                report.note(f"read the first {first:,} of {count:,} rows")
         return lazy.read_by_options(source, arguments, history)
 
 
@@ -614,6 +619,16 @@ def parse_library_time(option: str, text: str | None, clock: str | None) -> Any:
             return number
     what = "there is no such date; write one as 2026-05-31" if clock == "dates" else "write a number, as the times are"
     raise ValueError(f"{option} {text}: {what}")
+
+
+def note_time_outside_history(report: ProgressReport, rated: jr.History, until: float | None) -> None:
+    """A note if --as-of is before the history, or so long after it that nobody plays any more."""
+    if until is None or rated.last is None or not len(rated.events["row"]):
+        return
+    first, last = float(rated.events["time"].min()), rated.last
+    if until < first or (rated.clock == "dates" and until > last + lazy.DEFAULT_ACTIVE_DAYS + 1):
+        ends = f"{lazy.format_time(first, rated.clock)} to {lazy.format_time(last, rated.clock)}"
+        report.note(f"--as-of is outside the history, which runs from {ends}")
 
 
 def events_up_to(data: jr.data.Dataset, until: float, num_known_players: int) -> jr.data.Dataset:

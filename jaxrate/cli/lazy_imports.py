@@ -74,8 +74,8 @@ if TYPE_CHECKING:
     )
     from jaxrate.history.dataset_rating import check_contests_in_time_order, select_events
     from jaxrate.history.event_columns import days_to_dates, times_to_event_clock
-    from jaxrate.history.history import describe_event_counts, find_player_id
-    from jaxrate.history.leaderboards import Leaderboard
+    from jaxrate.history.history import describe_event_counts, find_player_id, format_time
+    from jaxrate.history.leaderboards import DEFAULT_ACTIVE_DAYS, Leaderboard
     from jaxrate.history.out_of_core.checkpoints import read_checkpoint
     from jaxrate.history.out_of_core.chunk_reading import resolve_table_reading
     from jaxrate.history.out_of_core.rating_by_chunks import Chunks, rate_by_chunks
@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from jaxrate.history.saved_runs import describe_longer_run, make_run_metadata, write_run
     from jaxrate.metrics.prediction_metrics import LogLossDifference
     from jaxrate.replay.padded_arrays import state_shapes
+    from jaxrate.site.arena_page import MAX_NUMBERED_PLAYERS
     from jaxrate.site.benchmark_page import advise_best_system
     from jaxrate.site.page_templates import check_address, make_template_environment
     from jaxrate.site.site_data import unique_display_names

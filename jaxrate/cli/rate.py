@@ -214,7 +214,6 @@ def summary_line(rated: jr.History) -> str:
 def leaderboard_table(board: lazy.Leaderboard, rated: jr.History) -> TextTable:
     """The board to print; its caption names options where Python names arguments."""
     caption = name_options(board.scope, click.get_current_context().command)
-    caption = caption.replace("a lower min_games", "a lower --list min_games")
     lines = caption, first_rows_caption(len(board.rank), board.num_listed, "players")
     table = name_teams(to_text_table(board, "\n".join(filter(None, lines))), rated)
     half = lazy.half_widths(board.deviation)
@@ -342,6 +341,7 @@ def to_match_table(matches: Any, rated: jr.History, caption: str = "", top: int 
 OF_ONE_HISTORY = (  # options that a rating league by league does not take
     *("--state", "--as-of", "--player", "--show", "--csv", "--outlook", "--chunk", "--brief", "--format"),
 )
+NOT_DESCRIBED = "--state", "--by", "--as-of", "--player", "--list", "--show", "--outlook"  # by --dry-run
 SHOWN = "peaks", "upsets", "hindsight"
 SHOW_HELP = "Also show the highest ratings of all time (peaks), the biggest upsets, or ratings in hindsight."
 
@@ -367,7 +367,7 @@ SHOW_HELP = "Also show the highest ratings of all time (peaks), the biggest upse
     option("show", "|".join(SHOWN), SHOW_HELP, type=click.Choice(SHOWN), multiple=True),
     "Large files and several leagues",
     option("dry-run", text="Rate nothing; tell what FILE has, the memory that it takes, and the rate of this machine.",
-           needs="FILE", excludes=("--state", "--by")),
+           needs="FILE", excludes=NOT_DESCRIBED),
     option("by", "COLUMN", "Rate each league in this column separately.", needs="FILE", excludes=OF_ONE_HISTORY),
     *CHUNK_OPTIONS,
     "Output",
@@ -411,6 +411,7 @@ def rate(
         lock_output_folder(asked.out)  # before the run there is loaded: whoever carries on there follows this command
     saved = None if asked.state is None else jr.load(asked.state)
     rating = _rate_file(report, asked, request, saved) if request.file else _show_run(asked, request, saved)
+    file_rating.note_time_outside_history(report, rating.history, rating.until)
     output = answer_questions(rating, asked)
     if asked.out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         _save(report, asked.out, rating, csv=asked.csv)
@@ -458,6 +459,7 @@ def _rate_file(report: ProgressReport, asked: RateOptions, request: RatingReques
         request = complete_request_from_saved_run(saved, request)
         data = file_rating.read_events(report, request.file, request.columns, history=saved)
     until = file_rating.parse_moment("--as-of", asked.as_of, data.clock, data.dates)
+    file_rating.parse_moment("--list since", asked.rules.get("since"), data.clock, data.dates)  # raises before rating
     if until is not None:
         data = file_rating.events_up_to(data, until, 0 if saved is None else len(saved.players))
     file_rating.check_players_exist(data, asked.players)

@@ -202,7 +202,7 @@ class ListRules(TypedDict, total=False):
     cautious: float
 
 
-FEWER_GAMES_HINT = "a lower min_games lists more"
+FEWER_GAMES_HINT = "a lower `min_games` lists more"
 DEFAULT_MIN_GAMES = 10  # by default only those with so many games are listed,
 MIN_SETTLED_PLAYERS = 20  # if there are so many of them
 ALL_PLAYERS_HINT = 'active="all" for everybody'

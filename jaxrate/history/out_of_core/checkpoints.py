@@ -125,9 +125,13 @@ def settings_that_must_match(
 
 
 def check_no_other_run(folder: Path) -> None:
-    """ValueError if a run that was not rated by chunks is saved in the folder."""
-    if (folder / RUN_FILE).is_file() and not (folder / CHECKPOINT_FILE).exists():
+    """ValueError if the folder has a run without a checkpoint: one that was not rated by chunks, or has lost it."""
+    if (folder / CHECKPOINT_FILE).exists():
+        return
+    if (folder / RUN_FILE).is_file():
         raise ValueError(f"{folder} holds a run that was not rated by chunks; name another folder")
+    if (folder / "ratings.parquet").exists():
+        raise ValueError(f"there is a run in {folder} that cannot be gone on with; name another folder")
 
 
 def read_run_to_resume(
