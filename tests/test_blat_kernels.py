@@ -247,6 +247,15 @@ HOLE = np.eye(31) - 2.0 * np.eye(31)[3] * np.eye(31)[5][:, None]
     ("given", "message"),
     [
         (dict(kernel=Kernel(holed)), "kernel holed is nan at a distance of 0 widths"),
+        (dict(kernel=Kernel(lambda d: 1.0 - d)), r"kernel <lambda> is -0.\d+ at a distance of 1.\d+ widths"),
+        (
+            dict(kernel=Kernel("gaussian", (0.5, 0.5), (1.0, np.nan))),
+            "widths of a kernel are above 0, got .1.0, nan",
+        ),
+        (
+            dict(kernel=Kernel("gaussian", (0.5, 0.5), (np.nan, 1.0))),
+            "widths of a kernel are above 0, got .nan, 1.0",
+        ),
         (dict(kernel=Kernel(below)), r"kernel below is -0.5 from strength 1.0\d* to -3.0"),
         (dict(kernel=Kernel(nowhere)), r"kernel nowhere leaves no mass to strength 1.2\d* \(row 21\)"),
         (dict(kernel=Kernel(lambda d: 0.0 * d)), "has no mass at any distance on the grid"),

@@ -403,6 +403,12 @@ def test_evidence_is_the_exact_likelihood_of_a_tree():
     close(ours(known), exact(known), rtol=1e-13)
 
 
+def test_a_size_may_be_a_whole_float():
+    for size in (51.0, np.float64(51), np.float32(51)):
+        system = jr.blat_mmr(size=size, kernel="none")
+        assert jr.run(system, jr.matches([[0, 1]], [1.0])).state.belief.shape == (2, 51)
+
+
 # What BlatMMR refuses.
 
 REFUSALS_BELIEFS = jr.blat_mmr().init(jr.blat_mmr().params, 2)
@@ -413,6 +419,8 @@ WRONG = jr.extend.luck.Luck("wrong", lambda x, y: jax.nn.sigmoid(x + 1.0 - y))
     ("call", "message"),
     [
         (lambda: jr.blat_mmr(size=1), "size must be a whole number from 2 to 2,147,483,648, got 1"),
+        (lambda: jr.blat_mmr(size=1000.5), "size must be a whole number from 2 to 2,147,483,648, got 1000.5"),
+        (lambda: jr.blat_mmr(size=np.inf), "size must be a whole number from 2 to 2,147,483,648, got inf"),
         (lambda: jr.blat_mmr(half_width=0), "half_width must be above 0, got 0"),
         (lambda: jr.blat_mmr(size=101), "too coarse for the kernel: its width is 0.03, .*take size=935"),
         (lambda: jr.blat_mmr(draws="within"), "draws must be 'inside' or 'outside', got 'within'"),

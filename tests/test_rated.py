@@ -88,6 +88,8 @@ def test_players_are_found_by_name_or_id():
         (NAMES, 41, "no player 41: ids run from 0 to 40"),
         (np.array([30, 10]), 0, "no player 0"),
         (np.array(["x", "x"]), "x", "2 players have the name 'x'; give an id"),
+        (np.array(["ann", "bob"]), np.array(["ann", "bob"]), "give a single name or id of a player, got array"),
+        (np.array(["ann", "bob"]), ["ann"], "give a single name or id of a player, got ['ann']"),
     ):
         with refused(message):
             find_player_id(names, player)

@@ -1,6 +1,8 @@
 """Static strengths against their definitions, in both precisions, and the arena of language models."""
 
+import datetime
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -253,6 +255,13 @@ def one(**given):
     return jr.arena.count_votes(**table)
 
 
+def test_named_votes_are_counted_without_pyarrow(monkeypatch):
+    for name in ("pyarrow", "duckdb"):
+        monkeypatch.setitem(sys.modules, name, None)  # an import of it fails
+    votes = one(a=["Cy", "Bo", "Cy"], b=["Bo", "Ada", "Ada"])
+    assert votes.players.tolist() == ["Cy", "Bo", "Ada"] and votes.player.tolist() == [[0, 1], [1, 2], [0, 2]]
+
+
 @pytest.mark.parametrize(
     ("make", "options", "said"),
     [
@@ -264,7 +273,10 @@ def one(**given):
         (lambda: one(wins=["3", "2", "1"]), {}, "wins must hold numbers"),
         (lambda: one(losses=[1, 2, -2]), {}, "row 2 .*losses is -2, below 0"),
         (lambda: one(b=[1, 1, 2]), {}, "row 1 .*both sides"),
-        (lambda: one(b=["x", "y", "z"]), {}, "both be names, or both ids"),
+        (lambda: one(b=["x", "y", "z"]), {}, "row 0 .*0 and 'x' must both be names, or both ids"),
+        *((lambda x=x: one(a=np.array(["x", x, "x"], object), b=["y"] * 3), {}, "row 1 .*both be names, or both ids")
+          for x in (1, 1.5, True, b"z", datetime.date(2026, 1, 2), None)),
+        (lambda: one(a=[0.0, 1.0, 0.0]), {}, "row 0 .*both be names, or both ids"),
         (one, {"anchors": {7: 1500}}, "no player|ids from 0 to 2"),
         (lambda: one(a=[0, 1, 0, 0], b=[1, 2, 2, 3], wins=[1, 1, 1, 0], losses=[1, 1, 1, 0], ties=None),
          {"anchors": {3: 1500}}, "anchor 3 plays in no match"),

@@ -27,7 +27,6 @@ from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.event_columns import from_table_columns
 from jaxrate.storage.run_folder import (
     columns_to_npz,
-    name_file_in_errors,
     read_names_and_games,
     read_predictions,
 )
@@ -361,10 +360,14 @@ def test_forged_columns_are_refused():
     with np.load(BytesIO(raw)) as archive:
         stored = dict(archive)
     for part, values, message in (
-        ("code", [0, 2], "index 2 is out of bounds"),
-        ("size", [9, -2], "a holds a name that no player has"),
+        ("code", [0, 2], "a has a label that is not there"),
+        ("code", [0, -1], "a has a label that is not there"),
+        ("code", [False, True], "a is no column of text"),
+        ("size", [9, -2], "the labels of a are not as long as they claim"),
+        ("size", [3, -3, 7], "the labels of a are not as long as they claim"),
+        ("size", [3, 3], "the labels of a are not as long as they claim"),
         ("text", [[1] * 7], "a is no column"),
     ):
         np.savez(forged := BytesIO(), **stored | {f"a:{part}": np.array(values)})
-        with refused(message), name_file_in_errors("x.npz"):
-            from_table_columns(read(forged.getvalue()), PLAYERS)
+        with refused(message):
+            read(forged.getvalue())

@@ -90,12 +90,15 @@ def _pairs_of_players(a: Any, b: Any) -> tuple[HostArray, HostArray | None]:
     first, second = np.asarray(a), np.asarray(b)
     if first.ndim != 1 or first.shape != second.shape:
         raise ValueError(f"a and b must be columns of one length, got the shapes {first.shape} and {second.shape}")
-    n, kinds = len(first), {first.dtype.kind, second.dtype.kind}
-    if not n or kinds <= {*"iu"}:
+    n = len(first)
+    if {first.dtype.kind, second.dtype.kind} <= {*"iu"}:
         return np.stack([check_id_array("a", first, (n,)), check_id_array("b", second, (n,))], axis=1), None
-    if kinds & {*"iuf"}:
-        raise ValueError("a and b must both be names, or both ids")
-    return to_ids(["a", "b"], {"a": to_column("a", first), "b": to_column("b", second)})
+    names = [*first.tolist(), *second.tolist()]
+    is_name = np.array([isinstance(name, str) for name in names], bool).reshape(2, n).all(axis=0)
+    message = "{} and {} must both be names, or both ids"
+    fail_where(~is_name, lambda row: message.format(*map(format_value_for_error, names[row::n])))
+    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    return np.array([number[name] for name in names], np.int32).reshape(2, n).T, np.array([*number], object)
 
 
 class Votes(NamedTuple):

@@ -8,11 +8,17 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from jaxrate.core.argument_checks import is_whole_number
+from jaxrate.core.argument_checks import is_list, is_whole_number
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
-from jaxrate.core.text_format import did_you_mean_suffix, format_count, format_number, rating_decimals
+from jaxrate.core.text_format import (
+    did_you_mean_suffix,
+    format_count,
+    format_number,
+    format_value_for_error,
+    rating_decimals,
+)
 from jaxrate.data.lookalike_names import similar_names_hint
 from jaxrate.data.table_sources import has_pyarrow, import_pyarrow
 from jaxrate.data.table_writing import to_frame
@@ -223,10 +229,11 @@ def find_player_id(players: Any, player: Any, count: int | None = None) -> int:
     Raises:
       ValueError: if there is no such player, or more than one.
     """
+    if is_list(player):
+        raise ValueError(f"give a single name or id of a player, got {format_value_for_error(player)}")
     names = [] if players is None else np.asarray(players).tolist()[:count]
     count = len(names) if count is None else count
-    compared = map(str, names) if isinstance(player, str) else names
-    matching_ids = np.flatnonzero([name == player for name in compared]).tolist()
+    matching_ids = np.flatnonzero([player in (name, str(name)) for name in names]).tolist()
     if len(matching_ids) > 1:
         raise ValueError(f"{len(matching_ids)} players have the name {player!r}; give an id")
     if matching_ids:

@@ -82,7 +82,7 @@ class Leaderboard(ColumnTable):
         self.group_sizes = tuple(group_sizes) or (num_listed,)
 
     def __getattr__(self, name: str) -> Any:
-        if name in RATING_HEADS:
+        if name in RATING_HEADS and name not in ("time", "above_median"):  # which other lists have
             return self.get(name)
         raise AttributeError(f"a leaderboard has no column {name!r}")
 

@@ -627,6 +627,8 @@ class Live:
         Raises:
           ValueError: if fewer results were rated live.
         """
+        if not current.number and n:
+            raise ValueError("nothing to undo: no result since start_history")
         n = check_count("n, of the results rated live,", n, 0, current.number)
         self._replace_events(current, current.number - n)
 
@@ -797,8 +799,14 @@ class Live:
             if current.players > MAX_COMPARED_NAMES:
                 return
             names_by_key.update((accentless_key(x), x) for x in current.names if isinstance(x, str))
-        known = [(x, names_by_key.setdefault(accentless_key(x), x)) for x in newcomers if isinstance(x, str)]
-        if pairs := [(name, other) for name, other in known if name != other and other in current.ids]:
+        pairs = []
+        for name in (x for x in newcomers if isinstance(x, str)):
+            known = names_by_key.setdefault(accentless_key(name), name)
+            if known not in current.ids:  # which was undone, or is this one
+                names_by_key[accentless_key(name)] = name
+            elif known != name:
+                pairs.append((name, known))
+        if pairs:
             text = describe_new_names(pairs, "blanks, letter case or accents")
             warnings.warn(text, UserWarning, stacklevel=5)
 

@@ -231,10 +231,21 @@ def _columns_from_npz(raw: bytes) -> dict[str, HostArray]:
         elif kind in ("D", "us"):
             columns[name] = values.astype(np.int64).view(f"datetime64[{kind}]")
         elif kind in ("text", "bytes"):
-            labels: list[Any] = [x.tobytes() for x in np.split(values, np.cumsum(stored[f"{name}:size"])[:-1])]
-            labels = [x.decode() for x in labels] if kind == "text" else labels
-            columns[name] = np.array(labels, object)[stored[f"{name}:code"]]
+            columns[name] = _texts_from_labels(name, values, stored[f"{name}:size"], stored[f"{name}:code"], kind)
     return columns
+
+
+def _texts_from_labels(name: str, values: HostArray, size: HostArray, code: HostArray, kind: str) -> HostArray:
+    """Texts or bytes, from the bytes of all labels, their sizes, and the number of that of each row."""
+    if (values.dtype, size.dtype, code.dtype) != (np.uint8, np.int64, np.int64):
+        raise ValueError(f"{name} is no column of text")
+    if not (size >= 0).all() or sum(size.tolist()) != len(values):
+        raise ValueError(f"the labels of {name} are not as long as they claim")
+    if not ((code >= 0) & (code < len(size))).all():
+        raise ValueError(f"{name} has a label that is not there")
+    ends, raw = np.cumsum(size).tolist(), values.tobytes()
+    labels: list[Any] = [raw[i:j] for i, j in zip([0, *ends], ends, strict=False)]
+    return np.array([x.decode() for x in labels] if kind == "text" else labels, object)[code]
 
 
 def _read_table(name: str, raw: bytes, num_rows: int, required: Sequence[str], whole: bool) -> Any:

@@ -179,7 +179,7 @@ def _check_kernel(kernel: Kernel) -> Kernel:
     weights, widths = kernel.weights, kernel.widths
     if len(weights) != len(widths) or not weights or min(weights) < 0 or abs(sum(weights) - 1.0) > 1e-9:
         raise ValueError(f"a kernel has as many weights as widths, and they sum to 1; got {weights} and {widths}")
-    if not 0 < min(widths) <= max(widths) < math.inf:
+    if not all(0 < width < math.inf for width in widths):
         raise ValueError(f"the widths of a kernel are above 0, got {widths}")
     if has_custom_shape(kernel):
         return _check_and_normalise_custom_kernel(kernel)
@@ -256,9 +256,10 @@ def checked_custom_kernel_matrix(
         bad = ~((component >= 0.0) & (component < np.inf))
         if bad.any():
             at = np.argwhere(bad)[0]
-            where = f"from strength {x[at[0]]} to {x[at[-1]]} (row {at[0]}, column {at[-1]})"
             if lattice:
                 where = f"at a distance of {_lattice_differences(len(x), step)[at[0]] / (width * relative):g} widths"
+            else:
+                where = f"from strength {x[at[0]]} to {x[at[1]]} (row {at[0]}, column {at[1]})"
             raise ValueError(f"blat_mmr: kernel {name} is {component[tuple(at)]} {where}")
         if lattice and not component.sum() > 0.0:
             raise ValueError(f"blat_mmr: kernel {name} has no mass at any distance on the grid")

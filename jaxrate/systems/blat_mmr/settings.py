@@ -64,10 +64,11 @@ class Model(NamedTuple):
     spreading: str = ""  # algorithm of the kernel
 
 
-def make_grid(size: int, half_width: float | None, luck: Luck, kernel: Kernel | None, params: Any) -> Grid:
+def make_grid(size: float, half_width: float | None, luck: Luck, kernel: Kernel | None, params: Any) -> Grid:
     """A checked grid; `params` are the floats given to the factory."""
     half_width = 7.0 * natural_unit(luck) if half_width is None else half_width
-    size = check_count("blat_mmr: size", size, 2, HUGE_COUNT)
+    is_whole_float = isinstance(size, float | np.floating) and size.is_integer()
+    size = check_count("blat_mmr: size", int(size) if is_whole_float else size, 2, HUGE_COUNT)
     if not is_number(half_width) or not 0 < half_width < math.inf:
         raise ValueError(f"blat_mmr: half_width must be above 0, got {half_width!r}")
     check_memory_fits(f"blat_mmr: a grid of {size:g} points", BYTES_PER_POINT * size)
