@@ -212,7 +212,7 @@ MUTATIONS = [
       "tests/test_seasons.py -k 'slow_season'"),
     M("season points so far", "self.drawn + loss * self.won.T", "self.drawn + loss * self.won",
       "tests/test_seasons.py -k 'so_far'"),
-    M("fixtures at the last moment", "fail_where(time < last,", "fail_where(time <= last,",
+    M("fixtures at the last moment", "early = np.flatnonzero(time < last)", "early = np.flatnonzero(time <= last)",
       "tests/test_fixtures.py -k 'no_time_before'"),
     M("fixtures of the last day", "time < np.fmax.reduce(time[~without_result])",
       "time <= np.fmax.reduce(time[~without_result])",

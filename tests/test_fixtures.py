@@ -191,5 +191,8 @@ def test_no_time_before_the_end():
         jr.forecasts.predict_fixtures(rated, pair, time="1990-01-01")
     with refused("row 0 (counting from 0): time 1990-01-01 is before the end of the run, 20"):
         jr.forecasts.predict_fixtures(rated, pair | {"date": ["1990-01-01"]})
+    many = {"a": ["Ayr"] * 12, "b": ["Bury"] * 12, "date": [f"1990-01-{i + 1:02}" for i in range(12)]}
+    with pytest.raises(ValueError, match=r"^row 0 \(counting from 0\) and 11 more: time 1990-01-01 is .* of the run$"):
+        jr.forecasts.predict_fixtures(rated, many)
     end = str(np.datetime64(int(rated.last), "D"))
     assert len(jr.forecasts.predict_fixtures(rated, pair | {"date": [end]})["expected"]) == 1

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import warnings
 
 import jax
 import numpy as np
@@ -135,6 +136,78 @@ def test_results_so_far_count(sure):
         given = {"coming": [(teams[1], teams[2])], "results": results} | given
         with refused(message):
             jr.forecasts.simulate_season(sure, given.pop("coming"), **given)
+
+
+LEAGUE = {
+    "date": ["2022-09-01", "2022-10-01", "2023-09-01", "2023-09-08", "2023-10-01"],
+    "home": [*"ABABC"],
+    "away": [*"BCBCA"],
+    "home_goals": [1, 0, 2, 1, 0],
+    "away_goals": [0, 0, 1, 1, 3],
+    "season": ["2022", "2022", "2023", "2023", "2023"],
+}
+COMING = {"date": ["2023-10-08"], "home": ["A"], "away": ["C"], "season": ["2023"]}
+OF_2023 = {"A": (2, 6), "B": (2, 1), "C": (2, 1)}
+
+
+def season_so_far(rated, coming=COMING, **options):
+    """Games and points of each player before what is to come, and the texts of the warnings."""
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        found = jr.forecasts.simulate_season(rated, coming, samples=10, **options)
+    counts = zip(found.played.tolist(), found.points.tolist(), strict=True)
+    return dict(zip(found.player.tolist(), counts, strict=True)), [str(x.message) for x in notes]
+
+
+@pytest.fixture(scope="module")
+def of_seasons():
+    with warnings.catch_warnings(action="ignore"):
+        data = jr.read(LEAGUE, season="season")
+        return jr.rate(jr.elo(seasons=tuple(data.seasons.values()), season_keep=0.8), data)
+
+
+def test_results_of_other_seasons_are_not_lost_in_silence(of_seasons):
+    """Defect: seasons that were spelt otherwise, or empty cells, left nobody with any match, without a word."""
+    found, notes = season_so_far(of_seasons, results=LEAGUE, season="season")
+    left_out = "2 of 5 results are of other seasons ('2022') than what is to come ('2023'); they are left out"
+    assert found == OF_2023 and notes[-1] == left_out
+    assert any("home_goals and away_goals" in x for x in notes)  # what is said of a table of results comes, too
+    one_empty = LEAGUE | {"season": [2022, 2022, 2023, 2023, np.nan]}
+    found, notes = season_so_far(of_seasons, results=one_empty, season="season")
+    assert found["A"] == (1, 3) and notes[-1].startswith("3 of 5 results are of other seasons ('', '2022') than")
+    otherwise = LEAGUE | {"season": ["2022/23"] * 5}
+    with warnings.catch_warnings(action="ignore"), refused("5 of 5 results are of other seasons ('2022/23') than what"):
+        jr.forecasts.simulate_season(of_seasons, COMING, results=otherwise, season="season")
+
+
+def test_results_of_a_season_in_the_format_of_the_history(tmp_path):
+    """Defect: games in PGN were opened as a table."""
+    head = '[Date "2023.10.01"]\n[White "Ada"]\n[Black "Bo"]\n[Result "1-0"]\n\n1. e4 e5 1-0\n'
+    (tmp_path / "games.pgn").write_text(head)
+    rated = jr.rate(jr.elo(), jr.data.formats.pgn(tmp_path / "games.pgn"))
+    rated = rated._replace(options={"columns": {"format": "pgn"}})
+    coming = {"date": ["2023-10-08"], "white": ["Ada"], "black": ["Bo"]}
+    assert season_so_far(rated, coming, results=tmp_path / "games.pgn")[0] == {"Ada": (1, 3), "Bo": (1, 0)}
+
+
+def test_what_is_to_come_without_a_season_is_of_the_last_one(of_seasons, tmp_path):
+    """Defect: it was said to be so, and nobody had a point; of a `Dataset` nothing was said."""
+    unnamed = {name: x for name, x in COMING.items() if name != "season"}
+    found, notes = season_so_far(of_seasons, unnamed)
+    assert found == OF_2023 and [x[:21] for x in notes[-2:]] == ["took the last season ", "took 3 results of the"]
+    with warnings.catch_warnings(action="ignore"):
+        data, later = (
+            jr.read(x, upcoming=True, history=of_seasons, season="season")
+            for x in (COMING, COMING | {"season": ["2024"]})
+        )
+        jr.data.write(LEAGUE, tmp_path / "games.csv")
+        system = jr.elo(seasons=tuple(of_seasons.seasons.values()), season_keep=0.8)
+        files = jr.rate(system, tmp_path / "games.csv", out=tmp_path / "run", season="season")
+    assert season_so_far(of_seasons, data)[0] == OF_2023
+    found, notes = season_so_far(of_seasons, later)
+    assert found == {"A": (0, 0), "C": (0, 0)} and not notes
+    _, notes = season_so_far(files, season="season")
+    assert notes[-1].startswith("the results of this season are in files, so that everybody begins with 0 points; jr.l")
 
 
 def test_a_knockout_of_certain_strengths_is_the_exact_bracket(sure):

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from os import PathLike
 from typing import Any, Literal, NamedTuple, Unpack
 
@@ -18,7 +18,7 @@ from jaxrate.core.text_format import (
     format_value_for_error,
     join_names,
 )
-from jaxrate.data.column_conversion import to_column
+from jaxrate.data.column_conversion import to_column, to_values, value_text
 from jaxrate.data.column_recognition import ColumnsRecognisedWarning, recognise_evidence_columns, recognise_players
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
@@ -31,11 +31,11 @@ from jaxrate.data.column_role_definitions import (
 from jaxrate.data.column_spellings import Header
 from jaxrate.data.dataset_from_table import read_by_options
 from jaxrate.data.derived_covariates import DERIVED_COLUMNS, derive_columns
-from jaxrate.data.faulty_rows import map_row_errors, warn_caller
+from jaxrate.data.faulty_rows import describe_share, warn_caller
 from jaxrate.data.formats import FORMATS
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
 from jaxrate.data.table_files import open_table_source
-from jaxrate.events import check_clock, count_teams, fail_where, seats
+from jaxrate.events import check_clock, count_teams, seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
 from jaxrate.forecasts.pairwise_probabilities import fill_columns, needs_sides
@@ -187,15 +187,17 @@ def _warn_unconnected(rated: History, data: Dataset) -> None:
 
 
 def _check_after_history(rated: History, data: Dataset) -> None:
-    """RowError if an event is before the end of the history, whose ratings know later results."""
+    """ValueError if an event is before the end of the history, whose ratings know later results."""
     time = np.repeat(np.asarray(data.events.flat.time), np.diff(data.events.start))
     last = -np.inf if rated.last is None else rated.last
-    message = (
-        "time {} is before the end of the run, {}, whose ratings know more than was known then; leave it out, or look "
-        "at the predictions of the run"
-    )
-    with map_row_errors(data.rows):
-        fail_where(time < last, lambda row: message.format(*(format_time(x, rated.clock) for x in (time[row], last))))
+    early = np.flatnonzero(time < last)
+    if len(early):
+        early_text, end = (format_time(x, rated.clock) for x in (time[early[0]], last))
+        others = f" and {len(early) - 1:,} more" if len(early) > 1 else ""
+        raise ValueError(
+            f"row {data.rows[early[0]]} (counting from 0){others}: time {early_text} is before the end of the run, "
+            f"{end}, whose ratings know more than was known then; leave it out, or look at the predictions of the run"
+        )
 
 
 def _add_derived_columns(rated: History, data: Dataset) -> Dataset:
@@ -316,6 +318,9 @@ class PlayedResults(NamedTuple):
         return PlayedResults(*(x[rows] for x in self))
 
 
+NO_RESULTS = PlayedResults(np.empty((0, 2), object), np.empty(0), np.empty((0, 2)))
+
+
 def read_season_results(
     rated: History, results: Any, source: Any, coming: Dataset, options: FixtureOptions, needs_goals: bool
 ) -> PlayedResults:
@@ -330,26 +335,47 @@ def read_season_results(
       needs_goals: whether the goals of both sides are needed.
 
     Raises:
-      ValueError: if they are of more than one season, and no column says which, or if goals are needed and unknown.
+      ValueError: if they are of more than one season, and no column says which, if those of a table are all of other
+        seasons than what is to come, or if goals are needed and unknown.
     """
     if isinstance(results, Dataset):
         return _played_results(rated, results, options, needs_goals)
-    if results is None and not coming.played:
-        return _results_in_history(rated, source, coming, options, needs_goals)
     is_beside = results is None
-    table = source if is_beside else open_table_source(results)
-    with warnings.catch_warnings(action="ignore"):  # which were given when the table was read for what is to come
-        data = _read_results(rated, source if is_beside else results, options)
-    seasons, coming_seasons = (_season_labels(rated, x, options) for x in (table, source))
-    if seasons is None:
-        _check_results_are_of_one_season(table.title, data, coming)
-    past = _played_results(rated, data, options, needs_goals)
-    if seasons is not None and coming_seasons is not None:
-        past = past.select(np.isin(seasons[data.rows], coming_seasons[coming.rows]))
+    if is_beside and not (coming.played and is_table(source)):
+        if is_list_of_name_tuples(source):
+            return NO_RESULTS
+        return _results_in_history(rated, source, coming, options, needs_goals)
+    # a table with both gave its warnings when it was read for what is to come
+    with warnings.catch_warnings(action="ignore") if is_beside else nullcontext():
+        title, data, seasons = _read_results(rated, source if is_beside else results, options)
+    coming_seasons = _season_labels(rated, source, options)
+    chosen = np.ones(len(data.rows), bool)
+    if seasons is None or coming_seasons is None:
+        _check_results_are_of_one_season(title, data, coming)
+    else:
+        chosen = np.isin(seasons, coming_seasons[coming.rows])
+    past = _played_results(rated, data, options, needs_goals).select(chosen)
     if is_beside:
         text = f"took {len(past.score):,} results in the table of what is to come for those of the season so far"
         warn_caller(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning)
+    elif not chosen.all():
+        _report_other_seasons(title, ~chosen, np.asarray(seasons), np.asarray(coming_seasons)[coming.rows])
     return past
+
+
+def _report_other_seasons(title: str, is_other: HostArray, seasons: HostArray, coming_seasons: HostArray) -> None:
+    """Warn of the results that are of other seasons than what is to come; ValueError if all are."""
+    theirs, names = (_some_names(x) for x in (seasons[is_other], coming_seasons))
+    text = f"{title}{describe_share(is_other, 'result')} are of other seasons ({theirs}) than what is to come ({names})"
+    if is_other.all():
+        raise ValueError(f"{text}; name the season of both in the same way")
+    warn_caller(f"{text}; they are left out")
+
+
+def _some_names(labels: HostArray) -> str:
+    """The first few of the different labels, quoted."""
+    names = np.unique(labels).tolist()
+    return ", ".join([*map(format_value_for_error, names[:MAX_SUGGESTIONS]), *["..."] * (len(names) > MAX_SUGGESTIONS)])
 
 
 def _check_results_are_of_one_season(title: str, data: Dataset, coming: Dataset) -> None:
@@ -363,13 +389,16 @@ def _check_results_are_of_one_season(title: str, data: Dataset, coming: Dataset)
 
 
 def _season_labels(rated: History, table: Any, options: FixtureOptions) -> HostArray | None:
-    """The season of each row of a table, as text; None without such a column."""
+    """The season of each row of a table, as text, empty where there is none; None without such a column."""
     if not is_table(table):
         return None
     columns = {name: x for name, x in options.items() if name not in ("time", "newcomers")}
     season = reading_options_of_run(rated, table.names, columns, ["season", "league_season"])
     name = season.get("season") or season.get("league_season")
-    return None if name is None else np.asarray(to_column(name, table.load([name], [name])[name])).astype(str)
+    if name is None:
+        return None
+    values = to_values(to_column(name, table.load([name], [name])[name]))
+    return np.array(["" if x is None else value_text(x) for x in values], str)
 
 
 def _results_in_history(
@@ -377,18 +406,20 @@ def _results_in_history(
 ) -> PlayedResults:
     """The results in the history of the season of what is to come; none of a new one, and of leagues that are over.
 
-    A warning says that there are none if the season is likely to have begun.
+    Where no column names the season, it is the last that has begun. A warning says that there are no results if the
+    history is likely to have some.
     """
     labels = _season_labels(rated, source, options)
-    named = set() if labels is None else {*labels[coming.rows].tolist()}
-    begins = [start for name, start in (rated.seasons or {}).items() if name in named]
-    chosen = _choose_season(rated.events, coming, min(begins, default=np.inf))
+    starts = rated.seasons | (coming.seasons or {}) if rated.seasons else {}
+    named = starts.keys() if labels is None else {*labels[coming.rows].tolist()}
+    first = coming.matches.time.min()
+    begins = [start for name, start in starts.items() if name in named and start <= first]
+    begin = (max if labels is None else min)(begins, default=np.inf)
+    chosen = _choose_season(rated.events, coming, begin)
     if chosen.any() and _has_scores(rated, chosen, needs_goals):
         return _take_results(rated, chosen, needs_goals)
-    is_new = bool(named and rated.seasons) and not begins
-    if is_table(source) and not is_new:
-        _warn_if_season_has_begun(rated, coming)
-    return PlayedResults(np.empty((0, 2), object), np.empty(0), np.empty((0, 2)))
+    _warn_if_season_has_begun(rated, coming, begin)
+    return NO_RESULTS
 
 
 def _has_scores(rated: History, chosen: HostArray, needs_goals: bool) -> bool:
@@ -415,12 +446,19 @@ def _choose_season(events: Any, coming: Dataset, begin: float) -> HostArray:
     return chosen
 
 
-def _warn_if_season_has_begun(rated: History, coming: Dataset) -> None:
-    """Warn that no results are known if what is to come follows the history after no more than a pause."""
+def _warn_if_season_has_begun(rated: History, coming: Dataset, begin: float) -> None:
+    """Warn that no results are known if what is to come follows the history after no more than a pause.
+
+    If a season is known to begin after the history, nothing is missed.
+    """
     end = rated.last if rated.clock == "dates" else None
-    if end is not None and coming.matches.time.min() <= end + MAX_PAUSE_DAYS:
-        text = "no results of this season are known, so that everybody begins with 0 points"
-        warn_caller(f"{text}; results='results.csv' names those so far")
+    if end is None or end < begin < np.inf or coming.matches.time.min() > end + MAX_PAUSE_DAYS:
+        return
+    text, advice = "no results of this season are known", "results='results.csv' names those so far"
+    if rated.has_events_elsewhere and begin <= end:
+        text = "the results of this season are in files"
+        advice = f"jr.load reads them if the run is not brief; {advice}"
+    warn_caller(f"{text}, so that everybody begins with 0 points; {advice}")
 
 
 def _played_results(rated: History, data: Dataset, options: FixtureOptions, needs_goals: bool) -> PlayedResults:
@@ -438,16 +476,20 @@ def _played_results(rated: History, data: Dataset, options: FixtureOptions, need
     return PlayedResults(data.players[data.matches.player], score, goals)
 
 
-def _read_results(rated: History, source: Any, columns: Mapping[str, Any]) -> Dataset:
-    """Played matches of a table, or of a file in the format of the history."""
+def _read_results(rated: History, source: Any, columns: FixtureOptions) -> tuple[str, Dataset, HostArray | None]:
+    """Played matches of a table, or of a file in the format of the history; first the beginning of errors.
+
+    Last is the season of each match, as text; None without such a column.
+    """
     read_format = FORMATS.get(rated.options.get("columns", {}).get("format"))
     if read_format is not None and isinstance(source, (str, PathLike)):
         with suppress(ValueError):  # of other tables, which are read below
-            return read_format(source, history=rated)
+            return "", read_format(source, history=rated), None
     table = open_table_source(source)
     roles = *RESULT_ROLES, *PREFERENCES
     options = reading_options_of_run(rated, table.names, {x: y for x, y in columns.items() if x in roles}, roles)
-    return read_by_options(table, options, rated)
+    data, seasons = read_by_options(table, options, rated), _season_labels(rated, table, columns)
+    return table.title, data, None if seasons is None else seasons[data.rows]
 
 
 def _check_names(rated: History, data: Dataset, newcomers: bool) -> None:
