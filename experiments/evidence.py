@@ -309,9 +309,8 @@ def learners(options, most):
     data = read_history(options, "learners")
     if data is None:
         return None
-    player = data.matches.player
-    order = np.argsort(player[:, 0], kind="stable")
-    is_first = np.append(True, (np.diff(player[order], axis=0) != 0).any(axis=1))
+    order = np.argsort(data.matches.player[:, 0], kind="stable")
+    is_first = np.append(True, (np.diff(data.matches.player[order], axis=0) != 0).any(axis=1))
     rows = np.sort(order[is_first])[:most]
     return data._replace(events=jax.tree.map(lambda x: np.asarray(x)[rows], data.matches), rows=data.rows[rows])
 

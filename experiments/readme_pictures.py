@@ -73,10 +73,8 @@ def draw_speeds(suffix):
             axes.scatter([theirs, ours], [y, y], 70, [MUTED, ACCENT], zorder=2)
             axes.text(ours * 1.6, y, f"jaxrate, {ours / theirs:,.0f} times as fast", va="center", fontsize=9)
             axes.text(theirs / 1.6, y, peer, va="center", ha="right", fontsize=9)
-        axes.set_xscale("log")
-        axes.set_xlim(2e-4, 3e4)
+        axes.set(xscale="log", xlim=(2e-4, 3e4), ylim=(-0.6, len(rows) - 0.4))
         axes.set_xticks([1e-2, 1, 100], ["0.01", "1", "100 million a second"])
-        axes.set_ylim(-0.6, len(rows) - 0.4)
         axes.minorticks_off()
         axes.set_yticks(range(len(rows)), [title for title, *_ in rows])
         axes.tick_params(length=0)
@@ -128,11 +126,10 @@ def write_votes(votes, names, path):
 
 def write_terminal_page(printed, path):
     """A page with the command and what it printed, in the colours of a light or a dark terminal."""
-    command = "$ jaxrate rate nfl\n\n"
     styles = []
     for scheme, theme in (("light", DEFAULT_TERMINAL_THEME), ("dark", DIMMED_MONOKAI)):
         console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
-        console.print(command, Text.from_ansi(printed), sep="")
+        console.print("$ jaxrate rate nfl\n\n", Text.from_ansi(printed), sep="")
         html = console.export_html(theme=theme, inline_styles=True, code_format=TERMINAL)
         colours = f"color: {theme.foreground_color.hex}; background: {theme.background_color.hex}"
         styles.append(
@@ -157,7 +154,7 @@ def photograph(pages, folder):
                 browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
                 browser.get(page.as_uri())
                 picture = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
-                picture.quantize(64).save(folder / f"readme_{title}{suffix}.png", optimize=True)
+                picture.quantize(256).save(folder / f"readme_{title}{suffix}.png", optimize=True)
 
 
 if __name__ == "__main__":
