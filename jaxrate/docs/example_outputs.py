@@ -58,7 +58,8 @@ def example_variables() -> dict[str, Any]:
     to_come = {"a": new["a"], "b": new["b"], "date": new["date"]}
     football = table | {"stadium": table["a"], "points_a": 2 * score, "points_b": 2 * (1 - score)}
     files = {"games": table, "fights": table, "football": football, "july": coming, "to_come": to_come, "so_far": new}
-    files["answers"] = table | {"topic": np.where(player[:, 1] < 4, "sums", "fractions")}
+    topics = np.where(player[:, 1] < 4, "sums", "roots")
+    files["answers"] = table | {"b": [f"exercise {i}" for i in player[:, 1]], "topic": topics}
     for name, columns in files.items():
         jr.data.write(columns, f"{name}.csv")
     pathlib.Path("matches").mkdir(exist_ok=True)
