@@ -470,9 +470,9 @@ def _notes_on_many_categories(
 ) -> Iterator[str]:
     """A note that skills leave categories out, of which there are more than a modifier may have."""
     categories, has_lead = data.categories, "category_lead" in columns
-    if categories is not None and system.name == "skills" and system.settings["categories"] == 1 and not has_lead:
+    if categories is not None and system.name == SKILLS and system.settings["categories"] == 1 and not has_lead:
         hint = "" if data.clock is None else "; category_lead=200 learns from them"
-        yield f"skills does not use the {len(categories):,} categories{hint}"
+        yield f"{SKILLS} does not use the {len(categories):,} categories{hint}"
 
 
 def _name_systems_with(name: str) -> str:
@@ -589,7 +589,7 @@ def describe_file(request: RatingRequest, data: jr.data.Dataset, before: Mapping
 
 def smooth_task(report: ProgressReport, task: RatingTask) -> jr.History:
     """The history with hindsight; ValueError for a system that has none."""
-    if task.system.name != "skills":  # of its forms `smooth` says which it lacks
+    if task.system.name != SKILLS:  # of its forms `smooth` says which it lacks
         raise ValueError(f"--show hindsight needs --system skills: {task.system.name} has no hindsight")
     kind = "matches" if task.data.of_matches else "participations"
     with report.stage(f"smoothing {len(task.data.rows):,} {kind}"):
