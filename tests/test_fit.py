@@ -912,6 +912,9 @@ def test_constants_say_how_frequent_each_score_was():
     level = np.rint(2 * matches.score).astype(int)
     frequent = np.bincount(level[:400]) / 400
     np.testing.assert_allclose(TASK.constant_prediction_loss(draws), -np.log(frequent[level[400:]]).mean(), rtol=1e-6)
+    first = matches._replace(score=np.maximum(matches.score, 0.5))  # winners come first, and nobody knows who that is
+    ahead = TASK_OF(jr.elo(), first, objective)
+    np.testing.assert_allclose(TASK.constant_prediction_loss(ahead), np.log(2.0), rtol=1e-6)
     rounds = TASK_OF(small(), contests(), objective._replace(loss="pairwise"))
     np.testing.assert_allclose(TASK.constant_prediction_loss(rounds), np.log(2.0))
 

@@ -184,7 +184,19 @@ def test_where_the_first_player_always_wins_the_calibration_is_of_both():
     assert p.tolist() == [0.75, 0.25, 0.25, 0.75] and s.tolist() == [1, 1, 0, 0] and w.tolist() == [3, 2, 3, 2]
     assert jr.metrics.match_metrics([0.75, 0.25], [1, 1])["calibration error"] == pytest.approx(0.25)
     assert calibration([0.75, 0.25], [1, 1]).error == pytest.approx(0.5)
-    assert [x.tolist() for x in jr.metrics.mirror_winner_first([0.8], [0.5])] == [[0.8], [0.5], [1.0]]
+    assert [x.tolist() for x in jr.metrics.mirror_winner_first([0.8], [0.4])] == [[0.8], [0.4], [1.0]]
+
+
+def test_draws_of_tables_of_winners_and_losers_count_from_either_side_as_their_wins_do():
+    """Two matches won by whom a perfect forecast gives 0.75, one that it gave 0.25, one of equals that is drawn."""
+    metrics = jr.metrics.match_metrics([0.75, 0.75, 0.75, 0.25, 0.5], [1, 1, 1, 1, 0.5])
+    assert metrics["calibration error"] == pytest.approx(0.0, abs=1e-12)
+    p, s, w = jr.metrics.mirror_winner_first([0.75, 0.5], [1, 0.5])
+    assert p.tolist() == [0.75, 0.5, 0.25, 0.5] and s.tolist() == [1, 0.5, 0, 0.5] and w.tolist() == [1, 1, 1, 1]
+    p, score = 0.5 + 0.4 * np.sin(np.arange(2000)), np.where(np.arange(2000) % 7 == 0, 0.5, np.arange(2000) % 2)
+    either = jr.metrics.calibration_slope(np.append(p, 1 - p), np.append(score, 1 - score))
+    winner_first = jr.metrics.calibration_slope(np.where(score >= 0.5, p, 1 - p), np.maximum(score, 1 - score))
+    assert winner_first.slope == pytest.approx(either.slope, abs=1e-9)
 
 
 # Bands, urns per side and the test of one skill against laws worked out otherwise.

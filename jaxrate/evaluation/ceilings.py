@@ -32,7 +32,7 @@ from jaxrate.evaluation.scored_predictions import ForecasterKind, ScoringTarget,
 from jaxrate.events import RowError, fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.metrics.bookmaker_odds import check_decimal_odds, check_odds_method, probabilities_from_odds
-from jaxrate.metrics.prediction_metrics import losses_by_match
+from jaxrate.metrics.prediction_metrics import is_winner_first, losses_by_match
 
 MIN_PERCENT = 10.0  # the median probability of a win from which all are in percent
 MIN_BOOKSUM = 0.9  # of the median match; less is no margin: the odds of an outcome are missing
@@ -195,7 +195,7 @@ def past_frequencies(score: HostArray, side: HostArray | None, num_past: int, nu
       num_past: matches that count.
       num_outcomes: 2 or 3.
     """
-    if side is None or (np.ptp(side) == 0 and (score == 1).all()):  # winners come first, and not who has the side
+    if side is None or (np.ptp(side) == 0 and is_winner_first(score)):  # winners come first, and not who has the side
         side = np.zeros(len(score))
     sides = np.asarray(side, np.float64)
     shares, past_side = outcome_shares(score[:num_past], num_outcomes), sides[:num_past, None]

@@ -14,7 +14,7 @@ from jaxrate.events import Matches, Ragged, Rounds, count_teams, fail_where, has
 from jaxrate.events.dataset import count_first_share, resolve_events_and_num_players
 from jaxrate.fitting.evidence_objective import EvidenceProblem, prepare_evidence_problem
 from jaxrate.fitting.losses import DEFAULT_OBJECTIVE, LossDefinition, Objective, loss_label, resolve_loss
-from jaxrate.metrics.prediction_metrics import experience_mask, observed_share_of_sides_beaten
+from jaxrate.metrics.prediction_metrics import experience_mask, is_winner_first, observed_share_of_sides_beaten
 from jaxrate.metrics.ranking_metrics import has_untied_opponent
 from jaxrate.replay.checked_replay import check_system_takes_events, run
 from jaxrate.replay.execution import CompilePolicy, Engine
@@ -116,8 +116,11 @@ def _check_loss_suits_events(loss: LossDefinition, name: Any, events: Any, shape
 
 
 def _check_scores_are_informative(score: HostArray) -> None:
-    """ValueError if all that is scored [n] ended alike, unless winners or losers come first."""
-    if np.ptp(score) == 0 and not _is_winner_first(score):
+    """ValueError if all that is scored [n] ended alike, unless winners or losers come first.
+
+    Such scores tell systems as much as those in any other order, since systems treat both players alike.
+    """
+    if np.ptp(score) == 0 and score[0] not in (0.0, 1.0):
         raise ValueError(f"every score is {score[0]:g}: such scores hold no information")
 
 
@@ -140,7 +143,8 @@ def constant_prediction_loss(task: PredictionTask) -> float:
     if task.record is not None:
         return math.nan
     score, weight = np.asarray(task.score, np.float64), task.weight
-    if _is_winner_first(score[weight > 0]):  # nobody knows beforehand who that is
+    fitted_score = score[weight > 0]
+    if is_winner_first(fitted_score) or is_winner_first(1.0 - fitted_score):  # nobody knows beforehand who that is
         score, weight = np.concatenate([score, 1.0 - score]), np.concatenate([weight, weight])
     if task.num_score_levels:
         level = np.rint(score * (task.num_score_levels - 1)).astype(int)
@@ -150,14 +154,6 @@ def constant_prediction_loss(task: PredictionTask) -> float:
     predictions = jnp.asarray(np.broadcast_to(prediction, (len(task.score), *prediction.shape)), float)
     losses = jax.jit(task.loss.each)(predictions, task.score)
     return float(np.average(np.asarray(losses, np.float64), weights=task.held_out_weight))
-
-
-def _is_winner_first(score: HostArray) -> bool:
-    """Whether the winner comes first in all matches, or the loser: scores [n] are all 1, or all 0.
-
-    They tell systems as much as scores in any other order, since these treat both players alike.
-    """
-    return len(score) > 0 and float(score[0]) in (0.0, 1.0) and bool((score == score[0]).all())
 
 
 def _scores_and_weights(events: Any, event: HostArray, objective: Objective) -> tuple[HostArray, HostArray]:

@@ -31,7 +31,11 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.metrics.logistic_regression import clipped_log_odds, fit_logistic_regression
-from jaxrate.metrics.prediction_metrics import check_and_select_samples, mirror_winner_first, probability_clip_margin
+from jaxrate.metrics.prediction_metrics import (
+    check_and_select_samples,
+    mirror_winner_first,
+    probability_clip_margin,
+)
 from jaxrate.numerics.newton_iterations import center_log_odds
 
 MAX_ABS_SLOPE = 1e3  # beyond it predictions separate wins from losses, and there is no slope
@@ -52,7 +56,7 @@ def calibration_slope(prediction: Any, score: Any, *, weight: Any = None, mask: 
 
         jr.metrics.calibration_slope(jr.run(jr.elo(), matches).prediction, matches.score)
 
-    If the first player won every match, each counts from both sides.
+    If no first player lost, as in tables of winners and losers, each match counts from both sides.
 
     Args:
       prediction: [n] expected scores of player 0, or predictions in full.
@@ -66,7 +70,6 @@ def calibration_slope(prediction: Any, score: Any, *, weight: Any = None, mask: 
     from scipy.special import expit  # type: ignore[import-untyped]  # which takes long to load
 
     samples = check_and_select_samples(prediction, score, weight, mask)
-    is_mirrored = bool((samples[1] == 1).all())
     p, s, w = mirror_winner_first(*samples)
     log_odds = clipped_log_odds(p, probability_clip_margin(prediction))
     if np.ptp(log_odds[w > 0]) == 0.0:
@@ -77,7 +80,7 @@ def calibration_slope(prediction: Any, score: Any, *, weight: Any = None, mask: 
         return NO_SLOPE
     coefficients, curvature = fit
     scores = x * (w * (s - expit(x @ coefficients)))[:, None]
-    if is_mirrored:  # both sides of a match are one
+    if len(p) > len(samples[0]):  # both sides of a match are one
         scores = scores[: len(p) // 2] + scores[len(p) // 2 :]
     inverse = np.linalg.inv(curvature)
     covariance = inverse @ (scores.T @ scores) @ inverse

@@ -303,15 +303,20 @@ def calibration(prediction: Any, score: Any, *, bins: int = 10, weight: Any = No
         return Calibration(predicted / total, observed / total, total, error)
 
 
+def is_winner_first(score: HostArray) -> bool:
+    """Whether no first player lost, of scores [n], as in tables of winners and losers."""
+    return bool((score >= 0.5).all())
+
+
 def mirror_winner_first(prediction: Any, score: Any, weight: Any = None) -> tuple[HostArray, HostArray, HostArray]:
-    """Predictions, scores and weights; if the first player won every match, each match twice, from either side.
+    """Predictions, scores and weights; if no first player lost, each match twice, from either side.
 
     In tables of winners and losers a prediction is always that of the winner, so that its calibration cannot be right.
     Weights are 1 if there are none.
     """
     p, s = to_floats("prediction", expected_score_from_prediction(prediction)), np.atleast_1d(to_floats("score", score))
     w = np.ones(s.shape) if weight is None else np.asarray(weight)
-    if len(s) and (s == 1).all():
+    if is_winner_first(s):
         return np.concatenate([p, 1 - p]), np.concatenate([s, 1 - s]), np.tile(w, 2)
     return p, s, w
 
@@ -443,7 +448,7 @@ class MetricSums(NamedTuple):
     weight: float = 0.0
     losses: Sequence[float] = (0.0, 0.0, 0.0)  # log loss, Brier score and accuracy
     excess: Sequence[float] = (0.0,) * CALIBRATION_BINS  # scores less predictions in each bin of the calibration
-    mirrored_excess: Sequence[float] | None = excess  # from the second's side; None unless the first won every match
+    mirrored_excess: Sequence[float] | None = excess  # from the second's side; None if a first player lost
 
 
 def add_match_metrics(
@@ -452,7 +457,7 @@ def add_match_metrics(
     """The sums after further matches."""
     samples = p, s, w = check_and_select_samples(prediction, score, weight, mask)
     total, losses = float(w.sum()), mean_losses(samples, probability_clip_margin(prediction))
-    mirrored_excess = metric_sums.mirrored_excess if (s == 1).all() else None
+    mirrored_excess = metric_sums.mirrored_excess if is_winner_first(s) else None
     return MetricSums(
         metric_sums.weight + total,
         tuple(x + total * y for x, y in zip(metric_sums.losses, losses, strict=True)),

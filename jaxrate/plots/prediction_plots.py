@@ -42,8 +42,8 @@ def calibration(
         jr.plots.calibration({"Glicko": jr.run(jr.glicko(), data).prediction}, data)
 
     The 95% intervals are Wilson's for a binomial share (draws, and shares of many opponents, vary less). The legend has
-    the calibration error. If the first player won every match, as in tables of winners and losers, each match counts
-    half from either side.
+    the calibration error. If no first player lost, as in tables of winners and losers, each match counts half from
+    either side.
 
     Args:
       prediction: [n] predictions for player 0, or those of several systems by name; for rounds, [sum P] of each
@@ -103,7 +103,7 @@ def _scores_and_mask_of_events(data: Dataset, mask: Any) -> tuple[HostArray, Any
 
 
 def _select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> prediction_metrics.Samples:
-    """The predictions, scores and weights that count, from either side if the first player won every match."""
+    """The predictions, scores and weights that count, from either side if no first player lost."""
     samples = prediction_metrics.check_and_select_samples(prediction, score, weight, mask)
     p, s, w = prediction_metrics.mirror_winner_first(*samples)
     return p, s, w * (len(samples[0]) / len(p))
