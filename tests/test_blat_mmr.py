@@ -11,10 +11,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import slice_events
-from jaxrate.numerics.fourier_convolution import grid_differences_in_fft_order, padded_spectrum_of_differences
 from jaxrate.systems.blat_mmr import kernels
-from jaxrate.systems.blat_mmr.kernels import PreparedKernelComponent, spread_belief
-from jaxrate.testing.cases import record_compilations
 from tests.blat import (
     ALGORITHMS,
     GRID,
@@ -105,13 +102,6 @@ def test_luck_functions_by_name(name, algorithm):
     system = jr.blat_mmr(name, SIZE, WIDTH * scale, shape, algorithm, draws, **setting)
     kernel = twin.Kernel(((1.0, 0.2 * scale),), shape, step=STEP * scale)
     agree(system, kernel=kernel, draws=draws, **lucks(function, unit), **on_grid(scale))
-
-
-@pytest.mark.parametrize("algorithm", mark_full(ALGORITHMS, "fft"))
-def test_draws_outside(algorithm):
-    system = jr.blat_mmr(size=SIZE, half_width=WIDTH, kernel_width=0.2, draws="outside", algorithm=algorithm, **SETTING)
-    theirs = lucks(twin.bradley_terry) | on_grid()
-    agree(system, kernel=twin.Kernel(((1.0, 0.2),)), draws="outside", **theirs)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -207,13 +197,6 @@ def test_every_player_on_a_support_of_their_own(luck, algorithm, kernel, draws):
         draws=draws,
         **lucks(NAMES[luck][0]),
     )
-
-
-def test_strengths_above_zero():
-    x = np.linspace(0.5, 4.0, 40)
-    system = jr.blat_mmr("ratio", support=x, kernel_width=0.3, **{**SETTING, "side_advantage": 0.0})
-    theirs = dict(luck=twin.mixed(twin.ratio, 0.85), sides=[twin.mixed(twin.ratio, 0.85)] * 2)
-    agree(system, x=x, prior=on_grid()["prior"], kernel=twin.Kernel(((1.0, 0.3),)), **theirs)
 
 
 def test_strengths_in_three_dimensions():
@@ -403,12 +386,6 @@ def test_evidence_is_the_exact_likelihood_of_a_tree():
     close(ours(known), exact(known), rtol=1e-13)
 
 
-def test_a_size_may_be_a_whole_float():
-    for size in (51.0, np.float64(51), np.float32(51)):
-        system = jr.blat_mmr(size=size, kernel="none")
-        assert jr.run(system, jr.matches([[0, 1]], [1.0])).state.belief.shape == (2, 51)
-
-
 # What BlatMMR refuses.
 
 REFUSALS_BELIEFS = jr.blat_mmr().init(jr.blat_mmr().params, 2)
@@ -524,17 +501,6 @@ def test_derivatives(case):
         np.testing.assert_allclose(getattr(slope, name), (high - low) / (2 * step), rtol=1e-5, err_msg=name)
 
 
-def test_new_parameters_compile_nothing():
-    setting = dict(size=SIZE, half_width=WIDTH, kernel_width=0.3)
-    first, second = jr.blat_mmr(**setting), jr.blat_mmr(**setting, side_advantage=30, prior_mean=0.1)
-    assert first.rules == second.rules
-    jr.run(first, MATCHES)
-    with record_compilations() as made:
-        jr.run(second, MATCHES)
-        jr.run(first, MATCHES, params=first.params._replace(beta=0.5, temperature=2.0, kernel_width=0.29))
-    assert not made
-
-
 @pytest.mark.parametrize("kernel", mark_full(["none", "gaussian_by_time"], "gaussian_by_time"))
 def test_derivatives_of_contradicted_certainties_are_finite(kernel):
     system = jr.blat_mmr("heaviside", support=[-1.0, 0.0, 1.0], kernel=kernel, beta=1.0)
@@ -547,9 +513,6 @@ def test_derivatives_of_contradicted_certainties_are_finite(kernel):
 
     for slope in jax.tree.leaves(quick(jax.grad(mean, argnums=(0, 1)))(sure, jax.tree.map(jnp.asarray, system.params))):
         assert np.isfinite(slope).all()
-
-
-# BlatMMR where it is another system, and in hard cases.
 
 
 # The paper's special cases
@@ -601,25 +564,6 @@ def whole(belief):
     belief = np.asarray(belief, float)
     assert (belief >= 0.0).all()
     np.testing.assert_allclose(belief.sum(axis=-1), 1.0, rtol=1e-6)
-
-
-OPPOSITE = np.linspace(-7.5, 7.5, 501)
-UNDERDOG = [twin.normal(OPPOSITE, m, 0.05) for m in (-7.25, 7.25)]
-
-
-def test_evidence_of_1e_48():
-    system = jr.blat_mmr("thurstone_mosteller", 501, 7.5, None, "naive", beta=1)
-    wanted = twin.match(OPPOSITE, UNDERDOG[0], OPPOSITE, UNDERDOG[1], twin.thurstone_mosteller)
-    after, prediction = match(system, UNDERDOG)
-    assert 1e-49 < wanted[0][1] < 1e-46
-    np.testing.assert_allclose(prediction, wanted[0][1], rtol=1e-9)
-    close(after, [wanted[0][0], wanted[1][0]])
-
-
-def test_chances_below_float32_leave_the_prior():
-    with jax.enable_x64(False):
-        system = jr.blat_mmr("thurstone_mosteller", 501, 7.5, None, "naive", beta=1)
-        np.testing.assert_allclose(match(system, UNDERDOG)[0], UNDERDOG, rtol=1e-5, atol=1e-9)
 
 
 @MOSTLY_SINGLE
@@ -739,9 +683,6 @@ def test_off_a_grid_laplace_sums_are_the_linear_ones_and_equal(x64, luck, kernel
     np.testing.assert_allclose(got.state.belief, wanted.state.belief, rtol=0, atol=limit)
 
 
-# BlatMMR against the golden numbers: matches, a league, kernels, and the paper's examples.
-
-
 # Golden numbers: single matches
 
 PAIRS = np.arange(30).reshape(15, 2)  # every case and result has two players of its own
@@ -750,7 +691,6 @@ PRIORS = np.array([p for case in CASES.values() for _ in RESULTS for p in case])
 CELLS = np.repeat(REFERENCE["single_cells"], len(RESULTS), axis=0).reshape(30, -1).astype(int)
 SINGLE = REFERENCE["single_ref"].reshape(30, len(KINDS), -1)
 STATISTICS = REFERENCE["single_statistics"].reshape(30, -1)
-BLAT_GOLDEN_FAR = np.repeat(np.isin([*CASES], ["strong_vs_weak", "edge_hi_vs_edge_lo"]), 6)
 
 
 def singles(system):
@@ -786,22 +726,6 @@ def test_single_matches(algorithm, draws, kernel):
         close(variance, STATISTICS[:, 3 * kind + 1])
 
 
-def test_single_matches_are_not_quite_the_authors():
-    """Not his draws, the power of the sum, as default; never his R cut off at the width of the grid, nor 29 taps."""
-    author = SINGLE[:, KINDS.index("author_fft")]
-    inside, outside = (
-        np.abs(np.take_along_axis(singles(jr.blat_mmr(draws=draws))[0], CELLS, 1) - author).max(axis=1)
-        for draws in ("inside", "outside")
-    )
-    assert (outside[~BLAT_GOLDEN_FAR] < 1e-12).all()
-    assert (outside[BLAT_GOLDEN_FAR] > 1e-8).all() and (
-        outside[BLAT_GOLDEN_FAR] < 2e-6
-    ).all()  # R matters where players are far apart
-    draw = np.repeat(SCORES == 0.5, 2)
-    assert (inside[draw & ~BLAT_GOLDEN_FAR] > 2e-7).all() and (inside[draw & ~BLAT_GOLDEN_FAR] < 1e-4).all()
-    close(inside[~draw], outside[~draw])
-
-
 def cut_off(x, y):
     """Bradley-Terry whose R = F - H ends at the half width of the grid, as in the author's FFT."""
     return jnp.where(jnp.abs(x - y) > 7.0 + 1e-9, jnp.heaviside(x - y, 0.5), jax.nn.sigmoid(x - y))
@@ -816,16 +740,6 @@ def test_single_matches_with_r_cut_off_and_29_taps_are_the_authors():
     )
     close(mean, STATISTICS[:, 6])
     close(np.sqrt(variance), STATISTICS[:, 7])
-
-
-def test_a_kernel_adds_its_whole_variance_unlike_29_taps():
-    whole, trimmed = REFERENCE["kernel_variance"]
-    point = np.where(np.arange(1001) == 500, 1.0, 0.0)
-    for algorithm in ("auto", "naive"):
-        after, _ = match(jr.blat_mmr("coin", algorithm=algorithm), [point, point])
-        added = twin.moments(GRID, after[0])[1]
-        np.testing.assert_allclose(added, whole, rtol=1e-12)
-        assert added - trimmed > 3e-13
 
 
 # Golden numbers: the league, kernels, Laplace sums, the paper's examples
@@ -869,25 +783,6 @@ def test_laplace_sums_on_random_supports(i):
     np.testing.assert_allclose(down, twin.laplace_cdf(x[None] - y[:, None], b) @ p, rtol=1e-11)
 
 
-@pytest.mark.full  # its sums are above, and leagues have twins in `test_blat_mmr.py`
-@pytest.mark.parametrize("algorithm", ["laplace", "fft"])
-def test_laplace_luck_and_kernel_on_the_grid(algorithm):
-    """The author's kernel of two components is 5e-3 and more away: he mirrors the first."""
-    where, flat, opponent = REFERENCE["laplace_grid_cells"], np.full(1001, 1 / 1001), twin.normal(GRID, 0.7, 0.4)
-    likelihood, _, spread_out, author = REFERENCE["laplace_grid"]
-    game = jr.extend.luck.mixture([(0.6, 0.5), (0.4, 1.5)])
-    system = jr.blat_mmr(game, kernel=None, draws="outside", algorithm=algorithm)
-    after, prediction = match(system, [flat, opponent])
-    close((after[0] * prediction * 1001)[where], likelihood)
-    kernel = Kernel("laplace", weights=(0.97, 0.03), widths=(0.08, 1.0))
-    system = jr.blat_mmr(
-        jr.extend.luck.coin(), kernel=kernel, kernel_width=0.1, algorithm=algorithm.replace("laplace", "auto")
-    )
-    after, _ = match(system, [twin.normal(GRID, 0.7, 0.7), opponent])
-    close(after[0][where], spread_out)
-    assert np.abs(after[0][where] - author).max() > 5e-3
-
-
 def test_example_4_1():
     system = jr.blat_mmr("ratio", support=[2, 5, 13], beta=1, kernel=None)
     belief = np.array([9, 3, 8]) / 20, np.array([2, 4, 5]) / 11
@@ -895,23 +790,6 @@ def test_example_4_1():
     close(after, [REFERENCE["example_4_1_exact_A"], REFERENCE["example_4_1_exact_B"]], rtol=1e-14)
     close(after[0] * prediction, REFERENCE["example_4_1_unnormalised_A"], rtol=1e-14)
     close(prediction, REFERENCE["example_4_1_evidence"][0], rtol=1e-14)
-
-
-@pytest.mark.parametrize("algorithm", ["band", "fft", "naive"])
-def test_example_4_2_a_kernel_of_three_points(algorithm):
-    """The author's naive kernel, which does not smooth, is 0.07 away."""
-    n = np.arange(1, 101)
-    p = jnp.asarray(np.where(np.sqrt(n) % 1 == 0, 0.1, 0.0))
-    matrix = jnp.asarray(np.where(abs(n[:, None] - n) <= 1, 1 / 3, 0.0))
-    tables = {
-        "band": jnp.full(3, 1 / 3),
-        "fft": padded_spectrum_of_differences(jnp.where(abs(grid_differences_in_fft_order(100)) <= 1.0, 1 / 3, 0.0)),
-        "naive": matrix,
-    }
-    component = PreparedKernelComponent(1.0, tables[algorithm], jnp.sum(matrix, axis=0))
-    after = spread_belief(Kernel(edges="global"), algorithm, [component], p)
-    close(after, REFERENCE["example_4_2_correct"])
-    assert np.abs(after - REFERENCE["example_4_2_author_naive_kernel"]).max() > 0.07
 
 
 def test_example_2_15_beliefs_over_distributions():

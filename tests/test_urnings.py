@@ -123,16 +123,6 @@ def random_matches(players, games, m, seed=0):
     return jr.matches(player, random.integers(0, m + 1, games) / m)
 
 
-@pytest.mark.parametrize("variant", ["U1", "U2"])
-def test_balls_are_neither_made_nor_lost_in_many_games(variant):
-    random, system = np.random.default_rng(1), jr.urnings(outcomes=3, variant=variant)
-    start = jr.urns.make_urns(random.integers(1, 60, 3000), random.random(3000))
-    after = jr.run(system, random_matches(3000, 200_000, 2), state=start, key=jax.random.key(2)).state
-    green, size = np.asarray(after.green), np.asarray(after.size)
-    assert green.sum() == np.asarray(start.green).sum() and (size == np.asarray(start.size)).all()
-    assert (green >= 0).all() and (green <= size).all() and (green != np.asarray(start.green)).any()
-
-
 def chi_square(count, law):
     """Standardised: about 0, with a deviation of about 1."""
     expected = count.sum() * law
@@ -141,32 +131,6 @@ def chi_square(count, law):
         count, expected = (np.append(x[~few], x[few].sum()) for x in (count, expected))
     free = len(count) - 1
     return (((count - expected) ** 2 / expected).sum() - free) / np.sqrt(2 * free)
-
-
-@pytest.mark.parametrize(
-    ("weights", "variant"),
-    [
-        pytest.param((1, 1), "U2", marks=pytest.mark.full),
-        ((1, 2.5, 1), "U1"),
-        pytest.param((1, 0.6, 1.4, 0.9), "U2", marks=pytest.mark.full),
-    ],
-)
-def test_many_small_systems_reach_the_law_of_theorem_4(variant, weights):
-    """8,000 systems of three players side by side, 100 games each, beside the exact law; unequal urns."""
-    n, proportion, total, copies = [3, 4, 6], [0.3, 0.55, 0.8], 6, 8_000
-    m, random = len(weights) - 1, np.random.default_rng(3)
-    score = np.array([[twin.observed(weights, a, b) for b in proportion] for a in proportion]).cumsum(axis=-1)
-    system = jr.urnings(outcomes=m + 1, weights=weights, variant=variant)
-    state, base = jr.urns.make_urns(np.tile(n, copies), np.tile([1 / 3, 1 / 2, 1 / 2], copies)), 3 * np.arange(copies)
-    pair = np.array([[0, 1], [0, 2], [1, 2]])[random.integers(0, 3, (100, copies))]
-    x = (random.random((100, copies, 1)) >= score[pair[..., 0], pair[..., 1]][..., :-1]).sum(axis=-1)
-    played = jr.matches((pair + base[:, None]).reshape(-1, 2), x.ravel() / m)
-    after = np.asarray(jr.run(system, played, state=state, key=jax.random.key(4)).state.green).reshape(copies, 3)
-    every = twin.states(n, total)
-    count = np.array([(after == r).all(axis=1).sum() for r in every])
-    assert count.sum() == copies
-    assert abs(chi_square(count, twin.target(n, proportion, total))) < 4
-    assert chi_square(count, twin.target(n, [0.35, 0.55, 0.8], total)) > 20
 
 
 def test_extreme_urns_in_float32():
@@ -193,7 +157,7 @@ def test_extreme_urns_in_float32():
     ("make", "says"),
     [
         (lambda: jr.urnings(0), "size must be whole, from 1"),
-        *((lambda x=x: jr.urnings(x), "size must be whole, from 1 to 8388608, got") for x in (2**23 + 1, 3e9, 1e300)),
+        (lambda: jr.urnings(2**23 + 1), "size must be whole, from 1 to 8388608, got"),
         (lambda: jr.urnings(weights=(1, 1e300, 1)), r"must be 0 or 1e-9 to 1e9, got \(1.0, 1e\+300, 1.0, 1e\+300\)"),
         (
             lambda: jr.urnings(weights=(1, 1e6, 1), draw_weight=1e6),
@@ -407,31 +371,6 @@ def test_theorems_2_to_4_of_players_matched_by_whatever_rule(variant, kind):
                 balanced(without, twin.target(n, proportion, total))
 
 
-@pytest.mark.parametrize("total", [3, 6, 10])
-def test_theorem_5_odds_ratios_are_the_same_for_every_sum(total):
-    """Odds times a constant have the same law, which is that of the library's update."""
-    n, odds = [4, 4, 4], np.array([0.4, 1.2, 4.0])
-    every = np.array(twin.states(n, total))
-    law = twin.target(n, odds / (1 + odds), total)
-    np.testing.assert_allclose(law, twin.target(n, 3 * odds / (1 + 3 * odds), total), atol=1e-12)
-    with jax.enable_x64(True):
-        got = matrix("U2", [1, 1], n, odds / (1 + odds), every, partial(twin.pairs, "uniform", None, n=n))
-    np.testing.assert_allclose(twin.stationary(got), law, atol=1e-10)
-
-
-@pytest.mark.parametrize("variant", ["U1", "U2"])
-def test_theorem_6_every_game_brings_the_law_nearer(variant):
-    n, proportion, total = [4, 4, 4], [0.3, 0.55, 0.8], 6
-    every = np.array(twin.states(n, total))
-    with jax.enable_x64(True):
-        step = matrix(variant, [1, 2, 1], n, proportion, every, partial(twin.pairs, "uniform", None, n=n))
-    law, now, distance = twin.target(n, proportion, total), np.full(len(every), 1 / len(every)), []
-    for _ in range(300):
-        distance.append(np.sum(law * np.log(law / now)))
-        now = now @ step
-    assert (np.diff(distance[:40]) < 0).all() and distance[-1] < 1e-6 < distance[0]
-
-
 def test_predictions_follow_the_model(x64):
     weights, m = (1, 2.5, 1), 2
     system = jr.urnings(outcomes=3, weights=weights)
@@ -487,18 +426,6 @@ def test_the_law_is_the_stored_one(number):
     green, probability = jr.urns.urn_law(case["n"], case["pi"], case["rplus"])
     np.testing.assert_array_equal(green, STATES[number])
     np.testing.assert_allclose(probability, TARGET[number], atol=1e-14)
-
-
-def test_games_keep_the_law_and_no_other():
-    """Unequal urns and draws too: every stored matrix of ours with its law, the others without."""
-    kept = 0
-    for number in np.flatnonzero(OURS):
-        case = CASES[number]
-        law = jr.urns.urn_law(case["n"], case["pi"], case["rplus"]).probability
-        off = np.abs(law @ TRANSITION[number] - law).max()
-        assert off < 1e-14 if case["expect_stationary_equals_target"] else off > 1e-6
-        kept += case["expect_stationary_equals_target"]
-    assert kept > 20
 
 
 @pytest.mark.parametrize(
@@ -594,21 +521,6 @@ def test_urnings_take_acceptance_of_all_and_its_name():
         jr.urnings(4, outcomes=6, variant="accept_all")
 
 
-@pytest.mark.parametrize(
-    ("make", "says"),
-    [
-        (lambda x: jr.urnings(x), "urnings: size must be whole, from 1 to 8388608, got of type int"),
-        (lambda x: jr.urnings(weights=[1, x]), "urnings: weights must be a sequence of numbers"),
-        (lambda x: jr.urns.make_urns([2, 2], x), "proportion must be numbers"),
-        (lambda x: jr.urns.urn_marginals([2, 2], [x, 0.5], 1), "urn_marginals: proportion must be numbers"),
-    ],
-)
-def test_messages_do_not_print_thousands_of_digits(make, says):
-    with pytest.raises(ValueError, match=says) as error:
-        make(10**5000)
-    assert len(str(error.value)) < 200
-
-
 # Urnings with matchmakers, in files, and with hyperparameters found by the likelihood.
 
 
@@ -670,19 +582,6 @@ def test_bad_matchmakers_are_refused():
         matchmakers.chooser_matchmaker().table(jr.urns.make_urns(np.arange(1, 101)))
 
 
-def test_the_proportion_of_newcomers_is_found_by_the_likelihood():
-    """They join players whose urns are known, and are weaker: pi = 0.25."""
-    random, n = np.random.default_rng(1), 4000
-    player = np.stack([200 + random.permutation(n) // 4, random.integers(0, 200, n)], axis=1)
-    won = random.random(n) < 1 / (1 + np.exp(-np.log(0.25 / 0.75)))
-    system, known = jr.urnings(40), jr.urns.make_urns(np.full(200, 40))
-    values = np.arange(0.05, 0.96, 0.05)
-    settings = system.params._replace(initial_proportion=values)
-    objective = jr.fitting.ahead(state=known, key=jax.random.key(0))
-    loss = jr.fitting.sweep_parameters(system, jr.matches(player, won), settings, objective=objective)
-    assert loss.shape == values.shape and abs(values[np.argmin(loss)] - 0.25) < 0.07
-
-
 # Urnings at play: the games of the matchmakers, one by one and many at once, against the exact laws.
 
 
@@ -717,52 +616,29 @@ def test_the_games_do_not_depend_on_how_many_are_tried_at_once(kind, variant):
 
 
 @pytest.mark.parametrize(
-    ("kind", "variant"),
-    [
-        *(pytest.param(x, "U1", marks=pytest.mark.full) for x in ("uniform", "similar")),
-        ("similar", "U2"),
-        pytest.param("chooser", "U2", marks=pytest.mark.full),
-    ],
+    ("kind", "variant", "corrected"),
+    mark_full(
+        [("uniform", "U1", True), ("similar", "U1", True), ("similar", "U2", True), ("similar", "U2", False)],
+        ("similar", "U2", True),
+        ("similar", "U2", False),
+    ),
 )
-def test_matched_games_keep_the_law_of_theorem_4(kind, variant):
+def test_matched_games_keep_the_law_of_theorem_4_if_corrected(kind, variant, corrected):
     """One world of three players with unequal urns and draws, looked at 1,500 times, 60 games apart."""
     n, proportion, weights, total = [3, 4, 6], [0.3, 0.55, 0.7], (1, 2.5, 1), 6
     matchmaker = matchmakers.uniform_matchmaker() if kind == "uniform" else MATCHMAKERS[kind](0.3)
-    system, law = jr.urnings(weights=weights, variant=variant), twin.target(n, proportion, total)
-    result = jr.urns.simulate_world(
-        system,
-        proportion,
-        90_000,
-        jax.random.key(1),
-        matchmaker=matchmaker,
-        state=jr.urns.make_urns(n, 0.45),
-        record_every=60,
-    )
+    options = {"matchmaker": matchmaker, "state": jr.urns.make_urns(n, 0.45), "record_every": 60}
+    system, key = jr.urnings(weights=weights, variant=variant), jax.random.key(1)
+    result = jr.urns.simulate_world(system, proportion, 90_000, key, **options, corrected=corrected)
     assert result.green.shape == (1500, 3) and (result.green.sum(axis=1) == total).all()
     np.testing.assert_array_equal(result.games, 60 * np.arange(1, 1501))
     count = np.array([(result.green == r).all(axis=1).sum() for r in twin.states(n, total)])
-    assert abs(chi_square(count, law)) < 4
+    law = twin.target(n, proportion, total)
     if kind != "uniform":
         biased = twin.stationary(twin.transition(variant, weights, n, proportion, total, kind, 0.3, False))
-        assert chi_square(count, biased) > 20
-
-
-def test_without_the_correction_matched_games_have_the_biased_law():
-    n, proportion, total = [3, 4, 6], [0.3, 0.55, 0.7], 6
-    biased = twin.stationary(twin.transition("U2", (1, 1), n, proportion, total, "similar", 0.3, False))
-    similar = matchmakers.similarity_matchmaker(0.3)
-    result = jr.urns.simulate_world(
-        jr.urnings(),
-        proportion,
-        90_000,
-        jax.random.key(2),
-        matchmaker=similar,
-        state=jr.urns.make_urns(n, 0.45),
-        record_every=60,
-        corrected=False,
-    )
-    count = np.array([(result.green == r).all(axis=1).sum() for r in twin.states(n, total)])
-    assert abs(chi_square(count, biased)) < 4 and chi_square(count, twin.target(n, proportion, total)) > 20
+        law, other = (law, biased) if corrected else (biased, law)
+        assert chi_square(count, other) > 20
+    assert abs(chi_square(count, law)) < 4
 
 
 def test_a_world_goes_on_from_its_state():
