@@ -13,11 +13,8 @@ from scipy.special import expit
 import jaxrate as jr
 from jaxrate.events import Rounds
 from jaxrate.systems.elo_mmr import (
-    PerformanceHistory,
-    add_performance,
     check_split_ties,
     find_performance_methods,
-    posterior_mode,
 )
 from jaxrate.systems.rounds import cdf_sums, expected_wins
 from jaxrate.systems.rounds.hazard_tables import (
@@ -178,22 +175,6 @@ def test_gumbel_performances_of_equal_deviations_differ_by_a_logistic_variable()
         share = jr.predict(system, state, rounds)
     deviation = math.sqrt(350.0**2 + (1.0 + 1.0 / 0.2 + 0.2) * 80.0**2)
     np.testing.assert_allclose(share[0], expit(100.0 * math.pi / math.sqrt(6.0) / deviation), atol=1e-6)
-
-
-@MOSTLY_SINGLE
-def test_only_good_performances_far_off_are_outliers_of_the_gumbel_density(x64):
-    """The factor of a skill s is f((p - s) / beta): a bad performance pulls further than a good one as far off."""
-    one = jnp.ones(1)
-    past = PerformanceHistory(1500.0 * one, 1e-4 * one, one[None], 0.0 * one[None], one[None])
-    influence = find_performance_methods(DENSITIES["gumbel"], table_of(DENSITIES["gumbel"])).influence
-
-    @quick
-    def rating_after(performance):
-        after = add_performance(past, performance, 200.0**2 * one, jnp.zeros(1, jnp.int32), influence)
-        return posterior_mode(after, 1500.0 * one, 200.0**2 * one, influence)[0]
-
-    for distance, least, most in ((1500.0, 50.0, 70.0), (-1500.0, -1500.0, -500.0)):
-        assert least < float(rating_after(jnp.full(1, 1500.0 + distance))) - 1500.0 < most
 
 
 # Values

@@ -1,8 +1,6 @@
 """Leaderboards of those who play, and of any date: against one player after the other, by `rating_at`."""
 
 import math
-import subprocess
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -336,12 +334,6 @@ def test_bad_lists_are_refused(arguments, message):
     with pytest.raises(ValueError) as refused:
         jr.data.from_teams(**{"rounds": TWO, **arguments})
     assert str(refused.value).startswith(message)
-
-
-def test_lists_need_no_pyarrow():
-    code = "import sys, jaxrate as jr; jr.data.from_teams([[['a'], ['b']]]); "
-    code += "assert not {'pyarrow', 'jax'} & set(sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 # Since when the leader has led: the exact event, as lists of all days show it.

@@ -200,36 +200,6 @@ def test_a_time_within_the_last_rating_period_is_before_its_end(data):
         assert (now.deviation[idle] < then.deviation[idle]).all() and len(idle)
 
 
-@pytest.mark.parametrize("form", ["matches", "periods", "contests"])
-def test_rating_at_is_the_rating_after_what_came_up_to_then(data, form):
-    system, period = jr.glicko(period=30), 30.0 if form == "periods" else None
-    data = data._replace(clock="dates")
-    if form == "contests":
-        flat, size = data.matches, np.repeat(np.arange(600), 2)
-        rank = np.stack([1 - flat.score, flat.score], axis=1).ravel()
-        events = jr.rounds(size, flat.player.ravel(), rank, time=flat.time[size])
-        data, system = data._replace(events=events, rows=np.arange(1200)), jr.weng_lin(drift=1e-3)
-    rated = jr.rate(system, data, period=period)
-    time = data.matches.time if form != "contests" else data.rounds.events.time
-    for number in (150, 400):
-        now = time[number - 1]
-        ended = number if period is None else int(np.searchsorted(time, np.floor(now / 30.0) * 30.0))
-        rows = data.rows[: ended if form != "contests" else 2 * ended]
-        some = data._replace(events=slice_events(data.events, 0, ended), rows=rows)
-        wanted = jr.ratings(jr.rate(system, some, period=period))
-        for player in (3, 17, 40):
-            got = jr.history.rating_at(rated, player, float(now))
-            np.testing.assert_allclose(got.mean, wanted.mean[player], rtol=2e-6)
-            assert got.deviation >= wanted.deviation[player] * (1 - 1e-5)
-    fresh = system.summary(system.params, system.init(system.params, 1))
-    for player, day in (("player 03", "1950-01-01"), ("player 40", "2050-01-01")):  # before, and never
-        np.testing.assert_allclose(
-            jr.history.rating_at(rated, player, day), [fresh.mean[0], fresh.deviation[0]], rtol=1e-6
-        )
-    late = jr.ratings(rated, time=1e4)
-    assert jr.history.rating_at(rated, 3, 1e4) == (float(late.mean[3]), float(late.deviation[3]))
-
-
 def test_rate_and_compare_say_what_they_want(data):
     """It was an AttributeError."""
     system, matches = jr.glicko(), data.matches
@@ -388,24 +358,6 @@ def test_a_dataset_says_what_it_holds(data, said):
 # The data sets that ship with the package.
 
 ROOT = Path(__file__).parent.parent
-
-
-def test_nfl():
-    data = jr.data.datasets.nfl()
-    lines = repr(data).splitlines()
-    assert lines[0] == "Dataset of 16,810 matches" and lines[-2] == "  time       1920-09-26 to 2021-02-07"
-    assert len(lines) <= 7 and max(map(len, lines)) < 120
-    events = data.matches
-    assert len(events.score) == len(data.rows) == 16_810 and len(set(data.players)) == 123
-    assert data.clock == "dates" and data.contests is None
-    dates = events.time[[0, -1]].astype("datetime64[D]").astype(str).tolist()
-    assert dates == ["1920-09-26", "2021-02-07"]
-    assert set(events.score) == {0.0, 0.5, 1.0} and set(events.context.side) == {0.0, 1.0}
-    assert events.player[0].tolist() == [0, 1] and events.player.max() == 122
-    assert data.players[:2].tolist() == ["Rock Island Independents", "St. Paul Ideals"]
-    playing = {data.players[i] for i in np.unique(events.player[events.time > 18_500])}
-    assert len(playing) == 32 and {"Arizona Cardinals", "Chicago Bears", "Las Vegas Raiders"} <= playing
-    assert all("(" not in name for name in playing)
 
 
 def test_nfl_as_a_table():

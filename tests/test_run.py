@@ -5,7 +5,6 @@ import math
 import subprocess
 import sys
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +12,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.array_types import Array
-from jaxrate.core.pairwise_rules import PairwiseRules, make_pairwise_rules
-from jaxrate.core.system import RatingSystem, full_leaf
 from jaxrate.core.text_format import format_credible_intervals
 from jaxrate.history.event_columns import no_events
 from jaxrate.replay.execution import CompilePolicy
@@ -145,15 +141,6 @@ def test_integer_parameters_will_do():
     equal(one, other)
 
 
-def test_parameters_may_be_arrays():
-    system = jr.elo()
-    prepare = system.rules.prepare
-    rules = system.rules._replace(prepare=lambda params: prepare(params._replace(k=params.k[1])))
-    params = system.params._replace(k=jnp.array([8.0, 16.0]))
-    result = jr.run(system._replace(rules=rules), jr.matches([[0, 1]], [1]), params=params)
-    np.testing.assert_array_equal(result.state.rating, [1508, 1492])
-
-
 # --- predict ---
 
 Q = math.log(10) / 400
@@ -178,13 +165,6 @@ def test_upcoming_matches_are_predicted_each_at_its_own_time(x64):
     wanted = [glicko_twin(state, *x) for x in coming]
     np.testing.assert_allclose(got, wanted, rtol=1e-12 if x64 else 1e-5)
     assert len({round(wanted[i], 4) for i in (0, 2, 4)}) == 3
-
-
-def test_predictions_use_the_given_parameters():
-    system = jr.elo()
-    state = fresh(system)._replace(rating=1500.0 + 100.0 * jnp.arange(10.0))
-    got = jr.predict(system, state, jr.matches([[2, 0]], [1]), params=system.params._replace(scale=200.0))
-    np.testing.assert_allclose(got, [10 / 11], rtol=1e-6)
 
 
 def test_predict_refuses_unknown_players_other_events_and_bad_rows():
@@ -212,10 +192,6 @@ def test_rows_beyond_the_state_are_newcomers(x64):
     np.testing.assert_array_equal(guess, jr.predict(system, half.state, coming))
     with refused(f"the state has {PLAYERS} players, but there are only {PLAYERS - 1} players"):
         jr.run(system, NOTHING, state=small, num_players=PLAYERS - 1)
-
-
-def test_no_matches_have_no_predictions():
-    assert jr.predict(jr.glicko(), fresh(jr.glicko()), NOTHING).shape == (0,)
 
 
 # --- ratings ---
@@ -266,17 +242,6 @@ def history_at_end(system, state, names=None):
     n = len(jax.tree.leaves(state)[0])
     players = np.arange(n) if names is None else np.array(names)
     return jr.History(system, state, players, np.ones(n, int), None, None, None, no_events(of_contests=False))
-
-
-def test_the_best_come_first_and_ties_by_id():
-    board = jr.leaderboard(history_at_end(jr.elo(), board_state()))
-    assert (board.rank.tolist(), board.player.tolist()) == ([1, 2, 3, 4, 5], [1, 3, 4, 2, 0])
-    assert board.rating.tolist() == [1700, 1700, 1650, 1500, 1400] and board.deviation is None
-    named = jr.leaderboard(history_at_end(jr.elo(), board_state(), list("abcde")), top=3)
-    assert (named.rank.tolist(), named.player.tolist()) == ([1, 2, 3], ["b", "d", "e"])
-    for top in (0, -3):
-        with refused(f"top must be at least 1, got {top}"):
-            jr.leaderboard(history_at_end(jr.elo(), board_state()), top=top)
 
 
 @pytest.mark.parametrize("factory", [jr.elo_mmr, jr.elo_mmx])
@@ -459,92 +424,6 @@ def test_the_library_is_silent_by_itself_and_does_not_wait_for_jax():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == "" and done.stdout.strip() == "<NullHandler (NOTSET)>"
-
-
-# Further columns of matches reach the rules of a system of one's own, whatever the form of the history.
-
-
-class Params(NamedTuple):
-    k: float | Array = 20.0
-    power: float | Array = 1.5
-
-
-class State(NamedTuple):
-    rating: Array  # [num_players]
-
-
-def predict(constants, first, second, event):
-    return jax.nn.sigmoid((first.rating - second.rating) / 100.0)
-
-
-def evidence(constants, first, second, event):
-    """Wins by a margin m count log(m)^power times; a margin of 0 has no logarithm, and of 1 no gradient."""
-    surprise = (event.score - predict(constants, first, second, event)) * jnp.log(event.context.columns["margin"])
-    step = constants.k * jnp.sign(surprise) * jnp.abs(surprise) ** constants.power
-    return (step,), (-step,)
-
-
-def apply(constants, rows, total):
-    return State(rows.rating + total[0])
-
-
-def init(params, num_players):
-    return State(full_leaf(num_players, 0.0))
-
-
-RULES = make_pairwise_rules(PairwiseRules(predict, evidence, apply))
-SYSTEM = RatingSystem(init, RULES, name="margins", params=Params(), space=Params())
-
-
-@pytest.fixture
-def history():
-    """(matches, the number of the period of each): 1 to 5 matches of different players in a period."""
-    random = np.random.default_rng(5)
-    sizes = random.integers(1, 6, 60)
-    player = np.concatenate([random.permutation(11)[: 2 * size].reshape(size, 2) for size in sizes])
-    n = sizes.sum()
-    margin = {"margin": random.integers(2, 30, n), "unread": np.arange(n)}
-    return jr.matches(player, random.integers(0, 2, n), columns=margin), np.repeat(np.arange(60), sizes)
-
-
-def columns_twin(matches, k=20.0, power=1.5):
-    """Ratings and predictions, one match after the other in plain Python."""
-    rating, guesses = np.zeros(11), []
-    for (a, b), score, margin in zip(matches.player, matches.score, matches.context.columns["margin"], strict=True):
-        guess = 1 / (1 + np.exp((rating[b] - rating[a]) / 100))
-        surprise = (score - guess) * np.log(margin)
-        step = k * np.sign(surprise) * abs(surprise) ** power
-        rating[a], rating[b] = rating[a] + step, rating[b] - step
-        guesses.append(guess)
-    return rating, np.array(guesses)
-
-
-def forms(history):
-    """The history in its three forms: (events, schedule)."""
-    matches, number = history
-    return [(matches, "stream"), (matches, "levels"), (jr.periods(matches, period=number), "auto")]
-
-
-@MOSTLY_DOUBLE
-def test_rules_read_columns_in_every_form(history, x64):
-    rating, guesses = columns_twin(history[0])
-    for events, schedule in forms(history):
-        state, prediction = jr.run(SYSTEM, events, schedule=schedule)
-        np.testing.assert_allclose(state.rating, rating, rtol=1e-9 if x64 else 2e-5, atol=1e-3)
-        np.testing.assert_allclose(prediction, guesses, rtol=1e-9 if x64 else 2e-5, atol=0)
-
-
-def test_gradients_pass_through_padding(history):
-    with jax.enable_x64(True):
-        for events, schedule in forms(history):
-
-            def last(params, events=events, schedule=schedule):
-                return jr.run(SYSTEM, events, params=params, schedule=schedule).state.rating[3]
-
-            slope = jax.grad(last)(Params())
-            for name, h in (("k", 1e-4), ("power", 1e-6)):
-                up, down = (columns_twin(history[0], **{name: getattr(Params(), name) + x})[0][3] for x in (h, -h))
-                np.testing.assert_allclose(getattr(slope, name), (up - down) / (2 * h), rtol=1e-6)
 
 
 # Systems of contests rate matches as contests of two.

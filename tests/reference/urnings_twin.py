@@ -120,10 +120,3 @@ def step_up(p, rate):
     order = sorted(range(len(p)), key=lambda i: p[i])
     many = max((k for k, i in enumerate(order, 1) if p[i] <= k * rate / len(p)), default=0)
     return [i in order[:many] for i in range(len(p))]
-
-
-def rejected(n, one, two, level):
-    """The chance that urns of n balls, binomial of proportions `one` and `two` have a p value up to `level`."""
-    law = [[math.comb(n, r) * p**r * (1 - p) ** (n - r) for r in range(n + 1)] for p in (one, two)]
-    pairs = itertools.product(range(n + 1), repeat=2)
-    return sum(law[0][a] * law[1][b] for a, b in pairs if two_sided((a, n), (b, n)) <= level)
