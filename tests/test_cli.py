@@ -308,13 +308,6 @@ def season(folder):
     return folder(games__csv="\n".join(lines) + "\n", june__csv=coming)
 
 
-def test_a_saved_run_as_the_file_is_told(jaxrate, tmp_path):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "run.json").touch()
-    code, _, errors = jaxrate("rate", tmp_path / "run")
-    assert code == 2 and errors == f"jaxrate: {tmp_path}/run is a saved run; name it with --state {tmp_path}/run\n"
-
-
 def test_ranks_that_are_text_are_one_line_for_each_text():
     """Defect: ten lines of the same text, and no count."""
     with pytest.raises(ValueError) as told:

@@ -368,23 +368,6 @@ def test_predictions_after_a_format_know_the_side(jaxrate, tmp_path):
 # categories
 
 
-def test_rate_by_categories(jaxrate, races, tmp_path):
-    """Two columns and a mixture; periods of the system's own length; the tables name the categories."""
-    by = ["--system", "category_glicko", "--category", "race_a", "race_b", "--column", "mixtures=Random", races]
-    code, out, err = jaxrate("rate", *by, "--out", tmp_path / "run")
-    assert code == 0, err
-    assert "category_glicko rates in periods, here of 14" in err and "in periods of 14" in out
-    data = jr.data.mix_categories(jr.read(races, category=("race_a", "race_b")), {"Random": None})
-    system = jr.category_glicko(3)
-    rated = jr.rate(system, data, period=14.0)
-    table = pa.parquet.read_table(tmp_path / "run" / "predictions.parquet")
-    np.testing.assert_array_equal(table["prediction"], rated.predictions["prediction"])
-    table = pa.parquet.read_table(tmp_path / "run" / "ratings.parquet").sort_by("id")
-    for i, name in enumerate(data.categories):
-        np.testing.assert_array_equal(table[f"modifier {name}"], rated.state.modifiers[:, i])
-        np.testing.assert_allclose(table[f"deviation {name}"], np.sqrt(rated.state.modifier_variance[:, i]))
-
-
 def test_categories_carry_on_and_are_predicted(jaxrate, races, tmp_path):
     lines = races.read_text().splitlines()
     times = np.array([float(line.split(",")[3]) for line in lines[1:]])

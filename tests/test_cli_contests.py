@@ -8,7 +8,6 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.cli.terminal_tables import to_text_table
-from jaxrate.core.text_format import CONTEST_METRICS_NOTE
 from tests.test_cli import csv
 
 pa = pytest.importorskip("pyarrow")
@@ -162,27 +161,6 @@ def test_a_folder_of_contests(jaxrate, tmp_path, share):
     assert text.splitlines()[-2].split()[:4] == ["0", "3", "2", "2.0"]  # without a time
 
 
-def test_compare_of_contests(jaxrate, contests):
-    systems = ("--system", "share", "--system", "glicko", "--param", "share.k=60")
-    code, text, errors = jaxrate("compare", contests, *COLUMNS, *systems)
-    assert code == 0 and errors == "" and text.startswith("30 contests, 180 participations of 13 players\n\n")
-    data = jr.read(contests, contest="race", participant="driver", rank="place")
-    before = jr.history.rating_history(jr.extend.SYSTEMS["share"](k=60), data.rounds).before.mean
-    _, body, notes = text.split("\n\n")
-    meanings, notes = notes.split("\n", 1)  # "pair inversion" and "5plus" were explained nowhere
-    assert [meanings, notes] == [CONTEST_METRICS_NOTE, "Hyperparameters are the default ones, except those of share.\n"]
-    head, line = body.splitlines()
-    labels = ["pairs in order", "rank error", "pairs in order, 5 before", "rank error, 5 before"]
-    assert re.split("  +", head) == ["system", *labels, "participations/s"]
-    assert re.split("  +", line)[:5] == ["share", *lines_of(data.rounds, before)]
-    about = json.loads(jaxrate("compare", contests, *COLUMNS, *systems, "--last", 0.2, "--json")[1])
-    assert [about[key] for key in ("contests", "participations", "players", "scored")] == [30, 180, 13, 6]
-    wanted = jr.metrics.pairwise_accuracy(
-        data.rounds, before, mask=(np.arange(180) >= 144) & jr.metrics.experience_mask(data.rounds, 1)
-    )
-    assert about["results"][0]["pair inversion"] == pytest.approx(wanted)
-
-
 MODES = """contest,player,team,mode,rank,kills
 1,Ada,red,duo,1,3\n1,Bo,red,duo,1,0\n1,Cy,blue,duo,2,-1\n1,Di,blue,duo,2,-2
 2,Ada,x,solo,1,1\n2,Cy,y,solo,2,-1\n3,Ada,red,duo,2,0\n3,Di,red,duo,2,-1\n3,Bo,blue,duo,1,0\n3,Cy,blue,duo,1,1
@@ -220,26 +198,3 @@ def test_modes_are_rated_predicted_and_explained(jaxrate, tmp_path):
     first, second = json.loads(text)
     assert code == 0 and first["sides"][0]["points"] == duo.sides["points"][0]
     assert [x["player"] for x in second["parts"]] == ["Di", "Bo"] and second["event"] == "contest last"
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ("r,Cy,,3,2024-01-01", r"row 2 \(counting from 0, line 4\): column 'place' has no value"),
-        ("r,Cy,2,3,2024-01-01", "row 2 .*: the places 2 to 3 overlap others of the same contest"),
-        ("r,Bo,3,3,2024-01-01", "row 2 .*: player 'Bo' is in contest 'r' twice"),
-        (
-            "r,Cy,3,3,2024-01-02",
-            "row 2 .*: time 2024-01-02 differs within contest 'r'; if several contests have this name, give",
-        ),
-        ("s,Cy,1,1,2023-12-31\ns,Bo,2,2,2023-12-31", "row 2 .*: time 2023-12-31 is earlier than 2024-01-01.* --sort\n"),
-    ],
-)
-def test_bad_rows_of_contests_are_named(jaxrate, tmp_path, share, row, message):
-    path = tmp_path / "races.csv"
-    path.write_text(f"race,driver,place,last,date\nr,Ada,1,1,2024-01-01\nr,Bo,2,2,2024-01-01\n{row}\n")
-    code, text, errors = jaxrate("rate", path, *COLUMNS, "--system", "share", "--out", tmp_path / "out")
-    assert code == 2 and text == "" and errors.count("\n") == 1 and re.search(f"races.csv: {message}", errors)
-    assert not (tmp_path / "out").exists()
-    for command, *more in (("compare",), ("rate", "--dry-run")):
-        assert jaxrate(command, path, *COLUMNS, "--system", "share", *more) == (2, "", errors)

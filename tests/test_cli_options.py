@@ -102,7 +102,7 @@ RIGHT = {  # lines that together have the other options of a command
         "run --out site --coming next.csv --season --results later.csv --relegated 1 -v",
     ),
     "simulate": (
-        "new.parquet --players 9 --matches 20 --days 9 --spread 9 --drift 1 --activity 1 --draws 0.1 "
+        "new.parquet --players 9 --matches 2e1 --days 9 --spread 9 --drift 1 --activity 1 --draws 0.1 "
         "--side-advantage 9 "
         "--luck 0.9 --seed 1 -q",
         "new.parquet --players 9 --rounds 3 --size 3-4 --noise 9 --grid 1 -v",

@@ -63,22 +63,6 @@ def test_all_output_passes_one_door():
         assert len(calls) == doors.get(path.name, 0), path.name
 
 
-def test_notes_and_options(jaxrate, tmp_path):
-    path = tmp_path / "games.csv"
-    path.write_text("a,b,score,time\nAda,Bo,1,1\nada ,Bo,0,2\nAda,Bo,1,\nAda,Bo,1,4\nAda,Bo,1,4\n")
-    code, _, errors = jaxrate("rate", path, "--system", "elo", "--dry-run")
-    assert code == 2 and "row 2 (counting from 0, line 4): column 'time' has no value" in errors
-    code, said, notes = jaxrate("rate", path, "--system", "elo", "--skip-incomplete", "--dry-run")
-    assert code == 0 and "4 matches of 3 players" in said
-    assert "jaxrate: skipped 1 of 5 rows, which lack a value: 2 (counting from 0)" in notes
-    assert "jaxrate: 1 of 4 matches repeat an earlier one exactly" in notes and "line 6 repeats line 5" in notes
-    assert "'Ada' and 'ada '; --column normalise_names=yes joins them" in notes
-    code, said, notes = jaxrate(
-        "rate", path, "--system", "elo", "--skip-incomplete", "--column", "normalise_names=yes", "--dry-run"
-    )
-    assert code == 0 and "4 matches of 2 players" in said and "normalise" not in notes
-
-
 @pytest.fixture
 def league(tmp_path):
     """Folder of games.csv with points, rest and seasons, its parts first.csv and later.csv, and next.csv to come."""
@@ -127,20 +111,6 @@ def test_evidence_from_columns(jaxrate, league):
     wanted, other = (np.asarray(jr.predict(x, rated.state, coming.events)) for x in (knowing, system))
     np.testing.assert_allclose(got, wanted, rtol=1e-5)
     assert (abs(got - other) > 1e-3).all()  # of those who know no new season
-
-
-def test_mistakes_in_evidence(jaxrate, league):
-    games = league / "games.csv"
-    for arguments, message in (
-        (["--margin", "pa", "pq"], "no column 'pq'"),
-        (["--margin", "pa", "pb", "--margin", "rest"], "--margin must be one or two columns"),
-        (["--margin", "pa"], "no column 'score'"),
-        (["--margin", "pa", "pb", "--column", "covariates=pb"], "column 'pb' tells the result"),
-        (["--margin", "pa", "pb", "--season", "b"], "when season '"),
-        (["--margin", "pa", "pb", "--param", "season_keep=0.5"], "season_keep needs seasons"),
-    ):
-        code, _, errors = jaxrate("rate", games, "--system", "skills", *arguments)
-        assert code == 2 and message in errors, errors
 
 
 def test_the_league_that_ships_is_a_file(jaxrate, tmp_path, monkeypatch):
@@ -253,17 +223,3 @@ def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
     code, _, notes = jaxrate("rate", league / "games.csv", "--column", "rest=5", "--venue=town", *more)
     assert code == 0 and "does not use --column rest; take skills" in notes and "not use --venue; take skills" in notes
     assert "does not use --column league_season; take skills" in notes
-
-
-def test_dates_that_could_be_either(jaxrate, tmp_path):
-    (tmp_path / "games.csv").write_text("date,a,b,score\n03/07/2024,x,y,1\n04/07/2024,y,x,1\n")
-    code, _, errors = jaxrate("rate", tmp_path / "games.csv")
-    assert code == 2 and "--column dates=day-first or --column dates=month-first" in errors
-    for how, day in (("day-first", "2024-07-04"), ("month-first", "2024-04-07"), ("%d/%m/%Y", "2024-07-04")):
-        code, _, errors = jaxrate(
-            "rate", tmp_path / "games.csv", "--column", f"dates={how}", "--out", tmp_path / how[:3]
-        )
-        assert code == 0 and "took" not in errors, errors
-        assert str(jr.load(tmp_path / how[:3]).predictions["time"][1]) == day
-    code, _, errors = jaxrate("rate", tmp_path / "games.csv", "--column", "dates=dmy")
-    assert code == 2 and 'dates must be "day-first", "month-first" or a format' in errors

@@ -14,9 +14,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.cli import cli
-from jaxrate.cli.benchmark import parse_named_columns
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.options import option
 from jaxrate.core.text_format import display_width
 from jaxrate.data.column_recognition import recognise_forecast_columns
 from jaxrate.site.benchmark_page import benchmark_page_html
@@ -48,14 +46,6 @@ def test_as_of_a_day_within_a_rating_period_is_the_end_of_it(jaxrate, days, tmp_
     assert code == 0 and text.split("\n\n")[1] != ends
 
 
-# Where to write
-
-
-def test_simulate_takes_whole_numbers_as_people_write_them(jaxrate, tmp_path):
-    code, _, errors = jaxrate("simulate", tmp_path / "new" / "x.parquet", "--matches", "2e2", "--players", "1e1")
-    assert code == 0 and "wrote 200 matches of 10 players" in errors
-
-
 # What parameters do
 
 
@@ -81,16 +71,6 @@ def nfl_file(folder):
     columns = {"a": a, "b": b, "score": matches.score[8000:8600], "home": matches.context.side[8000:8600]}
     jr.data.write(columns, folder / "nfl.csv")
     return folder / "nfl.csv"
-
-
-def test_a_parameter_that_makes_a_system_worse_than_constants_is_noted(jaxrate, tmp_path):
-    nfl = nfl_file(tmp_path)
-    code, text, _ = jaxrate("rate", nfl, "--side", "home", "--system", "trueskill", "--param", "side_advantage=50")
-    data = jr.read(nfl, side="home")
-    home = data.matches.context.side == 1
-    constant = np.where(home, np.mean(data.matches.score[home]), 0.5)
-    wanted = jr.metrics.log_loss(constant, data.matches.score)
-    assert code == 0 and f"has log loss {wanted:.4f}. The predictions lose" in " ".join(text.split())
 
 
 # Without the packages of an extra, or a device
@@ -155,22 +135,6 @@ RATE, PREDICT, SITE = (cli.load_command(name) for name in ("rate", "predict", "s
 def test_messages_name_options_of_their_command(message, command, text):
     """A hint that the command has no option for is left out."""
     assert name_options(message, command) == text
-
-
-def test_small_mistakes_are_told_in_words(jaxrate, tmp_path):
-    """The error was that of the operating system, or of click."""
-    code, _, errors = jaxrate("predict", tmp_path, tmp_path / "cup.toml", "--simulate")
-    assert code == 2 and "Errno" not in errors
-    (tmp_path / "games.csv").write_text("date,winner,loser\n2024-01-01,Ada,Bo\n2024-01-02,ada,Cy\n")
-    run = tmp_path / "run"
-    assert jaxrate("rate", tmp_path / "games.csv", "--system", "elo", "--out", run)[2].count("differ from others") == 1
-    (tmp_path / "next.csv").write_text("a,b\nAda,Bo\n")
-    code, _, errors = jaxrate("predict", run, tmp_path / "next.csv", "--at", "may")
-    assert code == 2 and "--at may: there is no such date; write one as 2026-05-31" in errors
-    code, text, errors = jaxrate("predict", run, tmp_path / "next.csv")
-    assert code == 0 and "differ from others" not in errors  # which the rating of the file has said
-    code, text, _ = jaxrate("predict", run, tmp_path / "next.csv", "--simulate", "--samples", 100)
-    assert code == 0 and "win\n" in text and text.count("%") == 2
 
 
 # `jaxrate site`: its pages are those of Python, and what it refuses.
@@ -248,28 +212,7 @@ def test_help_is_plain_text_of_80_columns_in_a_pipe(jaxrate, monkeypatch, name):
     assert all(x.help and x.help[0].isupper() and "." in x.help for x in options)
 
 
-# The command that compares systems.
-
 # compare
-
-
-def test_compare_in_json_of_the_last_matches(jaxrate, games):
-    code, text, errors = jaxrate("compare", games, "--system", "elo", "--last", 0.25, "--json")
-    assert code == 0 and errors == ""
-    about = json.loads(text)
-    assert (about["matches"], about["players"], about["scored"]) == (600, 40, 150)
-    assert [(x["system"], x["period"]) for x in about["results"]] in (
-        [("elo", None), ("elo", 7)],
-        [("elo", 7), ("elo", None)],
-    )
-    data = jr.read(games)
-    loss = jr.metrics.log_loss(jr.run(jr.elo(), data.matches).prediction[450:], data.matches.score[450:])
-    by_match = next(x for x in about["results"] if x["period"] is None)
-    assert by_match["log loss"] == pytest.approx(loss, abs=1e-9) and by_match["params"]["k"] == 32
-    assert by_match["matches/s"] > 0
-    assert list(about["blend"]["weights"]) == ["elo", "elo, periods of 7"]
-    assert about["blend"]["quality"].keys() == {"log loss", "Brier score", "accuracy", "calibration error"}
-    assert about["blend"]["behind_error"] > 0
 
 
 def test_published_forecasts_of_the_shipped_league_are_compared(jaxrate):
@@ -278,18 +221,6 @@ def test_published_forecasts_of_the_shipped_league_are_compared(jaxrate):
     (told,) = json.loads(text)["published"]
     assert code == 0 and told["name"] == "FiveThirtyEight" and told["behind_error"] > 0, errors
     assert 0.5 < told["quality"]["log loss"] < 0.7
-
-
-def test_compare_without_times_has_no_periods(jaxrate, tmp_path, few_systems):
-    path = tmp_path / "games.csv"
-    path.write_text("winner,loser\nx,y\ny,z\nx,z\n")
-    code, text, errors = jaxrate("compare", path)
-    assert code == 0 and "no rating periods" in errors and "periods of" not in text
-    rows = [re.split(r"\s\s+", line) for line in text.split("\n\n")[1].splitlines()[1:]]
-    assert all(
-        0.0 < float(row[4]) < 1.0 for row in rows
-    )  # a winner's column makes calibration neither perfect nor worst
-    assert jaxrate("compare", path, "-q")[2] == ""
 
 
 def test_compare_learns_from_what_rate_learns_from(jaxrate, tmp_path, monkeypatch):
@@ -359,15 +290,6 @@ def csv_column(file, name):
     return pyarrow.csv.read_csv(file)[name].to_numpy().astype(float)
 
 
-def test_odds_are_found_by_the_names_of_their_columns(jaxrate, file):
-    code, text, errors = jaxrate("benchmark", file, *QUICK, "--sort", "--json", "--since", "2022-01-01")
-    assert code == 0 and "our_league.csv: odds found: Pinnacle (closing) (PSCH, PSCA)" in errors
-    record = json.loads(text)["Our league"]
-    kinds = {row["name"]: row["kind"] for row in record["rows"]}
-    assert kinds["Pinnacle (closing)"] == "odds" and 30 < record["scored"] < 90
-    assert jaxrate("benchmark", file, *QUICK, "--sort", "-q")[2] == ""
-
-
 def test_public_files_are_recognised():
     names = ["HomeTeam", "AwayTeam", "PSCH", "PSCD", "PSCA", "B365H", "B365D", "B365A", "AvgCH"]
     assert recognise_forecast_columns(names) == ({}, {"Pinnacle (closing)": ["PSCH", "PSCD", "PSCA"]})
@@ -404,11 +326,6 @@ def test_two_files_of_one_title(jaxrate, file, tmp_path):
     assert code == 0 and text.count("The best rating is elo") == 2 and "Our league\n" in text
 
 
-def test_names_of_columns():
-    named = parse_named_columns(None, option("odds", "COLUMNS"), ["a = b=c, d", "e"])
-    assert named == {"a = b": ["c", "d"], "e": ["e"]}
-
-
 def test_the_page_has_every_row_and_the_table_of_histories():
     data, truth = make_league(n=300)
     some = np.where(np.arange(300) % 2, truth[:, 2], np.nan)
@@ -425,8 +342,6 @@ def test_the_page_has_every_row_and_the_table_of_histories():
     assert several.count("<section") == 3 and "best ceiling" in several and "<title>All</title>" in several
     with refused("benchmarks is empty"):
         benchmark_page_html({})
-    with refused("benchmark_page_html: benchmarks must be"):
-        benchmark_page_html({"x": 3})
 
 
 def test_a_browser_finds_nothing_wrong_with_the_page(chromium, tmp_path):

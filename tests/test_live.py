@@ -169,8 +169,6 @@ LAST = {"time": float(TIME[19])}
 WRONG_MATCHES = [  # and what is said of them
     (("Ada", "Ada", 1.0), LAST, "player 'Ada' is on both sides"),
     (("Ada", "Bo", 1.5), LAST, "score must be from 0 to 1, got 1.5"),
-    (("Ada", "Bo", np.nan), LAST, "score must be from 0 to 1"),
-    (("Ada", "Bo", "won"), LAST, "score must be a number, got 'won'"),
     (("Ada", "Bo", 1.0), {"time": float(TIME[19]) - 1}, "is earlier than"),
     (("Ada", "Bo", 1.0), {"time": np.nan}, "time must be finite"),
     (("Ada", "Bo", 1.0), {"time": "2024-01-01"}, "counts time in numbers"),
@@ -232,7 +230,6 @@ def test_what_live_refuses():
         ((jr.elo(), {"Ada": 3}), "players must be a list of names, got {'Ada': 3}"),
         ((rated, NAMES), "a rated history has players of its own"),
         ((jr.elo(), ["Ada"], state._replace(rating=np.array([np.nan]))), "rating is not a number for some player"),
-        (("elo",), "start_history: rated must be a History"),
     ):
         with refused(message):
             jr.live.start_history(*given)
@@ -706,7 +703,6 @@ def test_what_cannot_be_undone_or_corrected_changes_nothing():
     for call, message in (
         (lambda: live.undo(6), "n, of the results rated live, must be a whole number from 0 to 5, got 6"),
         (lambda: live.undo(-1), "must be a whole number from 0 to 5"),
-        (lambda: live.undo(1.0), "must be a whole number from 0 to 5"),
         (
             lambda: live.correct(5, score=1),
             "index, from 0 or, of the last, -1, must be a whole number from -5 to 4, got 5",
@@ -715,7 +711,6 @@ def test_what_cannot_be_undone_or_corrected_changes_nothing():
         (lambda: live.correct(0, rank=[1, 2]), "a match has a score; give score="),
         (lambda: live.correct(0), "a match has a score; give score=, side="),
         (lambda: live.correct(0, side=3), "side must be from -1 to 1"),
-        (lambda: live.correct("last", score=1), "must be a whole number from -5 to 4, got 'last'"),
     ):
         with refused(message):
             call()

@@ -228,22 +228,10 @@ def test_a_wide_history_is_walked_through_once(monkeypatch):
     assert make_plan(wide, max_width=16).blocks[0].number.shape[1] == 16 and walked == [60, 400]
 
 
-@pytest.mark.parametrize("width", [0, -1, 2.5])
-def test_a_width_below_one_is_refused(width):
-    with pytest.raises(ValueError, match=f"width must be a whole number from 1, got {width}"):
-        jr.extend.schedule_by_level(league(5, 4), width)
-
-
 def test_auto_takes_a_stream_for_a_hub_and_levels_for_a_wide_history():
     hub, wide = league(60, 30, hub=True), league(60, 200)
     assert make_plan(hub).is_stream and make_plan(wide, "stream").is_stream
     assert not make_plan(wide).is_stream and not make_plan(hub, "levels").is_stream
-
-
-def test_auto_takes_levels_from_the_given_worth_on():
-    matches = jr.matches([[0, 1], [2, 3], [4, 5], [0, 2], [1, 3]], np.ones(5))
-    assert not make_plan(matches, min_mean_width=2.5).is_stream
-    assert make_plan(matches, min_mean_width=2.51).is_stream
 
 
 @pytest.mark.parametrize("name", ["auto", "stream", "levels", make_plan(league(5, 4))], ids=str)
@@ -336,14 +324,6 @@ def test_rounds_share_a_step_if_that_costs_less_than_their_padding(launched, mon
     for player, size, batch in ((large, 30, 2 if launched else 1), (np.tile(np.arange(64), 40), 4, 16)):
         made = check_blocks(jr.rounds(np.arange(len(player)) // size, player, player))
         assert {block.number.shape[1] for block in made} == {batch}
-
-
-def test_wide_steps_share_a_window_too():
-    season = np.concatenate([np.random.default_rng(day).permutation(1600) for day in range(40)])
-    made = check_blocks(jr.rounds(np.arange(40 * 1600) // 8, season, season % 2, team=season % 2))
-    (shape,) = {block.number.shape for block in made}
-    assert 1 < len(made) <= 3 and shape[0] > 20 and shape[1] > 100
-    assert {block.size for block in made} == {(8, 2)}
 
 
 @pytest.mark.filterwarnings("ignore:.*one participant")
