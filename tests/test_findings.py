@@ -155,10 +155,10 @@ RISE, FALL = np.arange(1400.0, 1600.0, 10.0), np.arange(1600.0, 1400.0, -10.0)  
     [
         (RISE, 0, "Ada at the highest rating so far"),
         (FALL, 0, "Ada at the lowest rating so far"),
-        ([*RISE, 1550.0], 0, "Ada 40 points below the peak of 1995"),  # the lowest for long, and yet high
+        ([*RISE, 1550.0], 0, "Ada 40 points below the peak rating of 1995"),  # the lowest for long, and yet high
         ([*RISE, *[1450.0] * 4, 1540.0], 0, "Ada at the highest rating since 1995"),
         ([*FALL, *[1550.0] * 4, 1460.0], 0, "Ada at the lowest rating since 1995"),
-        ([*FALL, 1440.0], 0, "Ada 70 points below the peak of 1992"),  # of those from the tenth on
+        ([*FALL, 1440.0], 0, "Ada 70 points below the peak rating of 1992"),  # of those from the tenth on
         (RISE, None, "Ada peaked at 1,590 points in 1995"),
     ],
 )
@@ -252,7 +252,15 @@ def test_losses_are_right_or_most_wrong_somewhere():
     ],
 )
 def test_the_best_system_is_ahead_of_all_beyond_chance(gaps, said):
-    assert str(findings.find_best_system([*"ABC"][: len(gaps)], [LogLossDifference(*x) for x in gaps])) == said
+    names, gaps = [*"ABC"][: len(gaps)], [LogLossDifference(*x) for x in gaps]
+    assert str(findings.find_best_system(names, gaps, {"Di": LogLossDifference(0.1, 0.01), "Ed": None})) == said
+
+
+def test_the_best_system_is_not_said_to_beat_other_forecasts_that_are_level_or_ahead():
+    """Skills "predicted best, beyond chance" stood above a table in which FiveThirtyEight was level."""
+    others = {name: LogLossDifference(x, 0.01) for name, x in (("Di", 0.0), ("Ed", -0.1), ("Flo", 0.01), ("Gus", 0.1))}
+    found = findings.find_best_system("AB", [LogLossDifference(x, 0.01) for x in (0.0, 0.1)], others)
+    assert str(found) == "A predicted best of 2 systems, level with Di and Flo, behind Ed"
 
 
 @pytest.mark.parametrize(

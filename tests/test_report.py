@@ -190,7 +190,7 @@ def test_search_sort_open_and_choose(opened, history):
     search.send_keys(NAMES[0])
     wait_for(opened, lambda: len(texts(opened, "#board tbody tr")) == 1)
     opened.find_element("link text", NAMES[0]).click()
-    wait_for(opened, lambda: texts(opened, "#name") == [NAMES[0]] == [opened.switch_to.active_element.text])
+    wait_for(opened, lambda: texts(opened, "#name:focus bdi") == [NAMES[0]])
     career = jr.career(history, NAMES[0])
     assert texts(opened, "#events tbody td:nth-child(2)") == career["opponent"][:-11:-1].tolist()
     chances = [float(text.removesuffix("%")) for text in texts(opened, "#events tbody td:nth-child(4)")]
@@ -234,7 +234,7 @@ def test_current_players_come_first(rated, opened):
 def test_a_chart_says_what_is_at_the_pointer(opened, history):
     """Of one player, and of two on one chart."""
     opened.find_element("css selector", "#choice option:nth-child(2)").click()
-    name = texts(opened, "#name")[0]
+    name = texts(opened, "#name bdi")[0]
     career = jr.career(history, name)
     (tip,) = pointed(opened)
     assert f" against {career['opponent'][-1]}" in tip and f", {career['time'][-1]:g}"[:6] in tip
@@ -263,3 +263,23 @@ def test_what_is_downloaded_has_the_decimals(opened, history):
     found = np.array([row.split(",")[at] for row in kept[1:]], float)
     np.testing.assert_allclose(found, rating, atol=0.0101)
     assert (found != found.round()).any() and "." not in texts(opened, "#board tbody td:nth-child(3)")[0]
+
+
+def test_the_report_tells_who_ranked_first_in_all_seasons():
+    """A hundred years were told by the last one alone."""
+    random, names = np.random.default_rng(3), np.array(["Ada", "Bo", "Cy", "Di"])
+    first = random.integers(0, 4, 600)
+    second = (first + random.integers(1, 4, 600)) % 4
+    day = np.datetime64("2001-01-01") + 5 * np.arange(600)
+    score = random.integers(0, 2, 600).astype(float)
+    rated = jr.rate(jr.glicko(), jr.read({"a": names[first], "b": names[second], "score": score, "date": day}))
+    years = np.arange("2002", "2010", dtype="M8[Y]").astype("M8[D]")
+    ends = np.append(years - 1, day[-1:]).astype(float)
+    counts = (jr.history.leaderboards.ranks_over_time(rated, ends) == 1).sum(axis=0)
+    page = jr.site.report_html(rated)
+    table = re.search('<h2 id="leaders-title">(.*?)</h2>.*?<tbody>(.*?)</tbody>', page, re.DOTALL)
+    assert f"at the end of {counts.max()} of 9 years" in table[1]
+    found = dict(re.findall(r'<bdi>(\w+)</bdi>.*?<td class="figure">(\d)</td>', table[2]))
+    assert found == {str(name): str(x) for name, x in zip(rated.players, counts, strict=True) if x}
+    undated = jr.rate(jr.glicko(), jr.read({"a": names[first], "b": names[second], "score": score}))
+    assert "leaders-title" not in jr.site.report_html(undated)

@@ -6,6 +6,7 @@ import threading
 from functools import partial
 from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -97,7 +98,7 @@ def test_the_leaderboard_and_its_files(rated, folder):
     gone = {name for name, current in zip(board["name"], board["current"], strict=True) if not current}
     assert gone == set(NAMES)
     index = text_of(folder / "index.html")
-    shown = re.findall(r"<bdi>(.*?)</bdi>", index)
+    shown = re.findall(r"<bdi>(.*?)</bdi>", index.partition('id="leaders"')[0])
     wanted = [name for name in board["name"] if name not in gone]
     assert shown == wanted and "<title>Our &lt;league&gt; \u2013 Ranking</title>" in index
     assert "400 matches of 30 players, " in index
@@ -389,7 +390,7 @@ def test_groups_and_drifting_peaks_are_told_on_all_pages(tmp_path):
     assert re.findall(r'data-name="rank">(\d+)', index) == [*map(str, board["rank"])]
     assert index.count(">group 2<") == 3 and "no chain of matches joins" in index and "over the median" in index
     peaks = [f"+{x:,.0f}" for x in board.peak]
-    assert re.findall(r'data-name="peak">(\+\d+)', index) == peaks
+    assert re.findall(r'data-name="peak">(\+\d+)', index.partition('id="leaders"')[0]) == peaks
     last = board.player[8]
     page = text_of(tmp_path / f"players/{last}.html")
     assert "Number 2 of 3 players of group 2" in page and f"Peak {peaks[8]}" in page and f">peak {peaks[8]} (" in page
@@ -406,7 +407,8 @@ def test_seasons_are_told_with_their_results_and_ranks(tmp_path):
     day = np.datetime64("2020-01-05") + 6 * np.arange(180)
     first, second = names[np.array(pairs).T]
     score = (random.random(180) < 1 / (1 + np.exp(np.diff(np.array(pairs), axis=1)[:, 0] * -0.9))).astype(float)
-    rated = jr.rate(jr.elo(), jr.read({"a": first, "b": second, "score": score, "date": day}))
+    system = jr.elo(("2021-01-01", "2022-01-01"), season_keep=0.5)
+    rated = jr.rate(system, jr.read({"a": first, "b": second, "score": score, "date": day}))
     jr.site.write_site(rated, tmp_path)
     page, career = text_of(tmp_path / "players" / "bo.html"), jr.career(rated, "Bo")
     table = re.search("<h2>Seasons.*?<tbody>(.*?)</tbody>", page, re.DOTALL)[1]
@@ -420,6 +422,9 @@ def test_seasons_are_told_with_their_results_and_ranks(tmp_path):
         assert row[2] == f"{career['rating'][at[-1]] + career['change'][at[-1]]:,.0f}"
         place = rank[rated.players.tolist().index("Bo")]
         assert row[1] == ("" if np.isnan(place) else f"{place:.0f}"), end
+    ratings = [float(row[2].replace(",", "")) for row in rows]
+    changes = [float(row[3].replace("\u2212", "-")) for row in rows[:-1]]  # without what leads lose between seasons
+    assert changes == [after - before for after, before in pairwise(ratings)] and rows[-1][3] == ""
     assert page.count('<i style="left:') == sum(bool(row[1]) for row in rows)
     assert re.search(
         "<h1><bdi>Ada</bdi> peaked at [\\d,]+ points in [\\w ]+</h1>", text_of(tmp_path / "players" / "ada.html")

@@ -103,3 +103,29 @@ def test_chances_near_one_half_are_told_apart_on_dark_pages(browser, tmp_path):
     found = np.array([float(x) for x in re.findall(r"[\d.]+", background.partition("srgb")[2] or background)][:3])
     found = found if found.max() <= 1 else found / 255
     assert 55 < chance < 70 and np.abs(found - paper).mean() > 0.01 * (chance - 50)
+
+
+def test_no_table_of_a_team_or_of_a_season_is_cut(browser, tmp_path):
+    """Half the columns of seasons, upset wins and forecasts were outside of the screen, and ranks in them were cut."""
+    random, names = np.random.default_rng(2), np.array([f"{x} Wanderers" for x in ("Carlow", "Saltburn", *"ABCDEFGH")])
+    a, b = draw_pairs(random, 10, 1200).T
+    table = {"a": names[a], "b": names[b], "side": [1] * 1200}
+    table |= {"date": np.datetime64("2000-01-05") + 7 * np.arange(1200), "score": random.choice([0.0, 0.5, 1.0], 1200)}
+    rated = jr.rate(jr.elo(side_advantage=50.0), jr.read(table, side="side"))
+    coming = {"a": names[:5], "b": names[5:], "side": [1] * 5, "date": ["2023-01-05"] * 5}
+    results = {name: x[-1:] for name, x in table.items()}
+    season = jr.forecasts.simulate_season(rated, coming, results=results, samples=20)
+    points = random.integers(0, 30, (2, 1200))
+    jr.site.write_site(rated, tmp_path, points=tuple(points), season=season, noun=("team", "teams"))
+    wide = """return [...document.querySelectorAll("main *")]
+      .filter((x) => x.clientWidth && x.scrollWidth > x.clientWidth + 1)
+      .filter((x) => /auto|scroll/.test(getComputedStyle(x).overflowX))
+      .map((x) => x.getAttribute("aria-label") ?? x.id)"""
+    for path in ("players/carlow-wanderers.html", "coming.html"):
+        open_narrow(browser, tmp_path / path)
+        assert browser.execute_script(wide) == [], path
+    narrowed(browser, 1280, "light")
+    heads = browser.execute_script("return [...document.querySelectorAll('.season th')].map((x) => x.textContent)")
+    assert heads[-3:] == ["champion", "top four", "last three"]
+    cells = browser.execute_script("return [...document.querySelectorAll('.season .shade')].map((x) => x.textContent)")
+    assert cells and all(re.fullmatch(r"\u2013|[<>] \d+%|\d+%", x) for x in cells)

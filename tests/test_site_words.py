@@ -76,6 +76,14 @@ def test_a_lead_that_another_lost_is_not_said_to_be_taken():
     assert ">As of <time>2020-01-08</time>: Ada in the lead since <time>2020-01-08</time>" in page
 
 
+def test_who_is_level_is_not_said_to_lead(tmp_path):
+    """The heading "almost level on top" stood above "in the lead since that day, 0.16 points ahead"."""
+    table = {"a": ["Ada"] * 20, "b": ["Bo"] * 20, "score": [1.0, 0.0] * 10, "date": np.arange(20).astype("M8[D]")}
+    jr.site.write_site(jr.rate(jr.glicko(), jr.read(table)), tmp_path, active="all")
+    page = text_of(tmp_path / "index.html")
+    assert "almost level on top</h1>" in page and "in the lead" not in page and "took the lead" not in page
+
+
 def test_an_upset_is_a_win_over_a_favourite():
     """Of four wins; a draw counts as half, so the last was expected."""
     data = SimpleNamespace(careers=SimpleNamespace(start=np.array([0, 3, 5]), player=np.repeat([0, 1], [3, 2])))
@@ -100,14 +108,14 @@ def test_accuracy_is_compared_with_the_home_side_where_there_was_one():
     said = summarise(table)
     assert said.title == "The favourite won 67% of matches, the home side 75%"
     home = "The home side won 75.0% of the 4 matches that were not on neutral ground; 52.5% were predicted."
-    assert home in said.texts[0]
+    assert home in said.text
     table["score"][0] = 0.5
     said = summarise(table)
     assert said.title == "The favourite won 50% of matches and drew 17%"
-    assert "The home side won 50.0% and drew 25.0% of the 4 matches" in said.texts[0]
-    assert said.texts[0].endswith(": a score of 62.5%, where 52.5% was expected. Chance alone gives a score of 50%.")
+    assert "The home side won 50.0% and drew 25.0% of the 4 matches" in said.text
+    assert said.text.endswith(": a score of 62.5%, where 52.5% was expected. Chance alone gives a score of 50%.")
     said = summarise({name: x for name, x in table.items() if name != "side"})
-    assert "home" not in said.texts[0] and "Chance alone gives a score of 50%." in said.texts[0]
+    assert "home" not in said.text and "Chance alone gives a score of 50%." in said.text
 
 
 def test_calibration_is_that_of_favourites_on_either_side():
@@ -116,7 +124,7 @@ def test_calibration_is_that_of_favourites_on_either_side():
     said = summarise({"prediction": prediction, "score": score})
     ((predicted, observed, _, _, count),) = said.bins.rows()
     assert (predicted, observed, count) == pytest.approx((72.0, 72.0, 200)) and said.verdict == "It does."
-    assert said.texts[2] == "Favourites' chances were off by 0.0 percentage points, on average."
+    assert said.metrics[1] == "Favourites' chances were off by 0.0 percentage points, on average."
 
 
 def test_where_chances_of_draws_are_from():
@@ -197,7 +205,7 @@ def test_pairs_that_tie_are_in_order_and_the_page_says_what_chance_gives():
     """It said that one of two was not behind in 66.7%, which is what chance gives, since two of three tied."""
     table = {"contest": [1, 1, 1, 2, 2, 2, 3, 3, 3], "player": [*"xyzxyzyzx"], "rank": [1, 1, 3] * 3}
     said = summarise_accuracy(jr.rate(jr.weng_lin(), jr.read(table)))
-    assert "ties are in order: chance gives 66.7%" in said.texts[0]
+    assert "ties are in order: chance gives 66.7%" in said.text
 
 
 def test_results_add_up_where_no_score_is_a_half():
@@ -210,7 +218,7 @@ def test_favourites_that_always_lose_won_less_often_than_predicted():
     """Whoever won the last match is thought much the better one, and loses the next."""
     table = {"a": [*"xy"] * 10, "b": [*"yx"] * 10, "score": [1.0] * 20}
     said = summarise_accuracy(jr.rate(jr.elo(k=600), jr.read(table)))
-    assert said.lean == -1 and said.texts[2].endswith(" Predictions too bold: favourites scored less than predicted.")
+    assert said.lean == -1 and said.calibration_title.startswith("Predictions too bold: favourites scored less than")
 
 
 # What the page of the method says: settings in words, what points are worth, and where the results come from.
@@ -265,19 +273,19 @@ def test_log_loss_is_that_of_three_outcomes_where_these_are_predicted():
     """The log loss of expected scores was told as that of what happened."""
     score, win, draw = np.array([1.0, 0.5, 0.0]), np.array([0.5, 0.5, 0.5]), np.array([0.2, 0.2, 0.2])
     outcomes = np.stack([1.0 - win - draw, draw, win])
-    found = summarise_two_sided(win + draw / 2, score, outcomes=outcomes).texts[1]
+    found = summarise_two_sided(win + draw / 2, score, outcomes=outcomes).metrics[0]
     assert found.startswith(
         f"Log loss of win, draw and loss: {-np.log([0.5, 0.2, 0.3]).mean():.4f}; even chances have 1.09"
     )
-    found = summarise_two_sided(win + draw / 2, score).texts[1]
+    found = summarise_two_sided(win + draw / 2, score).metrics[0]
     assert found.startswith("Log loss of the expected scores: ") and "; even chances have 0.6931," in found
-    assert summarise_two_sided(win, np.array([1.0, 1.0, 0.0])).texts[1].startswith("Log loss: 0.6931; ")
+    assert summarise_two_sided(win, np.array([1.0, 1.0, 0.0])).metrics[0].startswith("Log loss: 0.6931; ")
 
 
 def summary_of(table, **system):
     rated = SimpleNamespace(events=table, contests=None, options={}, system=SimpleNamespace(**{"params": (), **system}))
     found = summarise_accuracy(rated)
-    told = " ".join(found.texts)
+    told = found.text
     assert "jaxrate" not in told and "--" not in told  # readers cannot run commands, which stood in sentences
     return told, [advice.rpartition(": ")[2] for advice in found.advice]
 
@@ -370,9 +378,9 @@ def test_contests_of_many_have_a_finding_and_bins():
     }
     rated = SimpleNamespace(events=table, contests=contests, system=jr.elo_mmx(), options={})
     said = summarise_accuracy(rated, MODELS)
-    assert said.title.endswith("% of pairs were in the predicted order") and "chance gives 50.0%" in said.texts[0]
-    assert said.texts[0].startswith("Of the pairs of models who had been in a contest before, ")
-    assert "of the field" in said.texts[0]
+    assert said.title.endswith("% of pairs were in the predicted order") and "chance gives 50.0%" in said.text
+    assert said.text.startswith("Of the pairs of models who had been in a contest before, ")
+    assert "of the field" in said.text
     bins = said.bins
     assert bins.weight.sum() == contests * size and ((bins.low < bins.y) & (bins.y < bins.high)).all()
     assert said.words.up == "share behind" and f" of {len(bins.x)} " in said.verdict

@@ -24,8 +24,6 @@ BLEND_TITLE = "All blended"
 class Measure(NamedTuple):
     """What systems are compared by: a metric, and the unit of differences of it."""
 
-    metric: str
-    heading: str
     calls: str  # the metric that is the share of right calls
     calls_text: str  # so many of 1,000, in words
     scale: float  # of differences
@@ -34,17 +32,13 @@ class Measure(NamedTuple):
 
 
 LOG_LOSS = Measure(
-    "log loss",
-    "log loss",
     "accuracy",
     "called {} of 1,000 {} right",
     1.0,
     4,
-    "log loss, with 95% intervals; less is better{beaten}. Even chances for everybody have log loss 0.6931.",
+    "log loss, with 95% intervals; less is better{beaten}.",
 )
 PAIR_ORDER = Measure(
-    "pair inversion",
-    "pairs in order",
     "pair inversion",
     "put {} of 1,000 pairs in order",
     100.0,
@@ -95,12 +89,9 @@ def render_system_bars(
     """The bars of forecasters, the best system first; a line divides systems from others."""
     gaps = [(0.0, 0.0), *(gap_and_half_width(_difference(x), measure) for x in forecasters[1:])]
     axis = make_axis(min(gap - half for gap, half in gaps), max(gap + half for gap, half in gaps))
-    metric = measure.metric
     scale = f'<span class="axis">{axis.labels}</span><span class="hidden">behind</span>'
-    values = [format_metric(metric, x.quality[metric]) for x in forecasters]
     columns = [
         Column("words name", head, [escape(name_in_print(x)) for x in forecasters], "name"),
-        Column("figure rating", measure.heading, values, "rating"),
         Column("interval", scale, [interval_bar(axis, *gap, measure.digits) for gap in gaps]),
         Column("figure change", "behind", ["best", *(describe_gap(*gap, measure) for gap in gaps[1:])], "behind"),
     ]
@@ -181,7 +172,8 @@ def find_standing(comparison: Comparison | None, name: str) -> Standing | None:
     if comparison is None or len(comparison.results) < 2 or _difference(comparison.results[0]) is None:
         return None
     results, pairs = comparison.results, count_pairs(len(comparison.results))
-    finding = find_best_system([*map(name_in_print, results)], [*map(_difference, results)])
+    others = {"the blend of all" if x.kind == "blend" else name_in_print(x): _difference(x) for x in comparison.others}
+    finding = find_best_system([*map(name_in_print, results)], [*map(_difference, results)], others)
     behind = [x for x in results if judge_gap_to_best(_difference(x), pairs) == "behind"]
     equal, shown = [x for x in results if x not in behind], next((x for x in behind if x.name == name), None)
     return Standing(finding, equal, shown, _measure(comparison), next(iter(comparison.counts)))
@@ -311,4 +303,4 @@ def _render_metrics(title: str, benchmark: Benchmark) -> Any:
 
 
 def _format_loss(forecaster: ScoredForecaster) -> str:
-    return format_metric(LOG_LOSS.metric, forecaster.quality[LOG_LOSS.metric])
+    return format_metric("log loss", forecaster.quality["log loss"])

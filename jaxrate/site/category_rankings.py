@@ -294,9 +294,7 @@ def _render_category_ranking(data: SiteData, one: CategoryStrengths, begin: int,
     overall_rank[data.listed] = data.current.rank
     deviation, listed = (None if one.deviation is None else one.deviation[x] for x in (ids, one.listed))
     ranks, limit = range(begin + 1, end + 1), data.uncertain_half_width(listed)
-    axis, columns = ranked_columns(
-        data, ids.tolist(), ranks, one.mean[ids], deviation, limit, lambda i: f"href=players/{data.slugs[i]}.html"
-    )
+    axis, columns = ranked_columns(data, ids.tolist(), ranks, one.mean[ids], deviation, limit, data.link_to_page)
     signed = partial(data.format_rating, signed=True)
     if not one.is_by_column:
         columns.append(make_column("figure change", "vs overall", (one.mean - overall)[ids].tolist(), signed))
@@ -328,7 +326,8 @@ def build_matrix_views(
             place = category_phrase(category_noun(data.rated), format_category(category))
         if len(matrix) > 1:
             names, chances = [data.names[i] for i, _ in matrix], np.array([row for _, row in matrix], float)
-            finding = add_place(find_favourite(names, chances, len(ranked) > len(matrix)), place)
+            favourite = find_favourite(names, chances, len(ranked) > len(matrix))
+            finding = add_place(favourite._replace(noun="an expected score of " * data.has_draws), place)
         linked = [(link_player("", {"": (data.slugs[i], data.names[i])}), row) for i, row in matrix]
         views.append({"matrix": linked, "place": place, "finding": finding, "path": path})
     return views

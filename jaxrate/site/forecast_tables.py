@@ -275,9 +275,11 @@ SEASON_HEADINGS = {
     "goal_difference": "goal difference",
     "win": "champion",
     "top_4": "top four",
+    "last_3": "last three",
     "relegated": "relegated",
 }
-PROBABILITY_COLUMNS = "win", "draw", "loss", "top_4", "relegated"
+PROBABILITY_COLUMNS = "win", "draw", "loss"
+SEASON_CHANCES = {"win", "top_4", "last_3", "relegated"}
 PAST_BADGE = ' <small class="badge">past</small>'
 
 
@@ -304,11 +306,15 @@ def build_forecast_tables(
     """Tables of the season and of future events, if given; `is_past` tells of a day whether it is over."""
     tables, places = [], places or {}
     if season_forecast is not None:
-        note, champions = f"{season_forecast.samples:,} simulated seasons.", season_forecast.champion
-        word = f"champion{'s' * noun.is_collective}"
-        cells = {} if champions is None else {"win": [word * bool(x) for x in champions]}
+        shown, champions = season_forecast.columns(), season_forecast.champion
+        if "top_4" in shown and "relegated" not in shown:  # nobody said how many are
+            shown = ColumnTable(dict(shown) | {"last_3": season_forecast.place[:, -3:].sum(axis=1)})
+        note = f"{season_forecast.samples:,} simulated seasons; \u201c\u2013\u201d: in none of them."
+        cells = {name: [_format_season_chance(x) for x in shown[name].tolist()] for name in SEASON_CHANCES & {*shown}}
+        if champions is not None:
+            cells["win"] = [f"champion{'s' * noun.is_collective}" * bool(x) for x in champions]
         title, headings = "How the season may end", SEASON_HEADINGS
-        table = _build_table(title, "season", season_forecast.columns(), headings, note, places, cells)
+        table = _build_table(title, "season", shown, headings, note, places, cells)
         table.columns[0] = table.columns[0]._replace(head=escape(noun.one))
         table.columns.insert(0, make_column("figure", "place", range(1, len(table.rows) + 1), str))
         tables.append(table)
@@ -372,22 +378,33 @@ def _match_forecast(number: int, row: dict[str, Any]) -> MatchForecast:
     )
 
 
+def _format_season_chance(chance: float) -> str:
+    """The share of simulated seasons in whole percents; even one that all of them agree on is not certain."""
+    text = f"{format_whole_percent(min(100.0 * chance, 99.9))}%" if chance else "\N{EN DASH}"
+    return _shade(escape(text.replace("<", "< ").replace(">", "> ")), chance)
+
+
+def _shade(text: str, chance: float) -> str:
+    """A cell on a ground that is the stronger, the greater its chance is."""
+    return f'<span class="shade" style="--share:{100 * chance:.0f}%">{text}</span>'
+
+
 def format_odds(odds: float) -> str:
     """Odds with three digits, as bookmakers have them: 2.27, 12.5, 62."""
     return f"{odds:.2f}" if odds < 9.995 else f"{odds:.1f}" if odds < 19.95 else f"{odds:,.0f}"
 
 
 def _format_value(name: str, value: Any, places: Places) -> str:
-    """The cell of a value as HTML; chances are on a ground that is the stronger, the greater they are."""
+    """The cell of a value as HTML."""
     if name == "player":
         return str(link_player(str(value), places))
     if not isinstance(value, float):
         return "" if value is None else mark_dates(str(value))
     if name in PROBABILITY_COLUMNS:
-        return f'<span class="shade" style="--share:{100 * value:.0f}%">{escape(format_percentage(value))}</span>'
+        return _shade(escape(format_percentage(value)), value)
     if name.startswith("odds_"):
         return format_odds(value)
-    digits = {"goal_difference": 0, "expected_points": 1, "expected_rank": 1}.get(name)
+    digits = {"goal_difference": 0, "expected_points": 0, "expected_rank": 1}.get(name)
     if digits is None:
         return f"{value:g}"
     return use_minus_sign(format_decimals(value, digits, signed=name == "goal_difference"))

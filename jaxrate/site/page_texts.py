@@ -407,7 +407,9 @@ def stale_clause(data: site_data.SiteData) -> str:
 
 
 def _describe_hold(lead: Finding, since: float | None, is_taken: bool, title: str) -> str:
-    """Since when the leader leads, and by how much, as far as the title does not say it."""
+    """Since when the leader leads, and by how much, as far as the title does not say it; nothing of who is level."""
+    if lead.certainty == "level":
+        return ""
     day = "" if since is None else wording.spell_moment(since, "dates")[:10]
     hold = Finding("held", "taken" if is_taken else "kept", lead.subject, since=day)
     gap = lead._replace(relation="held", certainty="by")

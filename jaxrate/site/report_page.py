@@ -22,7 +22,7 @@ from jaxrate.site.benchmark_page import comparison_view
 from jaxrate.site.page_templates import SHARED_SCRIPTS, render_page
 from jaxrate.site.page_texts import PageViews, build_page_views
 from jaxrate.site.site_data import PageOptions, SiteData, build_site_data, script_safe_json
-from jaxrate.site.table_rows import RANKING_ROWS, build_event_table_cells, render_ranking
+from jaxrate.site.table_rows import RANKING_ROWS, build_event_table_cells, build_leaders, find_forms, render_ranking
 from jaxrate.views.accuracy import FIELD_WORDS
 from jaxrate.views.wording import spell_dates
 
@@ -98,6 +98,7 @@ def report_html(
         event_counts=describe_event_counts(len(rated.events["row"]), rated.contests),
         ranking=render_ranking(data, views.lines, 0, shown, sections.link),
         comparison=compared,
+        leaders=build_leaders(data, sections.link),
         is_report=True,
         end=shown,
         total=len(listed),
@@ -129,7 +130,7 @@ def _build_sections(views: PageViews, long_ids: list[int], short_ids: list[int])
     data, ids = views.data, [*long_ids, *short_ids]
     place, pauses = np.argsort(data.leaderboard_ids).tolist(), player_pages.mark_events_after_pauses(data)
     columns, summaries = player_pages.career_columns(data, pauses, 0), player_pages.summarise_players(data, views.site)
-    sections = {}
+    forms, sections = find_forms(data, data.names), {}
     for number, i in enumerate(ids):
         num_events, num_points = (LONG_EVENTS, LONG_POINTS) if number < len(long_ids) else (SHORT_EVENTS, SHORT_POINTS)
         rows, is_drawn = _choose_rows(data, i, pauses, num_events, num_points)
@@ -137,8 +138,14 @@ def _build_sections(views: PageViews, long_ids: list[int], short_ids: list[int])
         begin, end = data.careers.start[i : i + 2].tolist()
         listed = min(num_events, end - begin)
         section |= {key: section[key][-listed:] for key in TABLE_COLUMNS & section.keys()}
-        section |= {"played": end - begin, "listed": listed, "number": (rows - begin + 1).tolist()}
+        section |= {
+            "form": forms[i].removeprefix(data.names[i]),
+            "played": end - begin,
+            "listed": listed,
+            "number": (rows - begin + 1).tolist(),
+        }
         section |= {"drawn": np.flatnonzero(is_drawn).tolist()} if not is_drawn.all() else {}
+        section["form"] = forms[i].removeprefix(data.names[i])
         sections[place[i]] = section | {"summary": summaries[i], "note": player_pages.write_chart_note(data, pauses, i)}
     first = None
     if ids:
@@ -146,6 +153,7 @@ def _build_sections(views: PageViews, long_ids: list[int], short_ids: list[int])
         begin, end = data.careers.start[i : i + 2].tolist()
         first = {
             "name": data.names[i],
+            "form": sections[place[i]]["form"],
             "summary": summaries[i],
             "note": sections[place[i]]["note"],
             "chart": player_pages.draw_career_charts(data, pauses, [i])[i],

@@ -219,6 +219,10 @@ class SiteData(NamedTuple):
         """The names that are shown, by those in the history."""
         return dict(zip(map(str, self.rated.players.tolist()), self.names, strict=True))
 
+    def link_to_page(self, player: int) -> str:
+        """The attributes of a link from a page at the top to that of a player, by id."""
+        return f"href=players/{self.slugs[player]}.html"
+
     def is_past(self, time: Any) -> bool:
         """Whether a fixture is on a day before the pages were made; those without dates are on the last day."""
         is_known = time is not None and self.is_dated

@@ -22,7 +22,7 @@ from jaxrate.site.drawings import PREVIEW_PLAYERS, preview_image
 from jaxrate.site.forecast_tables import render_next_matches
 from jaxrate.site.page_texts import Fixtures, PageViews, build_fixtures, build_page_views
 from jaxrate.site.player_pages import CAREERS_FOLDER, count_latest_events, write_player_pages
-from jaxrate.site.table_rows import SitePage, render_ranking, split_ranking
+from jaxrate.site.table_rows import SitePage, build_leaders, render_ranking, split_ranking
 from jaxrate.views.line_ups import contest_label_column
 from jaxrate.views.wording import category_noun, pluralise, spell_dates
 
@@ -104,7 +104,14 @@ def write_site(
     site["leaders"] = join_names([data.names[i] for i in data.listed[:PREVIEW_PLAYERS]] or ["nobody"])
     site["stamp"] = views.shared["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
     templates = page_templates.make_template_environment().overlay()  # all pages of a process share the other
-    given = {"site": site, "shared": views.shared, "headline": views.headline, "h": 1, "is_report": False}
+    given = {
+        "site": site,
+        "shared": views.shared,
+        "headline": views.headline,
+        "h": 1,
+        "is_report": False,
+        "quality": {},
+    }
     templates.globals = templates.globals | views.variables | given
     pages = {
         x.path: _render_page(templates, views, x, description)
@@ -202,7 +209,7 @@ def _list_pages(
     views: PageViews, strengths: list[category_rankings.CategoryStrengths], fixtures: Fixtures | None
 ) -> list[SitePage]:
     """All pages but those of players."""
-    data, site, (finding, *_) = views.data, views.site, views.variables["accuracy"].texts
+    data, site = views.data, views.site
     pages = [*_ranking_pages(views), *category_rankings.category_pages(data, strengths)]
     if views.matchups:
         matrices = category_rankings.build_matrix_views(data, views.matchups, strengths)
@@ -214,7 +221,7 @@ def _list_pages(
                 "coming.html", "coming", "Fixtures", fixtures._asdict(), fixtures.finding and f"{fixtures.finding}."
             )
         )
-    pages.append(SitePage("quality.html", "quality", "Accuracy", {}, finding))
+    pages.append(SitePage("quality.html", "quality", "Accuracy", {}, views.variables["accuracy"].text))
     summary = f"How the ratings are made. {site['summary']}"
     return [*pages, SitePage("about.html", "about", "Method", {}, summary)]
 
@@ -227,8 +234,9 @@ def _ranking_pages(views: PageViews) -> Iterator[SitePage]:
         span = f"{heading} {part['begin']:,} to {part['end']:,}"
         is_first = part["earlier"] is None
         begin, end = part["begin"] - 1, part["end"]
-        ranking = render_ranking(data, views.lines, begin, end, lambda i: f"href=players/{data.slugs[i]}.html")
-        variables = part | {"ranking": ranking, "current": "index.html", "first": is_first}
+        ranking = render_ranking(data, views.lines, begin, end, data.link_to_page)
+        leaders = build_leaders(data, data.link_to_page) if is_first else {}
+        variables = part | {"ranking": ranking, "leaders": leaders, "current": "index.html", "first": is_first}
         yield SitePage(part["path"], "index", views.site["title"] if is_first else span, variables)
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_percentage
 from jaxrate.history.event_columns import days_to_dates
-from jaxrate.history.leaderboards import ranks_over_time
+from jaxrate.history.leaderboards import Leaderboard, ranks_over_time
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
 from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, show_name, table_head
 from jaxrate.site.site_data import SiteData, ratings_for_json, returned_players, times_for_json
 from jaxrate.views.charts import YEAR, half_widths
-from jaxrate.views.findings import find_form
+from jaxrate.views.findings import find_form, find_most_firsts
 from jaxrate.views.line_ups import PlayerLists, side_words
 from jaxrate.views.wording import category_noun, rating_unit
 
@@ -280,7 +280,7 @@ def render_ranking(data: SiteData, lines: CareerLines, begin: int, end: int, lin
         columns.insert(1, Column("move", "move", [*moves], "move", data.change_period))
         signed, about = partial(data.format_rating, signed=True), {"label": "change", "title": data.change_period}
         columns.append(make_column("figure change", "change", board.change[some].tolist(), signed, **about))
-    columns += [make_column("course", lines.heading, lines.levels[some], course_line), *_peak_column(data, some)]
+    columns += [make_column("course", lines.heading, lines.levels[some], course_line), *_peak_column(data, board, some)]
     games = np.asarray(board.games)[some].astype(int)
     columns.append(make_column("figure more", events, games, "{:,}".format, label=events))
     dates = {data.last_event_heading: board.last, "peak on": board.peak_time if data.has_peaks else None}
@@ -291,13 +291,13 @@ def render_ranking(data: SiteData, lines: CareerLines, begin: int, end: int, lin
     return render_table("Ranking", columns, "rows ranking", element="board", style=axis.grid)
 
 
-def _peak_column(data: SiteData, some: slice) -> list[Column]:
-    """The column of peaks of some ranks, with their years; none where nobody has any."""
+def _peak_column(data: SiteData, board: Leaderboard, some: slice | HostArray) -> list[Column]:
+    """The column of peaks of some rows of a leaderboard, with their years; none where nobody has any."""
     if not data.has_peaks:
         return []
-    texts = [data.format_peak(x) for x in np.asarray(data.current.peak)[some].tolist()]
+    texts = [data.format_peak(x) for x in np.asarray(board.peak)[some].tolist()]
     if data.is_dated:
-        years = np.asarray(data.current.peak_time)[some].astype("M8[Y]").astype(str)
+        years = np.asarray(board.peak_time)[some].astype("M8[Y]").astype(str)
         texts = [f"{x} <small>{year}</small>" if x else "" for x, year in zip(texts, years, strict=True)]
     return [Column("figure peak", "peak", texts, "peak", data.peak_definition())]
 
@@ -314,19 +314,67 @@ def _describe_move(rank: int, rank_then: int, has_returned: bool) -> str:
 # Seasons of players.
 
 MAX_SEASONS = 60  # of the history, of which players have rows: the last ones
+MIN_SEASONS, MAX_LEADERS, LEADER_MARKS = 5, 8, 4  # of a table of those who ranked first, its rows, and labels or more
 PODIUM = 3  # places
-MIN_WRITTEN_WIDTH = 0.03  # of a chart, from which on the mark of a season has room for its rank
+LETTER_WIDTH = 0.01  # of a chart; the mark of a season has room for its rank if it is wider than all letters and one
 
 
 def list_seasons(data: SiteData) -> dict[str, float]:
-    """The begins of the last seasons that the history knows, or of calendar years of dates; none without either."""
+    """The begins of the seasons that the history knows, or of calendar years of dates; none without either."""
     rated, time = data.rated, data.careers.time
     seasons = dict(rated.seasons or {})
     if not seasons and data.is_dated and len(time):
         first, last = days_to_dates(np.floor(np.array([time.min(), time.max()]))).astype("M8[Y]")
         years = np.arange(first, last + np.timedelta64(1, "Y"))
         seasons = dict(zip(years.astype(str).tolist(), years.astype("M8[D]").astype(float).tolist(), strict=True))
-    return dict([*seasons.items()][-MAX_SEASONS:])
+    return seasons
+
+
+def _rank_at_ends(data: SiteData, begin: HostArray) -> HostArray:
+    """[S, num_players] the ranks of all at the ends of seasons with these begins."""
+    ends = np.append(np.nextafter(begin[1:], -np.inf), float(data.careers.time.max()))
+    return ranks_over_time(data.rated, ends, **data.leaderboard_options)
+
+
+def build_leaders(data: SiteData, link: Callable[[int], str]) -> dict[str, Any]:
+    """Who ranked first at the ends of most seasons, as a finding and a table; nothing of a short history."""
+    seasons = list_seasons(data)
+    begin = np.array([*seasons.values()])
+    if len(begin) < MIN_SEASONS:
+        return {}
+    is_first = (_rank_at_ends(data, begin) == 1) & (data.groups == 1)
+    counts = is_first.sum(axis=0)
+    leaders = np.argsort(-counts, kind="stable")[: counts.astype(bool).sum()]
+    shown = leaders[:MAX_LEADERS].tolist()
+    if not shown:
+        return {}
+    edges = np.append(begin, data.careers.time.max())
+    edges = np.round(1000 * (edges - edges[0]) / (edges[-1] - edges[0])).astype(int)
+    names = np.array([*seasons], object)
+    marks = slice(0, None, max(len(begin) // LEADER_MARKS, 1))
+    axis = Axis(0.0, 1.0, [*zip((edges[:-1][marks] / 10).tolist(), map(escape, names[marks]), strict=True)])
+    bars = [_draw_reign(names[is_first[:, i]], edges[:-1][is_first[:, i]], edges[1:][is_first[:, i]]) for i in shown]
+    columns = [
+        make_column("words name", data.noun.one, shown, lambda i: _ranked_name(data, link, i, False)),
+        Column("reign", f'<span class="axis">{axis.labels}</span>', bars),
+        make_column("figure", "times first", counts[shown], "{:,}".format),
+        *_peak_column(data, data.full_leaderboard, np.argsort(data.leaderboard_ids)[shown]),
+    ]
+    others = len(leaders) - len(shown)
+    note = f" {data.noun.quantify(others)} more ranked first at the end of some." * (others > 0)
+    ranks = np.where(is_first, 1.0, np.nan)
+    return {
+        "finding": str(find_most_firsts(ranks, {i: data.names[i] for i in shown}, is_yearly=True)),
+        "table": render_table("Who ranked first", columns, "rows static narrow reigns", style=axis.grid),
+        "note": f"Marks are seasons at whose end a {data.noun.one} ranked first.{note}",
+    }
+
+
+def _draw_reign(names: HostArray, begin: HostArray, end: HostArray) -> str:
+    """Seasons with these names as bars, from the begin to the end of each in thousandths of the history."""
+    bars = "".join(f"M{a} 5H{b}" for a, b in zip(begin.tolist(), end.tolist(), strict=True))
+    head = '<svg class="reign" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label='
+    return f'{head}"{escape(", ".join(names.tolist()))}"><path d="{bars}"/></svg>'
 
 
 def build_player_seasons(data: SiteData) -> tuple[str, list[str], list[str]]:
@@ -335,24 +383,23 @@ def build_player_seasons(data: SiteData) -> tuple[str, list[str], list[str]]:
     Returns:
       Heads of the tables; rows, the latest first; and strips of ranks at the ends of seasons, along the chart's axis.
     """
-    seasons, count = list_seasons(data), len(data.names)
+    seasons, count = dict([*list_seasons(data).items()][-MAX_SEASONS:]), len(data.names)
     begin, careers = np.array([*seasons.values()]), data.careers
     known = np.flatnonzero(careers.time >= begin[0]) if len(begin) > 1 else np.zeros(0, int)
     if not len(known):
         return "", [""] * count, [""] * count
     player, season = careers.player[known], np.searchsorted(begin, careers.time[known], "right") - 1
     first = np.flatnonzero((np.diff(player, prepend=-1) != 0) | (np.diff(season, prepend=-1) != 0))
-    before, after = known[first], known[np.append(first[1:], len(known)) - 1]
-    owner, number = player[first], season[first]
-    ends = np.append(np.nextafter(begin[1:], -np.inf), float(careers.time.max()))
-    rank = ranks_over_time(data.rated, ends, **data.leaderboard_options)[number, owner]
-    rating = careers.after.mean[after]
+    owner, number, last = player[first], season[first], known[np.append(first[1:], len(known)) - 1]
+    rank = _rank_at_ends(data, begin)[number, owner]
+    rating = np.round(careers.after.mean[last], data.digits)  # as it is shown, so that changes add up
+    change = np.where(np.diff(owner, prepend=-1) == 0, np.diff(rating, prepend=np.nan), np.nan)
     signed = partial(data.format_rating, signed=True)
     columns = [
         make_column("words", "season", map([*seasons].__getitem__, number.tolist())),
         make_column("figure", "rank", rank.tolist(), lambda x: "" if x != x else f"{x:,.0f}"),
         make_column("figure", "rating", rating.tolist(), data.format_rating),
-        make_column("figure", "change", (rating - careers.before.mean[before]).tolist(), signed),
+        make_column("figure", "change", change.tolist(), signed),
         *_result_columns(data, known, first),
     ]
     cells = [[f"<td{' class=n' * (x.kind == 'figure')}>{text}" for text in x.cells] for x in columns]
@@ -394,7 +441,8 @@ def _draw_marks(data: SiteData, begin: HostArray, owner: HostArray, number: Host
     share = np.clip(1.0 - np.log(rank) / np.log(np.nanmax(np.append(rank, 2.0))), 0.05, 1.0)
     marks = []
     for a, b, x, place in zip(low.tolist(), high.tolist(), share.tolist(), rank.tolist(), strict=True):
-        text = f"{place:,.0f}" if b - a > MIN_WRITTEN_WIDTH else ""
+        text = f"{place:,.0f}"
+        text = text if b - a > LETTER_WIDTH * (len(text) + 1) else ""
         style = f"left:{100 * a:.1f}%;width:{100 * (b - a):.1f}%;--share:{100 * x:.0f}%"
         marks.append("" if place != place else f'<i style="{style}">{text}</i>')
     return marks
@@ -404,7 +452,7 @@ def find_forms(data: SiteData, names: Sequence[str]) -> list[str]:
     """How the rating of each player stands in their career, by id, with these names; the name of one without a peak."""
     careers, listed, start = data.careers, {*data.listed.tolist()}, data.careers.start.tolist()
     leads = careers.after.mean if data.level is None else careers.after.mean - data.level
-    noun, unit = "rating" if data.level is None else "lead over the median", rating_unit(data.rated.system)
+    noun, unit = "rating" if data.level is None else "lead", rating_unit(data.rated.system)
     now, forms = float(careers.time.max()) if data.rated.clock is not None else 0.0, [*names]
     for i in np.flatnonzero(data.peak >= 0).tolist():
         begin, end = start[i : i + 2]

@@ -93,12 +93,15 @@ class AccuracySummary(NamedTuple):
         return "" if self.headline == NO_DATA else str(self.headline)
 
     @property
-    def texts(self) -> list[str]:
-        """Paragraphs: those who were favoured, the losses, and the errors with all that is wrong."""
-        texts = dict[str, list[str]]()
-        for one in self.findings:
-            texts.setdefault(PARAGRAPHS.get(one.relation, one.relation), []).append(f"{str(one).rstrip('.')}.")
-        return [*map(" ".join, texts.values()), *[self.calibrated] * bool(self.calibrated)]
+    def text(self) -> str:
+        """How often those who were favoured won, and what is wrong."""
+        return " ".join(f"{str(x).rstrip('.')}." for x in self.findings if (x.relation, x.certainty) not in METRICS)
+
+    @property
+    def metrics(self) -> list[str]:
+        """Losses and errors, and whether the predictions are calibrated, as sentences for those who ask for more."""
+        told = [str(x) for x in self.findings if (x.relation, x.certainty) in METRICS]
+        return [*told, *[self.calibrated] * bool(self.calibrated)]
 
     @property
     def caveat(self) -> str:
@@ -123,21 +126,12 @@ class AccuracySummary(NamedTuple):
 
 
 NO_DATA = Finding("order", "none")
-PARAGRAPHS = {  # which sentences stand together
-    **dict.fromkeys(("even chances", "home"), "favourites"),
-    "predictions": "errors",
-}
+METRICS = ("log loss", ""), ("errors", "")  # relations and certainties of findings in terms that few know
 
 
 def _judge(lean: int) -> Finding:
     """Whether predictions of such a lean are right."""
     return Finding("predictions", LEANS[lean])
-
-
-def _find_errors(subject: str, off: float, lean: int) -> list[Finding]:
-    """How many percentage points predictions were off, and to which side."""
-    verdict = [_judge(lean)] if lean else []
-    return [Finding("errors", "", subject, details={"off": off}), *verdict]
 
 
 def merge_small_bins(count: HostArray) -> HostArray:
@@ -218,7 +212,7 @@ def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySum
     bins = bin_predictions(share, behind, FIELD_BINS, number)
     lean = find_lean(share, behind, contest=number)
     error = float(np.average(np.abs(bins.y - bins.x), weights=bins.weight))
-    findings += _find_errors("Expected shares of the field", error, lean)
+    findings.append(Finding("errors", "", "Expected shares of the field", details={"off": error}))
     return AccuracySummary(title, findings, bins, FIELD_WORDS, lean=lean)
 
 
@@ -303,14 +297,14 @@ def summarise_two_sided(
     favourites = Finding("favourites", "won", details=details)
     kind = "won and drew" if drew > MIN_DRAW_SHARE else "won beside home" if is_ahead else "won"
     way, lean = "scored" if is_drawn else "won", find_lean(chance, result)
+    off = 100 * prediction_metrics.calibration(chance, result, bins=CHANCE_BINS).error
     findings = [
         favourites._replace(certainty="counted with draws" if is_drawn else "counted"),
         *([_find_home_scores(home[0], home[1], words, way)] if is_ahead else []),
         Finding("even chances", way),
         _find_loss(metrics, score, outcomes),
+        Finding("errors", "", f"Favourites' {'expected scores' if is_drawn else 'chances'}", details={"off": off}),
     ]
-    off = 100 * prediction_metrics.calibration(chance, result, bins=CHANCE_BINS).error
-    findings += _find_errors(f"Favourites' {'expected scores' if is_drawn else 'chances'}", off, lean)
     bins, about = bin_predictions(chance, result, CHANCE_BINS), SCORE_WORDS if is_drawn else CHANCE_WORDS
     return AccuracySummary(favourites._replace(certainty=kind), findings, bins, about, lean=lean)
 

@@ -52,7 +52,7 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "highest": "{subject} at the highest {noun} since {since}",
         "lowest ever": "{subject} at the lowest {noun} so far",
         "lowest": "{subject} at the lowest {noun} since {since}",
-        "below": "{subject} {amount} below the peak{since}",
+        "below": "{subject} {amount} below the peak {noun}{since}",
         "over": "{subject} peaked at {amount}{since}",
     },
     "gained": {"": "The greatest gain {since} is that of {subject}: {amount} above the rating over all."},
@@ -80,8 +80,8 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "late": "{subject} ranked only of late",
     },
     "favoured": {
-        "all": "{subject} favoured against {other}, at {amount}% or more",
-        "one": "{subject} favoured against {other}, at {amount}%",
+        "all": "{subject} favoured against {other}, at {noun}{amount}% or more",
+        "one": "{subject} favoured against {other}, at {noun}{amount}%",
         "even": "{subject} even",
         "even ahead": "{subject} even, favoured against {other}",
         "nobody": "Nobody favoured against {other} others",
@@ -109,6 +109,7 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "level": "{subject} predicted about equally well",
         "of two": "{subject} predicted better than {other}, beyond chance",
         "of all": "{subject} predicted best, beyond chance",
+        "of systems": "{subject} predicted best of {amount} systems, {since}",
     },
     "ceilings": {
         "none": "No other forecast is clearly ahead of the best rating, on any of {other} histories",
@@ -483,11 +484,12 @@ def judge_losses(curve: Curve) -> Finding:
     return Finding("losses", LEANS[-int(np.sign(z[worst]))], amount=float(curve.x[worst]))
 
 
-def find_best_system(names: Sequence[str], gaps: Sequence[Any]) -> Finding:
+def find_best_system(names: Sequence[str], gaps: Sequence[Any], others: Mapping[str, Any] = {}) -> Finding:
     """Which system predicts best, the first being the best, and whether that is more than chance among all pairs.
 
     `gaps` are the differences of each from the best with their errors. The best was chosen by the same data, so all
-    pairs are allowed for (Bonferroni).
+    pairs are allowed for (Bonferroni). `others` are those of forecasts by no system, by name: the best one is not said
+    to be better than what is level with it or ahead.
     """
     if len(names) < 2:
         return Finding("predicted best", "alone", names[0])
@@ -496,7 +498,13 @@ def find_best_system(names: Sequence[str], gaps: Sequence[Any]) -> Finding:
     if len(level) > 1:
         subject = f"All {len(names)} systems" if len(level) == len(names) > 2 else list_names(level)
         return Finding("predicted best", "level", subject)
-    return Finding("predicted best", "of two" if len(names) == 2 else "of all", names[0], names[1])
+    best = Finding("predicted best", "of two" if len(names) == 2 else "of all", names[0], names[1])
+    found = {
+        x: [name for name, gap in others.items() if gap and judge_gap_to_best(gap) == x] for x in ("equal", "ahead")
+    }
+    ways = {"level with": found["equal"], "behind": found["ahead"]}
+    since = ", ".join(f"{way} {join_names(those)}" for way, those in ways.items() if those)
+    return best._replace(certainty="of systems", amount=f"{len(names)}", since=since) if since else best
 
 
 def judge_gap_to_best(gap: LogLossDifference | PairOrderDifference | None, num_comparisons: int = 1) -> str:

@@ -33,7 +33,7 @@ function report(data) {
   function open(place) {
     const career = sections[place];
     choice.value = place;
-    byId("name").replaceChildren(make("bdi", {}, board.name[place]));
+    byId("name").replaceChildren(make("bdi", {}, board.name[place]), spelledNumber(career.form));
     byId("summary").textContent = spelledNumber(career.summary).replace(/\d{4}-\d\d-\d\d/g, spelledDate);
     byId("search-events").value = "";
     const several = career.played > 1;
