@@ -72,7 +72,7 @@ MUTATIONS = [
     M("skills draw of half a unit", "jnp.full_like(size, 0.5)", "jnp.full_like(size, 1.0)",
       "tests/test_outcomes.py -k 'margin_loss'"),
     M("skills several statistics", "weight * (value - before)", "weight * off",
-      "tests/test_skills.py -k 'several'"),
+      "tests/test_skills.py -k 'twin'"),
     M("skills result after statistics", "result.message.after(measured.message, measured.lead - lead)",
       "result.message.after(measured.message, 0.0)", "tests/test_skills.py -k 'twin'"),
     M("skills form", "2.0 * deviation**2 / getattr(params, part.reversion)",

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import kolmogorov
 
 import jaxrate as jr
-from jaxrate.arena import rank_inference, sequential_testing
+from jaxrate.arena import sequential_testing
 from jaxrate.arena import strength_drift as module
 from jaxrate.arena.newton import outcome_probabilities, vote_information
 from tests.conftest import draw_pairs, mark_full
@@ -51,28 +51,6 @@ def test_rank_sets_step_down_from_the_definition():
     assert 0 < len(sure) < 15
     np.testing.assert_array_equal(ranks.least, [1 + sum((k, j) in sure for k in range(n)) for j in range(n)])
     np.testing.assert_array_equal(ranks.greatest, [n - sum((j, k) in sure for k in range(n)) for j in range(n)])
-
-
-def test_the_largest_difference_and_its_pair_are_those_of_the_definition():
-    random, n = np.random.default_rng(0), 7
-    samples, inverse = random.normal(size=(730, n)), random.uniform(0.5, 2, (n, n)) * ~np.eye(n, dtype=bool)
-    largest = rank_inference._LargestDifferences(samples)
-    largest.update(np.arange(730), inverse)
-    inverse[2] = 0.0
-    changed = np.flatnonzero(largest.first == 2)
-    largest.update(changed, inverse)  # of the samples whose pair is left out, and of no others
-    expected = ((samples[:, :, None] - samples[:, None, :]) * inverse).reshape(730, -1)
-    np.testing.assert_allclose(largest.value, expected.max(axis=1), rtol=1e-5)
-    np.testing.assert_array_equal(n * largest.first + largest.second, expected.argmax(axis=1))
-    assert 50 < len(changed) < 500
-
-
-def test_samples_have_the_covariance_of_differences():
-    covariance = jr.arena.fit_strengths(table(), anchors={0: 1500.0, 4: 1300.0}).covariance
-    drawn = rank_inference._normal_samples(covariance, 100_000, 0)
-    expected = rank_inference._difference_variance(covariance)
-    found = np.var(drawn[:, :, None] - drawn[:, None, :], axis=0)
-    np.testing.assert_allclose(found, expected, rtol=0.02, atol=1e-6 * expected.max())
 
 
 def test_rank_sets_of_anchors_replicates_and_players_without_a_rating():
@@ -313,13 +291,6 @@ def test_who_cannot_be_compared_did_not_move():
     moved = jr.arena.detect_drift(votes, ties="half")
     assert np.isnan(moved.p[2:]).all() and np.isfinite(moved.p[:2]).all() and not moved.moved.any()
     assert moved.games.tolist() == [61, 60, 1, 1, 1] and "3" in moved.table()
-
-
-def test_two_players_who_moved_apart():
-    score = np.repeat([1.0, 0.0], 100)
-    score[::7] = 1 - score[::7]
-    moved = jr.arena.detect_drift(jr.matches([[0, 1]] * 200, score, time=np.arange(200.0)))
-    assert moved.moved.all() and moved.p[0] == pytest.approx(moved.p[1])
 
 
 @pytest.mark.parametrize(

@@ -229,13 +229,6 @@ def test_a_win_at_equal_goals_is_allowed(double):
     np.testing.assert_allclose(mean[:, 0], 1500.0)
 
 
-def test_goals_need_their_columns():
-    with refused("skills needs the column 'goals_a' of the matches"):
-        jr.run(jr.skills(observe=jr.parts.goals("goals_a", "goals_b")), jr.matches([[0, 1]], [1.0]))
-    with refused("skills rates Matches or Periods, not Rounds"):
-        jr.run(jr.skills(observe=jr.parts.goals("goals_a", "goals_b")), jr.rounds([0, 0], [0, 1], [1, 2]))
-
-
 def test_rating_periods_of_one_match_are_matches_and_of_several_multiply_likelihoods(double):
     """Two matches of a team at the same time, at the beliefs before both, by a dense posterior of each."""
     columns = {"goals_a": [3.0, 0.0], "goals_b": [1.0, 2.0]}
@@ -350,10 +343,6 @@ def test_lines_at_halves_quarters_and_whole_goals():
         (
             lambda rated: jr.forecasts.predict_scorelines(jr.rate(jr.glicko(), season()), PAIRS),
             "this glicko says nothing of scorelines; take skills that learn from goals: --param outcome=goals",
-        ),
-        (
-            lambda rated: jr.forecasts.predict_scorelines(rated._replace(system=jr.skills()), PAIRS),
-            "this skills says nothing of scorelines",
         ),
     ],
 )

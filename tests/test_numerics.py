@@ -542,13 +542,8 @@ def test_systems_that_know_no_teams_refuse_them(name):
     state = system.init(system.params, 4)
     for call in (
         lambda: jr.run(system, data),
-        lambda: jr.run(system, data.rounds),
-        lambda: jr.rate(system, data),
         lambda: jr.predict(system, state, data),
         lambda: jr.fit(system, data, free=[next(x for x in system.params._fields if "weight" in x)]),
-        lambda: jr.fitting.sweep_parameters(
-            system, data, system.params._replace(initial_rating=np.array([1400.0, 1500.0]))
-        ),
     ):
         with pytest.raises(ValueError, match=message):
             call()

@@ -289,21 +289,6 @@ def test_luck_functions_are_what_they_say_of_themselves(luck, message):
         jr.blat_mmr(luck, **GRID)
 
 
-def test_luck_functions_that_say_so_need_not_be_one_together():
-    """As in games whose scores do not add up, section 2.1; what is predicted is each player's own."""
-    sided = jr.extend.luck.Luck("sided", ahead(0.2), black=ahead(-0.5), zero_sum=False)
-    system = jr.blat_mmr(sided, **GRID, beta=1.0)
-    state = system.init(system.params, 2)
-    matches = jr.matches([[0, 1], [1, 0]], [1.0, 0.0], side=[1.0, -1.0])
-    one, two = np.asarray(jr.predict(system, state, matches))
-    grid, p = (
-        np.asarray(jr.history.blat_mmr_beliefs.belief_grid(system) - 1500.0) / jr.extend.luck.POINTS_PER_NATURAL_UNIT,
-        np.asarray(state.belief[0]),
-    )
-    for got, by in ((one, 0.2), (two, -0.5)):
-        np.testing.assert_allclose(got, p @ (1.0 / (1.0 + np.exp(grid[None] - grid[:, None] - by))) @ p, rtol=1e-5)
-
-
 def test_every_prediction_of_a_game_that_is_not_zero_sum_is_of_one_player(double):
     """Scores L(x, y) of player 0 and L(y, x) of player 1: evidence weighs both, outcomes would need them to be 1."""
     by = {1.0: (0.2, -0.5), -1.0: (-0.5, 0.2)}
@@ -346,11 +331,6 @@ def test_strengths_at_a_jump_are_at_it_by_every_algorithm(x64, name, lead):
         state = system.init(system.params, 2)._replace(belief=jnp.asarray(belief, float))
         got = jr.predict(system, state, jr.matches([[0, 1]], [1.0], side=[1.0]))
         np.testing.assert_allclose(got, right, rtol=0, atol=1e-12 if x64 else 1e-6)
-
-
-@pytest.mark.parametrize("name", ["heaviside", "trueskill(0.7)", "fide", "coin", "laplace(0.3)"])
-def test_jumps_are_functions_of_the_difference(name):
-    assert jr.blat_mmr(name, kernel="none").settings["luck"] == name
 
 
 # Skills of points against the slow twin, whose abilities are attack and defence, and against margins.

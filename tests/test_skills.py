@@ -282,32 +282,6 @@ def test_a_saved_run_learns_of_new_seasons(tmp_path, double, period):
 # Skills that learn from statistics, margins and all evidence that data have.
 
 
-def test_statistics_alone_say_what_several_of_the_same_noise_say_together(double):
-    """Two of one noise are as their mean with half of the variance; and results of no weight in them say less."""
-    events, n = league(n=60), 60
-    random = np.random.default_rng(5)
-    x, y = random.normal(size=(2, n))
-    events = events._replace(context=jr.extend.Context(columns={"x": x, "y": y, "mean": 0.5 * (x + y)}))
-    both = jr.skills(
-        observe=(jr.parts.statistic("x", scale=100, noise=200), jr.parts.statistic("y", scale=100, noise=200))
-    )
-    one = jr.skills(observe=jr.parts.statistic("mean", scale=100, noise=200 / 2**0.5))
-    assert_close_leaves(
-        "the run", tuple(jax.tree.leaves(jr.run(both, events))), tuple(jax.tree.leaves(jr.run(one, events))), 1e-11
-    )
-
-
-@MOSTLY_DOUBLE
-def test_missing_statistics_say_nothing(x64):
-    events = league(n=60)
-    gone = {name: np.full(60, np.nan) for name in ("games", "aces")}
-    events = events._replace(context=events.context._replace(columns=gone))
-    names = {"statistics": ("games", "aces"), **STATISTICS}
-    found, wanted = (jr.run(skills_by_name(noise=280, **more), events) for more in (names, {}))
-    digits = 1e-11 if x64 else 1e-5
-    assert_close_leaves("the run", tuple(jax.tree.leaves(found)), tuple(jax.tree.leaves(wanted)), digits)
-
-
 @pytest.mark.parametrize(("spread", "worst"), [(0.0, 0.05), (4.0, 0.1), (10.0, 0.15)])
 def test_the_noise_of_measurements_is_found_again(spread, worst):
     random, n, players = np.random.default_rng(0), 6000, 60
@@ -494,19 +468,10 @@ def test_a_season_of_one_league_changes_nothing_in_another():
     np.testing.assert_array_equal(own.state.season, [2020, 2020, 2021, 2021])
 
 
-def test_a_side_advantage_follows_its_line():
-    ours = jr.skills(jr.parts.side(50.0), jr.parts.side_trend(0.0, trend=-20.0))
-    events = jr.matches([[0, 1], [2, 3]], [1, 1], [0.0, 730.5], side=[1, 1])
-    lower = jr.run(jr.skills(jr.parts.side(10.0)), events).prediction[1]
-    np.testing.assert_allclose(jr.run(ours, events).prediction[1], lower, rtol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("options", "columns", "why"),
     [
         ({"league_season": "year"}, {}, "skills needs the column 'year' of the matches"),
-        ({"statistics": "xg"}, {}, "skills needs the column 'xg' of the matches"),
-        ({"outcome": "margin"}, {}, "skills needs the column 'margin' of the matches"),
         ({"covariates": "rest"}, {"columns": {"rest": [1, np.nan]}}, "column 'rest' has no number, which only"),
         (
             {"categories": 2},

@@ -145,17 +145,11 @@ def test_settings_of_saved_runs_stand_for_parts(old, system):
         ),
         (lambda: jr.skills(parts.kinds(experience=3)), "second_kind_experience of kinds needs experience"),
         (
-            lambda: jr.skills(skill(initial_deviation=200, deviation_max=100)),
-            "initial_deviation and deviation_max must",
-        ),
-        (lambda: skill(growth=-1), "skill: growth must be >= 0, got -1"),
-        (
             lambda: parts.modifier("surface"),
             "modifier: categories must be their number or their names, as data.categories",
         ),
         (lambda: parts.seasons(()), "seasons has no season; leave the part out"),
         (lambda: margin("a", "a"), "margin names a column twice: a, a"),
-        (lambda: margin("a", "b", "c"), "margin takes 1 or 2 names of columns, got 3"),
     ],
 )
 def test_what_makes_no_sense_names_the_part(make, said):
@@ -192,11 +186,6 @@ def test_every_hyperparameter_is_told():
     told = {name: (value, about.meaning) for name, value, about in list_further_hyperparameters()}
     assert {*PARAMETER_NAMES} == {*jr.skills().params._fields, *told} - {"NAME", "NAME_scale", "NAME_noise"}
     assert told["season_keep"][0] == 0.8 and "; with seasons=... or league_season=..." in told["season_keep"][1]
-
-
-def test_a_name_that_is_none_is_refused():
-    with refused("skills has no parameter 'modifer_growth'; did you mean 'modifier_growth'?"):
-        skills_by_name(modifer_growth=None)
 
 
 # Parts of a user's own: copies of known parts equal these to the bit, and others keep all promises of systems.
@@ -277,19 +266,6 @@ def test_a_copy_of_a_part_equals_it(double, name):
         for run, smooth in zip(runs, hindsight, strict=True)
     ]
     jax.tree.map(np.testing.assert_array_equal, *beliefs)
-
-
-def test_a_fit_finds_what_it_finds_of_the_known_part(double):
-    own, known = (
-        jr.fit(jr.skills(part), league(), free=[name])
-        for part, name in zip(HOME, ("initial_home_deviation", "initial_own_side_deviation"), strict=True)
-    )
-    assert own.params.initial_home_deviation == known.params.initial_own_side_deviation != 50.0
-
-
-def test_a_part_tells_who_is_better_by_night(double):
-    mean = jr.run(jr.skills(NIGHT, observe=parts.margin()), league(owls=4.0)).state.mean
-    assert np.corrcoef(mean[:, 1], np.arange(PLAYERS) % 2)[0, 1] > 0.9
 
 
 def test_a_part_is_a_value_that_prints_as_its_call():

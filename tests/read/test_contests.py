@@ -80,11 +80,6 @@ def test_contests_with_ties_and_a_ceiling(source):
     )
 
 
-def test_contests_count_in_their_order_whatever_their_times(source):
-    dataset = read(source(CONTESTS | {"t": [3, 3, 3, 2, 2]}))
-    assert dataset.rounds.events.time.tolist() == [3, 2] and dataset.rows.tolist() == [0, 1, 2, 3, 4]
-
-
 @pytest.mark.parametrize("nothing", [None, float("nan")])
 def test_a_column_of_time_without_a_value_is_no_time(source, nothing):
     for columns in (CONTESTS | {"time": [nothing] * 5}, table(time=[nothing] * 3)):
@@ -193,12 +188,6 @@ def test_bad_contest(source, kind, columns, arguments, row, message):
     place = "" if kind in (*MEMORY, "parquet") else f", line {row + 2}"
     with pytest.raises(ValueError, match=rf"(?m)row {row} \(counting from 0{place}\): {message}"):
         read(source(CONTESTS | columns), **arguments)
-
-
-def test_bad_team_after_dropped_rows():
-    columns = {name: ["0", *values] for name, values in CONTESTS.items()} | {"rank": [0, *CONTESTS["rank"]]}
-    with pytest.raises(ValueError, match=r"row 5 .*: rank 4.0 differs from 9.0 of the same team in row 4 .contest"):
-        read(columns | {"car": list("?uvwxx"), "bad": [1, 0, 0, 0, 0, 0]}, team="car", drop="bad")
 
 
 @pytest.mark.filterwarnings("ignore:took ")

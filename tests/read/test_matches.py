@@ -297,13 +297,6 @@ def test_known_players_of_other_types(known, a, b, players):
     assert data.players.tolist() == players and data.events.player.tolist() == [[1, 2], [3, 1]]
 
 
-def test_known_players_that_no_name_can_be_among():
-    with pytest.raises(ValueError, match="row 1 .*column 'b' is 'x', not a whole number, as the known players are"):
-        read({"a": ["3", "5"], "b": ["4", "x"], "score": [1, 1]}, history=NamesOfEarlierData([7, 3]))
-    with pytest.raises(ValueError, match="history has a name of players twice"):
-        read({"a": [1, 3], "b": [2, 1], "score": [1, 1]}, history=NamesOfEarlierData([1, 1]))
-
-
 # A column that is called score and tells no result, beside the points of both sides.
 
 POINTS = {"a": ["x", "y", "z"], "b": ["y", "z", "x"], "goals_a": [2, 1, 0], "goals_b": [1, 1, 3]}

@@ -93,11 +93,6 @@ def test_what_is_a_number(games, cell, bad):
             read(source)
 
 
-def test_hexadecimal_ids():
-    with pytest.raises(ValueError, match="row 0 .*column 'a' is '0x7', not a whole number, as the known players are"):
-        read({"a": ["0x7"], "b": ["3"], "score": [1]}, history=NamesOfEarlierData([7, 3]))
-
-
 # Incomplete rows
 
 
