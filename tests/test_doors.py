@@ -8,7 +8,6 @@ import pickle
 import re
 from typing import Annotated
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -232,15 +231,6 @@ def test_systems_made_otherwise_differ():
     assert bind(min, 1, 2)() == 1 and bind(min, 1) != bind(max, 1)
 
 
-def test_a_run_is_carried_on_after_many_other_settings():
-    data = jr.read({"a": ["Ada", "Bo"], "b": ["Bo", "Cy"], "score": [1.0, 0.5], "time": [0, 1]})
-    rated = jr.rate(jr.trueskill(sweeps=3), data)
-    for sweeps in range(4, 150):
-        jr.trueskill(sweeps=sweeps)
-    later = jr.read({"a": ["Ada"], "b": ["Cy"], "score": [1.0], "time": [2]}, history=rated)
-    assert len(jr.rate(jr.trueskill(sweeps=3), later, onto=rated).predictions) == 3
-
-
 @pytest.mark.parametrize("number", [20, 20.0, np.float32(20), np.int64(20), np.array(20.0), jnp.float32(20)])
 def test_hyperparameters_are_any_real_number(number):
     assert jr.elo(k=number) == jr.elo(k=20.0)
@@ -325,45 +315,11 @@ def test_a_hyperparameter_is_written_once():
     assert str(inspect.signature(leaning)) == "(side: bool = True, *, k: float = 20.0, lean: float | None = None)"
 
 
-def test_outlooks_are_made_anew_as_outlooks():
-    system = jr.forecasts.add_outcomes(jr.trueskill())
-    again = replace_params(system, system.params._replace(tau=0.2))
-    assert again == jr.forecasts.add_outcomes(jr.trueskill(tau=0.2))
-    rules = jr.elo().rules
-    mine = jr.elo()._replace(rules=rules._replace(draw=jax.random.normal))
-    assert replace_params(mine, mine.params._replace(k=3.0)).rules == mine.rules
-
-
 def test_periods_of_a_system_with_other_predictions_are_those_of_the_data():
     made, given = (jr.forecasts.calibrate(jr.glicko(**x)) for x in ({}, {"period": 30.0}))
     assert set_default_period(made, 30.0) == given and set_default_period(given, 9.0) == given
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda x: jr.trueskill(sweeps=x), "trueskill: sweeps must be a whole number from 1 to 10,000"),
-        (lambda x: jr.elo_mmr(history=x), "elo_mmr: history must be a whole number from 1 to 10,000"),
-        (lambda x: jr.category_glicko(x), "category_glicko: categories must be a whole number from 1 to 1,000"),
-        (lambda x: jr.urnings(outcomes=x), "urnings: outcomes must be a whole number from 2 to 101"),
-    ],
-)
-@pytest.mark.parametrize("count", [0, True, 2.5, 3_000_000_000, 1 << 70])
-def test_counts_that_no_memory_holds_are_refused(make, message, count):
-    with pytest.raises(ValueError, match=message):
-        make(count)
-
-
-def test_hyperparameters_out_of_range_are_refused_by_run_and_predict():
-    system, matches = jr.elo(), jr.matches([[0, 1]], [1.0])
-    params = system.params._replace(k=-5.0)
-    with pytest.raises(ValueError, match="elo: k must be"):
-        jr.run(system, matches, params=params)
-    with pytest.raises(ValueError, match="elo: k must be"):
-        jr.predict(system, system.init(system.params, 2), matches, params=params)
-
-
-COMING = {"a": ["p"], "b": ["q"]}
 CONTEST = {"contest": [0, 0, 0], "player": ["p", "q", "r"], "rank": [1, 2, 3]}
 
 
@@ -384,12 +340,7 @@ def nfl():
 
 
 REFUSALS = [  # of a rated history
-    (lambda _: jr.leaderboard(5), "leaderboard: rated must be a History (as of jr.rate), got 5"),
     (lambda _: jr.ratings(jr.elo()), "give the state of the system beside it"),
-    (lambda x: jr.leaderboard(x, top=1.5), "leaderboard: top must be a whole number, got 1.5"),
-    (lambda x: jr.forecasts.simulate_season(x, COMING, samples=10**12), "samples must be a whole number"),
-    (lambda _: jr.run(jr.elo, MATCH), "run: system must be a RatingSystem"),
-    (lambda x: jr.save("", x), "save: folder must be a path, got ''"),
     (lambda _: jr.rate(jr.urnings(), CONTEST), "urnings rates Matches, not Rounds"),
     (lambda _: jr.rate(jr.blat_mmr(), CONTEST), "blat_mmr rates Matches, not Rounds"),
     (lambda _: jr.history.performance_ratings(jr.elo_mmr(), MATCH), "performances are of contests"),
@@ -422,23 +373,3 @@ REFUSALS = [  # of a rated history
 def test_what_is_no_such_thing(rated, call, said):
     with refused(said):
         call(rated)
-
-
-def test_missing_and_unknown_arguments_are_pythons_errors(rated):
-    with pytest.raises(TypeError, match=r"report_html\(\) missing 1 required positional argument: 'rated'"):
-        jr.site.report_html()
-    with pytest.raises(TypeError, match=r"report_html\(\) got an unexpected keyword argument 'tilte'"):
-        jr.site.report_html(rated, tilte="x")
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--as-of", "2024-02-30"), "--as-of 2024-02-30: there is no such date"),
-        (("--list", "min_games=50"), "had played 50 times (a lower --list min_games lists more)"),
-        (("--player", "Adda"), "no player 'Adda'; did you mean 'Ada'?"),
-    ],
-)
-def test_options_that_leave_nothing_say_what_to_do(jaxrate, fixtures_and_results, options, said):
-    _, text, errors = jaxrate("rate", fixtures_and_results[0], *options)
-    assert said in text + errors

@@ -1,4 +1,4 @@
-"""What the Elo-MMR paper proves (Ebtekar and Liu 2021), over 1,000 random rounds or histories and more, ties included.
+"""What the Elo-MMR paper proves of histories (Ebtekar and Liu 2021), over hundreds of random ones, ties included.
 
 Each test handles all its histories at once: their players are disjoint, so one `run` replays them in parallel.
 """
@@ -15,8 +15,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.events import Rounds
-from jaxrate.systems.elo_mmr import PerformanceHistory, State, add_performance, posterior_mode
-from jaxrate.systems.elo_mmr import pseudodiffuse as diffuse_rows
+from jaxrate.systems.elo_mmr import PerformanceHistory, posterior_mode
 from jaxrate.systems.rounds import expected_wins
 from tests.conftest import mark_full, quick
 from tests.reference import performance_twin as twin
@@ -26,86 +25,6 @@ pytestmark = pytest.mark.usefixtures("double")
 
 NUMBER = 250  # random rounds or histories of a test
 LOGISTIC = math.pi / math.sqrt(3.0)
-LIMIT = math.pi**2 / 6.0  # the curvature of a logistic factor at its centre, over that of a Gaussian one
-MODELS = pytest.mark.parametrize("gaussian", [False, True], ids=["logistic", "gaussian"])
-TIES = pytest.mark.parametrize("split_ties", [False, True], ids=["whole", "split"])
-RHO = pytest.mark.parametrize("rho", [0.2, 1.0, 3.0])
-
-
-# What the tests need of the library's inside
-
-
-class Beliefs(NamedTuple):
-    """The beliefs of n players."""
-
-    rating: np.ndarray  # [n]
-    variance: np.ndarray  # [n]
-    mean: np.ndarray  # [n] of the Gaussian factor
-    weight: np.ndarray  # [n]
-    performance: np.ndarray  # [n, K] the centres of the logistic factors
-    share: np.ndarray  # [n, K] their weights; 0 where there is none
-    beta: np.ndarray  # [n, K] their deviations at birth
-
-
-@partial(jax.jit, static_argnums=(4, 5))
-def _performances(mu, delta, rank, weight, gaussian, split_ties):
-    def one(mu, delta, rank, weight):
-        return infer_round(gaussian, mu, delta, weight, rank, split_ties, 512)
-
-    return jax.vmap(one)(mu, delta, rank, weight)
-
-
-def performances(mu, delta, scores, gaussian, split_ties, there=None):
-    """[R, P] of R rounds, by scores of which the lower are better; where not `there` is nobody."""
-    there = np.ones(mu.shape, bool) if there is None else there
-    scores = np.where(there, scores, np.inf)
-    rank = (scores[..., None, :] < scores[..., :, None]).sum(axis=-1).astype(np.int32)
-    return np.asarray(_performances(mu, delta, rank, there.astype(float), gaussian, split_ties))
-
-
-def beliefs(rows):
-    """What the state says of its players."""
-    past = jax.tree.map(np.asarray, rows.past)
-    share, beta = past.force * past.inverse * 2.0 / LOGISTIC**2, 0.5 * LOGISTIC / past.inverse
-    return Beliefs(
-        np.asarray(rows.rating), np.asarray(rows.variance), past.mean, past.weight, past.performance, share, beta
-    )
-
-
-def as_rows(b):
-    """The state that says so."""
-    b = Beliefs(*map(jnp.asarray, b))
-    past = PerformanceHistory(b.mean, b.weight, b.performance, b.share * b.beta * LOGISTIC, 0.5 * LOGISTIC / b.beta)
-    return State(b.rating, b.variance, jnp.zeros(len(b.mean), jnp.int32), jnp.zeros_like(b.mean), past)
-
-
-def diffuse(before, gamma2, rho):
-    """Algorithm 2."""
-    return beliefs(jax.jit(diffuse_rows)(as_rows(before), jnp.asarray(gamma2), rho))
-
-
-@jax.jit
-def _learn(rows, performance, square, number):
-    past = add_performance(rows.past, performance, square, number)
-    variance = rows.variance * square / (rows.variance + square)
-    return rows._replace(rating=posterior_mode(past, rows.rating, square), variance=variance, past=past)
-
-
-def learn(before, performance, beta):
-    """The beliefs after one more performance [n], which are never more than they have room for."""
-    number = (before.share > 0).sum(axis=1).astype(np.int32)
-    return beliefs(_learn(as_rows(before), jnp.asarray(performance), jnp.asarray(beta) ** 2, number))
-
-
-# Random rounds: ratings, deviations and scores [R, P]
-
-
-def some_rounds(seed, number=NUMBER, players=6, scores=4):
-    """(mu, delta, scores); a score is one of so many numbers, and often shared."""
-    rng = np.random.default_rng(seed)
-    shape = (number, players)
-    mu, delta = rng.normal(1500.0, 300.0, shape), rng.uniform(120.0, 500.0, shape)
-    return mu, delta, rng.integers(0, scores, shape).astype(float)
 
 
 # Random histories
@@ -201,39 +120,13 @@ def rated(name):
     return system, replay(system, [LEAGUE, shorter, *heroes])
 
 
-def some_beliefs(rho):
-    """Those about the players of the leagues."""
-    return Beliefs(*(x[: NUMBER * PLAYERS] for x in beliefs(rated(f"rho {rho:g}")[1])))
-
-
-# Section 3.2: ratings
-
-
 def slope(b, x):
     """L'(x) of equation 6, [n], with multiplicities."""
     z = (x[:, None] - b.performance) / b.beta
     return b.weight * (x - b.mean) + (b.share * b.beta * LOGISTIC * np.tanh(0.5 * LOGISTIC * z)).sum(axis=1)
 
 
-def fresh(n, room):
-    """Beliefs about n newcomers, 1500 +- 350, with room for so many performances."""
-    one, none = np.ones(n), np.zeros((n, room))
-    return Beliefs(1500.0 * one, 350.0**2 * one, 1500.0 * one, 350.0**-2 * one, none, none, none + 200.0)
-
-
 # Section 3.1: performances
-
-
-@MODELS
-@TIES
-def test_who_beats_another_performed_better(gaussian, split_ties):
-    """Theorem 5.2."""
-    mu, delta, scores = some_rounds(5)
-    performance = performances(mu, delta, scores, gaussian, split_ties)
-    lead = performance[:, :, None] - performance[:, None, :]
-    ahead = np.sign(scores[:, None, :] - scores[:, :, None])
-    assert (lead[ahead > 0] > 1e-9).all() and (lead[ahead < 0] < -1e-9).all()
-    assert np.abs(lead[ahead == 0]).max() < 1e-8
 
 
 def test_performances_move_with_equal_players_whose_middle_one_performs_as_expected():
@@ -318,79 +211,9 @@ def test_ratings_balance_performances_whose_noises_lie_orders_of_magnitude_apart
     assert (np.abs(total) < 20.0 * np.finfo(np.float32).eps * moved).all()
 
 
-# Section 4.1: the pseudodiffusion
-
-
-def relative(b):
-    """The weights as parts of the whole, [n, K + 1]; the Gaussian's first."""
-    return np.column_stack([b.weight, b.share]) * b.variance[:, None]
-
-
-@RHO
-def test_the_pseudodiffusion_preserves_ratings(rho):
-    before = some_beliefs(rho)
-    after = diffuse(before, np.random.default_rng(9).uniform(0.0, 2e4, len(before.rating)), rho)
-    np.testing.assert_array_equal(after.rating, before.rating)
-    for b in (before, after):  # the zero of L' is there: the next Newton step from it is none
-        curvature = b.weight + LIMIT * b.share.sum(axis=1)
-        assert np.abs(slope(b, before.rating) / curvature).max() < 1e-8
-
-
-@pytest.mark.parametrize("rho", [0.0, 0.2, 1.0, 3.0, math.inf])
-def test_the_pseudodiffusion_has_the_correct_magnitude(rho):
-    before = some_beliefs(1.0)
-    gamma2 = np.random.default_rng(10).uniform(0.0, 2e4, len(before.rating))
-    after = diffuse(before, gamma2, rho)
-    np.testing.assert_allclose(after.variance, before.variance + gamma2, rtol=1e-12)
-    np.testing.assert_allclose(relative(after).sum(axis=1), 1.0, rtol=1e-10)
-
-
-@pytest.mark.parametrize("rho", [0.0, 0.2, 1.0, 3.0, math.inf])
-def test_pseudodiffusions_compose(rho):
-    before = some_beliefs(1.0)
-    one, two = np.random.default_rng(11).uniform(0.0, 2e4, (2, len(before.rating)))
-    twice, once = diffuse(diffuse(before, one, rho), two, rho), diffuse(before, one + two, rho)
-    for x, y in zip(twice, once, strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-10)
-
-
 def certain(b):
     """The same beliefs, but all but certain."""
     return b._replace(variance=b.variance * 1e-40, weight=b.weight * 1e40, share=b.share * 1e40)
-
-
-@RHO
-def test_after_certainty_the_pseudodiffusion_leaves_a_gaussian(rho):
-    before = certain(some_beliefs(1.0))
-    after = diffuse(before, np.full_like(before.mean, 2500.0), rho)
-    assert relative(after)[:, 1:].max() < 1e-7
-    np.testing.assert_allclose(after.weight, 1.0 / 2500.0, rtol=1e-7)
-    np.testing.assert_allclose(after.mean, before.rating, rtol=1e-6)
-
-
-def test_without_transfer_certainty_keeps_the_performances():
-    """Theorem 4.1: Elo-MMR(0) fails the zero uncertainty property."""
-    before = certain(some_beliefs(1.0))
-    after = diffuse(before, np.full_like(before.mean, 2500.0), 0.0)
-    np.testing.assert_allclose(relative(after), relative(before), rtol=1e-10)
-    np.testing.assert_allclose(after.mean, before.mean, rtol=1e-13)
-
-
-@pytest.mark.parametrize("rho", [0.0, 0.2, 1.0, 3.0, math.inf])
-def test_the_pseudodiffusion_keeps_incentives_aligned(rho):
-    """A better past performance lowers L' everywhere: before, after, and so whatever is learnt later."""
-    rng = np.random.default_rng(16)
-    base, beta = fresh(NUMBER, room=3), rng.uniform(150.0, 400.0, (2, NUMBER))
-    performance = rng.normal(1500.0, 300.0, (2, NUMBER))
-    worse, better = base, base
-    for k, gain in enumerate((rng.uniform(1.0, 300.0, NUMBER), 0.0)):
-        worse, better = learn(worse, performance[k], beta[k]), learn(better, performance[k] + gain, beta[k])
-        gamma2 = rng.uniform(1e3, 2e4, NUMBER)
-        worse, better = diffuse(worse, gamma2, rho), diffuse(better, gamma2, rho)
-    assert (better.mean >= worse.mean).all() and (better.rating > worse.rating).all()
-    for x in (-1000.0, 0.0, 1000.0):
-        assert (slope(better, worse.rating + x) <= slope(worse, worse.rating + x)).all()
-    assert (slope(better, worse.rating) < slope(worse, worse.rating)).all()
 
 
 # Section 5: histories
@@ -417,19 +240,3 @@ def test_without_memory_ratings_and_changes_are_monotone(name):
     favourite = first > -1e-9
     assert (second[favourite & (ahead > 0)] > 1e-6).all()
     assert (change[favourite & (ahead < 0)] < -1e-6).all()
-
-
-@pytest.mark.parametrize("side", [1.0, -1.0])
-@RHO
-def test_no_performance_changes_a_rating_by_more_than_its_bounds(side, rho):
-    """Theorem 5.7."""
-    rng = np.random.default_rng(19)
-    played = some_beliefs(rho)
-    for b in (played, diffuse(played, rng.uniform(1e3, 2e4, len(played.mean)), rho)):
-        beta = rng.uniform(150.0, 400.0, len(b.mean))
-        push = LOGISTIC / beta
-        limit = side * (learn(b, b.rating + side * 1e6, beta).rating - b.rating)
-        upper, lower = push / b.weight, push / (b.weight + LIMIT * b.share.sum(axis=1))
-        assert (limit <= upper * (1.0 + 1e-9)).all() and (limit >= lower * (1.0 - 1e-9)).all()
-        change = side * (learn(b, b.rating + side * rng.uniform(0.0, 2000.0, len(beta)), beta).rating - b.rating)
-        assert (change > 0.0).all() and (change < limit).all()

@@ -268,12 +268,6 @@ def test_rounds_have_canonical_dtypes():
     assert events.time.tolist() == [1.0, 2.0] and events.weight.tolist() == [1.0, 2.0, 1.0, 1.0, 1.0]
 
 
-def test_a_ceiling_is_of_the_contest():
-    ragged = jr.rounds(**ROUND, ceiling=[math.inf] * 3 + [1200] * 2)
-    assert ragged.events.ceiling.tolist() == [math.inf, 1200.0]
-    assert jr.rounds(**ROUND).events.ceiling is None
-
-
 def test_times_of_contests_may_decrease_where_time_does_not_matter():
     contest, player, rank = [8, 8, 4, 4, 6, 6], [0, 1] * 3, [1, 2] * 3
     check_contest_time_order(jr.rounds(contest, player, rank, time=[1, 1, 1, 1, 3, 3]))

@@ -311,11 +311,6 @@ def test_ratings_stay_finite_however_large_tau_is():
     assert all(np.isfinite(x).all() for x in (result.prediction, result.state.rating, result.state.variance))
 
 
-def test_elo_is_zero_sum_to_rounding():
-    state = jr.run(jr.elo(), league()).state
-    assert abs(float(jnp.sum(state.rating - 1500.0))) < 1e-2
-
-
 def test_elo_carries_on_from_a_state_that_counted_games():
     counted = jr.run(jr.elo(k_new=40, new_games=5), league()).state
     with pytest.raises(ValueError, match="newcomers do not fit the state: it is of elo with other rules switched on"):
@@ -328,15 +323,10 @@ def test_elo_carries_on_from_a_state_that_counted_games():
     ("call", "message"),
     [
         (lambda: jr.elo(K=3), "elo has no parameter 'K'; did you mean 'k'"),
-        (lambda: jr.elo(k=-1), "k must be >= 0, got -1"),
-        (lambda: jr.elo(k=math.nan), "k must be >= 0, got nan"),
-        (lambda: jr.elo(k=None), "k must be >= 0, got None"),
         (lambda: jr.elo(k_new=40), "k_new and new_games belong together"),
-        (lambda: jr.glicko(initial_deviation=0), "initial_deviation must be > 0"),
         (lambda: jr.glicko(period="week"), "period must be a number, got 'week'"),
         (lambda: jr.glicko2(tau=math.inf), "tau must be > 0, got inf"),
         (lambda: jr.glicko(deviation_min=400), "deviation_min, initial_deviation and deviation_max must not decrease"),
-        (lambda: jr.glicko(initial_deviation=351), "deviation_max must not decrease"),
         (lambda: jr.glicko2(volatility_max=0.01), "volatility_max must not decrease"),
     ],
 )
