@@ -183,7 +183,7 @@ MUTATIONS = [
     M("chunks draw their own numbers", "jax.random.fold_in(run.key, number)",
       "jax.random.fold_in(run.key, number + 1)", "tests/test_rate_by_chunks_runs.py -k 'draw_by'"),
     M("live checkpoint of the future", "if x.number <= position)", ")", "tests/test_live.py -k 'checkpoints'"),
-    M("live clock after undo", "if not new_state.number:", "if new_state.number:",
+    M("live clock after undo", "if log else self._initial", "if log else current",
       "tests/test_live.py -k 'results_are_undone'"),
     M("live corrected result", "position, [new, *later])", "position, [new, *later[:-1]])",
       "tests/test_live.py -k 'a_result_is_corrected'"),

@@ -467,6 +467,10 @@ def test_a_run_that_has_lost_its_checkpoint_is_not_overwritten(table, tmp_path, 
     code, _, errors = jaxrate("rate", games, "--out", out)
     assert code == 2 and f"there is a run in {out} that cannot be gone on with; name another folder" in errors
     assert contents(out) == before
+    (out / "ratings.parquet").unlink()  # as if it had not come to its end
+    with pytest.warns(UserWarning, match="out has predictions of a run, but no checkpoint to go on from, so all is"):
+        jr.rate(jr.elo(), games, chunk=50, out=out)
+    assert contents(out) == before | {"checkpoint": (out / "checkpoint").read_bytes()}
 
 
 def test_a_contest_is_whole_also_where_files_are_added(tmp_path):

@@ -603,7 +603,7 @@ def parse_moment(option: str, text: str | None, clock: str | None, dates: str | 
     time = parse_library_time(option, text, clock)
     if not isinstance(time, str):
         return time
-    days = lazy.parse_written_date(time, dates)
+    days = lazy.parse_moment(time, dates)
     return float(np.nextafter(days + 1, 0)) if ":" not in time and days == np.floor(days) else days
 
 
@@ -613,7 +613,7 @@ def parse_library_time(option: str, text: str | None, clock: str | None) -> Any:
         return None
     with suppress(ValueError):
         if clock == "dates":
-            lazy.parse_written_date(text, None)
+            lazy.parse_moment(text, None)
             return text
         if isfinite(number := float(text)):
             return number

@@ -37,11 +37,7 @@ def parse_query_time(rated: Any, time: Any) -> Any:
         return time
     if isinstance(rated, History) and is_date(time):
         check_clock(rated.clock, time)
-    query_time = (
-        parse_written_date(time, date_format_of_history_file(rated))
-        if isinstance(time, str)
-        else as_event_time("time", time)
-    )
+    query_time = parse_moment(time, date_format_of_history_file(rated))
     if getattr(rated, "clock", None) == "dates" and abs(query_time) > MAX_ABS_DAYS:
         raise ValueError(f"time {time} is no day since 1970-01-01; give a date, as 2026-05-31 in text")
     return query_time
@@ -53,20 +49,21 @@ def date_format_of_history_file(rated: Any) -> str | None:
     return date_format if isinstance(date_format, str) else None
 
 
-def parse_written_date(text: str, date_format: str | None) -> float:
-    """Days since 1970-01-01 of a date in ISO, or as it is written in a file, see `read`.
+def parse_moment(time: Any, date_format: str | None) -> float:
+    """A number, or days since 1970-01-01 of a date; text may be in ISO, or as it is written in a file, see `read`.
 
     Raises:
       ValueError: if it is neither, or if its day and month cannot be told apart.
     """
-    with suppress(ValueError):
-        return as_event_time("time", text)
-    try:
-        return parse_date(text, date_format)
-    except ValueError as error:
-        if "day is above 12" in str(error):
-            raise ValueError(f"time {text}: its day and month cannot be told apart; write 2026-05-31") from None
-    return as_event_time("time", text)  # which says what is wrong
+    if isinstance(time, str):
+        with suppress(ValueError):
+            return as_event_time("time", time)
+        try:
+            return parse_date(time, date_format)
+        except ValueError as error:
+            if "day is above 12" in str(error):
+                raise ValueError(f"time {time}: its day and month cannot be told apart; write 2026-05-31") from None
+    return as_event_time("time", time)  # which says what is wrong
 
 
 def parse_time_after_last_events(rated: Any, state: State, time: Any, players: Any = None) -> Any:

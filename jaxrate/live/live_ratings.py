@@ -23,7 +23,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from inspect import Parameter, signature
-from itertools import chain, count, islice
+from itertools import chain, islice
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import jax
@@ -34,7 +34,6 @@ from jaxrate.core.argument_checks import (
     Key,
     check_concrete,
     check_count,
-    check_not_traced,
     enforce_argument_annotations,
     is_list,
 )
@@ -44,6 +43,7 @@ from jaxrate.core.system import RatingSystem, accept_any_events
 from jaxrate.core.text_format import format_count, format_value_for_error, join_names
 from jaxrate.data.column_conversion import is_usable_as_name
 from jaxrate.data.lookalike_names import accentless_key, describe_new_names, similar_names_hint, unstorable_reason
+from jaxrate.data.table_sources import add_location_to_data_errors
 from jaxrate.events import (
     MAX_ABS_TIME,
     MAX_WEIGHT,
@@ -53,7 +53,6 @@ from jaxrate.events import (
     NameFormatters,
     Ragged,
     Rounds,
-    as_event_time,
     build_rounds,
     check_clock,
     has_teammates,
@@ -65,7 +64,7 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.events.event_types import COLUMNS_BY_EVENT, count_teams
 from jaxrate.history.dataset_rating import build_history
 from jaxrate.history.history import History, format_time, resolve_system_state_and_players
-from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_written_date, ratings
+from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_moment, ratings
 from jaxrate.history.recorded_runs import do_leads_fade, rating_history_with_performances
 from jaxrate.replay.checked_replay import check_system_takes_events, depends_on_time
 from jaxrate.replay.compiler_options import ProgramTraits
@@ -86,7 +85,7 @@ from jaxrate.replay.scan_programs import (
     scan_steps,
 )
 from jaxrate.storage.run_folder import restore_state
-from jaxrate.systems.skills.settings import contest_result_columns, match_prior_columns, match_result_columns
+from jaxrate.systems.skills.settings import contest_result_columns
 
 
 class EventForm(NamedTuple):
@@ -119,17 +118,19 @@ class PackedEvent(NamedTuple):
     floats: list[float]
 
 
-def pack_contest(contest: Ragged) -> PackedEvent:
-    """One contest, with columns for a power of two of participants."""
-    flat: Any = contest.events
-    size, teams = (padded_size(x, x, minimum=2) for x in (len(flat.player), int(count_teams(contest)[0])))
-    strict, solo = (None if x else np.zeros(1, bool) for x in (has_tied_teams(contest), has_teammates(contest)))
+def pack_event(events: Any) -> PackedEvent:
+    """A single match, or a single contest with columns for a power of two of participants."""
+    if isinstance(events, Matches):
+        return _pack(None, jax.tree.map(lambda x: x[0], events))
+    flat: Any = events.flat
+    size, teams = (padded_size(x, x, minimum=2) for x in (len(flat.player), int(count_teams(events)[0])))
+    strict, solo = (None if x else np.zeros(1, bool) for x in (has_tied_teams(events), has_teammates(events)))
     flat = flat._replace(strict=strict, solo=solo)
     padded = {
         name: x if name in COLUMNS_BY_EVENT else jax.tree.map(lambda x: pad_column(x, size, x[-1:]), x)
         for name, x in flat._asdict().items()
     }
-    return _pack((size, min(teams, size)), (flat._replace(**padded), contest.player_start.astype(np.int32)))
+    return _pack((size, min(teams, size)), (flat._replace(**padded), events.start.astype(np.int32)))
 
 
 def _pack(size: tuple[int, int] | None, event: Any) -> PackedEvent:
@@ -183,85 +184,111 @@ class LiveEvent(NamedTuple):
     """A match or a contest as it was told."""
 
     names: Sequence[Any]  # of the players, team by team
+    sizes: list[int] | None  # of the teams of a contest; None: a match
     result: Any  # the score of the first player; the ranks [teams] of a contest
-    time: float
-    context: dict[str, Any]  # what else is known of it, by name
-    sizes: list[int] | None = None  # of the teams of a contest; None: a match
+    time: float  # 0 without times
+    clock: str | None  # of the time, as in `Dataset`
+    context: dict[str, Any]  # what else is known of it, by name, in numbers
 
     @property
     def kind(self) -> type:
         """`Matches` or `Rounds`."""
         return Matches if self.sizes is None else Rounds
 
+    @property
+    def last(self) -> float | None:
+        """The time; None without times."""
+        return None if self.clock is None else self.time
+
+
+Outcome = tuple[Sequence[Any], list[int] | None, Any]  # names, sizes and result of an event
 
 # --- Names of players. ---
 
 NAME_TYPES: tuple[Any, ...] = (str, bytes, (int, float, np.integer, np.floating))  # a table needs names of one type
 
 
-def check_player_name(name: Any, others: Sequence[Any]) -> None:
-    """ValueError unless a table can hold the name together with others."""
+def check_player_name(name: Any, other: Any) -> None:
+    """ValueError unless a table can hold the name beside another one."""
     kind = next((kind for kind in NAME_TYPES if isinstance(name, kind)), None)
-    if kind is None or isinstance(name, bool) or not is_usable_as_name(name):
+    if kind is None or isinstance(name, bool) or not is_usable_as_name(name) or (kind is str and not name.strip()):
         raise ValueError(f"{format_value_for_error(name)} cannot be the name of a player")
-    if isinstance(name, str) and not name.strip():
-        raise ValueError(f"a player needs a name, got {name!r}")
     if reason := unstorable_reason(name):
         raise ValueError(f"player {format_value_for_error(name)} {reason}")
-    if others and not isinstance(others[0], kind):
-        raise ValueError(
-            f"player {format_value_for_error(name)} is of another type than "
-            f"{format_value_for_error(others[0])}; a table needs names of one"
-        )
+    if not isinstance(other, kind):
+        named = format_value_for_error(name), format_value_for_error(other)
+        raise ValueError(f"player {named[0]} is of another type than {named[1]}; a table needs names of one")
 
 
-def check_player_names(players: Sequence[Any] | None) -> list[Any]:
-    """The names of players; ValueError for one that a table cannot hold with the others, or that is repeated."""
-    names: Any = np.asarray([] if players is None else players, object).tolist()
+def find_or_assign_player_ids(ids_by_name: Mapping[Any, int], names: Sequence[Any]) -> tuple[list[int], dict[Any, int]]:
+    """The ids of players, and those of newcomers by name, who come after all others.
+
+    ValueError for the name of a newcomer that a table cannot hold.
+    """
+    ids: list[int] = []
+    newcomers: dict[Any, int] = {}
+    for name in names:
+        try:
+            player_id = ids_by_name.get(name)
+        except TypeError:  # of what cannot be a name
+            player_id = None
+        if player_id is None:
+            check_player_name(name, next(chain(ids_by_name, newcomers), name))
+            player_id = newcomers.setdefault(name, len(ids_by_name) + len(newcomers))
+        ids.append(player_id)
+    return ids, newcomers
+
+
+def ids_of_different_players(players: Any) -> dict[Any, int]:
+    """The ids of players in their order, by name; ValueError for one who is repeated."""
+    names = np.asarray(players, object).tolist()
     if not isinstance(names, list):
         raise ValueError(f"players must be a list of names, got {format_value_for_error(players)}")
-    for name in names:
-        check_player_name(name, names[:1])
-    if len(set(names)) < len(names):
+    _, ids = find_or_assign_player_ids({}, names)
+    if len(ids) < len(names):
         raise ValueError("players names somebody twice")
-    return names
+    return ids
 
 
 # --- Matches and contests as they are told. ---
 
 SIDES = {"a": 1.0, "b": -1.0}  # as in `read`
 NUMBER_RANGES = {"side": (-1.0, 1.0), "weight": (MIN_WEIGHT, MAX_WEIGHT)}  # of a match
-FIELDS = {  # what may be known of an event, by what the event is called
-    "match": ("side", "weight", "category", "columns"),
-    "contest": ("weight", "ceiling", "noise", "category", "columns"),
+EVENT_NOUNS: dict[type, str] = {Matches: "match", Rounds: "contest"}
+FIELDS: dict[type, tuple[str, ...]] = {  # what may be known of an event
+    Matches: ("side", "weight", "category", "columns"),
+    Rounds: ("weight", "ceiling", "noise", "category", "columns"),
 }
 
 
-def make_event(
-    names: Sequence[Any], sizes: list[int] | None, result: Any, time: float, context: Mapping[str, Any]
-) -> LiveEvent:
-    """A match, of which `result` is the score, or a contest of teams of these sizes, of which it is the ranks.
+def check_ranks(sizes: Sequence[int], rank: Any) -> HostArray:
+    """The ranks of teams of these sizes, by default in their order; ValueError for those of other teams."""
+    ranks = np.arange(len(sizes)) if rank is None else np.asarray(rank)
+    if ranks.shape != (len(sizes),):
+        expected = f"rank must have {len(sizes)} numbers, one for each player or team"
+        raise ValueError(f"{expected}, got {format_value_for_error(ranks.tolist())}")
+    return ranks
 
-    A contest without ranks is in the order of its teams. Categories are numbers. ValueError if it is invalid.
+
+def parse_fields(kind: type, context: Mapping[str, Any], categories: Sequence[Any] | None) -> dict[str, Any]:
+    """What is known of a match or contest, without what is None; sides, and categories of these names, as numbers.
+
+    ValueError for what such an event does not have, and other sides and categories.
     """
-    known = _parse_fields("match" if sizes is None else "contest", context) if context else {}
-    if sizes is None:
-        if isinstance(side := known.get("side"), str):
-            if side not in SIDES:
-                raise ValueError(f"side must be a number, 'a' or 'b', got {side!r}")
-            known["side"] = SIDES[side]
-        for name in NUMBER_RANGES.keys() & known.keys():
-            known[name] = _check_number(name, known[name], *NUMBER_RANGES[name])
-        result = _check_number("score", result, 0.0, 1.0)
-    else:
-        result = np.arange(len(sizes)) if result is None else np.asarray(result)
-        if result.shape != (len(sizes),):
-            raise ValueError(
-                f"rank must have {len(sizes)} numbers, one for each player or team, got "
-                f"{format_value_for_error(result.tolist())}"
-            )
-    plain_names = [name.item() if isinstance(name, np.generic) else name for name in names]  # they are logged sooner
-    return LiveEvent(plain_names, result, time, known, sizes)
+    known = {name: x for name, x in context.items() if x is not None}
+    for name, value in known.items():
+        if name not in FIELDS[kind]:
+            hint = f"; give {name} as columns={{{name!r}: {value!r}}}" if isinstance(value, (int, float)) else ""
+            raise ValueError(f"a {EVENT_NOUNS[kind]} has no {name!r}; it has {join_names(FIELDS[kind])}{hint}")
+    if not isinstance(known.get("columns", {}), Mapping):
+        raise ValueError(f"columns must be a dict by name, got {known['columns']!r}")
+    if isinstance(side := known.get("side"), str):
+        if side not in SIDES:
+            raise ValueError(f"side must be a number, 'a' or 'b', got {side!r}")
+        known["side"] = SIDES[side]
+    if "category" in known and categories is not None:
+        known["category"] = number_category(categories, known["category"])
+    return known
 
 
 def split_teams(players: Any) -> tuple[list[Any], list[int]]:
@@ -274,31 +301,6 @@ def split_teams(players: Any) -> tuple[list[Any], list[int]]:
     if not all(teams):
         raise ValueError(f"team {teams.index([])} (counting from 0) has no players")
     return [name for team in teams for name in team], [*map(len, teams)]
-
-
-def _check_number(name: str, value: Any, low: float, high: float) -> float:
-    """A number from `low` to `high`; ValueError for anything else."""
-    if type(value) is not float:
-        check_not_traced(name, value, "jr.scan rates what is traced")
-        array = np.asarray(value)
-        if array.shape != () or array.dtype.kind not in "biuf":
-            raise ValueError(f"{name} must be a number, got {format_value_for_error(value)}")
-        value = float(array)
-    if not low <= value <= high:
-        raise ValueError(f"{name} must be from {low:g} to {high:g}, got {value}")
-    return value
-
-
-def _parse_fields(event: str, context: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of an event of this name, without what is None; ValueError for what it does not have."""
-    known, fields = {name: x for name, x in context.items() if x is not None}, FIELDS[event]
-    for name, value in known.items():
-        if name not in fields:
-            hint = f"; give {name} as columns={{{name!r}: {value!r}}}" if isinstance(value, (int, float)) else ""
-            raise ValueError(f"a {event} has no {name!r}; it has {join_names(fields)}{hint}")
-    if not isinstance(known.get("columns", {}), Mapping):
-        raise ValueError(f"columns must be a dict by name, got {known['columns']!r}")
-    return known
 
 
 def number_category(names: Sequence[Any], category: Any) -> Any:
@@ -321,27 +323,39 @@ MATCH_FORMS: dict[tuple[str, ...], Any] = {  # forms of matches without category
 }
 
 
-def to_matches(events: Sequence[LiveEvent], ids: Mapping[Any, int]) -> Matches:
-    """Matches as a history, checked as `jr.matches` does; ids are by name."""
-    names, score, time, *_ = zip(*events, strict=True)
-    return matches([[ids[x] for x in pair] for pair in names], score, time, **_context_columns(events))
+def pack_plain_match(match: LiveEvent, ids: list[int]) -> PackedEvent | None:
+    """A match of numbers in their ranges, without category and columns, in a tenth of the time; None: it is another."""
+    fields = sorted(match.context)
+    form = MATCH_FORMS.get(tuple(fields))
+    if form is None or not (isinstance(match.result, (float, int)) and 0.0 <= match.result <= 1.0):
+        return None
+    values = [match.context[name] for name in fields]
+    for x, name in zip(values, fields, strict=True):
+        low, high = NUMBER_RANGES[name]
+        if not (isinstance(x, (float, int)) and low <= x <= high):
+            return None
+    return PackedEvent(form, ids, [match.result, match.time, *values])
 
 
-def to_contests(events: Sequence[LiveEvent], ids: Mapping[Any, int]) -> Ragged:
-    """Contests as a history, checked as `jr.rounds` does; ids are by name."""
-
-    def repeat_by_team(values: Iterable[Any]) -> HostArray:
-        return np.concatenate([np.repeat(x, event.sizes or 0) for x, event in zip(values, events, strict=True)])
-
-    counts = [len(event.names) for event in events]
+def to_events(events: Sequence[LiveEvent], ids: Mapping[Any, int]) -> Matches | Ragged:
+    """Matches as `jr.matches` makes them, or contests as `jr.rounds` does, checked as there; ids are by name."""
+    names, _, result, time, *_ = zip(*events, strict=True)
+    further = _context_columns(events)
+    if events[0].sizes is None:
+        return matches([[ids[x] for x in pair] for pair in names], result, time, **further)
+    counts = [*map(len, names)]
+    rank, team = (
+        np.concatenate([np.repeat(x, event.sizes or 0) for x, event in zip(values, events, strict=True)])
+        for values in (result, [np.arange(len(x)) for x in result])
+    )
     return build_rounds(
         np.repeat(np.arange(len(events)), counts),
         np.array([ids[name] for event in events for name in event.names]),
-        repeat_by_team(event.result for event in events),
-        team=repeat_by_team(np.arange(len(event.result)) for event in events),
-        time=np.repeat([event.time for event in events], counts),
+        rank,
+        team=team,
+        time=np.repeat(time, counts),
         formatters=NameFormatters(player=lambda player: repr(next(x for x in ids if ids[x] == player))),
-        **_context_columns(events),
+        **further,
     )
 
 
@@ -449,13 +463,12 @@ class Live:
     """
 
     def __init__(
-        self, system: RatingSystem, state: State, players: list[Any], base: History | None, key: Key | None
+        self, system: RatingSystem, state: State, ids: dict[Any, int], base: History | None, key: Key | None
     ) -> None:
         self._system, self._base, self._key, self._lock = system, base, key, threading.RLock()
-        self._match_columns = *match_result_columns(system.settings), *match_prior_columns(system.settings)  # it needs
-        self._takes_plain_matches = system.check_events is accept_any_events and not self._match_columns
+        self._takes_plain_matches = system.check_events is accept_any_events
         self._depends_on_time = depends_on_time(system, system.params)
-        self._categories = None if base is None else base.categories
+        self._categories = None if base is None or base.categories is None else base.categories.tolist()
         self._uses_float64 = bool(jax.config.read("jax_enable_x64"))
         self._float_type = np.dtype(jnp.result_type(float))
         self._rules = make_replay_rules(system.rules, system.params)
@@ -466,13 +479,12 @@ class Live:
                 (system.params, state, key),
                 traits=ProgramTraits(kind, inner_loops=True, stream=kind is Matches),
             )
-            for kind in EVENT_NAMES
+            for kind in EVENT_NOUNS
         }
         last, clock, kind = None, None, None
         if base is not None and base.num_rows:
             last, clock, kind = base.last, base.clock, Matches if base.contests is None else Rounds
-        num_players, ids = len(players), {name: i for i, name in enumerate(players)}
-        capacity = padded_size(num_players, num_players)
+        num_players, capacity = len(ids), padded_size(len(ids), len(ids))
         rows = init_or_copy_state(system, system.params, state, capacity, num_players)
         first = Checkpoint(0, num_players, state)
         self._initial = LiveState(rows, 0, num_players, [], ids, last, clock, kind, (first,))
@@ -514,10 +526,8 @@ class Live:
         Warns:
           UserWarning: of a newcomer whose name differs from a player's only by blanks, letter case or accents.
         """
-        self._check_kind(current, Matches)
-        event_time = self._event_time(current, time, current.last)
-        event = make_event((a, b), None, score, event_time, self._number_categories(context))
-        return self._append(current, event, time)
+        moment = self._event_time(current, time, current.last)
+        return self._append(current, self._check_event(current, ((a, b), None, score), moment, context))
 
     @take_turns
     def insert(self, current: LiveState, /, a: Any, b: Any, score: float, *, time: Any, **context: Any) -> Any:
@@ -542,12 +552,11 @@ class Live:
         Warns:
           UserWarning: as `update`.
         """
-        self._check_kind(current, Matches)
-        event_time = self._event_time(current, time, self._initial.last)
-        event = make_event((a, b), None, score, event_time, self._number_categories(context))
-        position = bisect_right(current.log, event_time, hi=current.number, key=lambda x: read_event(x).time)
+        moment = self._event_time(current, time, self._initial.last)
+        event = self._check_event(current, ((a, b), None, score), moment, context)
+        position = bisect_right(current.log, event.time, hi=current.number, key=lambda x: read_event(x).time)
         if position == current.number:
-            return self._append(current, event, time)
+            return self._append(current, event)
         self._warn_newcomers_like_players(current, self._pack(current, event)[1])
         later = map(read_event, current.log[position : current.number])
         return self._replace_events(current, position, [event, *later])[0]
@@ -565,7 +574,7 @@ class Live:
         Warns:
           UserWarning: of somebody who has not played, but whose name looks like one of a player.
         """
-        return self._predict(current, partial(make_event, (a, b), None, 0.5), time, context)
+        return self._predict(current, ((a, b), None, 0.5), time, context)
 
     @take_turns
     def update_round(
@@ -591,10 +600,8 @@ class Live:
         Raises:
           ValueError: as `update`, and as `jr.rounds` does, with the player's place in the list as the row.
         """
-        self._check_kind(current, Rounds)
-        event_time = self._event_time(current, time, current.last)
-        event = make_event(*split_teams(players), rank, event_time, self._number_categories(context))
-        return self._append(current, event, time)
+        moment = self._event_time(current, time, current.last)
+        return self._append(current, self._check_event(current, (*split_teams(players), rank), moment, context))
 
     @take_turns
     def predict_round(self, current: LiveState, /, players: Sequence[Any], *, time: Any = None, **context: Any) -> Any:
@@ -608,7 +615,7 @@ class Live:
         Warns:
           UserWarning: as `predict`.
         """
-        return self._predict(current, partial(make_event, *split_teams(players), None), time, context)
+        return self._predict(current, (*split_teams(players), None), time, context)
 
     # --- Corrections. ---
 
@@ -659,14 +666,16 @@ class Live:
         index = check_count("index, from 0 or, of the last, -1,", index, -current.number, current.number - 1)
         position = index % current.number
         old, *later = map(read_event, current.log[position : current.number])
-        known, is_match = old.context | self._number_categories(context), old.kind is Matches
+        known, is_match = old.context | parse_fields(old.kind, context, self._categories), old.kind is Matches
         given, other = (score, rank) if is_match else (rank, score)
         if other is not None or (given is None and not context):
             fields = "a match has a score; give score=, side=, weight=, category= or columns=, and not rank="
             if not is_match:
                 fields = "a contest has ranks; give rank=, category=, columns=, weight=, ceiling= or noise="
             raise ValueError(fields)
-        new = make_event(old.names, old.sizes, old.result if given is None else given, old.time, known)
+        if given is not None:
+            old = old._replace(result=given if old.sizes is None else check_ranks(old.sizes, given))
+        new = old._replace(context=known)
         self._replace_events(current, position, [new, *later])
 
     # --- Ratings. ---
@@ -684,10 +693,10 @@ class Live:
         Raises:
           ValueError: if there is no such player, or for a time before the last event.
         """
-        ids, newcomers = find_or_assign_player_ids(current, (player,))
+        ids, newcomers = find_or_assign_player_ids(current.ids, (player,))
         if newcomers:
             raise ValueError(f"no player {player!r}{similar_names_hint(player, current.names)}")
-        moment = None if time is None else self._float_type.type(self._event_time(current, time, current.last))
+        moment = None if time is None else self._float_type.type(self._event_time(current, time, current.last)[0])
         arguments = self._system.params, current.state, np.array(ids, np.int32), moment
         rating: Rating = rate_player(self._rules, self._system.summary, *arguments)
         return Rating(*(None if x is None else np.asarray(x).item() for x in rating))
@@ -714,7 +723,7 @@ class Live:
                 raise ValueError("nothing has been rated yet")
             return base
         log = [*map(read_event, current.log[: current.number])]
-        events = (to_matches if current.kind is Matches else to_contests)(log, current.ids)
+        events = to_events(log, current.ids)
         result, performances = rating_history_with_performances(
             self._system,
             events,
@@ -724,7 +733,8 @@ class Live:
             num_players=current.players,
         )
         players = np.array(current.names, object if isinstance(current.names[0], str) else None)
-        data = Dataset(events, players, np.arange(len(events.flat.player)), self._categories, current.clock)
+        categories = None if base is None else base.categories
+        data = Dataset(events, players, np.arange(len(events.flat.player)), categories, current.clock)
         # An empty table fits any events.
         earlier = base if base is not None and base.num_rows else None
         result = result._replace(state=_state_on_host(current))
@@ -733,66 +743,62 @@ class Live:
 
     # --- Checks. ---
 
-    def _check_kind(self, current: LiveState, kind: type) -> None:
-        """ValueError unless the system rates such events and the history consists of them."""
+    def _check_event(
+        self, current: LiveState, outcome: Outcome, moment: tuple[float, str | None], context: dict[str, Any]
+    ) -> LiveEvent:
+        """An event at this time of this clock, with numbers for its side and categories.
+
+        ValueError unless the system rates such events, and the history consists of them.
+        """
+        names, sizes, result = outcome
+        kind: type = Matches if sizes is None else Rounds
         if kind not in self._system.events:
             hint = "give a match as a contest of two, by update_round" if kind is Matches else "take update"
             raise ValueError(f"{self._system.name} rates no {EVENT_NAMES[kind]}; {hint}")
         if current.kind not in (None, kind):
             raise ValueError(f"the history is of {EVENT_NAMES[current.kind]}, this is one of {EVENT_NAMES[kind]}")
+        if context:
+            context = parse_fields(kind, context, self._categories)
+        names = [name.item() if isinstance(name, np.generic) else name for name in names]  # they are logged sooner
+        return LiveEvent(names, sizes, result if sizes is None else check_ranks(sizes, result), *moment, context)
 
-    def _event_time(self, current: LiveState, time: Any, last: float | None) -> float:
-        """The time of an event as a number.
+    def _event_time(self, current: LiveState, time: Any, last: float | None) -> tuple[float, str | None]:
+        """The time of an event as a number, and its clock.
 
-        ValueError unless the events so far have such times, and if it is earlier than the event before it, where that
-        matters.
+        ValueError unless the events so far have such times, and if it is earlier than that of the last event, where
+        that matters.
         """
         if current.kind is not None and (time is None) != (current.clock is None):
             have = {True: "no times; leave out time", False: "times; give time="}
             raise ValueError(f"the events so far have {have[current.clock is None]}")
         if time is None:
-            return 0.0
-        if current.clock is not None:
-            check_clock(current.clock, time)
-        is_plain = type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME
-        if isinstance(time, str):  # as in the file of the history, or in another form that is clear
-            moment = parse_written_date(time, date_format_of_history_file(self._base))
+            return 0.0, None
+        if type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME:
+            moment, clock = time, "numbers"
         else:
-            moment = time if is_plain else as_event_time("time", time)
+            moment = parse_moment(time, date_format_of_history_file(self._base))
+            clock = "dates" if is_date(time) else "numbers"
+        if current.clock not in (None, clock):
+            check_clock(current.clock, time)
         if last is not None and moment < last and (current.kind is Matches or self._depends_on_time):
             early, late = format_time(moment, current.clock), format_time(last, current.clock)
             raise ValueError(f"time {early} is earlier than {late}, that of the last event")
-        return moment
+        return moment, clock
 
-    def _number_categories(self, context: dict[str, Any]) -> dict[str, Any]:
-        """What is told of an event, with categories as numbers, where the history has names for them."""
-        category = context.get("category")
-        if category is None or self._categories is None:
-            return context
-        return context | {"category": number_category(self._categories.tolist(), category)}
-
-    def _pack(self, current: LiveState, event: LiveEvent) -> tuple[PackedEvent, list[Any]]:
-        """An event, checked, for a program, and the names of newcomers."""
-        ids, newcomers = find_or_assign_player_ids(current, event.names)
-        if event.sizes is not None:
-            contest = to_contests([event], dict(zip(event.names, ids, strict=True)))
-            check_system_takes_events(self._system, contest, self._key)
-            return pack_contest(contest), newcomers
-        if ids[0] == ids[1]:
+    def _pack(self, current: LiveState, event: LiveEvent) -> tuple[PackedEvent, dict[Any, int]]:
+        """An event, checked, for a program, and the ids of newcomers by name."""
+        ids, newcomers = find_or_assign_player_ids(current.ids, event.names)
+        if event.sizes is None and ids[0] == ids[1]:
             raise ValueError(f"player {event.names[0]!r} is on both sides")
-        fields = sorted(event.context)
-        if self._takes_plain_matches and (form := MATCH_FORMS.get(tuple(fields))):  # in a tenth of the time
-            values = [event.result, event.time, *[event.context[name] for name in fields]]
-            return PackedEvent(form, ids, values), newcomers
-        known = event.context.get("columns", {})
-        if missing := [name for name in self._match_columns if name not in known]:
-            columns, lacks = ", ".join(f"{name!r}: ..." for name in missing), f"{missing[0]!r}, which is missing"
-            raise ValueError(f"{self._system.name} learns from {lacks}; give columns={{{columns}}}")
-        match = to_matches([event], dict(zip(event.names, ids, strict=True)))
-        self._system.check(match)
-        return _pack(None, jax.tree.map(lambda x: x[0], match)), newcomers
+        if self._takes_plain_matches and event.sizes is None and (packed := pack_plain_match(event, ids)):
+            return packed, newcomers
+        where = "the match" if event.sizes is None else "row {} (counting from 0)"
+        with add_location_to_data_errors("", where.format):
+            events = to_events([event], dict(zip(event.names, ids, strict=True)))
+        check_system_takes_events(self._system, events, self._key)
+        return pack_event(events), newcomers
 
-    def _warn_newcomers_like_players(self, current: LiveState, newcomers: Sequence[Any]) -> None:
+    def _warn_newcomers_like_players(self, current: LiveState, newcomers: Iterable[Any]) -> None:
         """UserWarning where a newcomer's name differs from a player's only by blanks, letter case or accents."""
         names_by_key = self._names_by_key
         if not names_by_key:
@@ -812,33 +818,33 @@ class Live:
 
     # --- Changes. ---
 
-    def _append(self, current: LiveState, event: LiveEvent, time: Any) -> Any:
-        """Rate an event of this time and add it to the history; returns its prediction."""
+    def _append(self, current: LiveState, event: LiveEvent) -> Any:
+        """Rate an event and add it to the history; returns its prediction."""
         packed, newcomers = self._pack(current, event)
         if newcomers:
             self._warn_newcomers_like_players(current, newcomers)
-        clock = None if time is None else "dates" if is_date(time) else "numbers"
         self._donated_state = current.state
-        timed = current if clock == current.clock else current._replace(clock=clock)
-        new_state, prediction = self._rate(timed, event, packed, newcomers)
+        new_state, prediction = self._rate(current, event, packed, newcomers)
         self._replace_current(current, new_state)
         if not new_state.number % CHECKPOINT_EVENTS:
             self._replace_current(new_state, _add_checkpoint(new_state))
         return prediction
 
-    def _predict(self, current: LiveState, make: Callable[..., LiveEvent], time: Any, context: dict[str, Any]) -> Any:
+    def _predict(self, current: LiveState, outcome: Outcome, time: Any, context: dict[str, Any]) -> Any:
         """The prediction of an event to come, with zeros for columns that are known after it only."""
-        moment = (current.last or 0.0) if time is None else self._event_time(current, time, current.last)
         columns, results = context.get("columns"), contest_result_columns(self._system.settings)
         if results and isinstance(columns, Mapping | None):
             context = context | {"columns": dict.fromkeys(results, 0.0) | dict(columns or {})}
-        event = make(moment, self._number_categories(context))
+        moment = current.last or 0.0, current.clock
+        if time is not None:
+            moment = self._event_time(current, time, current.last)
+        event = self._check_event(current, outcome, moment, context)
         packed, newcomers = self._pack(current, event)
         for name in newcomers if current.players <= MAX_COMPARED_NAMES else ():
             if isinstance(name, str) and (similar := similar_names_hint(name, current.names)):
                 text = f"{format_value_for_error(name)} has not played, and is predicted as a newcomer{similar}"
                 warnings.warn(text, UserWarning, stacklevel=4)
-        state = self._state_with_room(current, newcomers)
+        state = self._state_with_room(current, len(newcomers))
         if state is not current.state:  # so that it is made once
             self._replace_current(current, current._replace(state=state))
         return _prediction_on_host(event, predict_event(*self._arguments(packed), state))
@@ -853,46 +859,47 @@ class Live:
         number, players, state = checkpoints[-1]
         state = init_or_copy_state(self._system, self._system.params, state, current.capacity, players)
         log, ids = current.log[:number], dict(islice(current.ids.items(), players))
-        last = read_event(log[-1]).time if log and current.clock else self._initial.last
-        new_state = LiveState(state, number, players, log, ids, last, current.clock, current.kind, checkpoints)
-        for record in current.log[number:position]:
-            event = read_event(record)
-            new_state, _ = self._rate(new_state, event, *self._pack(new_state, event))
-        new_state = _add_checkpoint(new_state)  # later changes are near, mostly
-        predictions = []
-        for event in events:
+        before = read_event(log[-1]) if log else self._initial
+        new_state = LiveState(state, number, players, log, ids, before.last, before.clock, before.kind, checkpoints)
+
+        def rate(event: LiveEvent) -> Any:
+            nonlocal new_state
             new_state, prediction = self._rate(new_state, event, *self._pack(new_state, event))
-            predictions.append(prediction)
-        if not new_state.number:
-            new_state = new_state._replace(clock=self._initial.clock, kind=self._initial.kind)
+            return prediction
+
+        for record in current.log[number:position]:
+            rate(read_event(record))
+        new_state = _add_checkpoint(new_state)  # later changes are near, mostly
+        predictions = [rate(event) for event in events]
         if position < current.number:
             LOG.info("results from number %d on are replaced", position)
         self._replace_current(current, new_state)
         return predictions
 
     def _rate(
-        self, current: LiveState, event: LiveEvent, packed: PackedEvent, newcomers: Sequence[Any]
+        self, current: LiveState, event: LiveEvent, packed: PackedEvent, newcomers: Mapping[Any, int]
     ) -> tuple[LiveState, Any]:
         """The history with one more event, in the memory of the one before it, and the prediction of the event."""
-        state, number, players, log, ids, last, clock, _, checkpoints = current
-        state = self._state_with_room(current, newcomers)
+        state, number, players, log, ids, *_, checkpoints = current
+        state = self._state_with_room(current, len(newcomers))
         state, prediction = self._programs[event.kind](*self._arguments(packed, number), state, self._key)
         prediction = _prediction_on_host(event, prediction)
         if newcomers:
-            ids.update(zip(newcomers, count(players)))
+            ids.update(newcomers)
         log.append(pickle.dumps(tuple(event)))
-        players, last = players + len(newcomers), last if clock is None else event.time
-        return LiveState(state, number + 1, players, log, ids, last, clock, event.kind, checkpoints), prediction
+        players += len(newcomers)
+        times = event.last, event.clock, event.kind
+        return LiveState(state, number + 1, players, log, ids, *times, checkpoints), prediction
 
     def _arguments(self, packed: PackedEvent, number: int = 0) -> tuple[Any, ...]:
         """The arguments of a program, up to the state."""
         integers, floats = np.array([number, *packed.integers], np.int32), np.array(packed.floats, self._float_type)
         return self._rules, packed.form, (self._prepared, integers, floats)
 
-    def _state_with_room(self, current: LiveState, newcomers: Sequence[Any]) -> State:
+    def _state_with_room(self, current: LiveState, num_newcomers: int) -> State:
         """The state with rows for newcomers."""
-        needed = current.players + len(newcomers)
-        if not newcomers or needed <= current.capacity:
+        needed = current.players + num_newcomers
+        if needed <= current.capacity:
             return current.state
         capacity = padded_size(needed, needed)
         return init_or_copy_state(self._system, self._system.params, current.state, capacity, current.capacity)
@@ -902,24 +909,6 @@ class Live:
         if self._current is not current:
             raise RuntimeError("another call has changed the history meanwhile")
         self._current = new_state
-
-
-def find_or_assign_player_ids(current: LiveState, names: Sequence[Any]) -> tuple[list[int], list[Any]]:
-    """The ids of players, where newcomers come after all others, and the names of newcomers."""
-    ids: list[int] = []
-    newcomers: list[Any] = []
-    for name in names:
-        try:
-            player_id = current.ids.get(name)
-        except TypeError:
-            player_id = None
-        if player_id is None:
-            check_player_name(name, [*islice(current.ids, 1), *newcomers])
-            if name not in newcomers:
-                newcomers.append(name)
-            player_id = current.players + newcomers.index(name)
-        ids.append(player_id)
-    return ids, newcomers
 
 
 def read_event(record: bytes) -> LiveEvent:
@@ -989,15 +978,15 @@ def start_history(
         raise ValueError("a rated history has players of its own")
     system, state, players = resolve_system_state_and_players(rated, state, players, needs_state=False)
     check_concrete("live ratings are kept", (state, key), "; jr.scan goes on from a traced state")
-    if not {Matches, Rounds} & {*system.events} or (base is not None and base.period is not None):
+    if not {Matches, Rounds} & {*system.events} or getattr(base, "period", None) is not None:
         raise ValueError(
             f"live ratings are of matches and contests; rate the periods of {system.name} by jr.rate(..., onto=...)"
         )
     if is_random_numbers(key):
         raise ValueError("key must be a PRNG key, such as jax.random.key(0)")
-    names = check_player_names(players)
+    ids = ids_of_different_players([] if players is None else players)
     if state is not None:
-        state = restore_state(system, len(names), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
+        state = restore_state(system, len(ids), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})
     if key is None and system.rules.draw is not None:
         key = jax.random.fold_in(jax.random.key(0), getattr(base, "num_rows", 0))
-    return Live(system, state, names, base, key)
+    return Live(system, state, ids, base, key)

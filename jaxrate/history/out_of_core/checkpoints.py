@@ -18,6 +18,7 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
 from jaxrate.data.column_conversion import to_column
+from jaxrate.data.faulty_rows import warn_caller
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import TableSource, atomic_replacement, import_pyarrow
 from jaxrate.metrics.calibration_slopes import OnlineSlope
@@ -125,13 +126,18 @@ def settings_that_must_match(
 
 
 def check_no_other_run(folder: Path) -> None:
-    """ValueError if the folder has a run without a checkpoint: one that was not rated by chunks, or has lost it."""
+    """ValueError if the folder has a run without a checkpoint: one that was not rated by chunks, or has lost it.
+
+    UserWarning if it has predictions of a run that has not come to its end.
+    """
     if (folder / CHECKPOINT_FILE).exists():
         return
     if (folder / RUN_FILE).is_file():
         raise ValueError(f"{folder} holds a run that was not rated by chunks; name another folder")
     if (folder / "ratings.parquet").exists():
         raise ValueError(f"there is a run in {folder} that cannot be gone on with; name another folder")
+    if part_file(folder, 0).exists():
+        warn_caller(f"{folder} has predictions of a run, but no checkpoint to go on from, so all is rated anew")
 
 
 def read_run_to_resume(

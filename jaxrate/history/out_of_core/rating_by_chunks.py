@@ -344,15 +344,19 @@ class ScheduledChunk(NamedTuple):
 def rate_chunks(run: ChunkedRun, progress: RunProgress, is_state_due: Callable[[], bool]) -> Iterator[RunProgress]:
     """Rate the remaining chunks; how far the run has come after each, with the state at the end and where it is due.
 
-    JAX rates a chunk in a thread of its own, meanwhile the one before is written.
+    JAX rates a chunk in a thread of its own. Meanwhile the one before it is written, and the one after it is read.
     """
     system, state, capacity, known = run.system, progress.state, 0, progress.known
     progress, rated = progress._replace(state=None), None
     rules = make_replay_rules(system.rules, system.params, _chunk_record_function(run))
 
     def write_chunk(chunk: ScheduledChunk, predictions: Any) -> RunProgress:
+        with run.timed("rating"):
+            recorded = jax.tree.map(lambda x: np.asarray(x)[: len(chunk.data.rows)], predictions)
+            if run.has_contests:
+                check_accelerator_predictions_finite(jax.tree.leaves(recorded)[0])  # the first that is recorded
         with run.timed("writing"):
-            return _write_chunk(run, progress, chunk, predictions)
+            return _write_chunk(run, progress, chunk, recorded)
 
     for number, chunk in enumerate(_schedule_chunks(run, progress), progress.parts):
         if chunk.num_players > capacity:  # more names have come than there is room for
@@ -360,17 +364,13 @@ def rate_chunks(run: ChunkedRun, progress: RunProgress, is_state_due: Callable[[
             state = jax.tree.map(lambda x, known=known: x[:known], state)
             state, _ = init_or_copy_padded_state(system, system.params, state, capacity, known)
             progress = _make_room(progress, capacity)
-        n, known = len(chunk.data.rows), chunk.num_players
+        known = chunk.num_players
         key = None if run.key is None else jax.random.fold_in(run.key, number)
         with run.timed("rating"):
             state, predictions = replay_plan(rules, system.params, state, chunk.events, chunk.plan, key)
         if rated is not None:
             progress = write_chunk(*rated)
             yield progress
-        with run.timed("rating"):
-            predictions = jax.tree.map(lambda x, n=n: np.asarray(x)[:n], predictions)
-            if run.has_contests:
-                check_accelerator_predictions_finite(jax.tree.leaves(predictions)[0])  # the first that is recorded
         rated = chunk, predictions
         if is_state_due():
             progress, rated = write_chunk(*rated), None
