@@ -42,20 +42,26 @@ rate :: name a FILE of matches or contests, or a saved run with --state
 rate games.csv --sytem elo :: No such option
 rate games.csv --weight w :: No such option '--weight': write --column weight=COLUMN. See jaxrate rate --help.
 rate games.csv --peaks :: No such option '--peaks': write --show peaks.
-rate games.csv --system gliko :: unknown system 'gliko'; did you mean 'glicko'? (there are elo, glicko, glicko2
+rate games.csv --system gliko :: unknown system 'gliko'; did you mean 'glicko'\?\n$
+rate games.csv --system zz :: unknown system 'zz' (there are elo, glicko, glicko2
+rate nfll :: nfll: no such file; did you mean 'nfl'?
+rate nfll --chunk 10 --out new :: nfll: no such file, and no folder or pattern of tables; did you mean 'nfl'?
+rate lost.pgn :: lost.pgn: line 6: the game has no tag White; --skip-incomplete leaves such games out
+rate faulty.pgn :: faulty.pgn: line 6: the tag Result is 'White wins', not 1-0, 0-1, 1/2-1/2 or *
+compare lost.pgn --first 1 :: --first reads the first rows of a table, and lost.pgn holds games of pgn
 rate games.csv --param K=3 :: glicko has no parameter 'K' (it has seasons, c, initial_rating
 rate games.csv --param c :: --param c: there is no such file; write name=value, as in k=20
 rate games.csv --param c= :: --param c=: write name=value, as in k=20
 rate games.csv --param c=many :: glicko: c must be a number, got 'many'
 rate games.csv --period 0 :: --period must be a number above 0, got 0
 rate games.csv --period week :: --period must be a number above 0, got week
-rate games.csv --column dorp=x :: --column dorp=x: no name 'dorp'; did you mean 'drop'? (there are last_rank, ceiling
+rate games.csv --column dorp=x :: --column dorp=x: no name 'dorp'; did you mean 'drop'\?\n$
 rate games.csv --column side=x :: --column side=x: no name 'side'; write --side
 rate games.csv --column rest= :: --column rest=: write rest=DAYS
 rate games.csv --column rest=many :: --column rest must be a number, got many
 rate games.csv --column weight=x --column weight=y :: --column weight takes one value, got x and y
 rate games.csv --column normalise_names=maybe :: 'maybe' is not a valid boolean
-rate games.csv --list actve=all :: --list actve=all: no name 'actve'; did you mean 'active'? (there are active,
+rate games.csv --list actve=all :: --list actve=all: no name 'actve'; did you mean 'active'\?\n$
 rate games.csv --list since=soon :: --list since soon: write a number, as the times are
 rate games.csv --show peek :: 'peek' is not one of 'peaks', 'upsets', 'hindsight'
 rate games.csv --csv :: --csv needs --out
@@ -174,7 +180,10 @@ compare bad.csv --system elo_mmr | {LONE} :: contest 's' has one participant; th
 report bad.csv --plain --compare elo | a,b,score,home_goals,away_goals x,y,1,3,1 y,x,1,2,two :: are not shown: .*'two'
 """
 TEAMS = "a,Ada,red,1,1\na,Bo,red,1,1\na,Cy,blue,2,1\nb,Cy,red,2,2\nb,Ada,red,2,2\nb,Di,blue,1,2\nb,Bo,blue,1,2\n"
+GAME = '[White "Ada"]\n[Black "Bo"]\n[Result "1-0"]\n\n1. e4 1-0\n'
 FILES = {
+    "lost.pgn": GAME + GAME.replace('"Ada"', '"Ada'),
+    "faulty.pgn": GAME + GAME.replace('"1-0"', '"White wins"'),
     "empty.toml": "",
     "elo.toml": 'system = "elo"\n',
     "mine.toml": 'system = "my_elo"\n',

@@ -223,3 +223,9 @@ def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
     code, _, notes = jaxrate("rate", league / "games.csv", "--column", "rest=5", "--venue=town", *more)
     assert code == 0 and "does not use --column rest; take skills" in notes and "not use --venue; take skills" in notes
     assert "does not use --column league_season; take skills" in notes
+
+
+def test_the_first_rows_of_the_league_that_ships(jaxrate):
+    """Defect: `compare nfl --first 50` found no such file."""
+    code, text, errors = jaxrate("compare", "nfl", "--first", 50, "--system", "elo")
+    assert code == 0 and text.startswith("50 matches of ") and "read the first 50 of 16,810 rows" in errors

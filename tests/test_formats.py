@@ -207,9 +207,9 @@ WRONG = [
             f"games.pgn: line {GOOD_PGN.count(chr(10)) + 1}: {message}",
         )
         for tags, message in [
-            ({"white": "?"}, "column 'White' has no value"),
+            ({"white": "?"}, "the game has no tag White; on_faulty='skip'"),
             ({"black": "Ann"}, "Ann is on both sides"),
-            ({"result": "white"}, "column 'Result' is 'white', no result as the others are"),
+            ({"result": "white"}, "the tag Result is 'white', not 1-0, 0-1, 1/2-1/2 or"),
             ({"Date": "2024.02.30"}, "'2024.02.30' is not a date of PGN"),
             ({"UTCDate": "2024.02.03", "UTCTime": "25:00:00"}, "'25:00:00' is not a time of PGN"),
             ({"Date": "????.??.??"}, "no date, but other games have one"),

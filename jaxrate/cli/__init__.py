@@ -30,8 +30,10 @@ from contextlib import suppress
 import click
 
 from jaxrate.cli.commands import HELP_SETTINGS, LazyGroup
+from jaxrate.cli.options import SHIPPED_DATASET
 from jaxrate.cli.terminal_tables import print_escaped, print_message
 from jaxrate.core import compiled_program_cache
+from jaxrate.core.text_format import did_you_mean_suffix
 
 CACHE_VARIABLE = "JAXRATE_CACHE"  # "off" keeps nothing
 SUMMARIES = {
@@ -110,7 +112,10 @@ def _describe_error(error: Exception) -> tuple[str, int]:
     """The message of an error, and the exit code: 2 for what the user can mend."""
     message = _format_click_error(error) if isinstance(error, click.ClickException) else str(error)
     if isinstance(error, FileNotFoundError) and error.filename:
-        return f"{error.filename}: no such file", 2
+        message = f"{error.filename}: no such file"
+    file, _, reason = message.partition(": ")
+    if reason.startswith("no such file"):
+        return message + did_you_mean_suffix(file, [SHIPPED_DATASET]), 2
     if isinstance(error, (MemoryError, OverflowError)) or "RESOURCE_EXHAUSTED" in message:
         return "not enough memory; `jaxrate rate FILE --dry-run` estimates what a file needs", 2
     if isinstance(error, RuntimeError) and "backend" in message and "JAX_PLATFORMS" in os.environ:

@@ -30,7 +30,7 @@ from jaxrate.cli.options import (
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import (
     contest_metrics_notes,
-    did_you_mean_suffix,
+    did_you_mean_or_list,
     format_count,
     join_names,
     metric_heading,
@@ -181,14 +181,13 @@ def read_events(
     arguments = {name: x for name, x in options.items() if name != "format"}
     with report.stage(f"reading {Path(file).name}"), warnings_as_notes(report):
         if file_format is not None:
+            if first is not None:
+                raise ValueError(f"--first reads the first rows of a table, and {file} holds games of {file_format}")
             return lazy.read_by_options(file, arguments, history, _find_format(file_format, arguments))
-        source = _open_table(file) if source is None else source
-        if first is not None:
-            whole = lazy.join_files(file)
-            source = lazy.first_rows(whole, first)
-            if first < (count := whole.count_rows()):
-                report.note(f"read the first {first:,} of {count:,} rows")
-        return lazy.read_by_options(source, arguments, history)
+        whole = _open_table(file) if source is None else source
+        if first is not None and first < (count := whole.count_rows()):
+            report.note(f"read the first {first:,} of {count:,} rows")
+        return lazy.read_by_options(lazy.first_rows(whole, first), arguments, history)
 
 
 def _open_table(file: str) -> Any:
@@ -202,8 +201,7 @@ def _find_format(name: str, arguments: dict[str, Any]) -> Callable[..., jr.data.
     """The reader of a public format; ValueError if there is none, or if it does not take the arguments."""
     formats = jr.data.formats.FORMATS
     if name not in formats:
-        hint = did_you_mean_suffix(name, formats)
-        raise ValueError(f"unknown format {name!r}{hint} (there are {', '.join(formats)})")
+        raise ValueError(f"unknown format {name!r}{did_you_mean_or_list(name, formats)}")
     if foreign := [x for x in arguments if x not in reader_argument_names(formats[name])]:
         option = foreign[0].replace("_", "-")
         raise ValueError(f"--{option} cannot be combined with --format {name}, which knows its own columns")

@@ -24,7 +24,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.terminal_tables import ProgressReport
-from jaxrate.core.text_format import did_you_mean_suffix, join_names
+from jaxrate.core.text_format import did_you_mean_or_list, join_names
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
     FORMAT_NAMES,
@@ -213,8 +213,8 @@ def named_values_option(name: str, text: str, named: Mapping[str, CommandOption]
         if key not in named:
             flag = f"--{key.replace('_', '-')}"
             is_option = any(flag in x.opts for x in context.command.params)
-            hint = f"; write {flag}" if is_option else did_you_mean_suffix(key, named)
-            raise ValueError(f"--{name} {text}: no name {key!r}{hint} (there are {', '.join(named)})")
+            hint = f"; write {flag}" if is_option else did_you_mean_or_list(key, named)
+            raise ValueError(f"--{name} {text}: no name {key!r}{hint}")
         if not value:
             raise ValueError(f"--{name} {text}: write {key}={named[key].metavar or 'yes'}")
         return key, value
@@ -477,18 +477,19 @@ def pop_columns(values: dict[str, Any]) -> dict[str, Any]:
 OUTPUT_MARKERS = "run.json", "site.json"  # of folders that `jaxrate rate` and `jaxrate site` write
 DATA_SUFFIXES = {".csv", ".tsv", ".txt", ".dat", ".parquet", ".json", ".jsonl", ".pgn", ".zip", ".gz", ".zst"}
 DATA_SUFFIXES |= {".ndjson", ".xlsx", ".ods"}
+SHIPPED_DATASET = "nfl"
 SHIPPED_COLUMNS = {"a": "home", "b": "away", "side": "a", "neutral": "neutral"}
 
 
 def is_shipped_dataset(file: Any) -> bool:
     """Whether FILE is the name of the league that ships with the package, and neither a file nor a folder of data."""
-    if file != "nfl" or Path(file).is_file():
+    if file != SHIPPED_DATASET or Path(file).is_file():
         return False
     paths = [*Path(file).glob("*")]
     return any(x.name in OUTPUT_MARKERS for x in paths) or not any(x.suffix.lower() in DATA_SUFFIXES for x in paths)
 
 
-first_rows_option = option("first", "NUMBER", "Read only the first rows of Parquet files.  [default: all]", least=1)
+first_rows_option = option("first", "NUMBER", "Read only the first rows of a table.  [default: all]", least=1)
 
 
 # What several commands share: hyperparameters, leaderboards and saved runs.

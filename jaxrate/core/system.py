@@ -23,7 +23,7 @@ from jaxrate.core.hyperparameter_definitions import RELATIVE_TOLERANCE, add_hype
 from jaxrate.core.mean_reversion import fill_season_defaults, parse_season_starts
 from jaxrate.core.pairwise_rules import PairwiseRules, make_pairwise_rules
 from jaxrate.core.rules import Params, Rating, State
-from jaxrate.core.text_format import did_you_mean_suffix
+from jaxrate.core.text_format import did_you_mean_or_list
 from jaxrate.events import Matches, Periods, Ragged, Rounds
 
 
@@ -207,8 +207,7 @@ def check_param_names(system: str, names: Iterable[str], allowed: Iterable[str])
     allowed = [*allowed]
     for name in names:
         if name not in allowed:
-            hint = did_you_mean_suffix(name, allowed)
-            raise ValueError(f"{system} has no parameter {name!r}{hint} (it has {', '.join(allowed)})")
+            raise ValueError(f"{system} has no parameter {name!r}{did_you_mean_or_list(name, allowed, 'it has')}")
 
 
 def replace_params(system: RatingSystem, params: Params) -> RatingSystem:

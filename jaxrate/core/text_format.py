@@ -210,6 +210,12 @@ def did_you_mean_suffix(name: Any, names: Iterable[Any]) -> str:
     return f"; did you mean {original_names[close_names[0]]!r}?" if close_names else ""
 
 
+def did_you_mean_or_list(name: Any, names: Iterable[Any], verb: str = "there are") -> str:
+    """The end of an error message: "; did you mean 'tau'?", or all `names` if none is similar: " (there are k, c)"."""
+    names = [*map(str, names)]
+    return did_you_mean_suffix(name, names) or f" ({verb} {', '.join(names)})"
+
+
 def format_number(x: float) -> str:
     """A number in up to 15 digits, without trailing zeros: 20075, 0.25, 1704067200."""
     return f"{x:.15g}"

@@ -472,8 +472,8 @@ def join_tables(
 
 
 def first_rows(table: TableSource, count: int | None) -> TableSource:
-    """The first rows of joined files; None: all of them."""
-    return table if count is None else join_tables(table.title, table.paths, table.parts, count)
+    """The first rows of a table; None: all of them."""
+    return table if count is None else join_tables(table.title, table.paths, table.parts or (table,), count)
 
 
 def iterate_located_batches(table: TableSource, names: Sequence[str]) -> Iterator[Any]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations, to_floats
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import did_you_mean_suffix
+from jaxrate.core.text_format import did_you_mean_or_list
 from jaxrate.events import fail_where
 
 ODDS_METHODS = "power", "proportional", "shin"
@@ -70,8 +70,7 @@ def check_decimal_odds(odds: HostArray) -> None:
 def check_odds_method(method: str) -> None:
     """ValueError unless there is such a method."""
     if method not in ODDS_METHODS:
-        suggestion = did_you_mean_suffix(method, ODDS_METHODS)
-        raise ValueError(f"unknown method of odds {method!r}{suggestion} (there are {', '.join(ODDS_METHODS)})")
+        raise ValueError(f"unknown method of odds {method!r}{did_you_mean_or_list(method, ODDS_METHODS)}")
 
 
 def _power_probabilities(implied: HostArray) -> HostArray:

@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.system import RatingSystem
-from jaxrate.core.text_format import did_you_mean_suffix
+from jaxrate.core.text_format import did_you_mean_or_list
 from jaxrate.data.match_margins import estimate_measurement_noise, first_player_lead
 from jaxrate.data.rounds_from_nested_teams import dataset_has_teams, make_teammates_opponents
 from jaxrate.events import Matches, Periods, Ragged, Rounds, count_teams, slice_events
@@ -203,9 +203,7 @@ def make_system(name: str, explicit_settings: Mapping[str, Any]) -> RatingSystem
 def explicit_options(name: str, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings, with numbers that stand for several in tuples; ValueError if there is no such system."""
     if name not in ALL_SYSTEMS:
-        raise ValueError(
-            f"unknown system {name!r}{did_you_mean_suffix(name, ALL_SYSTEMS)} (there are {', '.join(ALL_SYSTEMS)})"
-        )
+        raise ValueError(f"unknown system {name!r}{did_you_mean_or_list(name, ALL_SYSTEMS)}")
     several = {key for key, value in ALL_SYSTEMS[name]().settings.items() if isinstance(value, tuple)}
     return {key: (x,) if key in several and isinstance(x, (int, float)) else x for key, x in explicit_settings.items()}
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import join_names
 from jaxrate.data.column_conversion import DistinctCells
 from jaxrate.data.column_role_definitions import as_column_list
 from jaxrate.data.formats.csv_collections import (
@@ -33,6 +34,7 @@ TAG = rb'\n\[(%s)[ \t]+"([^"\\\n]*(?:\\.[^"\\\n]*)*)"[ \t]*\]'
 ANY_TAG = re.compile(TAG % rb"\w+")
 TIME_TAGS = "UTCDate", "UTCTime", "Date"
 USED_TAGS = "White", "Black", "Result", *TIME_TAGS, "WhiteElo", "BlackElo"
+RESULTS = "1-0", "0-1", "1/2-1/2", "*"
 UNKNOWN = (b"?", b"", None)  # what stands for a value that is not known
 
 
@@ -67,6 +69,7 @@ def pgn(
     with add_location_to_data_errors(f"{path.name}: ", lambda row: where(rows[row])):
         if not len(rows):
             raise ValueError("no game has a result" if len(games.line) else 'not PGN, no tag such as [White "Ann"]')
+        _check_tags(tags, options)
         moments = _times_of_games(tags) if times else {}
     columns = {name: dictionary_column(cells.codes, cells.values) for name, cells in games.tags.items()}
     difference = rating_difference([columns[name].take(rows) for name in ("WhiteElo", "BlackElo")])
@@ -86,6 +89,18 @@ def _tags_named_by(options: Mapping[str, Any]) -> list[str]:
         if not re.fullmatch(r"[A-Za-z0-9_]+", str(name)):
             raise ValueError(f"{name!r} is no tag of PGN, as TimeControl")
     return names
+
+
+def _check_tags(tags: Mapping[str, DistinctCells], options: Mapping[str, Any]) -> None:
+    """RowError at a game with a result that PGN does not know, or without a player, unless such are left out."""
+    results, known = tags["Result"], (*RESULTS, *options.get("na_values", ()))
+    fail_where(
+        ~results.map(known.__contains__, True),
+        lambda row: f"the tag Result is {results.values[results.codes[row]]!r}, not {join_names(RESULTS, 'or')}",
+    )
+    for name in ("White", "Black") if options.get("on_faulty") != "skip" else ():
+        message = f"the game has no tag {name}; on_faulty='skip' leaves such games out"
+        fail_where((tags[name].codes < 0) & (results.codes >= 0), lambda row: message)  # noqa: B023
 
 
 # Games

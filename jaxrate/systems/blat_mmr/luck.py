@@ -15,7 +15,7 @@ from jax.scipy.special import ndtr
 from jaxrate.core.argument_checks import Numbers, enforce_argument_annotations
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_values import HashableArray, bind, hashable_array
-from jaxrate.core.text_format import did_you_mean_suffix
+from jaxrate.core.text_format import did_you_mean_or_list
 
 POINTS_PER_NATURAL_UNIT = 400.0 / math.log(10.0)  # rating points per natural unit of strength, (3)
 SUM_TOLERANCE = 1e-6  # by which chances may miss what they should be
@@ -226,9 +226,7 @@ def parse(luck: str | Luck) -> Luck:
     parsed = re.fullmatch(r"(\w+)(?:\(([^()]*)\))?", luck.strip())
     name = parsed[1] if parsed else luck
     if name not in LUCK:
-        raise ValueError(
-            f"unknown luck function {luck!r}{did_you_mean_suffix(name, LUCK)} (there are {', '.join(LUCK)})"
-        )
+        raise ValueError(f"unknown luck function {luck!r}{did_you_mean_or_list(name, LUCK)}")
     if not parsed or parsed[2] is None:
         return LUCK[name]()
     if not inspect.signature(LUCK[name]).parameters:
