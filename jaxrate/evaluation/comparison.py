@@ -88,6 +88,13 @@ class Contender(NamedTuple):
         """Whether the system is the user's."""
         return isinstance(self.choice, RatingSystem)
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether the user has changed something of the system as its factory makes it."""
+        if self.is_given and self.choice.name in ALL_SYSTEMS:
+            return bool(self.choice != ALL_SYSTEMS[self.choice.name]())
+        return bool(self.choice)
+
     def has_default(self, name: str) -> bool:
         """Whether a hyperparameter is neither the user's nor fitted."""
         return not (self.is_given or self.is_fitted or name in self.choice)
@@ -274,7 +281,7 @@ def compose_notes(data: Dataset, contenders: Iterable[Contender], num_past: int,
     systems = {x.name: x for x in contenders}  # of several lengths the last one
     notes = _write_notes(systems, data, num_past)
     if not fit:
-        changed = [name for name, x in systems.items() if x.choice]
+        changed = [name for name, x in systems.items() if x.has_changes]
         exceptions = f", except those of {join_names(changed)}" if changed else ""
         notes["as given"] = [f"Hyperparameters are the default ones{exceptions}."]
     if worths := ", ".join(notes["side"]).replace(" for", " points for", 1):
