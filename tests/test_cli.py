@@ -99,10 +99,10 @@ def test_the_side_is_worth_something_by_default_and_rate_says_how_much(jaxrate, 
         losses.append(
             f"log loss          {jr.metrics.log_loss(run.predictions['prediction'].to_numpy(), data.matches.score):.4f}"
         )
-        note = "glicko also learns from the sides (50 points), with default settings"
-        assert code == 0 and losses[-1] in text and (note in errors) == (not given)
+        note = f"glicko also learns from the side ({points} points); --plain turns this off"
+        assert code == 0 and losses[-1] in text and (note in errors) == bool(points)
     assert len(set(losses)) == 3
-    assert "urnings does not use home advantage; take elo, " in jaxrate("rate", games, "--side", "home", *URNS)[2]
+    assert "urnings does not use the side; take skills" in jaxrate("rate", games, "--side", "home", *URNS)[2]
 
 
 URNS = "--system", "urnings"
@@ -324,9 +324,9 @@ def test_ranks_that_are_text_are_one_line_for_each_text():
 def test_expected_goals_without_goals_are_told(jaxrate, season):
     options = "--column", "expected_goals=xg_home,xg_away"
     _, _, notes = jaxrate("rate", season / "games.csv", *options)
-    assert "skills does not use --column expected_goals; take skills with --param outcome=goals" in notes
+    assert "skills does not use expected goals; take --param outcome=goals" in notes
     _, _, notes = jaxrate("rate", season / "games.csv", "--system", "elo", *options)
-    assert "elo does not use --column expected_goals; take skills" in notes
+    assert "elo does not use margins and expected goals; take skills with --param outcome=goals" in notes
     jaxrate("rate", season / "games.csv", "--system", "elo", "--out", season / "run")
     code, _, errors = jaxrate("predict", season / "run", season / "june.csv", "--scorelines")
     assert (

@@ -174,7 +174,9 @@ def test_a_verdict_does_not_hang_on_who_was_told_of_the_side(home):
     """As of a football league, where Glicko was best with a side advantage and worst as it was made."""
     systems = {"told": jr.glicko(side_advantage=150), "not told": jr.glicko(), "glicko": {}}
     found = jr.compare(home, systems, last=0.2)
-    assert found.notes[0] == "Hyperparameters are the default ones, except those of told."  # and not of all systems given
+    assert (
+        found.notes[0] == "Hyperparameters are the default ones, except those of told."
+    )  # and not of all systems given
     loss = {result.name: result.quality["log loss"] for result in found.results}
     assert [*loss][-1] == "not told" and loss["not told"] > loss["glicko"] + 0.01
     assert loss["glicko"] == pytest.approx(loss["told"], abs=5e-3)

@@ -61,7 +61,7 @@ def compare(
     """Rate FILE with every system, and rank the systems by how well they predicted it.
 
     Every match is predicted before its result is used. Matches are rated one by one, and also in rating periods.
-    As in rate, systems learn from points and seasons in FILE, unless a system or hyperparameter is named.
+    As in rate, systems learn from points and seasons in FILE; --plain turns this off.
 
     Matches are scored by log loss (lower is better). Contests are scored by the share of pairs in the right order
     (higher is better) and by the error of predicted ranks (lower is better), for all players with a rating and for
@@ -75,15 +75,15 @@ def compare(
         raise ValueError("--fit needs matches before the scored ones; score the last part, as with --last 0.2")
     values, fits = _parse_contenders(name, params)
     columns = pop_columns(scoring | {"file": file, "plain": plain})
-    request = RatingRequest(file, next(iter((*name, *fits)), None), values, None, columns, plain=plain)
-    data, request = file_rating.read_events_with_evidence(report, request, first, fits.values())
+    request = RatingRequest(file, None, {}, None, columns, plain=plain)
+    data, request = file_rating.read_events_with_evidence(report, request, first)
     lengths = _period_lengths(report, data, period, fits)
     changes = _merge_hyperparameter_changes(data, name or (*jr.extend.SYSTEMS,), values, fits)
     comparison = compare_with_notes(
         report, file, data, changes, is_named=bool(name), lengths=lengths, last=last, timed=True, fit=fitting
     )
     best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
-    if request.learns_from_all_evidence and file_rating.SKILLS in best:
+    if file_rating.SKILLS in best:
         file_rating.note_evidence(report, best[file_rating.SKILLS].system, data)
     file_rating.note_idle_side_advantage(report, data, [result.system for result in best.values()])
     for fit in fits.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from inspect import signature, unwrap
@@ -13,13 +13,10 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
 
-import click
-
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.commands import prefix_errors, prefix_errors_with_file
 from jaxrate.cli.lazy_imports import np
-from jaxrate.cli.option_names import name_options
 from jaxrate.cli.options import (
     OUTPUT_MARKERS,
     FittedParams,
@@ -211,55 +208,29 @@ def _find_format(name: str, arguments: dict[str, Any]) -> Callable[..., jr.data.
 # Which system is meant, the columns that it learns from, and notes on what it makes of the data.
 
 SKILLS = "skills"  # the system that learns from margins and surfaces
-POINT_OUTCOMES = "points", "goals"  # values of its setting `outcome` for which it needs the points of both sides
 
 
 def read_events_with_evidence(
-    report: ProgressReport, request: RatingRequest, first: int | None = None, fits: Iterable[FittedParams] = ()
+    report: ProgressReport, request: RatingRequest, first: int | None = None
 ) -> tuple[jr.data.Dataset, RatingRequest]:
     """The events of a file with all that improves predictions, and the request with the columns that were recognised.
 
-    Where a system or hyperparameters are named, or the request is `plain`, options alone name columns, but for those
-    that the systems of files of hyperparameters learn from, that of the request and further `fits`, and goals or points
-    that are asked for. Plain events have no sides, unless an option names them.
+    Plain events have no more than their results, and what options name.
     """
-    recognised = {} if request.plain else recognise_evidence_columns_of_file(request.file, request.columns)
-    if request.learns_from_all_evidence:
-        data, evidence = _read_events_with_readable_evidence(report, request, recognised, first)
-        if "margin" in evidence and not has_informative_margins(data):
-            data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
-        return data, request._replace(columns=evidence | request.columns)
-    request = _add_columns_of_named_systems(request, recognised, fits)
-    data = read_events(report, request.file, request.columns, first=first)
-    if request.plain and data.of_matches and "side" not in request.columns:
-        matches = data.matches
-        data = data._replace(events=matches._replace(context=matches.context._replace(side=None)))
-    return data, request
+    if request.plain:
+        return drop_unnamed_side(read_events(report, request.file, request.columns, first=first), request), request
+    recognised = recognise_evidence_columns_of_file(request.file, request.columns)
+    data, evidence = _read_events_with_readable_evidence(report, request, recognised, first)
+    if "margin" in evidence and not has_informative_margins(data):
+        data, evidence = data._replace(margin=()), {role: x for role, x in evidence.items() if role != "margin"}
+    return data, request._replace(columns=evidence | request.columns)
 
 
-def _add_columns_of_named_systems(
-    request: RatingRequest, recognised: dict[str, Any], fits: Iterable[FittedParams]
-) -> RatingRequest:
-    """The request with the recognised columns that files of hyperparameters, its goals or its points need."""
-    for fit in filter(None, (*fits, request.fitted)):
-        request = request._replace(columns=fitted_evidence(recognised, fit) | request.columns)
-    if request.changes.get("outcome") not in POINT_OUTCOMES or request.name not in (None, SKILLS):
-        return request
-    points = {role: x for role, x in recognised.items() if role in ("margin", "score")}
-    return request._replace(name=SKILLS, columns=points | request.columns)
-
-
-def fitted_evidence(recognised: Mapping[str, Any], fitted: FittedParams) -> dict[str, Any]:
-    """The recognised columns that the system of a file of hyperparameters learns from."""
-    margin = [*(fitted.values.get("margin") or ())]
-    is_its_margin = bool(margin) and [*np.atleast_1d(recognised.get("margin", ()))] == margin
-    wanted = {
-        "margin": is_its_margin,
-        "score": is_its_margin,
-        "season": bool(fitted.values.get("seasons")),
-        "category": fitted.values.get("categories", 1) > 1,
-    }
-    return {role: x for role, x in recognised.items() if wanted.get(role)}
+def drop_unnamed_side(data: jr.data.Dataset, request: RatingRequest) -> jr.data.Dataset:
+    """The data without sides, if they are plain and no option names the side."""
+    if not request.plain or "side" in request.columns or not data.of_matches:
+        return data
+    return data._replace(events=data.matches._replace(context=data.matches.context._replace(side=None)))
 
 
 def has_informative_margins(data: jr.data.Dataset) -> bool:
@@ -350,32 +321,26 @@ def choose_system(
     if request.fitted is not None:
         changes = drop_fitted_seasons_from_changes(data, request.fitted, changes)
         note_open_hyperparameters(report, request.fitted, changes)
-    name = request.name or (lazy.default_system_name if changes else default_system)(data)
-    system = lazy.make_system_for_data(name, changes, request.period, data, data_share)
+    name = request.name or lazy.default_system_name(data)
+    with prefix_errors("" if request.name or not changes else f"without --system it is {name} for these data: "):
+        system = lazy.make_system_for_data(name, changes, request.period, data, data_share)
     if fitting:
         system = lazy.add_parts_to_fit(system, changes, data, round(len(data.rows) * data_share))
-    elif changes:
-        note_idle_side_advantage(report, data, [system])
-    else:
+    elif request.fitted is None:
         note_evidence(report, system, data)
+        note_idle_side_advantage(report, data, [system])
     space = {} if system.space is None else system.space._asdict()
     is_tuned = request.fitted is not None or any(space[key].fitted for key in changes if key in space)
     task = check_system(report, system, data, request)
     return task._replace(calibrate=not (is_tuned or request.no_calibrate))
 
 
-def default_system(data: jr.data.Dataset) -> str:
-    """The system of those who name none: skills where matches or teams have more than results, sides and seasons."""
-    has_more = data.margin or data.categories is not None or data.covariates or data.statistics
-    suits_skills = data.of_matches or lazy.dataset_has_teams(data)
-    return SKILLS if has_more and suits_skills else lazy.default_system_name(data)
-
-
 def drop_fitted_seasons_from_changes(
     data: jr.data.Dataset, fitted: FittedParams, changes: dict[str, Any]
 ) -> dict[str, Any]:
     """The changes that a file of hyperparameters asks for, without its seasons where the data have their own."""
-    is_dropped = bool(data.seasons) and changes.get("seasons") == fitted.values.get("seasons", ())
+    own = fitted.values.get("seasons")
+    is_dropped = bool(own and data.seasons) and changes.get("seasons") == own
     return {key: x for key, x in changes.items() if not (key == "seasons" and is_dropped)}
 
 
@@ -398,8 +363,10 @@ def check_system(
     with prefix_errors_with_file(request.file):
         lazy.check_contests_in_time_order(system, data)
     rated_data = lazy.split_unsupported_teams(system, data)
-    for note in _notes_on_unused_data(system, data, request.columns, has_lost_teams=rated_data is not data):
-        report.note(name_options(note, click.get_current_context().command))
+    _note_unused_data(report, system, data)
+    if rated_data is not data:
+        others = join_names(lazy.systems_with_feature("teams"), "or")
+        report.note(f"{system.name} does not use teams: team-mates count as opponents who tie; take {others}")
     if data.clock is None and period is None and "period" in system.params._fields:
         hint = "; jaxrate arena ranks those who do not change, as language models" if data.of_matches else ""
         report.note(f"no column of dates, so uncertainty does not grow with time; name one with --time{hint}")
@@ -415,7 +382,7 @@ def check_period(data: jr.data.Dataset, period: float | None) -> None:
 
 
 EVIDENCE_SETTINGS = {  # settings of systems, by the arguments of `read` that they are for
-    "category": "categories",
+    **dict.fromkeys(("category", "mixtures"), "categories"),
     "margin": "margin",
     "covariates": "covariates",
     **dict.fromkeys(("rest", "layoff", "form", "category_lead", "age", "venue"), "covariates"),
@@ -425,75 +392,36 @@ EVIDENCE_SETTINGS = {  # settings of systems, by the arguments of `read` that th
 }
 
 
-def unused_evidence(system: jr.extend.RatingSystem, columns: dict[str, Any]) -> list[str]:
-    """The arguments of `read` for what the system does not learn from."""
-    used = {name for name, value in system.settings.items() if name != "expected_goals" or value}
-    return [name for name, setting in EVIDENCE_SETTINGS.items() if name in columns and setting not in used]
-
-
-def margin_tells_result(data: jr.data.Dataset) -> bool:
-    """Whether the columns of the margin tell who has won, so that the file cannot be read without them."""
-    return bool(data.margin) and data.margin == data.points
-
-
 def columns_of_saved_run(
     system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any]
 ) -> dict[str, Any]:
     """The reading options that a saved run keeps: those of the result, and of what its system uses."""
-    unused = {*unused_evidence(system, columns)} - ({"margin"} if margin_tells_result(data) else set())
-    unused |= {"mixtures"} if "category" in unused else set()
+    used = {name for name, value in system.settings.items() if name != "expected_goals" or value}
+    unused = {name for name, setting in EVIDENCE_SETTINGS.items() if setting not in used}
+    if data.margin == data.points:  # which tell who has won, so that the file cannot be read without them
+        unused.discard("margin")
     return {key: x for key, x in columns.items() if key not in unused}
 
 
-def _notes_on_unused_data(
-    system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any], *, has_lost_teams: bool
-) -> Iterator[str]:
-    """What of the data changes nothing, and which systems use it."""
-    uses = {argument: f"does not use `{argument}`" for argument in unused_evidence(system, columns)}
-    if "margin" in uses and margin_tells_result(data):
-        uses["margin"] = "learns from `margin` who won, and not by how much"
-    for argument, use in uses.items():
-        hint = " with --param outcome=goals" if argument == "expected_goals" else ""
-        yield f"{system.name} {use}; take {_name_systems_with(EVIDENCE_SETTINGS[argument])}{hint}"
-    yield from _notes_on_many_categories(system, data, columns)
-    if lazy.has_sides(data) and "side_advantage" not in system.params._fields:
-        yield f"{system.name} does not use home advantage; take {_name_systems_with('side_advantage')}"
-    if has_lost_teams:
-        others = join_names(lazy.systems_with_feature("teams"), "or")
-        yield f"{system.name} does not use teams: team-mates count as opponents who tie; take {others}"
-
-
-def _notes_on_many_categories(
-    system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any]
-) -> Iterator[str]:
-    """A note that skills leave categories out, of which there are more than a modifier may have."""
-    categories, has_lead = data.categories, "category_lead" in columns
-    if categories is not None and system.name == SKILLS and system.settings["categories"] == 1 and not has_lead:
-        hint = "" if data.clock is None else "; category_lead=200 learns from them"
-        yield f"{SKILLS} does not use the {len(categories):,} categories{hint}"
-
-
-def _name_systems_with(name: str) -> str:
-    """The names of the systems that have a setting or a hyperparameter of this name."""
-    systems = {key: make() for key, make in jr.extend.SYSTEMS.items()}
-    return join_names([key for key, x in systems.items() if name in (*x.settings, *x.params._fields)], "or")
+def _note_unused_data(report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset) -> None:
+    """Say in a line what of the data changes nothing, and what learns from it."""
+    unused = [name for name, is_used in lazy.use_of_data_features(system, data).items() if not is_used]
+    if system.name == SKILLS and "category_lead" in data.covariates:
+        unused = [name for name in unused if name != "categories"]
+    if not unused:
+        return
+    advice = ["--column category_lead=200"] * ("categories" in unused) if system.name == SKILLS else [SKILLS]
+    advice += ["--param outcome=goals"] * ("expected goals" in unused)
+    report.note(f"{system.name} does not use {join_names(unused)}" + f"; take {' with '.join(advice)}" * bool(advice))
 
 
 def note_evidence(report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset) -> None:
-    """Say in a line what the system learns from beside results, as "the sides (50 points), margins and seasons"."""
-    unused = lazy.unused_data_features(system, data)
-    sides = f"the sides ({lazy.format_side_advantage(getattr(system.params, 'side_advantage', None) or 0.0)} points)"
-    kinds = {  # what the data have, and what is called how where the system does not use it
-        sides: lazy.has_sides(data) and "the side",
-        "margins": data.margin and "margins",
-        "seasons": data.seasons and "seasons",
-        "categories": data.categories is not None and "categories",
-        "expected goals": system.settings.get("expected_goals") and "expected goals",
-        "statistics": system.settings.get("statistics") and "statistics",
-    }
-    if used := [kind for kind, name in kinds.items() if name and name not in unused]:
-        text = f"{system.name} also learns from {join_names(used)}, with default settings"
-        report.note(f"{text}; --plain turns this off")
+    """Say in a line what the system learns from beside results, as "the side (50 points), margins and seasons"."""
+    points = getattr(system.params, "side_advantage", None) or 0.0
+    words = {"the side": f"the side ({lazy.format_side_advantage(points)} points)"}
+    used = [words.get(name, name) for name, is_used in lazy.use_of_data_features(system, data).items() if is_used]
+    if used:
+        report.note(f"{system.name} also learns from {join_names(used)}; --plain turns this off")
 
 
 def note_idle_side_advantage(

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         Comparison,
         format_side_advantage,
         select_candidates,
-        unused_data_features,
+        use_of_data_features,
     )
     from jaxrate.evaluation.scored_predictions import (
         describe_constant_forecast,

@@ -656,11 +656,6 @@ class RatingRequest(NamedTuple):
     plain: bool = False  # whether to learn from results alone
     no_calibrate: bool = False  # whether predictions stay as the system makes them
 
-    @property
-    def learns_from_all_evidence(self) -> bool:
-        """Whether the system and all that it learns from are those of the file: nothing else is named."""
-        return not (self.plain or self.name is not None or self.changes)
-
 
 def pop_request(values: dict[str, Any]) -> RatingRequest:
     """The request of a command with `system_options` and `reading_options`, taken out of its values."""

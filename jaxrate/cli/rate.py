@@ -102,7 +102,7 @@ def league_folders(names: Iterable[Any]) -> list[str]:
 
 SAMPLE_ROWS = 100_000  # that show what the system needs to know of the data, and how large margins are
 ALLOWED_OPTIONS = (
-    *("chunk", "brief", "system", "param", "period", "out", "top", "no-calibrate"),
+    *("chunk", "brief", "plain", "system", "param", "period", "out", "top", "no-calibrate"),
     *(*COLUMN_ROLES, "sort", "column"),
 )
 CHUNK_HELP = (
@@ -148,7 +148,7 @@ def choose_reading_and_system(
     if asked.out is not None and (checkpoint := lazy.read_checkpoint(asked.out)):
         sampled = min(sampled, checkpoint[0].get("initial_rows", sampled))  # as at the beginning
     source = lazy.first_rows(files, sampled)._replace(noted=False)
-    if request.learns_from_all_evidence:
+    if not request.plain:
         evidence = file_rating.recognise_evidence_columns_of_file(request.file, columns, source)
         columns = {role: x for role, x in evidence.items() if role != "category"} | columns
     with warnings.catch_warnings(action="ignore"):  # which are those of the sample below
@@ -156,6 +156,7 @@ def choose_reading_and_system(
     with warnings_as_notes(report):
         sample = jr.read(source, sort=reading.roles.time is not None, **columns)
     sample = sample._replace(seasons=reading.seasons, categories=reading.categories)
+    sample = file_rating.drop_unnamed_side(sample, request)
     return reading, file_rating.choose_system(report, request._replace(columns=columns), sample), columns
 
 

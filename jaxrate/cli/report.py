@@ -105,8 +105,8 @@ def report(
 
 
 def _load_points(report: ProgressReport, request: RatingRequest, data: jr.data.Dataset) -> tuple[Any, Any] | None:
-    """The points [n] of both players that the file has, where the system is named and learns from none; else None."""
-    if request.learns_from_all_evidence or data.margin or not data.of_matches:
+    """The points [n] of both players that the file has, where the events are plain and lack them; else None."""
+    if not (request.plain and data.of_matches):
         return None
     columns = file_rating.recognise_evidence_columns_of_file(request.file, request.columns).get("margin", ())
     if len(columns) != 2:

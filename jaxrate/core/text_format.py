@@ -210,10 +210,13 @@ def did_you_mean_suffix(name: Any, names: Iterable[Any]) -> str:
     return f"; did you mean {original_names[close_names[0]]!r}?" if close_names else ""
 
 
+MAX_LISTED_NAMES = 30  # in an error message
+
+
 def did_you_mean_or_list(name: Any, names: Iterable[Any], verb: str = "there are") -> str:
-    """The end of an error message: "; did you mean 'tau'?", or all `names` if none is similar: " (there are k, c)"."""
+    """The end of an error message: "; did you mean 'tau'?", or all `names` if none is similar and they are few."""
     names = [*map(str, names)]
-    return did_you_mean_suffix(name, names) or f" ({verb} {', '.join(names)})"
+    return did_you_mean_suffix(name, names) or f" ({verb} {', '.join(names)})" * (len(names) <= MAX_LISTED_NAMES)
 
 
 def format_number(x: float) -> str:

@@ -247,23 +247,26 @@ def watch_part(watch: Callable[[float], None] | None, begin: float, end: float) 
     return None if watch is None else lambda share: watch(begin + (end - begin) * share)
 
 
-def unused_data_features(system: RatingSystem, data: Dataset) -> tuple[str, ...]:
-    """The data that the system ignores: the side, margins, covariates, categories, seasons.
+def use_of_data_features(system: RatingSystem, data: Dataset) -> dict[str, bool]:
+    """Whether a system uses what data have beside results: the side, margins, seasons, categories, covariates, ...
 
     Empty for systems of your own, whose use of data is unknown.
     """
     if system.factory is None or system.name not in ALL_SYSTEMS:
-        return ()
+        return {}
     settings = system.settings
     has_categories = "categories" in system.features and settings.get("categories", 2) > 1
-    kinds: dict[str, tuple[Any, bool]] = {  # whether the data have it, and whether the system uses it
+    has_margins = settings.get("margin") and settings.get("outcome", "margin") in ("margin", "points", "goals")
+    kinds: dict[str, tuple[Any, Any]] = {  # whether the data have it, and whether the system uses it
         "the side": (has_sides(data), uses_side(system)),
-        "margins": (data.margin, settings.get("outcome") in ("margin", "points", "goals")),
+        "margins": (data.margin, has_margins),
+        "seasons": (data.seasons, settings.get("seasons")),
         "categories": (data.categories is not None, has_categories),
-        "seasons": (data.seasons, bool(settings.get("seasons"))),
+        "expected goals": (data.expected_goals, settings.get("expected_goals")),
+        "statistics": (data.statistics, settings.get("statistics")),
     }
-    unused = [kind for kind, (there, counts) in kinds.items() if there and not counts]
-    return *unused, *(name for name in data.covariates if name not in match_prior_columns(settings))
+    uses = {kind: bool(is_used) for kind, (is_there, is_used) in kinds.items() if is_there}
+    return uses | {name: name in match_prior_columns(settings) for name in data.covariates}
 
 
 NOTES = {  # by the fact: of the systems that share a detail
@@ -315,7 +318,7 @@ def _list_facts(contender: Contender, data: Dataset, num_past: int) -> dict[str,
         "as given": past * bool(contender.choice),
         "margins": past * (is_weighed and system.settings.get("outcome") == "margin"),
         "side": format_side_advantage(points) * bool(points and contender.has_default("side_advantage")),
-        "ignored": ", ".join(unused_data_features(system, data)),
+        "ignored": ", ".join(name for name, is_used in use_of_data_features(system, data).items() if not is_used),
     }
 
 

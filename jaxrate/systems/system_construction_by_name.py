@@ -182,9 +182,11 @@ PAST_SHARE = 0.2  # of the matches, that nothing is scored in
 
 
 def default_system_name(data: Dataset) -> str:
-    """The system of those who name none."""
-    kind = "matches" if data.of_matches else "teams" if dataset_has_teams(data) else "contests"
-    return DEFAULT_SYSTEMS[kind]
+    """The system of those who name none: skills where matches or teams have more than results, sides and seasons."""
+    has_teams = dataset_has_teams(data)
+    if data.margin or data.categories is not None or data.covariates or data.statistics:
+        return "skills" if data.of_matches or has_teams else DEFAULT_SYSTEMS["contests"]
+    return DEFAULT_SYSTEMS["matches" if data.of_matches else "teams" if has_teams else "contests"]
 
 
 def make_system(name: str, explicit_settings: Mapping[str, Any]) -> RatingSystem:

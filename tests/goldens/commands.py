@@ -30,7 +30,7 @@ RATE = {  # in this order, as some carry on from others
     "rate goals": f"rate football.csv {FOOTBALL} --system skills --param outcome=goals --show hindsight "
     "--player 'East 3' --out goals",
     "rate by league": f"rate football.csv {FOOTBALL} --system elo --by league",
-    "rate in chunks": "rate nfl.parquet --a home --b away --time date --system glicko --chunk 300 --out chunks",
+    "rate in chunks": "rate nfl.parquet --plain --a home --b away --time date --system glicko --chunk 300 --out chunks",
     "rate contests": "rate contests.csv --system elo_mmr --column ceiling=ceiling --column noise=noise "
     "--player 'Runner 03'",
     "rate teams": "rate doubles.csv --system trueskill --player 'Player 03' --list active=all --out doubles",
