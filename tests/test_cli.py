@@ -113,8 +113,11 @@ def test_compare_says_what_the_side_is_worth_and_to_whom_it_is_unknown(jaxrate, 
     code, text, errors = jaxrate(*options)
     data = jr.read(games, side="home")
     found = jr.compare(data, ["elo", "urnings"], last=0.25)
-    assert code == 0 and errors == "" and text.endswith("\n".join(["", *found.notes, ""]))
-    assert found.notes[-3] == "Not used by urnings: the side." and " points for elo, from the 450" in text
+    notes = jaxrate(*options, "-v")[1].partition(" Unlike in jaxrate rate, chances are not calibrated.\n")
+    assert code == 0 and errors == "" and notes[0].endswith("\n" + found.notes[0])
+    assert text.splitlines()[-1] == f"{found.notes[0]}{notes[1].rstrip()} (-v: more)"
+    assert notes[2] == "\n".join([*found.notes[1:], ""])
+    assert found.notes[-3] == "Not used by urnings: the side." and " points for elo, from the 450" in notes[2]
     code, _, errors = jaxrate("compare", games, "--fit")
     assert code == 2 and "--fit needs matches before the scored ones; score the last part, as with --last" in errors
 

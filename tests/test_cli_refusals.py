@@ -265,7 +265,7 @@ def file(tmp_path):
 def test_a_file_beside_forecasts_and_odds(jaxrate, file, tmp_path):
     out = tmp_path / "public"
     arguments = "--sort", "--forecast", "me=mine", "--forecast", "percent", "--odds", "book=PSCH,PSCA", "--out", out
-    code, text, errors = jaxrate("benchmark", file, *QUICK, *arguments)
+    code, text, errors = jaxrate("benchmark", file, *QUICK, *arguments, "-v")
     assert code == 0 and f"wrote {out / 'index.html'} and {out / 'benchmark.json'}" in errors
     assert re.search(r"^elo +rating ", text, re.MULTILINE) and re.search(r"^book +odds ", text, re.MULTILINE)
     assert "The best rating is elo" in text and "Scored on the last 60 of 300 matches." in text

@@ -116,9 +116,9 @@ def _result_sections(results: dict[str, lazy.Benchmark]) -> Iterator[str | TextT
     """The table and the findings of each file, below its title if there are several."""
     for title, result in results.items():
         yield title if len(results) > 1 else ""
-        yield TextTable(*result.heads_and_cells(), result.left_aligned)
+        notes = "\n".join([result.scored_on, *result.notes])
+        yield TextTable(*result.heads_and_cells(), result.left_aligned, notes)
         yield "\n".join(result.findings)
-        yield "\n".join([result.scored_on, *result.notes])
 
 
 def _benchmark_file(

@@ -256,7 +256,7 @@ def command(
                     one.check_combination(given)
             output = function(report=ProgressReport(quiet, verbose), **values)
             if output is not None:
-                write_output(output, as_json=as_json)
+                write_output(output, as_json=as_json, verbose=verbose)
 
         options = [x for those in groups.values() for x in those]
         text, name = function.__doc__, function.__name__
@@ -266,12 +266,12 @@ def command(
     return decorate
 
 
-def write_output(output: Output, *, as_json: bool) -> None:
+def write_output(output: Output, *, as_json: bool, verbose: bool) -> None:
     """Print what a command shows; it ends with its exit code."""
     if as_json:
         print_escaped(json.dumps(to_json_values(output.values), indent=1))
     else:
-        print_sections(*output.sections)
+        print_sections(*output.sections, verbose=verbose)
     if output.exit_code:
         click.get_current_context().exit(output.exit_code)
 

@@ -90,7 +90,10 @@ def compare(
         note_open_hyperparameters(report, fit, changes[fit.system])
     hint_scored_on_fitted_data(report, [*fits.values()], file, last)
     nouns = file_rating.plural_of_rated(file, request.columns)
-    return Output(_comparison_sections(comparison, nouns, last), _json_result(comparison, file))
+    notes = [*contest_metrics_notes(comparison.results[0].quality), *comparison.notes]
+    if data.of_matches and not (fitting or fits):
+        notes[0] += " Unlike in jaxrate rate, chances are not calibrated."
+    return Output(_comparison_sections(comparison, nouns, last, notes), _json_result(comparison, file))
 
 
 def _parse_contenders(
@@ -187,15 +190,16 @@ def compare_with_notes(
         return jr.compare(data, forecasters, **settings, watch=watch, executor=workers if is_fitted else None)
 
 
-def _comparison_sections(comparison: lazy.Comparison, nouns: str, last: float) -> list[str | TextTable]:
-    """What was compared, the table, and notes."""
+def _comparison_sections(
+    comparison: lazy.Comparison, nouns: str, last: float, notes: list[str]
+) -> list[str | TextTable]:
+    """What was compared, and the table with notes beneath it."""
     counts = ", ".join(f"{count:,} {what}" for what, count in comparison.counts.items())
     heads, cells = comparison.heads_and_cells()
     scored = "" if last == 1 else f", the last {comparison.scored:,} scored"
     return [
         f"{counts} of {comparison.players:,} {nouns}{scored}",
-        TextTable([*map(metric_heading, heads)], cells, comparison.left_aligned),
-        "\n".join([*contest_metrics_notes(comparison.results[0].quality), *comparison.notes]),
+        TextTable([*map(metric_heading, heads)], cells, comparison.left_aligned, "\n".join(notes)),
     ]
 
 

@@ -473,12 +473,10 @@ def rate_and_evaluate_task(
         seconds = time.perf_counter() - start
     counts += "" if data.of_matches else f", {format_count(len(data.rows), 'participation')}"
     metrics = lazy.evaluate_predictions(history, data)
-    lines = [
-        f"{counts} in {seconds:.2f} s, compilation included",
-        *metric_lines(metrics),
-        *lazy.describe_constant_forecast(data, loss=metrics.get("log loss")),
-        *calibration_lines(history.system, history.options),
-    ]
+    constant = lazy.describe_constant_forecast(data, loss=metrics.get("log loss"))
+    lines = [f"{counts} in {seconds:.2f} s, compilation included", *metric_lines(metrics)]
+    lines += constant if report.verbose or len(constant) > 1 else []  # of which the second line is advice
+    lines += calibration_lines(history.system, history.options) if report.verbose else []
     return Rating(history, text="\n".join(lines).replace("FILE", quote(request.file)), metrics=metrics)
 
 

@@ -135,7 +135,8 @@ def rate_by_chunks(report: ProgressReport, request: RatingRequest, sizes: dict[s
     report.note(f"saved the run to {asked.out}")
     count = lazy.describe_event_counts(rated.num_rows, rated.contests)
     lines = [f"{count} in {rated.seconds['all']:.2f} s, reading, writing and compilation included"]
-    lines += [*file_rating.metric_lines(rated.quality), *file_rating.calibration_lines(rated.system, rated.options)]
+    lines += file_rating.metric_lines(rated.quality)
+    lines += file_rating.calibration_lines(rated.system, rated.options) if report.verbose else []
     return Rating(rated, text="\n".join(lines), metrics=rated.quality)
 
 
@@ -214,9 +215,10 @@ def summary_line(rated: jr.History) -> str:
 
 def leaderboard_table(board: lazy.Leaderboard, rated: jr.History) -> TextTable:
     """The board to print; its caption names options where Python names arguments."""
-    caption = name_options(board.scope, click.get_current_context().command)
-    lines = caption, first_rows_caption(len(board.rank), board.num_listed, "players")
-    table = name_teams(to_text_table(board, "\n".join(filter(None, lines))), rated)
+    scope = name_options(board.scope, click.get_current_context().command).splitlines()
+    lines = *scope, first_rows_caption(len(board.rank), board.num_listed, "players")
+    lines = sorted(filter(None, lines), key=lambda line: not line.startswith("ranked in groups"))
+    table = name_teams(to_text_table(board, "\n".join(lines)), rated)
     half = lazy.half_widths(board.deviation)
     if half is None:
         return table
@@ -303,13 +305,12 @@ def career_sides(rated: jr.History, name: str) -> dict[str, Any]:
 def career_sections(rated: jr.History, name: str, career: dict[str, Any], count: int = SHOWN_EVENTS) -> list[Section]:
     """The last `count` events of the career of a player, with the ratings after them, as pages have it."""
     kind, total = "match" if rated.contests is None else "contest", len(career["rating"])
-    columns = career | {"rating": career["rating"] + career["change"]}
-    columns = _arrange_career({key: x[-count:] for key, x in columns.items()}, rated.clock)
-    table = _with_words(to_text_table(columns_in_percent(columns)), rated)
+    shown = {key: x[-count:] for key, x in (career | {"rating": career["rating"] + career["change"]}).items()}
+    table = _with_words(to_text_table(columns_in_percent(_arrange_career(shown, rated.clock))), rated)
     caption = f"Ratings are after each {kind}{', deviations before it' if 'deviation' in career else ''}."
     learns_margins = rated.system.settings.get("outcome") == "margin"
-    if learns_margins and "score" in career and np.any((career["score"] == 1.0) & (career["change"] < 0.0)):
-        caption += "\nA win by less than was expected costs points, as the system learns from margins."
+    if learns_margins and "score" in shown and np.any((shown["score"] == 1.0) & (shown["change"] < 0.0)):
+        caption = f"A win by less than was expected costs points, as the system learns from margins.\n{caption}"
     extent = f", the last {count} of them (--top {total} for all)" if count < total else ""
     title = f"{format_unquoted_name(name)}: {format_count(total, kind)}{extent}"
     return [title, table._replace(caption=caption, left_aligned=("date", "time", "opponent", "contest"))]

@@ -147,7 +147,7 @@ STYLES = {"rank": QUIET, "ranks": QUIET, "95% interval": QUIET, "player": "bold"
 
 
 class TextTable(NamedTuple):
-    """A table to print, with the lines beneath it."""
+    """A table to print, with the lines beneath it, of which only --verbose shows more than the first."""
 
     headings: Sequence[str]
     rows: Sequence[Any]
@@ -155,6 +155,12 @@ class TextTable(NamedTuple):
     caption: str = ""
     bold: tuple[str, ...] = ()  # further headings whose cells are bold, as those of players
     spans: Sequence[tuple[float, float, float]] = ()  # of rows: low end, value and high end, drawn where there is room
+
+    def shorten_caption(self) -> TextTable:
+        """The table with one line beneath it."""
+        first, _, rest = self.caption.partition("\n")
+        more = f"{first[:-1]}; -v: more)" if first.endswith(")") else f"{first} (-v: more)"
+        return self._replace(caption=more if rest else first)
 
     def __str__(self) -> str:
         table = format_table([*self.headings], self.rows, left_aligned=self.left_aligned)
@@ -198,9 +204,9 @@ def first_rows_caption(num_rows: int, count: int, nouns: str) -> str:
     return f"the first {num_rows:,} of {count:,} {nouns} (--top {count} for all)" if num_rows < count else ""
 
 
-def print_sections(*sections: str | TextTable) -> None:
+def print_sections(*sections: str | TextTable, verbose: bool = False) -> None:
     """Print texts and tables with a blank line between them; empty texts are left out."""
-    contents = [section for section in sections if section]
+    contents = [x.shorten_caption() if isinstance(x, TextTable) and not verbose else x for x in sections if x]
     console = open_console(sys.stdout)
     if console is None:
         print_escaped("\n\n".join(map(str, contents)))
