@@ -117,8 +117,8 @@ def test_the_league_that_ships_is_a_file(jaxrate, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     until = ["--system", "elo", "--as-of", "1921-01-01", "--top", "1"]
     code, said, errors = jaxrate("rate", "nfl", "--margin", "home_points", "away_points", *until)
-    assert code == 0 and "elo: 90 matches of 49" in said and "elo does not use --margin" in errors
-    assert "elo also learns from the sides (50 points), with default settings" in errors  # it ignored who is at home
+    assert code == 0 and "elo: 90 matches of 49" in said and "elo does not use margins" in errors
+    assert "elo also learns from the side (50 points) and seasons" in errors  # it ignored who is at home
     (tmp_path / "nfl").mkdir()  # a folder without data is not meant
     assert jaxrate("rate", "nfl", *until)[0] == 0
     assert jaxrate("rate", "nfl", "--out", "nfl", *until)[0] == jaxrate("rate", "nfl", *until)[0] == 0
@@ -221,8 +221,7 @@ def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
     np.testing.assert_allclose(got, jr.predict(one.system, one.state, to_come.events), rtol=1e-5)
     more = "--column", "league_season=season", *GOALS, "--system", "glicko"
     code, _, notes = jaxrate("rate", league / "games.csv", "--column", "rest=5", "--venue=town", *more)
-    assert code == 0 and "does not use --column rest; take skills" in notes and "not use --venue; take skills" in notes
-    assert "does not use --column league_season; take skills" in notes
+    assert code == 0 and "glicko does not use margins, league seasons, rest and ground; take skills" in notes
 
 
 def test_the_first_rows_of_the_league_that_ships(jaxrate):

@@ -216,9 +216,9 @@ def summary_line(rated: jr.History) -> str:
 def leaderboard_table(board: lazy.Leaderboard, rated: jr.History) -> TextTable:
     """The board to print; its caption names options where Python names arguments."""
     scope = name_options(board.scope, click.get_current_context().command).splitlines()
-    lines = *scope, first_rows_caption(len(board.rank), board.num_listed, "players")
-    lines = sorted(filter(None, lines), key=lambda line: not line.startswith("ranked in groups"))
-    table = name_teams(to_text_table(board, "\n".join(lines)), rated)
+    lines = [*scope, first_rows_caption(len(board.rank), board.num_listed, "players")]
+    lines.sort(key=lambda line: not line.startswith("ranked in groups"))
+    table = name_teams(to_text_table(board, "\n".join(filter(None, lines))), rated)
     half = lazy.half_widths(board.deviation)
     if half is None:
         return table

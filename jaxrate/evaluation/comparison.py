@@ -261,6 +261,7 @@ def use_of_data_features(system: RatingSystem, data: Dataset) -> dict[str, bool]
         "the side": (has_sides(data), uses_side(system)),
         "margins": (data.margin, has_margins),
         "seasons": (data.seasons, settings.get("seasons")),
+        "league seasons": (data.league_season, settings.get("league_season")),
         "categories": (data.categories is not None, has_categories),
         "expected goals": (data.expected_goals, settings.get("expected_goals")),
         "statistics": (data.statistics, settings.get("statistics")),
