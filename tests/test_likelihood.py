@@ -283,10 +283,10 @@ def test_what_was_fitted_or_set_is_left_alone():
 def test_commands_calibrate_and_say_who_loses_to_a_constant(jaxrate, tmp_path):
     file, run = tmp_path / "coins file.csv", tmp_path / "run"
     jr.data.write(coins(), file)
-    said = jaxrate("rate", file, "--out", run)[1]
+    said = jaxrate("rate", file, "--out", run, "-v")[1]
     assert "calibrated" in said and "--no-calibrate" in said
     for options in (("--no-calibrate",), ("--param", "c=20")):
-        said = jaxrate("rate", file, *options, "--out", run)[1]
+        said = jaxrate("rate", file, *options, "--out", run, "-v")[1]
         assert "calibrated" not in said and "The predictions lose to it" in said
         assert f"jaxrate fit '{file}'" in said and f"jaxrate compare '{file}'" in said
     said = jaxrate("site", run, "--out", tmp_path / "site")[2]
