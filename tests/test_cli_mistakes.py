@@ -166,7 +166,7 @@ MOMENTS = "a,b,score,date x,y,1,2024-01-01T12:00 y,x,0,2024-01-05T18:30 x,y,0,20
 LONE = "contest,player,rank r,Ada,1 r,Bo,2 s,Ada,1 t,Bo,1 t,Ada,1"
 NOTED = rf"""
 rate bad.csv | a,b,score x,y,1 y,z,0 :: no column of dates, so uncertainty does not grow with time
-rate bad.csv --skip-incomplete | a,b,score,time Ada,Bo,1,1 ada,Bo,0,2 Ada,Bo,1, :: skipped 1 of 3 rows, which lack a value: 2
+rate bad.csv --skip-incomplete | a,b,score,time Ada,Bo,1,1 ada,Bo,0,2 Ada,Bo,1, :: skipped 1 of 3 rows, which lack a
 rate bad.csv | a,b,score,date x,y,1,2024-01-01 x,y,1,2024-01-01 :: line 3 repeats line 2; they count again
 rate bad.csv | team_a,team_b,score A;B,C;D,1 A;C,B;D,0 :: (if semicolons divide players, say --a team_a, --b team_b,)
 rate bad.csv --na-values void | home,away,result x,y,W y,x,void x,y,D x,y,P :: 2 matches of 2 teams
