@@ -130,14 +130,13 @@ def calibrate_online(
     """
     log_odds = clipped_log_odds(prediction, 0.5 * float(np.finfo(prediction.dtype).eps))
     n, score = len(log_odds), np.asarray(score, np.float64)
-    weight = np.ones(n) if weight is None else np.asarray(weight, np.float64)
-    starts = np.append(np.flatnonzero(begins_time), n)
+    weights: Any = None if weight is None else np.asarray(weight, np.float64)
     count = np.ones(n)
     if contest_start is not None and n:  # in halves, which sum without rounding
         first = contest_start[:-1]
         count = np.zeros(n)
-        count[first] = 0.5 * np.rint(2.0 * np.add.reduceat(weight, first))
-    matches_before = np.append(0.0, np.cumsum(count))
+        count[first] = 0.5 * np.rint(2.0 * np.add.reduceat(weights, first))
+    matches_before, starts = np.append(0.0, np.cumsum(count)), np.append(np.flatnonzero(begins_time), n)
     calibrated, begin = np.empty(n), 0
     while begin < n:
         needed = max(min(state.matches, MEMORY) / STEPS_PER_MEMORY, 1.0) - state.new_matches
@@ -146,19 +145,25 @@ def calibrate_online(
             needed = max(min(state.matches, MEMORY) / STEPS_PER_MEMORY, 1.0)
         enough = max(matches_before.searchsorted(matches_before[begin] + max(needed, 1.0)), begin + 1)
         end = int(starts[starts.searchsorted(min(enough, n))])
-        block = slice(begin, end)
-        x, w = log_odds[block], weight[block]
+        x = log_odds[begin:end]
         odds = state.slope * x
         if contest_start is not None:
             inside = slice(*np.searchsorted(contest_start, (begin, end)))
-            odds = _center_contests(odds, w, contest_start[inside] - begin)
+            odds = _center_contests(odds, weights[begin:end], contest_start[inside] - begin)
         q = 0.5 + 0.5 * np.tanh(0.5 * odds)  # SciPy's expit takes a tenth of a command to load
-        calibrated[block], begin = q, end
-        state = state._replace(
-            new_matches=state.new_matches + float(matches_before[end] - matches_before[block.start]),
-            gradient=state.gradient + float((w * (score[block] - q) * x).sum()),
-            curvature=state.curvature + float((w * q * (1.0 - q) * x * x).sum()),
+        calibrated[begin:end] = q
+        surplus, spread = score[begin:end] - q, q
+        if weights is not None:
+            surplus, spread = weights[begin:end] * surplus, weights[begin:end] * q
+        state = OnlineSlope(
+            state.slope,
+            state.information,
+            state.matches,
+            state.new_matches + float(matches_before[end] - matches_before[begin]),
+            state.gradient + float(np.add.reduce(surplus * x)),
+            state.curvature + float(np.add.reduce(spread * (1.0 - q) * x * x)),
         )
+        begin = end
     return calibrated.astype(prediction.dtype), state
 
 
