@@ -169,11 +169,11 @@ def plain_sweeps(system, matches, damping, most=400):
         new, _ = renew_sites(model, made, lines, cavity)
         return jax.tree.map(lambda x, y: x + damping * (y - x), site, new), cavity
 
-    site, n = empty_sites(model, lines), len(matches.score)
+    site, played = empty_sites(model, lines), np.asarray(lines.is_participant)
     before = np.inf
     for count in range(1, most):
         site, cavity = sweep(made, lines, site)
-        mean, deviation = np.asarray(cavity.mean)[:, :n], np.sqrt(np.asarray(predictor_variances(cavity))[:, :n])
+        mean, deviation = np.asarray(cavity.mean)[played], np.sqrt(np.asarray(predictor_variances(cavity))[played])
         if np.max(np.abs(mean - before) / deviation) <= 1e-3:
             return count
         before = mean

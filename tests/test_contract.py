@@ -270,6 +270,16 @@ def the_wrong_way(constants, rows, event):
     return jax.tree.map(lambda old, new: 2.0 * old - new, rows, RULES.update(constants, rows, event))
 
 
+def one_game_by_period(constants, rows, event):
+    """Of the games of a player in a rating period the last one counts."""
+    if not isinstance(event, jr.Periods):
+        return RULES.update(constants, rows, event)
+    surprise = 20.0 * (event.score - RULES.predict(constants, rows, event)) * event.context.weight
+    both = jnp.stack([surprise, -surprise], axis=1)
+    pair = jnp.where(event.context.weight[:, None] > 0, event.pair, len(rows.rating))  # nobody in padding
+    return rows._replace(rating=rows.rating + jnp.zeros_like(rows.rating).at[pair].set(both, mode="drop"))
+
+
 @jax.custom_batching.custom_vmap
 def shifted(x):
     return x
@@ -344,6 +354,13 @@ def by_number(params, num_players):
 def test_what_is_broken_is_found(broken, holds, message):
     with pytest.raises(AssertionError, match=message):
         holds(SystemFormPrecision(broken, "stream", True))
+
+
+def test_a_rating_period_of_which_a_game_is_lost_is_found():
+    case = SystemFormPrecision(with_rules(update=one_game_by_period), "periods", True)
+    claims.a_better_result_gives_a_better_rating(case)  # which asks of the last game
+    with pytest.raises(AssertionError, match="of the . games of a player in a rating period one does not count"):
+        claims.every_game_of_a_period_counts(case)
 
 
 @pytest.mark.parametrize(

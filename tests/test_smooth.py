@@ -269,7 +269,7 @@ def test_timelines_hold_everybody_once():
     node, first, passed = (
         np.asarray(x).T.ravel() for x in (lines.participant_at_node, lines.is_first, lines.elapsed)
     )  # lane by lane
-    size = lines.is_participant.shape[1]
+    size = len(lines.is_participant) // 2
     stands = node < 2 * size
     who = events.player.T[node[stands] // size, node[stands] % size]
     begins = np.flatnonzero(first[stands])

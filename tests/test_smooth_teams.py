@@ -65,7 +65,7 @@ def test_against_the_twin(x64, monkeypatch, case):
         rounds = short_history(mixed=True, seed=7, n=9, teams=(2, 2, 3, 4))
         monkeypatch.setattr(timelines, "FREE_PADDING", 10)
         monkeypatch.setattr(timelines, "BLOCK_NUMBERS", 40)
-        assert len(timelines.group_contests(rounds)) > 1
+        assert len(timelines.group_events(rounds)) > 1
     found = smooth_events(system_of(case), rounds, num_players=PLAYERS, tolerance=1e-11 if x64 else 3e-6)
     twin, digits = twin_of(case, rounds), 1e-8 if x64 else 1e-4
     twin.converge(damping=0.7, tolerance=1e-10)

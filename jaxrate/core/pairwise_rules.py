@@ -26,7 +26,7 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.hashable_values import bind
 from jaxrate.core.mean_reversion import AgeRule, age_and_revert, apply_seasons, elapsed_time, get_params
-from jaxrate.core.rules import Constants, PrepareRule, RuleByKind, Rules, State, prepare_params
+from jaxrate.core.rules import Constants, PrepareRule, Rules, State, prepare_params
 from jaxrate.events import Matches, Periods
 
 Terms: TypeAlias = tuple[Array, ...]  # numbers that add up over the games of a player
@@ -48,12 +48,8 @@ class PairwiseRules(NamedTuple):
 
 def make_pairwise_rules(formulas: PairwiseRules, seasons: tuple[float, ...] = ()) -> Rules:
     """The rules of matches and of rating periods; ratings revert between seasons, which begin at these times."""
-    return Rules(
-        formulas.prepare,
-        bind(pass_time, formulas.age, seasons),
-        RuleByKind(bind(predict_match, formulas), bind(predict_period, formulas)),
-        RuleByKind(bind(update_from_match, formulas), bind(update_from_period, formulas, seasons)),
-    )
+    rules = bind(pass_time, formulas.age, seasons), bind(predict_games, formulas), bind(rate_games, formulas, seasons)
+    return Rules(formulas.prepare, *rules)
 
 
 def pass_time(age: AgeRule | None, seasons: tuple[float, ...], constants: Constants, rows: State, time: Array) -> State:
@@ -65,15 +61,15 @@ def pass_time(age: AgeRule | None, seasons: tuple[float, ...], constants: Consta
     return apply_seasons(seasons, constants, aged, last, time)
 
 
-def rows_before_games(age: AgeRule | None, constants: Constants, rows: State, period: Periods) -> State:
-    """The rows as the games of a rating period find them: the time within it has passed.
+def rows_before_games(age: AgeRule | None, constants: Constants, rows: State, event: Matches | Periods) -> State:
+    """The rows as the games of an event find them: the time within a rating period has passed.
 
     `advance` lets time pass until the period begins. For newcomers no time passes.
     """
-    length, last = period_length(constants), getattr(rows, "time", None)
+    length, last = event_length(constants, event), getattr(rows, "time", None)
     if length is None or last is None:
         return rows
-    passed = elapsed_within_period(period, length, last)
+    passed = elapsed_within_period(event, length, last)
     aged = age_and_revert(age, constants, rows, passed)
     return jax.tree.map(
         lambda new, old: jnp.where(jnp.expand_dims(passed, (*range(1, old.ndim),)) > 0, new, old), aged, rows
@@ -85,9 +81,9 @@ def elapsed_within_period(event: Any, period: float | Array, last: Array) -> Arr
     return elapsed_time(event.time + period, last) - elapsed_time(event.time, last)
 
 
-def period_length(constants: Constants) -> float | Array | None:
-    """How much time a rating period takes; None where the system has no `period`."""
-    return getattr(get_params(constants), "period", None)
+def event_length(constants: Constants, event: Any) -> float | Array | None:
+    """How much time a rating period takes; None for other events, and where the system has no `period`."""
+    return getattr(get_params(constants), "period", None) if isinstance(event, Periods) else None
 
 
 def seasons_applied_until(event: Any, last_time: Array) -> Array:
@@ -95,37 +91,27 @@ def seasons_applied_until(event: Any, last_time: Array) -> Array:
     return jnp.where(jnp.isfinite(last_time), jnp.maximum(last_time, event.time), event.time)
 
 
-def predict_match(formulas: PairwiseRules, constants: Constants, rows: State, match: Matches) -> Array:
-    """Expected score [] of the first player."""
-    return formulas.predict(constants, *split_sides(rows, match), match)
-
-
-def update_from_match(formulas: PairwiseRules, constants: Constants, rows: State, match: Matches) -> State:
-    """The rows after the match."""
-    return update_from_games(match.time, formulas, constants, rows, match)
-
-
-def predict_period(formulas: PairwiseRules, constants: Constants, rows: State, period: Periods) -> Array:
-    """Expected scores [M] of the first players of the pairs."""
+def predict_games(formulas: PairwiseRules, constants: Constants, rows: State, event: Matches | Periods) -> Array:
+    """Expected score [] of the first player of a match, or those [M] of the pairs of a period."""
     if formulas.apply_period is None:
-        rows = rows_before_games(formulas.age, constants, rows, period)
-    return formulas.predict(constants, *split_sides(rows, period), period)
+        rows = rows_before_games(formulas.age, constants, rows, event)
+    return formulas.predict(constants, *split_sides(rows, event), event)
 
 
-def update_from_period(
-    formulas: PairwiseRules, seasons: tuple[float, ...], constants: Constants, rows: State, period: Periods
+def rate_games(
+    formulas: PairwiseRules, seasons: tuple[float, ...], constants: Constants, rows: State, event: Matches | Periods
 ) -> State:
-    """The rows after the games. Seasons that begin within the period follow its games."""
-    length = period_length(constants)
+    """The rows after the games. Seasons that begin within a period follow its games."""
+    length = event_length(constants, event)
     if formulas.apply_period is None:
-        rows = rows_before_games(formulas.age, constants, rows, period)
-    else:
+        rows = rows_before_games(formulas.age, constants, rows, event)
+    elif length is not None:
         formulas = formulas._replace(apply=formulas.apply_period)
-    end = period.time if length is None else period.time + length
-    after = update_from_games(end, formulas, constants, rows, period)
+    end = event.time if length is None else event.time + length
+    after = update_from_games(end, formulas, constants, rows, event)
     if length is None or not seasons:
         return after
-    return apply_seasons(seasons, constants, after, seasons_applied_until(period, rows.time), end)
+    return apply_seasons(seasons, constants, after, seasons_applied_until(event, rows.time), end)
 
 
 def update_from_games(end: Array, formulas: PairwiseRules, constants: Constants, rows: State, event: Any) -> State:

@@ -47,4 +47,5 @@ from jaxrate.events.event_types import has_tied_teams as has_tied_teams
 from jaxrate.events.event_types import number_connected_groups as number_connected_groups
 from jaxrate.events.event_types import repeat_seat_mask as repeat_seat_mask
 from jaxrate.events.event_types import seats as seats
+from jaxrate.events.event_types import seats_per_row as seats_per_row
 from jaxrate.events.event_types import slice_events as slice_events

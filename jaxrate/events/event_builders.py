@@ -367,11 +367,11 @@ def doubts_about_single_participants(ragged: Ragged, contests: Any) -> Iterator[
         yield f"{count} one participant; that changes nothing in systems of ranks"
 
 
-def check_contest_time_order(ragged: Ragged, format_time: Callable[[Any], str] = str) -> None:
+def check_contest_time_order(events: Any, format_time: Callable[[Any], str] = str) -> None:
     """ValueError if the times of the contests decrease; names the first row of the contest."""
-    time, start = np.asarray(ragged.events.time), ragged.player_start
+    time, start = np.asarray(events.flat.time), events.start
     decreasing = np.flatnonzero(time[1:] < time[:-1]) + 1
     if len(decreasing):
         time_text, previous_text = (format_time(time[i]) for i in (decreasing[0], decreasing[0] - 1))
         message = f"time {time_text} is earlier than {previous_text} in the row before"
-        raise RowError(int(start[decreasing[0]]), f"{message}; sort the contests by time")
+        raise RowError(int(start[decreasing[0]]), f"{message}; sort the {events.nouns} by time")

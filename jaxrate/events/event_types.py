@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
@@ -66,6 +67,29 @@ class Matches(NamedTuple):
         """Where the first and the second player of a match stand among its rows."""
         return 0, 1
 
+    @property
+    def team(self) -> np.ndarray[Any, Any]:
+        """[..., 2] from 0: each player of a match is a team."""
+        return np.broadcast_to(np.arange(2, dtype=np.int32), self.player.shape)
+
+    @property
+    def participant_rows(self) -> None:
+        """Each participant has a row of their own."""
+        return None
+
+    def combine_by_player(self, values: Array, _operation: str = "add", _start: float = 0.0) -> Array:
+        """Values [2, ...] of participants as they are: each player has one."""
+        return values
+
+    @property
+    def pairs(self) -> Array:
+        """[n, 2] the players of each match."""
+        return self.player
+
+    def contrast(self, values: Array) -> Array:
+        """[...] by how much those [2, ...] of first players are larger."""
+        return values[0] - values[1]
+
     def with_flat(self, flat: "Matches") -> "Matches":
         """The history with these columns."""
         return flat
@@ -99,6 +123,22 @@ class Periods(NamedTuple):
     def sides(self) -> tuple[Any, Any]:
         """[M] each: where the first and the second players of the pairs of a period stand among its rows."""
         return self.pair[:, 0], self.pair[:, 1]
+
+    @property
+    def participant_rows(self) -> Array:
+        """[2, M] where the first and the second players of the pairs of a period stand among its rows."""
+        return self.pair.T
+
+    def combine_by_player(self, values: Array, operation: str = "add", start: float = 0.0) -> Array:
+        """[A, ...] of each player, the sums of values [2, M, ...] over their games; or their maxima, from a start."""
+        combined = jnp.full((*self.player.shape, *values.shape[2:]), start, values.dtype)
+        for rows, of_side in zip(self.participant_rows, values, strict=True):
+            combined = getattr(combined.at[rows], operation)(of_side)
+        return combined
+
+    def contrast(self, values: Array) -> Array:
+        """[M] by how much those [2, M] of first players are larger."""
+        return values[0] - values[1]
 
 
 class Rounds(NamedTuple):
@@ -134,6 +174,27 @@ class Rounds(NamedTuple):
         """The number of participations: each has a prediction."""
         return len(self.weight)
 
+    @property
+    def context(self) -> Context:
+        """What is known of participations; weights are of partial play, and no such data."""
+        return Context(category=self.category, columns=self.columns)
+
+    @property
+    def participant_rows(self) -> Array | None:
+        """[P] where in the contest the player of a participation first takes part; None: all have rows of their own."""
+        return self.seat
+
+    def combine_by_player(self, values: Array, operation: str = "add", start: float = 0.0) -> Array:
+        """[P, ...] of the player of each participation, the sums of values [P, ...] over theirs; or their maxima."""
+        if self.seat is None:
+            return values
+        combined: Array = getattr(jnp.full_like(values, start).at[self.seat], operation)(values)[self.seat]
+        return combined
+
+    def contrast(self, values: Array) -> Array:
+        """[P] those of participants: whom they are compared with is not known before the standing is."""
+        return values
+
 
 class Ragged(NamedTuple):
     """A history of periods or rounds of differing sizes, end to end: every leaf is flat."""
@@ -165,9 +226,16 @@ class Ragged(NamedTuple):
 
     @property
     def columns(self) -> dict[str, Array]:
-        """Further columns of contests by name."""
-        rounds: Any = self.events
-        return rounds.columns or {}
+        """Further columns by name."""
+        return self.events.context.columns or {}
+
+    @property
+    def pairs(self) -> np.ndarray[Any, Any]:
+        """[sum M, 2] the players of the pairs of rating periods."""
+        periods: Any = self.events
+        pair_start: Any = self.pair_start
+        first_row = np.repeat(self.player_start[:-1], np.diff(pair_start))
+        return np.asarray(periods.player)[first_row[:, None] + periods.pair]
 
     def with_flat(self, flat: Periods | Rounds) -> "Ragged":
         """The history with these columns."""
@@ -181,15 +249,19 @@ def event_numbers(events: Matches | Ragged) -> np.ndarray[Any, Any]:
 
 def seats(events: Matches | Ragged) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """[R] the players of all participations, and the numbers of their events: each match has two seats."""
-    player = np.asarray(events.flat.player)
-    return player.ravel(), np.repeat(event_numbers(events), player[:1].size or 1)
+    return np.asarray(events.flat.player).ravel(), np.repeat(event_numbers(events), seats_per_row(events))
 
 
-def count_teams(ragged: Ragged) -> np.ndarray[Any, Any]:
-    """[E] how many teams each contest has; a player alone is one."""
-    rounds: Any = ragged.events
-    first_row = ragged.player_start[:-1]
-    return np.maximum.reduceat(rounds.team, first_row) + 1 if len(first_row) else np.zeros(0, np.int32)
+def seats_per_row(events: Matches | Ragged) -> int:
+    """The number of seats in a row: two of a match, one of a contest."""
+    return int(np.prod(events.flat.player.shape[1:]))
+
+
+def count_teams(events: Matches | Ragged) -> np.ndarray[Any, Any]:
+    """[E] how many teams each match or contest has; a player alone is one."""
+    rounds: Any = events.flat
+    first_seat = events.start[:-1] * seats_per_row(events)
+    return np.maximum.reduceat(rounds.team.ravel(), first_seat) + 1 if len(first_seat) else np.zeros(0, np.int32)
 
 
 def has_tied_teams(ragged: Ragged) -> bool:
@@ -205,14 +277,13 @@ def has_teammates(ragged: Ragged) -> bool:
     return bool((count_teams(ragged) < np.diff(ragged.player_start)).any())
 
 
-def repeat_seat_mask(ragged: Ragged) -> np.ndarray[Any, Any]:
-    """[sum P] whether it is not the player's first participation in the contest: they are in several teams."""
-    rounds: Any = ragged.events
-    if rounds.seat is None:
-        return np.zeros(len(rounds.player), bool)
-    start = ragged.player_start
-    position = np.arange(len(rounds.player)) - np.repeat(start[:-1], np.diff(start))
-    return np.asarray(rounds.seat != position)
+def repeat_seat_mask(events: Matches | Ragged) -> np.ndarray[Any, Any]:
+    """[R] whether it is not the player's first participation in the contest: they are in several teams."""
+    first_seat, count = events.flat.participant_rows, events.flat.player.size
+    if first_seat is None:
+        return np.zeros(count, bool)
+    position = np.arange(count) - np.repeat(events.start[:-1], np.diff(events.start))
+    return np.asarray(first_seat != position)
 
 
 def count_games(events: Any, num_players: int) -> np.ndarray[Any, Any]:

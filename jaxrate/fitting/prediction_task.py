@@ -209,8 +209,7 @@ def _has_played_before(events: Any, min_games: int) -> HostArray:
     """[n] whether all players of a match, or the participant, have played `min_games` games before."""
     if events.nouns == "periods":
         flat = events.flat
-        first = np.repeat(events.player_start[:-1], np.diff(events.pair_start))
-        events = Matches(np.asarray(flat.player)[first[:, None] + flat.pair], flat.score, flat.time)
+        events = Matches(events.pairs, flat.score, flat.time)
     return experience_mask(events, min_games)
 
 

@@ -134,8 +134,7 @@ def fill_columns(events: Any, names: Iterable[str]) -> Any:
     flat, columns = events.flat, events.columns
     zero = {name: np.zeros(len(flat.player)) for name in names if name not in columns}
     filled = {**zero, **columns} or None
-    context = getattr(flat, "context", None)
-    replaced = {"columns": filled} if context is None else {"context": context._replace(columns=filled)}
+    replaced = {"columns": filled} if events.nouns == "contests" else {"context": flat.context._replace(columns=filled)}
     return events.with_flat(flat._replace(**replaced))
 
 

@@ -17,18 +17,18 @@ from jaxrate.core.array_types import Array
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics.linear_algebra import remove_factor
 from jaxrate.smoothing.forward_backward import Cavity, GaussianSite
-from jaxrate.smoothing.timelines import ContestGroups, block_length
+from jaxrate.smoothing.timelines import EventGroups, block_length
 from jaxrate.systems.skills.linear_predictors import Predictors, effects_beside_parts
-from jaxrate.systems.skills.parts import Constants
+from jaxrate.systems.skills.parts import Constants, list_participants
 from jaxrate.systems.skills.rules import observation_of
 from jaxrate.systems.skills.settings import ModelSettings
 
 
-def split_by_group(values: Any, groups: ContestGroups) -> list[Any]:
+def split_by_group(values: Any, groups: EventGroups) -> list[Any]:
     """Leaves [P, ..., n] of each group, from leaves [size, ...] of all participants."""
     parts, first = [], 0
     for group in groups:
-        width, length = group.weight.shape
+        width, length = group.player.shape
         end = first + width * length
         parts.append(
             jax.tree.map(lambda x: jnp.moveaxis(x[first:end].reshape(width, length, *x.shape[1:]), 1, -1), values)  # noqa: B023
@@ -37,15 +37,13 @@ def split_by_group(values: Any, groups: ContestGroups) -> list[Any]:
     return parts
 
 
-def map_each_contest(function: Callable[..., Any], groups: ContestGroups, *values: Any) -> Any:
-    """The results of a function of a contest and of values [P, ...] of its participants, all contests end to end.
+def map_events(function: Callable[..., Any], groups: EventGroups, *values: list[Any]) -> tuple[Any, ...]:
+    """The results [..., n] for each group of a function of an event and of values of it, which are [..., n] as well."""
 
-    Leaves [P, ...] become [size, ...] as participants are, and numbers one for each contest.
-    """
-
-    def map_group(group: Rounds, *own: Any) -> Any:
-        width, length = group.weight.shape
-        block = block_length(width, width if group.teams is None else len(group.teams))
+    def map_group(group: Matches | Rounds, *own: Any) -> Any:
+        width, length = group.player.shape
+        teams = getattr(group, "teams", None)
+        block = block_length(width, width if teams is None else len(teams))
         of_block = jax.vmap(function, -1, -1)
         if length <= block:
             return of_block(group, *own)
@@ -53,82 +51,80 @@ def map_each_contest(function: Callable[..., Any], groups: ContestGroups, *value
         mapped = lax.map(lambda x: of_block(*x), blocks)
         return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -2).reshape(*x.shape[1:-1], length), mapped)
 
+    return tuple(map(map_group, groups, *values))
+
+
+def join_groups(results: tuple[Any, ...]) -> Any:
+    """What groups have, end to end: leaves [size, ...] of participants from [P, ..., n], and numbers of events."""
+
     def lay_end_to_end(*groups: Array) -> Array:
         return jnp.concatenate(
             [x if x.ndim == 1 else jnp.moveaxis(x, -1, 1).reshape(-1, *x.shape[1:-1]) for x in groups]
         )
 
-    return jax.tree.map(lay_end_to_end, *map(map_group, groups, *(split_by_group(x, groups) for x in values)))
-
-
-def map_events(function: Callable[..., Any], events: Matches | ContestGroups, *values: Any) -> Any:
-    """The results of a function of events and of values of their participants: of all matches, or of each contest."""
-    if isinstance(events, Matches):
-        return function(events, *values)
-    return map_each_contest(function, events, *values)
+    return jax.tree.map(lay_end_to_end, *results)
 
 
 def event_effects(
-    model: ModelSettings, constants: Constants, experience: Array | None, events: Matches | ContestGroups
-) -> Array:
-    """What counts beside the parts, see `Predictors`; of contests with the mean of newcomers, which cavities lack."""
+    model: ModelSettings, constants: Constants, experience: Array | None, events: EventGroups
+) -> tuple[Array, ...]:
+    """By group what counts beside the parts, see `Predictors`, with the mean of newcomers, which cavities lack."""
 
     def effects_of_event(event: Matches | Rounds, experience: Array | None = None) -> Array:
-        effects = effects_beside_parts(model, constants, experience, event)
-        return effects if isinstance(event, Matches) else effects + constants.params.initial_rating
+        newcomer = constants.params.initial_rating * event.contrast(list_participants(event).one)  # 0 of two players
+        return effects_beside_parts(model, constants, experience, event) + newcomer
 
-    effects: Array = map_events(effects_of_event, events, *(() if experience is None else (experience,)))
-    return effects
+    return map_events(effects_of_event, events, *([] if experience is None else [split_by_group(experience, events)]))
 
 
 def event_sites_and_log_likelihoods(
-    model: ModelSettings, constants: Constants, cavity: Cavity, effects: Array, events: Matches | ContestGroups
+    model: ModelSettings, constants: Constants, cavity: Cavity, effects: tuple[Array, ...], events: EventGroups
 ) -> tuple[GaussianSite, Array]:
-    """What events say of participants, given their cavities, and the log likelihood [size] of each match, or contest.
+    """What events say of participants, given their cavities, and the log likelihood of each match, or contest.
 
     A match of weight w counts as w matches.
     """
 
     def infer(event: Matches | Rounds, cavity: Cavity, effects: Array) -> tuple[GaussianSite, Array]:
-        predictors = Predictors(*cavity, effects)
+        predictors, weight = Predictors(*cavity, effects), event.context.weight
         (precision, surprise), log_likelihood = observation_of(model, event).infer(model, constants, predictors, event)
         pull = surprise + jnp.sum(precision * cavity.mean[..., None, :], axis=-1)
-        return GaussianSite(precision, pull), log_likelihood()
+        said = GaussianSite(precision, pull), log_likelihood()
+        return said if weight is None else jax.tree.map(lambda x: weight * x, said)
 
-    site, terms = map_events(infer, events, cavity, effects)
-    weight = events.context.weight if isinstance(events, Matches) else None
-    if weight is None:
-        return site, terms
-    return GaussianSite(weight[None, :, None, None] * site.precision, weight[None, :, None] * site.pull), weight * terms
+    said: tuple[GaussianSite, Array] = join_groups(
+        map_events(infer, events, split_by_group(cavity, events), [*effects])
+    )
+    return said
 
 
 def event_predictions(
     model: ModelSettings,
     constants: Constants,
     cavity: Cavity,
-    effects: Array,
+    effects: tuple[Array, ...],
     site: GaussianSite,
-    events: Matches | ContestGroups,
+    events: EventGroups,
 ) -> Array:
-    """[size] of matches the expected scores of first players, of participants of contests the shares of other teams
-    that one's own should beat, given all other events.
+    """[size] of both players of matches the expected scores of first players, of participants of contests the shares of
+    other teams that one's own should beat, given all other events.
     """
 
     def predict(event: Matches | Rounds, cavity: Cavity, effects: Array, site: GaussianSite) -> Array:
-        if isinstance(event, Rounds) and event.seat is not None:
-            seat, own = event.seat, GaussianSite(site.precision[..., 0, 0], site.pull[..., 0])
-            others = (jnp.zeros_like(x).at[seat].add(x)[seat] - x for x in own)
+        if event.participant_rows is not None:
+            own = GaussianSite(site.precision[..., 0, 0], site.pull[..., 0])
+            others = (event.combine_by_player(x) - x for x in own)
             mean, variance = remove_factor(cavity.mean[..., 0], cavity.covariance[..., 0, 0], *others)
             cavity = Cavity(mean[..., None], variance[..., None, None])
         predictors = Predictors(*cavity, effects)
-        return observation_of(model, event).expected_score(model, constants, predictors, event)
+        expected = observation_of(model, event).expected_score(model, constants, predictors, event)
+        return jnp.broadcast_to(expected, event.player.shape)
 
-    prediction: Array = map_events(predict, events, cavity, effects, site)
+    cavities, sites = (split_by_group(x, events) for x in (cavity, site))
+    prediction: Array = join_groups(map_events(predict, events, cavities, [*effects], sites))
     return prediction
 
 
-def sum_by_event(values: Array, events: Matches | ContestGroups) -> Array:
-    """[size] of values [...] of participants the sums of each match, or contest."""
-    if isinstance(events, Matches):
-        return jnp.sum(values, axis=0)
+def sum_by_event(values: Array, events: EventGroups) -> Array:
+    """The sums of values [size] of participants by match, or contest."""
     return jnp.concatenate([jnp.sum(x, axis=0) for x in split_by_group(values, events)])

@@ -29,13 +29,14 @@ from jax.flatten_util import ravel_pytree
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.rules import Rating
-from jaxrate.events import Matches
+from jaxrate.events import Rounds
 from jaxrate.numerics.linear_algebra import solve_definite_systems
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
 from jaxrate.smoothing.event_sites import (
     event_effects,
     event_predictions,
     event_sites_and_log_likelihoods,
+    join_groups,
     map_events,
     sum_by_event,
 )
@@ -153,7 +154,7 @@ class SweepInputs(NamedTuple):
 
     constants: Constants
     dynamics: NodeDynamics
-    effects: Array  # what counts beside the parts: of matches [size], of contests [...] of participants
+    effects: tuple[Array, ...]  # by group, what counts beside the parts
 
 
 def prepare_sweep(model: ModelSettings, params: Any, timelines: Timelines) -> SweepInputs:
@@ -163,13 +164,15 @@ def prepare_sweep(model: ModelSettings, params: Any, timelines: Timelines) -> Sw
     events = timelines.events
     return SweepInputs(
         constants,
-        make_node_dynamics(model, constants, timelines, map_events(partial(participant_loadings, model), events)),
+        make_node_dynamics(
+            model, constants, timelines, join_groups(map_events(partial(participant_loadings, model), events))
+        ),
         event_effects(model, constants, experience_points(constants, timelines.kind, timelines.games_before), events),
     )
 
 
 def nodes_to_participants(values: Array, timelines: Timelines) -> Array:
-    """[..., ...] the values of participants, from values of nodes [steps, ..., lanes]."""
+    """[size, ...] the values of participants, from values of nodes [steps, ..., lanes]."""
     return gather_nodes(values, timelines.node_of_player)
 
 
@@ -205,13 +208,12 @@ def renew_sites(
 
 
 def keep_participants(timelines: Timelines, values: Any) -> Any:
-    """Leaves [*shape, ...] of participants, with 0 where nobody plays."""
+    """Leaves [size, ...] of participants, with 0 where nobody plays."""
 
     def keep(x: Array) -> Array:
-        mask = timelines.is_participant.reshape(timelines.is_participant.shape + (1,) * (x.ndim - mask_ndim))
+        mask = timelines.is_participant.reshape(-1, *(1 for _ in x.shape[1:]))
         return jnp.where(jnp.broadcast_to(mask, x.shape), x, 0.0)
 
-    mask_ndim = timelines.is_participant.ndim
     return jax.tree.map(keep, values)
 
 
@@ -222,8 +224,8 @@ def predictor_variances(cavity: Cavity) -> Array:
 
 def empty_sites(model: ModelSettings, timelines: Timelines) -> GaussianSite:
     """Sites of participants that say nothing."""
-    shape, size = timelines.node_of_player.shape, count_predictors(model)
-    return GaussianSite(*(jnp.zeros((*shape, *(size,) * n), timelines.elapsed.dtype) for n in (2, 1)))
+    count, size = len(timelines.node_of_player), count_predictors(model)
+    return GaussianSite(*(jnp.zeros((count, *(size,) * n), timelines.elapsed.dtype) for n in (2, 1)))
 
 
 class SweepLoopState(NamedTuple):
@@ -284,8 +286,8 @@ class SmoothedQuantities(NamedTuple):
     rating: Rating  # [...] of participants, after the event
     components: Rating  # [..., D]
     state: State  # [num_players, ...] after the last event of each
-    prediction: Array  # [size] expected scores of matches, or shares of participants, given all but the event
-    evidence: Array  # the term of each match [size], or contest
+    prediction: Array  # [size] expected scores of first players, or shares of participants, given all but the event
+    evidence: Array  # the term of each match, or contest
 
 
 @jit_with_small_matrix_compile_options
@@ -314,7 +316,7 @@ def smoothed_quantities(
 def log_evidence_terms_and_next_sites(
     model: ModelSettings, params: Any, timelines: Timelines, site: GaussianSite
 ) -> tuple[Array, GaussianSite]:
-    """The terms of matches [size] or contests in the log evidence, with these sites, and those after one more sweep."""
+    """The terms of matches or contests in the log evidence, with these sites, and those after one more sweep."""
     inputs = prepare_sweep(model, params, timelines)
     prediction, cavity = predict_and_find_cavities(model, inputs, timelines, site)
     renewed, log_likelihood = renew_sites(model, inputs, timelines, cavity)
@@ -387,7 +389,7 @@ def _assemble_state(
     def replace_by_participants(old: Array | None, values: Array | None) -> Array | None:
         if old is None or values is None:
             return old
-        return replace_played(old, values.reshape(-1).at[participant].get(mode="clip"))
+        return replace_played(old, values.at[participant].get(mode="clip"))
 
     return State(
         replace_played(newcomers.mean, newcomers.mean + posterior.mean.reshape(newcomers.mean.shape)),
@@ -405,7 +407,8 @@ NUM_DIRECTIONS, MAX_ITERATIONS = 10, 400
 
 def evidence_depends_on_sites(model: ModelSettings, timelines: Timelines) -> bool:
     """Whether the evidence changes with the sites at rest, to first order."""
-    return not isinstance(timelines.events, Matches) and (bool(model.statistics) or model.quit is not None)
+    is_of_contests = isinstance(timelines.events[0], Rounds)
+    return is_of_contests and (bool(model.statistics) or model.quit is not None)
 
 
 class ConjugateResiduals(NamedTuple):
@@ -467,7 +470,7 @@ def evidence_adjoints(
 def settled_log_evidence_terms(
     model: ModelSettings, params: Any, timelines: Timelines, site: GaussianSite, adjoint: GaussianSite | None
 ) -> Array:
-    """The terms of matches [size] or contests in the log evidence at rest, near these sites, and with its slopes.
+    """The terms of matches or contests in the log evidence at rest, near these sites, and with its slopes.
 
     Without adjoints it is level in the sites.
     """
@@ -475,5 +478,5 @@ def settled_log_evidence_terms(
     if adjoint is None:
         return terms
     changes = (a * (new - old) for a, new, old in zip(adjoint, renewed, site, strict=True))
-    change = sum(x.reshape(*timelines.is_participant.shape, -1).sum(axis=-1) for x in changes)
+    change = sum(x.reshape(len(x), -1).sum(axis=-1) for x in changes)
     return terms + sum_by_event(keep_participants(timelines, change), timelines.events)

@@ -101,9 +101,8 @@ def make_node_dynamics(
 
 
 def participants_to_nodes(values: Array, timelines: Timelines) -> Array:
-    """[steps, ..., lanes] the values of nodes, from those of participants [*shape, ...]; 0 at empty nodes."""
-    rest = values.shape[timelines.node_of_player.ndim :]
-    nodes = values.reshape(-1, *rest).at[timelines.participant_at_node].get(mode="fill", fill_value=0)
+    """[steps, ..., lanes] the values of nodes, from those of participants [size, ...]; 0 at empty nodes."""
+    nodes = values.at[timelines.participant_at_node].get(mode="fill", fill_value=0)
     return jnp.moveaxis(nodes, 1, -1)
 
 

@@ -1,6 +1,5 @@
 """The smoother: checks, the smoothed history, and forecasts from a filter that starts anew from a smoothed past."""
 
-import math
 import warnings
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
@@ -23,20 +22,19 @@ from jaxrate.core.text_format import format_number
 from jaxrate.events import (
     Matches,
     Ragged,
-    Rounds,
     as_event_time,
     check_contest_time_order,
     is_date,
+    seats_per_row,
     slice_events,
 )
 from jaxrate.events.dataset import Dataset, resolve_events_and_num_players
-from jaxrate.events.event_builders import check_matches
+from jaxrate.events.event_builders import check_events
 from jaxrate.replay.checked_replay import Run, check_system_takes_events, run
 from jaxrate.replay.padded_arrays import (
     check_ids_not_sparse,
     resolve_params,
     resolve_row_count,
-    truncate_leaves,
 )
 from jaxrate.smoothing.expectation_propagation import (
     ANDERSON_DEPTH,
@@ -48,10 +46,11 @@ from jaxrate.smoothing.expectation_propagation import (
 )
 from jaxrate.smoothing.forward_backward import GaussianSite
 from jaxrate.smoothing.timelines import (
+    PUT_ON_DEVICE,
     Participations,
     Timelines,
     build_timelines,
-    gather_participants,
+    gather_rows_of_events,
     list_participations,
     truncate_timelines,
 )
@@ -78,7 +77,7 @@ class Smoothed(NamedTuple):
     converged: bool
     system: RatingSystem  # with the hyperparameters of the history
     events: Matches | Ragged
-    site: GaussianSite  # [2, n or more] of first and second players of matches; else in an order of their own
+    site: GaussianSite  # of participants, in an order of their own
 
     @enforce_argument_annotations
     def at(self, time: float) -> Rating:
@@ -128,18 +127,14 @@ def smooth_events(
     quantities = smoothed_quantities(model, param_arrays, timelines, sweep_result.site)
     evidence = float(np.sum(np.asarray(quantities.evidence), dtype=np.float64))
     rating, components = (
-        Rating(*(jax.device_put(gather_participants(x, participations)) for x in one))
+        Rating(*(jax.device_put(gather_rows_of_events(x, participations, checked_events)) for x in one))
         for one in (quantities.rating, quantities.components)
     )
-    prediction: Any = quantities.prediction
-    if isinstance(checked_events, Matches):
-        prediction = truncate_leaves(prediction, len(checked_events.score))
-    else:
-        prediction = jax.device_put(gather_participants(prediction, participations))
+    prediction = np.asarray(quantities.prediction)[participations.slot][:: seats_per_row(checked_events)]
     return Smoothed(
         rating,
         None if model.size == 1 else components,
-        prediction,
+        jax.device_put(prediction),
         evidence,
         quantities.state,
         int(sweep_result.sweeps),
@@ -162,7 +157,7 @@ def prepare_smoothing(
     history: Any
     history, num_players = resolve_events_and_num_players(events, num_players)
     flat: Any = getattr(history, "events", history)
-    if not isinstance(flat, (Matches, Rounds)):
+    if type(flat) not in PUT_ON_DEVICE:
         raise ValueError(f"{caller} takes matches or contests, each at its own time, and not {type(flat).__name__}")
     check_system_takes_events(system, history, None)
     params = resolve_params(system, params)
@@ -173,7 +168,7 @@ def prepare_smoothing(
     id_count = int(np.max(flat.player)) + 1
     check_ids_not_sparse(system, flat.player, id_count, num_players, 0)
     participations = list_participations(checked_events, model)
-    _check_memory(model, math.prod(participations.shape))
+    _check_memory(model, participations.size)
     rows = resolve_row_count(system, None, num_players, id_count)
     timelines, _ = build_timelines(checked_events, rows, model)
     return model, params, checked_events, participations, timelines
@@ -181,15 +176,16 @@ def prepare_smoothing(
 
 def check_smoothable_events(model: ModelSettings, events: Matches | Ragged) -> Matches | Ragged:
     """The matches or contests; ValueError for bad ones, see `smooth`."""
-    if isinstance(events, Matches):
-        return check_matches(events)
+    events = check_events(events)
     check_contest_time_order(events)
-    flat: Any = events.events
-    if flat.category is not None:
-        check_alike_in_all_teams(events, flat.category, "meets another category")
+    context = events.flat.context
+    if events.flat.participant_rows is None:  # nobody is in several teams
+        return events
+    if context.category is not None:
+        check_alike_in_all_teams(events, context.category, "meets another category")
     names = [SIDE_COLUMN] * model.own_side + [name for part in model.own_parts for name in part.columns]
     for name in names:
-        check_alike_in_all_teams(events, flat.columns[name], f"has another {name}")
+        check_alike_in_all_teams(events, events.columns[name], f"has another {name}")
     return events
 
 

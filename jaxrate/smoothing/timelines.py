@@ -2,8 +2,8 @@
 
 Participations: who takes part in each event, and where they stand in arrays of all participants.
 
-Those of matches are [2, size], first and second players. Contests of about the same size make a group, and those of a
-group are [P, n], so that a place in all its contests is a row. All groups lie end to end: [sum of P n].
+Events of about the same size make a group, as all matches do, and the participants of a group are [P, n], so that a
+place in all its events is a row. All groups lie end to end: [sum of P n].
 
 Players differ in how many matches they have. Each lane holds those of some players, one after the other, and all lanes
 are about as long as the longest timeline, or longer where there would be too many lanes. So a pass takes few steps, and
@@ -11,14 +11,15 @@ each step is full.
 """
 
 import heapq
-import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
-from jaxrate.events import Matches, Ragged, Rounds, count_teams, repeat_seat_mask
+from jaxrate.events import Matches, Ragged, Rounds, count_teams, repeat_seat_mask, seats, seats_per_row
 from jaxrate.replay.padded_arrays import (
     MIN_EVENT_SIZE,
     pad_matches_on_device,
@@ -30,27 +31,27 @@ from jaxrate.systems.skills.settings import SIDES, ModelSettings
 FREE_PADDING = 1 << 12  # places that may be empty in a group for the sake of having fewer groups
 BLOCK_NUMBERS = 1 << 24  # numbers by which teams and participants of contests are told together
 
-ContestGroups = tuple[Rounds, ...]  # leaves [P, n] of participants, [n] of contests, [T, n] of teams
+EventGroups = tuple[Matches | Rounds, ...]  # leaves [P, n] of participants, [n] of events, [T, n] of teams
 
 
 class Participations(NamedTuple):
-    """All participations [R] on the host, in the order of events, and of matches first all first players."""
+    """All participations [R] on the host, in the order of events."""
 
     player: HostArray
     event: HostArray  # the number of its match or contest
     time: HostArray
     game_count: HostArray  # as how many games it counts; 0 of further seats in a contest, and where nobody is met
     is_learnt_from: HostArray  # whether its event has two sides
-    slot: HostArray  # where it stands in arrays of `shape`, flat
-    shape: tuple[int, ...]
+    slot: HostArray  # where it stands in arrays of `size`
+    size: int
     season: HostArray | None = None  # the number of its season, where these overlap between leagues
     kind: HostArray | None = None  # the kind of player for which they take part
 
 
-class ContestGroup(NamedTuple):
-    """Contests that are told of together."""
+class EventGroup(NamedTuple):
+    """Events that are told of together."""
 
-    contest: HostArray  # [n] their numbers
+    event: HostArray  # [n] their numbers
     width: int  # P
     length: int  # n, with padding
     first_slot: int
@@ -59,82 +60,83 @@ class ContestGroup(NamedTuple):
 def list_participations(events: Matches | Ragged, model: ModelSettings) -> Participations:
     """The participations of checked events, with the seasons and kinds that the model has."""
     season = None if model.league_season is None else values_by_participation(events, (model.league_season,))
-    kind: Any = None
-    if model.kinds == (SIDES,):
-        matches: Any = events.flat
-        kind = np.repeat([0.0, 1.0], len(matches.score))
-    elif model.kinds:
-        kind = values_by_participation(events, model.kinds)
-    if isinstance(events, Matches):
-        n = len(events.score)
-        size, number = padded_event_size(max(n, MIN_EVENT_SIZE)), np.arange(n)
-        weight = np.ones(n) if events.context.weight is None else np.asarray(events.context.weight, np.float64)
-        time, counts = np.asarray(events.time, np.float64), np.ones(2 * n, bool)
-        event, times, weights = (np.tile(x, 2) for x in (number, time, weight))
-        player, slot = np.asarray(events.player).T.ravel(), np.concatenate([number, size + number])
-        return Participations(player, event, times, weights, counts, slot, (2, size), season, kind)
-    flat: Any = events.events
-    sizes = np.diff(events.player_start)
-    contest = np.repeat(np.arange(len(sizes)), sizes)
-    has_opponents = (count_teams(events) > 1)[contest]
-    groups, slot = group_contests(events), np.empty(len(contest), np.int64)
-    position = np.arange(len(contest)) - events.player_start[contest]
+    kind = values_by_participation(events, model.kinds) if model.kinds else None
+    (player, event), weight = seats(events), events.flat.context.weight
+    teams, groups, slot = count_teams(events), group_events(events), np.empty(len(player), np.int64)
+    position = positions_in_events(events)
     for group in groups:
-        column = np.full(len(sizes), -1)
-        column[group.contest] = np.arange(len(group.contest))
-        rows = np.flatnonzero(column[contest] >= 0)
-        slot[rows] = group.first_slot + position[rows] * group.length + column[contest[rows]]
+        column = np.full(len(teams), -1)
+        column[group.event] = np.arange(len(group.event))
+        rows = np.flatnonzero(column[event] >= 0)
+        slot[rows] = group.first_slot + position[rows] * group.length + column[event[rows]]
+    has_opponents = (teams > 1)[event]
+    games = 1.0 * (has_opponents & ~repeat_seat_mask(events))
     return Participations(
-        np.asarray(flat.player),
-        contest,
-        np.asarray(flat.time, np.float64)[contest],
-        1.0 * (has_opponents & ~repeat_seat_mask(events)),
+        player,
+        event,
+        np.asarray(events.flat.time, np.float64)[event],
+        games if weight is None else games * np.asarray(weight, np.float64)[event],
         has_opponents,
         slot,
-        (groups[-1].first_slot + groups[-1].width * groups[-1].length,),
+        groups[-1].first_slot + groups[-1].width * groups[-1].length,
         season,
         kind,
     )
 
 
+def event_sizes(events: Matches | Ragged) -> HostArray:
+    """[E] the participations of each event."""
+    return np.diff(events.start) * seats_per_row(events)
+
+
+def positions_in_events(events: Matches | Ragged) -> HostArray:
+    """[R] the number of each participation among those of its event."""
+    size = event_sizes(events)
+    return np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+
+
 def values_by_participation(events: Matches | Ragged, names: tuple[str, ...]) -> HostArray:
     """[R] the values of participations, from a column of all, or in matches from one of each side."""
-    flat: Any = events.flat
-    columns: Any = flat.context.columns if isinstance(events, Matches) else flat.columns
-    names = (names[0], names[-1]) if isinstance(events, Matches) else names
-    return np.concatenate([np.asarray(columns[name]) for name in names])
+    sides = [np.asarray(events.columns[name]) for name in names if name != SIDES]
+    sides = sides or [np.zeros(events.num_rows), np.ones(events.num_rows)]
+    return np.broadcast_to(np.stack(sides, axis=-1), (events.num_rows, seats_per_row(events))).ravel()
 
 
-def group_contests(ragged: Ragged) -> list[ContestGroup]:
-    """Groups of contests: none is more than twice as wide as the contests in it, but for groups of a few."""
-    sizes, teams = np.diff(ragged.player_start), count_teams(ragged)
+def group_events(events: Matches | Ragged) -> list[EventGroup]:
+    """Groups of events: none is more than twice as wide as the contests in it, but for groups of a few."""
+    sizes, teams = event_sizes(events), count_teams(events)
     widths: list[int] = []
     for size, count in zip(*(x[::-1].tolist() for x in np.unique(sizes, return_counts=True)), strict=True):
         if not widths or (widths[-1] - size) * count > max(FREE_PADDING, size * count):
             widths.append(size)
-    group_of_contest = np.searchsorted(-np.array(widths), -sizes, side="right") - 1
+    group_of_event = np.searchsorted(-np.array(widths), -sizes, side="right") - 1
     groups, first_slot = [], 0
     for i, width in enumerate(widths):
-        contest = np.flatnonzero(group_of_contest == i)
-        block = block_length(width, int(teams[contest].max()))
-        length = padded_event_size(max(len(contest), MIN_EVENT_SIZE))
-        length = length if length <= block else -(-len(contest) // block) * block
-        groups.append(ContestGroup(contest, width, length, first_slot))
+        event = np.flatnonzero(group_of_event == i)
+        block = block_length(width, int(teams[event].max()))
+        length = padded_event_size(max(len(event), MIN_EVENT_SIZE))
+        length = length if length <= block else -(-len(event) // block) * block
+        groups.append(EventGroup(event, width, length, first_slot))
         first_slot += width * length
     return groups
 
 
 def block_length(width: int, num_teams: int) -> int:
-    """How many contests of so many participants and teams are told of together."""
+    """How many events of so many participants and teams are told of together."""
     return max(BLOCK_NUMBERS // (width * num_teams), 1)
 
 
-def _put_group_on_device(ragged: Ragged, group: ContestGroup) -> Rounds:
+def _put_matches_on_device(matches: Matches, group: EventGroup) -> Matches:
+    padded: Matches = jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), pad_matches_on_device(matches, group.length))
+    return padded
+
+
+def _put_contests_on_device(ragged: Ragged, group: EventGroup) -> Rounds:
     flat: Any = ragged.events
-    shape, size = (group.width, group.length), np.diff(ragged.player_start)[group.contest]
+    shape, size = (group.width, group.length), np.diff(ragged.player_start)[group.event]
     column = np.repeat(np.arange(len(size)), size)
     position = np.arange(len(column)) - np.repeat(np.cumsum(size) - size, size)
-    row, place = ragged.player_start[group.contest][column] + position, (position, column)
+    row, place = ragged.player_start[group.event][column] + position, (position, column)
 
     def arrange(values: Any, fill: Any) -> Any:
         values = np.asarray(values)[row]
@@ -142,7 +144,7 @@ def _put_group_on_device(ragged: Ragged, group: ContestGroup) -> Rounds:
         grid[place] = values
         return pad_on_device(np.moveaxis(grid, 1, -1), group.width, 0)
 
-    teams = count_teams(ragged)[group.contest]
+    teams = count_teams(ragged)[group.event]
     num_teams, num_ranks = int(teams.max()), np.count_nonzero(np.bincount(column * group.width + flat.rank[row]))
     none = jax.device_put(np.zeros(group.length, bool))
     own_seat = np.arange(group.width, dtype=np.int32)[:, None]
@@ -151,8 +153,8 @@ def _put_group_on_device(ragged: Ragged, group: ContestGroup) -> Rounds:
         arrange(flat.rank, group.width),
         arrange(flat.team, 0),
         arrange(flat.weight, 0.0),
-        pad_on_device(np.asarray(flat.time)[group.contest], group.length, 0.0),
-        noise=None if flat.noise is None else pad_on_device(flat.noise[group.contest], group.length, 1.0),
+        pad_on_device(np.asarray(flat.time)[group.event], group.length, 0.0),
+        noise=None if flat.noise is None else pad_on_device(flat.noise[group.event], group.length, 1.0),
         seat=None if flat.seat is None else arrange(flat.seat, own_seat),
         teams=None if num_teams == group.width else jax.device_put(np.zeros((num_teams, group.length), bool)),
         strict=none if num_ranks == teams.sum() else None,
@@ -161,11 +163,16 @@ def _put_group_on_device(ragged: Ragged, group: ContestGroup) -> Rounds:
     )
 
 
-def gather_participants(values: Any, participations: Participations) -> HostArray:
-    """[R, ...] of the participations, from arrays [*shape, ...] of all places; of matches [n, 2, ...]."""
-    values, shape = np.asarray(values), participations.shape
-    rows = values.reshape(-1, *values.shape[len(shape) :])[participations.slot]
-    return rows if len(shape) == 1 else np.moveaxis(rows.reshape(2, -1, *rows.shape[1:]), 0, 1)
+PUT_ON_DEVICE: dict[type, Callable[[Any, EventGroup], Matches | Rounds]] = {
+    Matches: _put_matches_on_device,
+    Rounds: _put_contests_on_device,
+}
+
+
+def gather_rows_of_events(values: Any, participations: Participations, events: Matches | Ragged) -> HostArray:
+    """[n, 2, ...] of matches, [R, ...] of participations in contests, from arrays [size, ...] of all places."""
+    values = np.asarray(values)[participations.slot]
+    return values.reshape(*events.flat.player.shape, *values.shape[1:])
 
 
 MIN_LANES, MAX_LANES = 8, 512  # lanes
@@ -173,25 +180,22 @@ FAST_MEMORY_NUMBERS = 1 << 14  # numbers of the covariances of a step
 
 
 class Timelines(NamedTuple):
-    """The node of each participation, and the time since the player's previous one.
+    """The node of each participation, and the time since the player's previous one; in padding nobody plays."""
 
-    Participants are [2, size] of matches, or [size] of contests, see `participations`; in padding nobody plays.
-    """
-
-    events: Matches | ContestGroups
-    games_before: Array  # [...] of participants: the games that they had played before, by weight
-    games_after: Array  # [...]
-    is_participant: Array  # [...] false for padding
-    node_of_player: Array  # [...] of steps x lanes
-    participant_at_node: Array  # [steps, lanes] the participant, flat; their number or more: an empty node
+    events: EventGroups
+    games_before: Array  # [size] of participants: the games that they had played before, by weight
+    games_after: Array  # [size]
+    is_participant: Array  # [size] false for padding
+    node_of_player: Array  # [size] of steps x lanes
+    participant_at_node: Array  # [steps, lanes] the participant; their number or more: an empty node
     is_first: Array  # [steps, lanes] whether a timeline begins here; true of empty nodes
     elapsed: Array  # [steps, lanes] time since the previous participation
     game_count: Array  # [steps, lanes] as how many games it counts
     seasons_begun: Array | None  # [steps, lanes] seasons since the previous one; None: there are none
     last_node: Array  # [num_players] the node of each one's last participation; steps x lanes: none
     last_time: Array  # [num_players] its time; inf: none
-    season_after: Array | None = None  # [...] of participants: the last season played by then, where leagues have own
-    kind: Array | None = None  # [...] of participants: 1 of the second kind of players, 0 of the first
+    season_after: Array | None = None  # [size] of participants: the last season played by then, where leagues have own
+    kind: Array | None = None  # [size] of participants: 1 of the second kind of players, 0 of the first
     kind_at_node: Array | None = None  # [steps, lanes]
 
 
@@ -208,7 +212,7 @@ def build_timelines(
 ) -> tuple[Timelines, QueryNodes]:
     """The timelines, with a node at the query time for everybody who has begun by then, after events of that time."""
     participations = list_participations(events, model)
-    count, size = len(participations.player), math.prod(participations.shape)
+    count, size = len(participations.player), participations.size
     is_past = participations.time <= query_time
     query_players = np.unique(participations.player[participations.is_learnt_from & is_past])
     queries = np.ones(len(query_players))
@@ -246,7 +250,7 @@ def build_timelines(
         restored, places = np.empty(len(player), dtype), np.zeros(size, dtype)
         restored[order] = values
         places[participations.slot] = restored[:count]
-        return places.reshape(participations.shape), restored[count:]
+        return places, restored[count:]
 
     total = np.concatenate([[0.0], np.cumsum(game_count[order])])
     is_same_event = np.append(False, (np.diff(event[order]) == 0) & (np.diff(sorted_player) == 0))[: len(player)]
@@ -274,15 +278,12 @@ def build_timelines(
             of_player[participations.player[rows]] = participations.kind[rows]  # that of the first event stays
         kind = _to_device_floats(to_participants(of_player[sorted_player], float)[0])
         kind_at_node = _to_device_floats(arrange_in_lanes(of_player[sorted_player], 0.0))
-    if isinstance(events, Matches):
-        on_device: Any = pad_matches_on_device(events, padded_event_size(max(len(events.score), MIN_EVENT_SIZE)))
-    else:
-        on_device = tuple(_put_group_on_device(events, group) for group in group_contests(events))
+    put = PUT_ON_DEVICE[type(events.flat)]
     timelines = Timelines(
-        on_device,
+        tuple(put(events, group) for group in group_events(events)),
         _to_device_floats(games_before),
         _to_device_floats(games_after),
-        jax.device_put(np.zeros(participations.shape, bool)),
+        jax.device_put(np.zeros(size, bool)),
         jax.device_put(node_of_player),
         jax.device_put(arrange_in_lanes(participant[order], size).astype(np.int32)),
         jax.device_put(arrange_in_lanes(rank == 0, True)),
@@ -305,14 +306,14 @@ def truncate_timelines(timelines: Timelines, participations: Participations, num
     """The timelines with only the first `num_events` matches or contests counting."""
     is_known = participations.is_learnt_from & (participations.event < num_events)
     player, slot, time = (x[is_known] for x in (participations.player, participations.slot, participations.time))
-    is_participant = np.zeros(math.prod(participations.shape), bool)
+    is_participant = np.zeros(participations.size, bool)
     is_participant[slot] = True
     last_node, last_time = np.full(len(timelines.last_node), -1), np.full(len(timelines.last_node), -np.inf)
-    np.maximum.at(last_node, player, np.asarray(timelines.node_of_player).ravel()[slot])  # later ones have later nodes
+    np.maximum.at(last_node, player, np.asarray(timelines.node_of_player)[slot])  # later ones have later nodes
     np.maximum.at(last_time, player, time)
     has_played = last_node >= 0
     return timelines._replace(
-        is_participant=jax.device_put(is_participant.reshape(participations.shape)),
+        is_participant=jax.device_put(is_participant),
         last_node=jax.device_put(np.where(has_played, last_node, timelines.participant_at_node.size).astype(np.int32)),
         last_time=_to_device_floats(np.where(has_played, last_time, np.inf)),
     )

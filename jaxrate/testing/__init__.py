@@ -50,6 +50,7 @@ REPLAY_PROPERTIES = (
     ReplayProperty(properties.streams_equal_levels, ("stream",)),
     ReplayProperty(properties.a_column_that_nobody_reads_changes_nothing, ("levels", "periods")),
     ReplayProperty(properties.a_period_of_one_match_is_that_match, ("periods",)),
+    ReplayProperty(properties.every_game_of_a_period_counts, ("periods",), allows_random=False),
     ReplayProperty(properties.win_draw_and_loss_agree_with_the_expected_score, ("levels", "periods")),
     ReplayProperty(properties.contests_one_by_one_equal_batches, ("rounds",)),
     ReplayProperty(properties.times_must_not_decrease_where_the_clock_matters, ("rounds",)),

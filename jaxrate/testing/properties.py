@@ -98,6 +98,24 @@ def a_period_of_one_match_is_that_match(case: SystemFormPrecision) -> None:
     cases.assert_close_leaves("the state and the predictions", match_run, period_run, 1e-10)
 
 
+def every_game_of_a_period_counts(case: SystemFormPrecision) -> None:
+    """Each win or loss of the player with most of them in the last rating period changes their rating by itself."""
+    events = cases.split_seasons(case)[0]
+    period = events.time // cases.PERIOD_LENGTH
+    decided = np.flatnonzero((period == period[-1]) & (events.score != 0.5))
+    player = np.bincount(events.player[decided].ravel()).argmax()
+    rows = decided[(events.player[decided] == player).any(axis=1)]
+    rating = player_ratings(case, replay_first_season(case).state).mean[player]
+    for row in rows:
+        other = reverse_case_results(case, reverse_case_results(case, events, row), row + 1)
+        gain = rating - player_ratings(case, replay_case_events(case, other).state).mean[player]
+        won = (events.score[row] == 1.0) == (events.player[row, 0] == player)
+        assert_claim(
+            gain > 0.0 if won else gain < 0.0,
+            f"of the {len(rows)} games of a player in a rating period one does not count; add them up",
+        )
+
+
 def contests_one_by_one_equal_batches(case: SystemFormPrecision) -> None:
     """Contests one by one, with other padding and perhaps other formulas, give what batches of them give."""
     events = cases.split_seasons(case)[0]

@@ -18,7 +18,7 @@ import numpy as np
 from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
 from jaxrate.core.mean_reversion import elapsed_time
-from jaxrate.core.pairwise_rules import elapsed_within_period
+from jaxrate.core.pairwise_rules import elapsed_within_period, event_length
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.numerics.special_functions import differentiable_quotient
 from jaxrate.systems.skills.parts import (
@@ -28,11 +28,12 @@ from jaxrate.systems.skills.parts import (
     apply_to_players,
     indicate_numbers,
     model_parts,
+    participant_values,
     select_by_kind,
     with_vectors,
     without_vectors,
 )
-from jaxrate.systems.skills.settings import SIDES, ModelSettings
+from jaxrate.systems.skills.settings import ModelSettings
 
 ROUNDINGS = 8.0  # by which what a message takes from a covariance may be off, in units of the usual tolerance
 
@@ -94,8 +95,9 @@ def rows_before_games(model: ModelSettings, constants: Constants, rows: State, e
     rows = with_vectors(rows)
     if model.kinds:
         rows = assign_newcomer_kinds(model, constants, rows, event)
-    if isinstance(event, Periods):
-        rows = age_by_clock(model, constants, rows, elapsed_within_period(event, constants.params.period, rows.time))
+    length = event_length(constants, event)
+    if length is not None:
+        rows = age_by_clock(model, constants, rows, elapsed_within_period(event, length, rows.time))
     return rows if model.league_season is None else apply_league_seasons(model, constants, rows, event)
 
 
@@ -103,7 +105,7 @@ def assign_newcomer_kinds(model: ModelSettings, constants: Constants, rows: Stat
     """The rows, newcomers with the deviations of the kind that the event tells. Whoever has played keeps theirs."""
     new = jnp.isinf(rows.time)
     old: Any = rows.kind
-    kind = jnp.where(new, max_game_value_per_player(event, model.kinds, 0.0), old)
+    kind = jnp.where(new, max_value_per_player(event, model.kinds, 0.0), old)
     variance = select_by_kind(constants, kind).variance
     covariance = jnp.where(new[..., None, None], variance[..., None] * unit_matrices(rows.covariance), rows.covariance)
     return rows._replace(kind=kind, covariance=covariance)
@@ -113,26 +115,21 @@ def apply_league_seasons(model: ModelSettings, constants: Constants, rows: State
     """The rows after the seasons since the one in which they played last, by the numbers that matches have."""
     last: Any = rows.season
     column: Any = model.league_season
-    now = max_game_value_per_player(event, (column,), -jnp.inf)
+    now = max_value_per_player(event, (column,), -jnp.inf)
     rows = apply_seasons(model, constants, rows, jnp.maximum(now - last, 0.0))
     return rows._replace(season=jnp.where(jnp.isinf(last), now, jnp.maximum(now, last)))
 
 
-def max_game_value_per_player(event: Any, names: tuple[str, ...], padding_value: float) -> Array:
-    """[A] of each player the highest number of their games, from a column of both sides, or one of each.
+def max_value_per_player(event: Any, names: tuple[str, ...], padding_value: float) -> Array:
+    """[...] of each player the highest value that participations in the event have, see `participant_values`.
 
-    Of a single match [2], of contests [P]. `SIDES` are 0 of first players and 1 of second ones; games that are padding
-    have the `padding_value`.
+    Games that are padding have the `padding_value`.
     """
-    if isinstance(event, Rounds):
-        return (event.columns or {})[names[0]]
-    one, columns = jnp.ones_like(event.score), event.context.columns
-    both = (0.0 * one, one) if names == (SIDES,) else (columns[names[0]], columns[names[-1]])
-    if not isinstance(event, Periods):
-        return jnp.stack(both)
-    first, second = (jnp.where(jnp.asarray(event.context.weight) > 0, x, padding_value) for x in both)
-    none = jnp.full(event.player.shape, padding_value, event.score.dtype)
-    return none.at[event.pair[:, 0]].max(first).at[event.pair[:, 1]].max(second)
+    values, weight = participant_values(event, names), event.context.weight
+    if event.participant_rows is None:
+        return values
+    values = values if weight is None else jnp.where(jnp.asarray(weight) > 0, values, padding_value)
+    return event.combine_by_player(values, "max", padding_value)
 
 
 def age_by_clock(model: ModelSettings, constants: Constants, rows: State, duration: Array) -> State:
@@ -249,25 +246,17 @@ def learn_from_messages(
     message: Message,
     count: Array,
 ) -> State:
-    """The rows after messages about the predictors X theta of participants, X being loadings, which count as matches.
+    """The rows after messages about the predictors X theta of participants, X being loadings.
 
     Of a player with several, in a rating period or in several teams of a contest, messages are made at the beliefs
-    before them, and add up: precisions X^T M X, and X^T V.
+    before them, and add up: precisions X^T M X, and X^T V. `count` says as how many matches they count for each row.
     """
-    players = event.pair.T if isinstance(event, Periods) else event.seat if isinstance(event, Rounds) else None
-    if players is None:
-        rows = _count_matches(model, constants, rows, count)
+    rows = _count_matches(model, constants, rows, count)
+    if event.participant_rows is None:
         return apply_to_players(_learn_from_message, rows, loadings, message)
     surprise = jnp.sum(loadings * message.surprise[..., None], axis=-2)
-    terms = sum_outer_products(message.precision, loadings), surprise, count
-    if isinstance(event, Rounds):  # a contest counts once, whatever the teams
-        precision, surprise, _ = (jnp.zeros_like(x).at[players].add(x)[players] for x in terms)
-    else:
-        sums = [jnp.zeros((len(rows.time), *x.shape[2:]), x.dtype) for x in terms]
-        for side in (0, 1):
-            sums = [total.at[players[side]].add(x[side]) for total, x in zip(sums, terms, strict=True)]
-        precision, surprise, count = sums
-    rows = _count_matches(model, constants, rows, count)
+    terms = sum_outer_products(message.precision, loadings), surprise
+    precision, surprise = map(event.combine_by_player, terms)
     covariance = condition_on_precision(rows.covariance, precision)
     return rows._replace(mean=rows.mean + multiply(covariance, surprise), covariance=covariance)
 

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.pairwise_rules import signed_side_advantage
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.systems.skills.belief_updates import add_match_growth, multiply_rows, predictor_covariance
 from jaxrate.systems.skills.parts import (
@@ -14,6 +13,7 @@ from jaxrate.systems.skills.parts import (
     State,
     apply_to_players,
     experience_points,
+    list_participants,
     participant_loadings,
 )
 from jaxrate.systems.skills.settings import YEAR, ModelSettings
@@ -46,8 +46,9 @@ def predict_participants(
     model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds, count: Array | None
 ) -> Predictors:
     """The predictors of rows with vectors, where an event counts as so many matches for growth; None: as one."""
-    if isinstance(event, Periods):
-        rows = State(*(None if x is None else x[event.pair.T] for x in rows))
+    players = event.participant_rows
+    if players is not None:
+        rows = State(*(None if x is None else x[players] for x in rows))
     count = None if count is None else jnp.broadcast_to(count, rows.time.shape)
     rows = rows._replace(covariance=add_match_growth(model, constants, rows.covariance, rows.kind, count))
     mean, covariance = apply_to_players(_predictors_of_rows, rows, participant_loadings(model, event))
@@ -68,21 +69,18 @@ def effects_beside_parts(
     model: ModelSettings, constants: Constants, experience: Array | None, event: Matches | Periods | Rounds
 ) -> Array:
     """What counts beside the parts, see `Predictors`: experience of participants, covariates and the side."""
-    params = constants.params
-    if isinstance(event, Rounds):
-        effects, columns = jnp.zeros_like(event.weight), event.columns
-        effects = effects if experience is None else effects + experience
-    else:
-        effects, columns = jnp.zeros_like(event.score), event.context.columns
-        effects = effects if experience is None else effects + (experience[0] - experience[1])
-        if event.context.side is not None:
-            effects = effects + signed_side_advantage(event, side_advantage_at_event_time(model, params, event))
+    params, context = constants.params, event.context
+    effects = jnp.zeros_like(event.contrast(list_participants(event).one))
+    if experience is not None:
+        effects = effects + event.contrast(experience)
+    if context.side is not None:
+        effects = effects + side_advantage_at_event_time(model, params, event) * context.side
     for name in model.covariates:
-        effects = effects + getattr(params, name) * (columns or {})[name]
+        effects = effects + getattr(params, name) * (context.columns or {})[name]
     return effects
 
 
-def side_advantage_at_event_time(model: ModelSettings, params: Any, event: Matches | Periods) -> Any:
+def side_advantage_at_event_time(model: ModelSettings, params: Any, event: Any) -> Any:
     """The side advantage at the time of the event."""
     if model.side_since is None:
         return params.side_advantage

@@ -22,7 +22,7 @@ from jaxrate.core.rules import Rating
 from jaxrate.core.system import full_leaf
 from jaxrate.events import Matches, Periods, Ragged, Rounds, fail_where
 from jaxrate.systems.skills.part_declarations import complete_params
-from jaxrate.systems.skills.settings import SIDE_COLUMN, ModelSettings, OwnPart
+from jaxrate.systems.skills.settings import SIDE_COLUMN, SIDES, ModelSettings, OwnPart
 
 STRENGTH, PACE = 0, 1  # linear predictors
 
@@ -126,6 +126,17 @@ def list_participants(event: Matches | Periods | Rounds) -> Participants:
     )
 
 
+def participant_values(event: Matches | Periods | Rounds, names: tuple[str, ...]) -> Array:
+    """[...] of participants the values of a column, or in matches of one of each side; `SIDES`: 0 of first players and
+    1 of second ones.
+    """
+    one = list_participants(event).one
+    if names == (SIDES,):
+        return jnp.stack([0.0 * one[0], one[1]])
+    columns = [(event.context.columns or {})[name] for name in names]
+    return jnp.broadcast_to(columns[0] if len(columns) == 1 else jnp.stack(columns), one.shape)
+
+
 SEEN_FIELDS = {"score", "context", "weight", "category", "columns"}  # of events, by functions of users
 CHECKED_AT_ONCE = 4096  # events, so that histories of all lengths share a program
 
@@ -162,8 +173,7 @@ def check_function_of_user(
       use: how it is used.
       mistake: that it gives something else.
     """
-    seen = list_seen_fields(events)
-    count = len(seen.weight if isinstance(seen, Rounds) else seen.score)
+    seen, count = list_seen_fields(events), events.num_rows
     for start in range(0, count, CHECKED_AT_ONCE):
         rows = np.minimum(np.arange(start, start + CHECKED_AT_ONCE), count - 1)
         try:
@@ -179,7 +189,7 @@ def check_function_of_user(
 def are_loadings_finite(part: OwnPart, event: Matches | Periods | Rounds) -> Array:
     """[n] whether the loadings of a part of a user's own are numbers, for matches or for participants of contests."""
     is_finite = jnp.isfinite(bring_own(part, list_participants(event))).all(axis=-1)
-    return is_finite if isinstance(event, Rounds) else is_finite.all(axis=0)
+    return is_finite.reshape(-1, event.num_rows).all(axis=0)
 
 
 def participant_loadings(model: ModelSettings, event: Matches | Periods | Rounds) -> Array:

@@ -35,9 +35,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.array_types import Array
-from jaxrate.core.hashable_values import BoundFunction, bind, look_up_replacement_function
-from jaxrate.core.pairwise_rules import seasons_applied_until
-from jaxrate.core.rules import Params, PredictRule, RatedEvent, Rules
+from jaxrate.core.hashable_values import BoundFunction, bind
+from jaxrate.core.pairwise_rules import event_length, seasons_applied_until
+from jaxrate.core.rules import Params, RatedEvent, RuleByKind, Rules
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities, unwrap_predictions
@@ -45,7 +45,6 @@ from jaxrate.systems.rounds.round_teams import (
     Teams,
     gather_team_values_to_members,
     sum_by_team,
-    teams_by_standing,
     teams_with_result_hidden,
 )
 from jaxrate.systems.skills.belief_updates import (
@@ -101,6 +100,22 @@ from jaxrate.systems.skills.team_results import (
 )
 
 
+def both_have_opponents(_event: Matches | Periods) -> None:
+    """Whether anything is learnt of a match: always."""
+    return None
+
+
+def match_loss(loss: Array, _event: Matches | Periods) -> Array:
+    """[...] the loss of each match as it is."""
+    return loss
+
+
+def divide_among_participants(loss: Array, event: Rounds) -> Array:
+    """[P] the loss of a contest in equal parts, 0 for padding."""
+    count = jnp.sum(teams_with_result_hidden(event).size)
+    return jnp.where(event.weight > 0, loss / jnp.maximum(count, 1).astype(loss.dtype), 0.0)
+
+
 class Observation(NamedTuple):
     """How an event is observed, by functions of the model, the constants, the predictors of participants and the event.
 
@@ -110,6 +125,8 @@ class Observation(NamedTuple):
     infer: Callable[[ModelSettings, Constants, Predictors, Any], Inference]  # what it says, and how likely it was
     expected_score: Callable[[ModelSettings, Constants, Predictors, Any], Array]  # see `predict`
     outcomes: Callable[[ModelSettings, Constants, Predictors, Any], OutcomeProbabilities] = probit_outcomes
+    is_contested: Callable[[Any], Array | None] = both_have_opponents  # [] whether there are opponents; None: always
+    divide_loss: Callable[[Array, Any], Array] = match_loss  # minus a log likelihood among the rows of the event
 
 
 OF_MATCHES = {
@@ -120,16 +137,19 @@ OF_MATCHES = {
     "goals": Observation(infer_from_goals, goal_score, goal_outcomes),
 }
 OF_CONTESTS = {
-    name: Observation(bind(infer_from_contest, infer), contest_scores, contest_outcomes)
+    name: Observation(
+        bind(infer_from_contest, infer), contest_scores, contest_outcomes, is_contested, divide_among_participants
+    )
     for name, infer in (("win", infer_from_standing), ("margin", infer_from_team_points))
 }
+OBSERVATIONS_BY_EVENT = {Matches: OF_MATCHES, Periods: OF_MATCHES, Rounds: OF_CONTESTS}
 
 
 def observation_of(model: ModelSettings, event: Matches | Periods | Rounds) -> Observation:
     """How these events are observed; by an observation of a user's own without chances of its own those of results."""
     own = model.outcome
     if not isinstance(own, OwnObservation):
-        return (OF_CONTESTS if isinstance(event, Rounds) else OF_MATCHES)[own]
+        return OBSERVATIONS_BY_EVENT[type(event)][own]
     infer = bind(infer_from_two, bind(infer_from_own, own))
     if own.outcomes is None:
         return Observation(infer, probit_score)
@@ -163,23 +183,22 @@ def update(model: ModelSettings, constants: Constants, rows: State, event: Match
     Who is in several teams of a contest has an independent performance in each, as if the others were those of somebody
     like them.
     """
-    before = rows_before_games(model, constants, rows, event)
-    if isinstance(event, Rounds):  # which count as one, but without opponents as none
-        count: Any = is_contested(teams_by_standing(event)).astype(event.weight.dtype)
-    else:
-        count = event.context.weight
+    before, observation = rows_before_games(model, constants, rows, event), observation_of(model, event)
+    is_learnt_from = observation.is_contested(event)
+    count: Any = event.context.weight if is_learnt_from is None else is_learnt_from.astype(rows.time.dtype)
     predictors = predict_participants(model, constants, before, event, count)
-    message = observation_of(model, event).infer(model, constants, predictors, event).message
+    message = observation.infer(model, constants, predictors, event).message
     count = jnp.broadcast_to(1.0 if count is None else count, predictors.mean.shape[:-1])
     message = Message(count[..., None, None] * message.precision, count[..., None] * message.surprise)
-    after = learn_from_messages(model, constants, before, event, participant_loadings(model, event), message, count)
-    end = event.time
-    if isinstance(event, Periods):
-        end = end + constants.params.period
+    games = event.combine_by_player(count) if is_learnt_from is None else count  # a contest is one, whatever the teams
+    after = learn_from_messages(model, constants, before, event, participant_loadings(model, event), message, games)
+    end, length = event.time, event_length(constants, event)
+    if length is not None:
+        end = end + length
         after = apply_clock_seasons(model, constants, after, seasons_applied_until(event, rows.time), end)
     end = jnp.full_like(rows.time, end)
-    if isinstance(event, Rounds):
-        end = jnp.where((count > 0) | jnp.isfinite(rows.time), end, jnp.inf)
+    if is_learnt_from is not None:
+        end = jnp.where(is_learnt_from | jnp.isfinite(rows.time), end, jnp.inf)
     return without_vectors(after._replace(time=end))
 
 
@@ -221,18 +240,15 @@ def predict_goal_rate_factors(
 
 
 def rated_event_loss(model: ModelSettings, rated: RatedEvent) -> Array:
-    """Minus the log likelihood of all that was seen of an event; of a contest [P], in equal parts, 0 for padding.
+    """Minus the log likelihood of all that was seen of an event, of each match or participant.
 
     Of margins and points it is of densities, of goals of the probabilities of scorelines. Expected goals lose nothing:
     what they say of later goals tells how noisy they are.
     """
     constants, event, model = rated.constants, rated.event, model._replace(expected_goals=())
-    predictors = upcoming_predictors(model, constants, rated.before, event)
-    loss = -observation_of(model, event).infer(model, constants, predictors, event).log_likelihood()
-    if not isinstance(event, Rounds):
-        return loss
-    count = jnp.sum(teams_with_result_hidden(event).size)
-    return jnp.where(event.weight > 0, loss / jnp.maximum(count, 1).astype(loss.dtype), 0.0)
+    predictors, observation = upcoming_predictors(model, constants, rated.before, event), observation_of(model, event)
+    loss = -observation.infer(model, constants, predictors, event).log_likelihood()
+    return observation.divide_loss(loss, event)
 
 
 def find_smoothing_model(system: RatingSystem) -> ModelSettings | None:
@@ -261,41 +277,47 @@ class PredictionParts(NamedTuple):
     weight: Array  # the share of a player in their side, which all parts contain
 
 
-def find_parts_rule(system: RatingSystem) -> tuple[RatingSystem, PredictRule | None]:
+def find_parts_rule(system: RatingSystem) -> tuple[RatingSystem, RuleByKind | None]:
     """The system without what remakes its predictions, and the rule for `PredictionParts`; None without skills."""
-    inner = unwrap_predictions(system)
-    return inner, look_up_replacement_function(inner.rules.predict, {predict: prediction_parts})
+    inner, model = unwrap_predictions(system), find_smoothing_model(system)
+    if model is None:
+        return inner, None
+    return inner, RuleByKind(bind(match_prediction_parts, model), rounds=bind(contest_prediction_parts, model))
 
 
-def prediction_parts(
-    model: ModelSettings, constants: Constants, rows: State, event: Matches | Rounds
-) -> PredictionParts:
-    """The parts of each player's points; the sums of both sides differ by the lead that the prediction uses.
+def match_prediction_parts(model: ModelSettings, constants: Constants, rows: State, event: Matches) -> PredictionParts:
+    """The parts of both players' points, whose sums differ by the lead that the prediction uses.
 
-    Covariates of matches speak for the first player, and the side advantage for who has it. Of participants of contests
-    parts count by their share in their team.
+    Covariates speak for the first player, and the side advantage for who has it.
     """
-    params, rows = constants.params, rows_before_games(model, constants, rows, event)
-    parts = skill_parts(model, constants, rows, event)
-    if isinstance(event, Rounds):
-        teams, columns = teams_with_result_hidden(event), event.columns or {}
-        share = member_shares(model, event, teams)
-        parts = {name: share * x for name, x in parts.items()}
-        parts["numbers"] = numbers_part(constants, share, event, teams)
-        covariates = {name: share * (getattr(params, name) * columns[name]) for name in model.covariates}
-        return PredictionParts(parts, covariates, share)
-    columns = event.context.columns or {}
+    parts, covariates = skill_parts(model, constants, rows, event), covariate_parts(model, constants, event)
     if event.context.side is not None:
-        lead = side_advantage_at_event_time(model, params, event) * event.context.side
+        lead = side_advantage_at_event_time(model, constants.params, event) * event.context.side
         first = event.context.side > 0
         parts["side_advantage"] = jnp.stack([jnp.where(first, lead, 0.0), jnp.where(first, 0.0, -lead)])
-    values = {name: getattr(params, name) * columns[name] for name in model.covariates}
-    covariates = {name: jnp.stack([x, jnp.zeros_like(x)]) for name, x in values.items()}
+    covariates = {name: jnp.stack([x, jnp.zeros_like(x)]) for name, x in covariates.items()}
     return PredictionParts(parts, covariates, jnp.ones_like(parts["skill"]))
+
+
+def contest_prediction_parts(model: ModelSettings, constants: Constants, rows: State, event: Rounds) -> PredictionParts:
+    """The parts of the points of participants, which count by their share in their team."""
+    parts, covariates = skill_parts(model, constants, rows, event), covariate_parts(model, constants, event)
+    teams = teams_with_result_hidden(event)
+    share = member_shares(model, event, teams)
+    own, covariates = ({name: share * x for name, x in shown.items()} for shown in (parts, covariates))
+    own["numbers"] = numbers_part(constants, share, event, teams)
+    return PredictionParts(own, covariates, share)
+
+
+def covariate_parts(model: ModelSettings, constants: Constants, event: Matches | Rounds) -> dict[str, Array]:
+    """[...] what each covariate is worth, of matches to the first player."""
+    columns = event.context.columns or {}
+    return {name: getattr(constants.params, name) * columns[name] for name in model.covariates}
 
 
 def skill_parts(model: ModelSettings, constants: Constants, rows: State, event: Matches | Rounds) -> dict[str, Array]:
     """[...] of participants what each part brings to their strength, above a newcomer's, and experience."""
+    rows = rows_before_games(model, constants, rows, event)
     brought = participant_loadings(model, event)[..., STRENGTH, :] * (
         rows.mean - jnp.broadcast_to(constants.newcomer, rows.mean.shape)
     )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.hashable_values import display_name
-from jaxrate.events import Context, Matches, Ragged, Rounds, fail_where
+from jaxrate.events import Context, Matches, Periods, Ragged, Rounds, fail_where
 
 SIDES = "sides"  # as `kinds`: those who are a, and those who are b
 SIDE_COLUMN = "side"  # of participants of contests, whose side advantages are their own: 1 at home, -1 away
@@ -161,11 +161,13 @@ def contest_prior_columns(settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def check_events_fit(model: ModelSettings, events: Matches | Ragged) -> None:
-    """ValueError if the matches lack what the model needs, or have other categories."""
+    """ValueError if the events lack what the model needs, or have other categories."""
+    EVENT_CHECKS[type(events.flat)](model, events)
+
+
+def check_matches_fit(model: ModelSettings, events: Any) -> None:
+    """ValueError if matches lack what the model needs, or have other categories."""
     flat: Any = events.flat
-    if isinstance(flat, Rounds):
-        check_contests_fit(model, events, flat)
-        return
     check_match_columns(model, flat.context)
     if model.outcome == "goals":
         check_goals(model, flat)
@@ -204,8 +206,9 @@ def check_column_is_complete(name: str, values: Any) -> None:
     fail_where(np.isnan(values), lambda row: f"column {name!r} has no number, which only statistics may lack")
 
 
-def check_contests_fit(model: ModelSettings, ragged: Any, contests: Rounds) -> None:
+def check_contests_fit(model: ModelSettings, ragged: Any) -> None:
     """ValueError if contests lack what the model needs, or have other categories."""
+    contests = ragged.flat
     if len(model.margin) > 1:
         raise ValueError("skills of contests takes one column as margin: the points of each participant's team")
     if model.kinds == (SIDES,) or len(model.kinds) > 1:
@@ -226,6 +229,9 @@ def check_contests_fit(model: ModelSettings, ragged: Any, contests: Rounds) -> N
     if model.margin:
         check_team_mates_have_same_points(model, ragged, contests)
     check_categories_fit(model, contests.category, 1, "contests")
+
+
+EVENT_CHECKS = {Matches: check_matches_fit, Periods: check_matches_fit, Rounds: check_contests_fit}
 
 
 def check_team_mates_have_same_points(model: ModelSettings, ragged: Any, contests: Any) -> None:
@@ -267,10 +273,7 @@ def check_player_kinds(model: ModelSettings, events: Any) -> None:
         for name in model.kinds:
             check_column_of_kinds(name, flat.context.columns[name])
         return
-    pair = np.asarray(flat.player)
-    if isinstance(events, Ragged):
-        begins: Any = events.pair_start
-        pair = pair[flat.pair + np.repeat(events.player_start[:-1], np.diff(begins))[:, None]]
+    pair = np.asarray(events.pairs)
     both = np.isin(pair[:, 1], pair[:, 0])
     fail_where(both, lambda row: f"player {pair[row, 1]} is of both kinds: kinds='sides' takes all who are a for one")
 

@@ -360,9 +360,10 @@ class MembersBeforeResult(NamedTuple):
     log_likelihood: Array  # [P] of statistics and quits
 
 
-def is_contested(teams: Teams) -> Array:
+def is_contested(event: Rounds) -> Array:
     """[] whether there are two teams, or more."""
-    return teams.size[min(1, len(teams.size) - 1)] > 0
+    size = teams_by_standing(event).size
+    return size[min(1, len(size) - 1)] > 0
 
 
 def condition_members_before_result(
@@ -400,7 +401,7 @@ def infer_from_contest(
     message = message.after(members.statistics, members.strengths.mean - strengths.mean)
 
     def log_likelihood() -> Array:
-        return jnp.where(is_contested(teams), of_teams.log_likelihood() + jnp.sum(members.log_likelihood), 0.0)
+        return jnp.where(is_contested(event), of_teams.log_likelihood() + jnp.sum(members.log_likelihood), 0.0)
 
     return Inference(Message(message.precision[..., None, None], message.surprise[..., None]), log_likelihood)
 
