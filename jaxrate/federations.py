@@ -11,11 +11,9 @@ from jaxrate.systems.federations.egf import egf
 from jaxrate.systems.federations.fide import fide
 from jaxrate.systems.federations.fide_tables import fide_performance
 from jaxrate.systems.federations.fifa import fifa
+from jaxrate.systems.federations.fivethirtyeight_elo import nba_elo, nfl_elo
 from jaxrate.systems.federations.ingo import ingo
-from jaxrate.systems.federations.nba_elo import nba_elo
-from jaxrate.systems.federations.nfl_elo import nfl_elo
-from jaxrate.systems.federations.uscf import uscf
-from jaxrate.systems.federations.uscf_approximate import uscf_approximate
+from jaxrate.systems.federations.uscf import uscf, uscf_approximate
 from jaxrate.systems.federations.world_rugby import world_rugby
 
 __all__ = [

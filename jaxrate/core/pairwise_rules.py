@@ -155,12 +155,12 @@ def rate_players(
     weight = event.context.weight
     if weight is not None:
         first, second = (tuple(weight * x for x in terms) for terms in (first, second))
-    if isinstance(event, Periods):
-        a, b = event.sides
-        zero = jnp.zeros(event.player.shape, first[0].dtype)
-        if has_launch_overhead():  # on a CPU all terms at once take longer
-            terms = jnp.concatenate([jnp.stack(x, axis=-1) for x in (first, second)])
-            none = jnp.zeros((*zero.shape, len(first)), zero.dtype)
-            return rate(rows, tuple(jnp.moveaxis(none.at[event.pair.T.ravel()].add(terms), -1, 0)))
-        return rate(rows, tuple(zero.at[a].add(x).at[b].add(y) for x, y in zip(first, second, strict=True)))
-    return jax.tree.map(lambda *x: jnp.stack(x), *map(rate, split_sides(rows, event), (first, second)))
+    rows_of = event.participant_rows
+    if rows_of is None:
+        return jax.tree.map(lambda *x: jnp.stack(x), *map(rate, split_sides(rows, event), (first, second)))
+    if has_launch_overhead():  # on a CPU all terms at once take longer
+        terms = jnp.concatenate([jnp.stack(x, axis=-1) for x in (first, second)])
+        none = jnp.zeros((*event.player.shape, len(first)), terms.dtype)
+        return rate(rows, tuple(jnp.moveaxis(none.at[rows_of.ravel()].add(terms), -1, 0)))
+    zero, (a, b) = jnp.zeros(event.player.shape, first[0].dtype), event.sides
+    return rate(rows, tuple(zero.at[a].add(x).at[b].add(y) for x, y in zip(first, second, strict=True)))

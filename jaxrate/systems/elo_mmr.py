@@ -484,7 +484,7 @@ def predict(model: ModelSettings, constants: Constants, rows: State, contest: Ro
 def infer(model: ModelSettings, constants: Constants, rows: State, event: Rounds) -> tuple[State, Performances]:
     """Let skills drift, infer the performances, and add them to the beliefs; the ranks that would have kept ratings."""
     growth, square = drift_and_noise(constants, rows, cdf_sums.participant_weights(event), event.noise)
-    growth = round_teams.max_over_player_team_entries(event, growth)
+    growth = event.combine_by_player(growth, "max")  # of all seats of a player
     contested = cdf_sums.is_rated_contest(event, model.skip_ties)
     methods = find_performance_methods(model.density, constants.table)
     drifted = rows.variance + growth

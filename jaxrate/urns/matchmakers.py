@@ -86,18 +86,16 @@ def draw_player(weights: Array, uniform: Array) -> Array:
     return jnp.sum(uniform * total[-1] >= total[:-1], dtype=jnp.int32)
 
 
-def pick_uniform_pair(table: None, state: State, uniforms: Array) -> Array:
+def pick_uniform_pair(_table: None, state: State, uniforms: Array) -> Array:
     """[2] any two players."""
-    del table
     num_players = len(state.green)
     first = jnp.floor(uniforms[0] * num_players).astype(jnp.int32)
     second = jnp.floor(uniforms[1] * (num_players - 1)).astype(jnp.int32)
     return jnp.stack([first, second + (second >= first).astype(jnp.int32)])
 
 
-def log_uniform_pair_probability(table: None, state: State, pair: Array) -> Array:
+def log_uniform_pair_probability(_table: None, state: State, _pair: Array) -> Array:
     """The log probability of a pair, which is that of any other."""
-    del table, pair
     num_players = len(state.green)
     return -jnp.log(jnp.asarray(0.5 * num_players * (num_players - 1), float))
 
@@ -132,9 +130,8 @@ def log_chooser_pair_probability(similarity: UrnSimilarityTables, state: State, 
     return log_similarity(similarity, state, pair) - jnp.log(near) - jnp.log(jnp.asarray(len(state.green), near.dtype))
 
 
-def make_no_table(state: State) -> None:
+def make_no_table(_state: State) -> None:
     """The table of matchmakers that need none, None."""
-    del state
 
 
 def uniform_matchmaker() -> Matchmaker:

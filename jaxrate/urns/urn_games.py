@@ -21,7 +21,7 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.rules import PredictRule
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
-from jaxrate.events import Matches, fail_where
+from jaxrate.events import Matches, fail_where, number_connected_groups
 from jaxrate.replay.checked_replay import Run, check_system_takes_events
 from jaxrate.replay.padded_arrays import init_or_copy_state
 from jaxrate.replay.player_rows import as_device_arrays
@@ -320,16 +320,10 @@ def check_players_can_meet(matchmaker: Matchmaker, table: Any, state: State) -> 
         pairs = jnp.stack([jnp.full_like(players, player), players], axis=-1)
         return jax.vmap(partial(matchmaker.log_probability, table, state))(pairs) > -jnp.inf
 
-    meets = np.array(lax.map(can_meet, players))
-    meets |= meets.T
-    is_reached = np.zeros(num_players, bool)
-    border = np.array([0])
-    while border.size:
-        is_reached[border] = True
-        border = np.flatnonzero(meets[border].any(axis=0) & ~is_reached)
-    if not is_reached.all():
-        stranger = int(np.argmin(is_reached))
-        raise ValueError(f"with this matchmaker players 0 and {stranger} never meet, not even through others")
+    group = number_connected_groups(num_players, *np.nonzero(lax.map(can_meet, players)))
+    strangers = 1 + np.flatnonzero((group[1:] != group[0]) | (group[0] < 0))
+    if len(strangers):
+        raise ValueError(f"with this matchmaker players 0 and {strangers[0]} never meet, not even through others")
 
 
 @partial(jax.jit, static_argnums=(0, 1))

@@ -19,8 +19,7 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, Parameter
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.game_columns import AgeColumns, Game
-from jaxrate.systems.federations.games import Games
+from jaxrate.systems.federations.games import AgeColumns, Game, Games
 from jaxrate.systems.federations.official_rules import INITIAL_RATING, UNRATED, official_factory, official_system
 from jaxrate.systems.federations.score_curves import expected_by_normal, performance_ratings, round_half_away
 

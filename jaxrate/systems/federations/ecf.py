@@ -18,8 +18,7 @@ from jaxrate.core.hyperparameter_definitions import ANY, NOT_NEGATIVE, Parameter
 from jaxrate.core.pairwise_rules import Terms
 from jaxrate.core.system import RatingSystem
 from jaxrate.systems.federations.fide_tables import expected_by_fide_table, performance_rating
-from jaxrate.systems.federations.game_columns import ADULT, AgeColumns, Game
-from jaxrate.systems.federations.games import Games
+from jaxrate.systems.federations.games import ADULT, AgeColumns, Game, Games
 from jaxrate.systems.federations.official_rules import INITIAL_RATING, UNRATED, official_factory, official_system
 from jaxrate.systems.federations.score_curves import round_half_away
 

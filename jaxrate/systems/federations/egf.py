@@ -18,8 +18,7 @@ from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import ANY, NOT_NEGATIVE, POSITIVE, RATING, Parameter
 from jaxrate.core.pairwise_rules import Terms
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.game_columns import Game
-from jaxrate.systems.federations.games import Games
+from jaxrate.systems.federations.games import Game, Games
 from jaxrate.systems.federations.official_rules import RatingState, official_factory, official_system
 from jaxrate.systems.federations.score_curves import round_half_away
 

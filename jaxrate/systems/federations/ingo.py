@@ -14,8 +14,7 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.hyperparameter_definitions import ANY, POSITIVE, Parameter
 from jaxrate.core.rules import Params, Rating
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.game_columns import AgeColumns, Game
-from jaxrate.systems.federations.games import Games
+from jaxrate.systems.federations.games import AgeColumns, Game, Games
 from jaxrate.systems.federations.official_rules import RatingState, official_factory, official_system
 from jaxrate.systems.federations.score_curves import expected_by_line
 

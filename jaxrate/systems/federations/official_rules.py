@@ -18,8 +18,7 @@ from jaxrate.core.hyperparameter_definitions import ANY, MAYBE_POSITIVE, Paramet
 from jaxrate.core.pairwise_rules import PairwiseRules
 from jaxrate.core.rules import Rating
 from jaxrate.core.system import FactoryArgs, RatingSystem, full_leaf, system_factory
-from jaxrate.systems.federations.game_columns import ColumnNames, check_columns, view_games
-from jaxrate.systems.federations.games import Games
+from jaxrate.systems.federations.games import ColumnNames, Games, check_columns, view_games
 
 INITIAL_RATING = Parameter(MAYBE_POSITIVE, "points", "rating of a newcomer", fitted=False, if_none="unrated")
 UNRATED = Parameter(ANY, "points", "rating by which unrated players are predicted")

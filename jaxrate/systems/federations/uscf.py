@@ -9,6 +9,12 @@ P(d) = .5 + d / 800 within 0 and 1, at most 2700. Unrated players begin at 50 ti
 and with N' = 1 get estimates; all are rated against these, and again against the results. Nobody falls below
 100 + 4 for a win, 2 for a draw and 1 for three games in an event, at most 150; nor, with more than 25 games, below the
 hundred that is 200 under their peak, from 1200 to 2100. B was 14 in 2017, 12 from 2023 and 10 from 2025 on.
+
+By hand (its "Approximating Formulas") R' is as above, the bonus for three games or more, and up to 8 earlier games
+
+    R' = (N R + sum R_j + 400 (W - L)) / (N + n)
+
+with W wins and L losses. Nothing is rated again against the results, and there are no floors.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -19,11 +25,12 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, RATING, Parameter
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.game_columns import AgeColumns, Game
-from jaxrate.systems.federations.games import Games
+from jaxrate.systems.federations.games import AgeColumns, Game, Games
 from jaxrate.systems.federations.official_rules import official_factory, official_system
 from jaxrate.systems.federations.score_curves import expected_by_elo, expected_by_line, performance_ratings
-from jaxrate.systems.federations.uscf_approximate import effective_games
+
+SPEED = Parameter(POSITIVE, "points", "K times the games that count")
+BONUS_THRESHOLD = Parameter(NOT_NEGATIVE, "points", "B, gain above which a bonus begins")
 
 
 class State(NamedTuple):
@@ -31,6 +38,17 @@ class State(NamedTuple):
     games: Array  # [num_players]
     score: Array  # [num_players] points of all games
     floor: Array  # [num_players] least rating
+
+
+class ApproximateState(NamedTuple):
+    rating: Array  # [num_players] points
+    games: Array  # [num_players]
+
+
+def effective_games(rows: Any) -> Array:
+    """[A] N'."""
+    most = jnp.where(rows.rating > 2355.0, 50.0, 50.0 / jnp.sqrt(0.662 + 7.39e-6 * (2569.0 - rows.rating) ** 2))
+    return jnp.minimum(rows.games, most)
 
 
 def special_expected(_params: Any, player: State, opponent: State, _game: Game) -> Array:
@@ -60,13 +78,24 @@ def rate(dual: bool, params: Any, rows: State, games: Games) -> State:
     return State(jnp.maximum(after.rating, floor), played, rows.score + results.score, floor)
 
 
+def rate_by_approximation(params: Any, rows: ApproximateState, games: Games) -> ApproximateState:
+    results = games.results(rows, rows)
+    n, played = results.games, rows.games + results.games
+    gain = params.speed / jnp.maximum(effective_games(rows) + n, 1e-6) * (results.score - results.expected)
+    bonus = jnp.maximum(gain - params.bonus_threshold * jnp.sqrt(jnp.maximum(n, 4.0)), 0.0)
+    standard = rows.rating + gain + jnp.where(n > 2.5, bonus, 0.0)
+    points = rows.games * rows.rating + results.opponents + 400.0 * (2.0 * results.score - n)
+    is_special = rows.games < 8.6  # up to 8, and no sum of halves
+    return ApproximateState(jnp.where(is_special, points / jnp.maximum(played, 1e-6), standard), played)
+
+
 @official_factory
 def uscf(
     ages: AgeColumns = (),
     dual: bool = False,
     *,
-    speed: Annotated[float, Parameter(POSITIVE, "points", "K times the games that count")] = 800.0,
-    bonus_threshold: Annotated[float, Parameter(NOT_NEGATIVE, "points", "B, gain above which a bonus begins")] = 10.0,
+    speed: Annotated[float, SPEED] = 800.0,
+    bonus_threshold: Annotated[float, BONUS_THRESHOLD] = 10.0,
     initial_rating: Annotated[float, RATING] = 1300.0,
 ) -> RatingSystem:
     """The US Chess Federation's rating, of matches and of rating periods.
@@ -78,3 +107,17 @@ def uscf(
       dual: whether games are of 30 to 65 minutes, which count less from 2200 on.
     """
     return official_system(State, expected_by_elo, bind(rate, dual), {"ages": ages}, floor=100.0)
+
+
+@official_factory
+def uscf_approximate(
+    *,
+    speed: Annotated[float, SPEED] = 800.0,
+    bonus_threshold: Annotated[float, BONUS_THRESHOLD] = 10.0,
+    initial_rating: Annotated[float, RATING] = 1300.0,
+) -> RatingSystem:
+    """The US Chess Federation's rating by formulas for the hand, of matches and of rating periods.
+
+    jr.rate(jr.federations.uscf_approximate(), data, period=7)
+    """
+    return official_system(ApproximateState, expected_by_elo, rate_by_approximation, {})

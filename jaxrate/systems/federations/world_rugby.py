@@ -16,8 +16,7 @@ from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
 from jaxrate.core.pairwise_rules import Terms
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.game_columns import Game, MarginColumns
-from jaxrate.systems.federations.games import add_changes
+from jaxrate.systems.federations.games import Game, MarginColumns, add_changes
 from jaxrate.systems.federations.official_rules import RatingState, official_factory, official_system
 from jaxrate.systems.federations.score_curves import expected_by_line
 

@@ -37,17 +37,9 @@ def merge_multi_team_evidence(event: Rounds, mean_change: Array, variance_share_
     """
     if event.seat is None:
         return mean_change, variance_share_kept
-    none = jnp.zeros_like(variance_share_kept)
-    information = none.at[event.seat].add(1.0 / variance_share_kept - 1.0)[event.seat]
-    pull = none.at[event.seat].add(mean_change / variance_share_kept)[event.seat]
+    information = event.combine_by_player(1.0 / variance_share_kept - 1.0)
+    pull = event.combine_by_player(mean_change / variance_share_kept)
     return pull / (1.0 + information), 1.0 / (1.0 + information)
-
-
-def max_over_player_team_entries(event: Rounds, values: Array) -> Array:
-    """[P] the largest of values [P], which are not negative, among all seats of a player."""
-    if event.seat is None:
-        return values
-    return jnp.zeros_like(values).at[event.seat].max(values)[event.seat]
 
 
 def make_contest_rules(

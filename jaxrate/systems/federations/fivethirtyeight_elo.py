@@ -1,10 +1,11 @@
-"""FiveThirtyEight's Elo of the NFL, with margins, of matches (github.com/fivethirtyeight/nfl-elo-game).
+"""FiveThirtyEight's Elo of the NFL and the NBA, with margins, of matches (github.com/fivethirtyeight/nfl-elo-game).
 
     D = r - r_j + side_advantage,   r' = r + K M (s - 1 / (1 + 10^(-D / 400)))
     M = ln(max(m, 1) + 1) 2.2 / (2.2 + .001 D_w),   2.2 ln 2 after a tie
 
 with m the margin and D_w as D, of the winner. From season to season a rating keeps `season_keep`, two thirds, of what
-it is above `reversion_mean`. Teams begin at 1300, but for the first ones.
+it is above `reversion_mean`. Teams begin at 1300, but for the first ones. In that of the NBA (their nba_elo.csv)
+M = (m + 3)^.8 / (7.5 + .006 D_w), and a rating keeps three quarters.
 """
 
 import math
@@ -19,8 +20,7 @@ from jaxrate.core.hyperparameter_definitions import ANY, NOT_NEGATIVE, RATING, S
 from jaxrate.core.mean_reversion import SEASON_KEEP
 from jaxrate.core.pairwise_rules import Terms
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.game_columns import Game, MarginColumns
-from jaxrate.systems.federations.games import add_changes
+from jaxrate.systems.federations.games import Game, MarginColumns, add_changes
 from jaxrate.systems.federations.official_rules import official_factory, official_system
 from jaxrate.systems.federations.score_curves import expected_by_logistic
 
@@ -44,6 +44,10 @@ def expected(params: Any, team: State, opponent: State, match: Game) -> Array:
 def nfl_factor(margin: Array, winner_lead: Array) -> Array:
     decided = jnp.log(jnp.maximum(margin, 1.0) + 1.0) * (2.2 / (2.2 + 0.001 * winner_lead))
     return jnp.where(margin > 0, decided, 2.2 * math.log(2.0))
+
+
+def nba_factor(margin: Array, winner_lead: Array) -> Array:
+    return (margin + 3.0) ** 0.8 / (7.5 + 0.006 * winner_lead)
 
 
 def change(factor: Any, params: Any, team: State, opponent: State, match: Game) -> Terms:
@@ -72,4 +76,23 @@ def nfl_elo(
       seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
     """
     rate = bind(add_changes, bind(change, nfl_factor))
+    return official_system(State, expected, rate, {"margin": margin}, time=math.inf)
+
+
+@official_factory
+def nba_elo(
+    margin: MarginColumns = ("home_points", "away_points"),
+    seasons: Sequence[Any] | Mapping[str, Any] | None = (),
+    *,
+    k: Annotated[float, K] = 20.0,
+    initial_rating: Annotated[float, RATING] = 1300.0,
+    side_advantage: Annotated[float, SIDE_ADVANTAGE] = 100.0,
+    season_keep: Annotated[float | None, SEASON_KEEP] = None,
+    reversion_mean: Annotated[float, REVERSION_MEAN] = 1505.0,
+) -> RatingSystem:
+    """FiveThirtyEight's Elo of the National Basketball Association, of matches; see `nfl_elo`.
+
+    jr.rate(jr.federations.nba_elo(seasons=data.seasons, season_keep=3 / 4), data)
+    """
+    rate = bind(add_changes, bind(change, nba_factor))
     return official_system(State, expected, rate, {"margin": margin}, time=math.inf)
