@@ -78,6 +78,18 @@ def test_bars_are_where_the_axis_says(twelve):
     assert np.ptp(np.append(rating - 1.96 * error, rating + 1.96 * error)) > 0.85 * 100 * (high - low) / (right - left)
 
 
+def test_the_axis_leaves_out_who_is_far_below_all_others():
+    """They made the bars of all others small."""
+    strengths = fitted(12)
+    far = strengths._replace(rating=np.where(strengths.order == 11, -4000.0, strengths.rating))
+    narrow, wide = (re.findall(r'<path d="M(-?\d+) 5H(-?\d+)"/>', jr.site.arena_page_html(x)) for x in (far, strengths))
+    lengths = [sorted(int(end) - int(begin) for begin, end in bars) for bars in (narrow, wide)]
+    assert lengths[0][5] > 0.4 * lengths[1][5] and int(narrow[-1][1]) < 0
+    page = jr.site.arena_page_html(far, source="our friends, https://example.org/votes")
+    assert "1 model is to the left of the axis." in page and "to the left" not in jr.site.arena_page_html(strengths)
+    assert 'Source: our friends, <a href="https://example.org/votes">' in page and "Made <time>20" in page
+
+
 def test_a_line_stands_where_the_order_is_certain(twelve):
     strengths, ranks = twelve
     order = strengths.order

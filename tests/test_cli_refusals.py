@@ -268,7 +268,7 @@ def test_a_file_beside_forecasts_and_odds(jaxrate, file, tmp_path):
     code, text, errors = jaxrate("benchmark", file, *QUICK, *arguments, "-v")
     assert code == 0 and f"wrote {out / 'index.html'} and {out / 'benchmark.json'}" in errors
     assert re.search(r"^elo +rating ", text, re.MULTILINE) and re.search(r"^book +odds ", text, re.MULTILINE)
-    assert "The best rating is elo" in text and "Scored on the last 60 of 300 matches." in text
+    assert "The best rating is elo" in text and "Scored on the last 60 of 300 matches, from 20" in text
     record = json.loads((out / "benchmark.json").read_text())["Our league"]
     rows = {row["name"]: row for row in record["rows"]}
     data = jr.read(file, a="home", b="away", sort=True, side="a")
@@ -333,15 +333,31 @@ def test_the_page_has_every_row_and_the_table_of_histories():
     result = jr.evaluation.benchmark_systems(data, ["elo", "glicko"], forecasts=forecasts, **KEEP)
     page = benchmark_page_html({"League": result})
     assert "&lt;b&gt;truth&lt;/b&gt;" in page and "<b>truth" not in page
-    for name in ("Elo", "Glicko", "some", "All blended"):
+    for name in ("Elo", "Glicko", "some", "All blended", "Past frequencies"):
         assert f'data-name="name">{name}</td>' in page
     assert f">{row_of(result, 'blend').quality['log loss']:.4f}</td>" in page and ">nan" not in page
     alone = benchmark_page_html({"League": jr.evaluation.benchmark_systems(data, ["elo", "glicko"], **KEEP)})
-    assert "Elo and Glicko predicted about equally well</h1>" in alone and "Ceilings are" not in alone
+    assert "Elo and Glicko predicted about equally well</h1>" in alone and "eiling" not in alone
+    assert "<details" not in page and '<a href="#about">Method</a>' in page and "Made <time>" in page
     several = benchmark_page_html({"One": result, "Two": result}, title="All")
-    assert several.count("<section") == 3 and "best ceiling" in several and "<title>All</title>" in several
+    assert several.count("<section") == 3 and "best other forecast" in several and "<title>All</title>" in several
     with refused("benchmarks is empty"):
         benchmark_page_html({})
+
+
+def test_the_headline_begins_with_who_predicted_better():
+    """It began with the other one, and had a gap without its interval."""
+    data, truth = make_league(n=2000)
+    noise = np.random.default_rng(0).normal(0.0, 0.45, 2000)
+    bad = np.clip(truth[:, 2] + noise, 0.02, 0.98)
+    data = data._replace(source="Our league, https://example.org/games.")
+    for forecast, better, worse in ((truth[:, 2], "theirs", "Elo"), (bad, "Elo", "theirs")):
+        found = jr.evaluation.benchmark_systems(data, ["elo"], last=0.8, forecasts={"theirs": forecast}, **KEEP)
+        page = benchmark_page_html({"League": found})
+        said = rf"<h1>{better} predicts better than {worse}, by 0\.\d{{4}} ± 0\.\d{{4}} in log loss</h1>"
+        assert re.search(said, page)
+        assert 'Source: Our league, <a href="https://example.org/games">https://example.org/games</a>.' in page
+        assert re.search(r"Elo called \d{3} of 1,000 matches right,? .*theirs \d{3}\b", page)
 
 
 def test_a_browser_finds_nothing_wrong_with_the_page(chromium, tmp_path):

@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 import jaxrate as jr
+from jaxrate.systems.federations import FEDERATIONS
 from tests.conftest import mark_full
 
 pytest.importorskip("pyarrow")
@@ -129,6 +130,16 @@ def test_tables_name_every_command_format_and_system():
     assert listed("command_line") == set(cli.commands)
     assert listed("your_file") >= set(jr.data.formats.FORMATS)
     assert listed("systems") >= set(jr.extend.SYSTEMS)
+
+
+def test_systems_are_counted_as_there_are():
+    words = {13: "thirteen", 15: "fifteen", 11: "eleven"}
+    ours = len(jr.extend.ALL_SYSTEMS) - len(FEDERATIONS)
+    files = [ROOT / "CITATION.cff", *(ROOT / "jaxrate/docs").rglob("*.*"), ROOT / "experiments/paper/paper.md"]
+    texts = [*PAGES.values(), *(x.read_text(encoding="utf-8") for x in files if x.suffix in (".py", ".md", ".cff"))]
+    said = [x.lower() for text in texts for x in re.findall(r"(?i)\b(\w+teen) (?:\w+ )*systems\b", text)]
+    assert set(said) == {words[ours]} and len(said) > 6
+    assert f"{words[len(FEDERATIONS)]} official ratings" in PAGES["README"]
 
 
 def test_the_citation_has_no_version_of_its_own():

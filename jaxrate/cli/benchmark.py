@@ -144,6 +144,7 @@ def _benchmark_file(
         for kind in ROWS
     }
     if is_shipped:
+        data = data._replace(source=jr.data.datasets.NFL_SOURCE)
         values["forecast"] = file_rating.published_forecasts(file, data) | values["forecast"]
         since = SHIPPED_SINCE if since is None and not is_on_command_line("last") else since
     with prefix_errors_with_file(file), report.stage(f"fitting systems to {Path(file).name}", 1.0) as update_progress:

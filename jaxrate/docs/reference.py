@@ -68,7 +68,7 @@ def add_fields(kind: type, docstring: str) -> str:
 SECTIONS = {  # by title: what it is for, and the folders of the package that it shows
     "Data": ("Tables and public formats become events; simulated leagues; the league that ships.", "data"),
     "Events": ("Matches, rating periods and rounds, as arrays.", "events"),
-    "Rating systems": ("The thirteen systems, each with its hyperparameters and formulas.", "systems", "parts"),
+    "Rating systems": ("The fifteen systems, each with its hyperparameters and formulas.", "systems", "parts"),
     "Official ratings": ("The rules of federations, as systems.", "federations"),
     "Rating": ("A system goes through a history, or learns one result at a time; runs are saved.", "replay", "live"),
     "Leaderboards and careers": ("Ratings by name and date, records of players, saved runs.", "history"),

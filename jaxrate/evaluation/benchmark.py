@@ -52,6 +52,7 @@ from jaxrate.evaluation.scored_predictions import (
 from jaxrate.events.column_checks import as_event_time, check_clock
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.column_table import ColumnTable, PrintedResult, to_numbers_or_texts
+from jaxrate.history.history import format_time
 from jaxrate.metrics.calibration_slopes import NO_SLOPE, calibration_slope
 from jaxrate.metrics.prediction_metrics import (
     LogLossDifference,
@@ -339,12 +340,22 @@ def benchmark_systems(
         rows.append(x.row._replace(log_loss_difference=gap))
     notes += describe_external_forecasts(external, target, odds_method)
     count, num_scored = len(target.score), len(target.score) - target.num_past
-    scored_on = f"Scored on the last {num_scored:,} of {count:,} matches."
+    notes += [f"Source: {data.source.rstrip('.')}."] if data.source else []
+    scored_on = f"Scored on the last {num_scored:,} of {count:,} matches{_describe_dates(data, target.num_past)}."
     findings = [*map(str, write_findings(rows, worth, target.num_past))]
     if watch is not None:
         watch(1.0)
     texts = scored_on, findings, notes, left_out
     return Benchmark(rows, count, num_scored, len(data.players), target.num_outcomes, *texts, worth)
+
+
+def _describe_dates(data: Dataset, num_past: int) -> str:
+    """The first and the last day of the scored matches, as the end of a sentence; nothing without dates."""
+    if data.clock != "dates":
+        return ""
+    times = np.asarray(data.events.flat.time)[[data.events.start[num_past], -1]]
+    first, last = (format_time(float(np.floor(day)), "dates") for day in times)
+    return f", from {first} to {last}"
 
 
 def _make_target(

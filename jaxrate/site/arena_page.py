@@ -13,7 +13,7 @@ from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_range
-from jaxrate.site.drawings import encode_palette_png, interval_bar, make_axis
+from jaxrate.site.drawings import Axis, encode_palette_png, interval_bar, make_axis
 from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, show_name, text_columns
 from jaxrate.site.page_templates import STYLE_FILES, render_page
 from jaxrate.site.site_data import values_for_json
@@ -26,20 +26,21 @@ def confidence_assumption(strengths: Strengths, clusters: Sequence[str] = ()) ->
     """The sentence on what intervals assume: votes are independent, or those of one cluster (voter, prompt) are not."""
     if clusters:
         named = " or ".join(f"the same {x}" for x in clusters)
-        return f"The model treats votes of {named} as dependent, and all others as independent."
+        return f"Votes of {named} may depend on each other; all others count as independent."
     if strengths.model == "plackett_luce":
-        return "The model treats all contests as independent."
-    return "The model treats all votes as independent, even several by one voter."
+        return "All contests count as independent."
+    return "All votes count as independent, even several by one voter."
 
 
 ARENA_STYLE_FILES = *STYLE_FILES, "arena.css"
-SCRIPT_FILES = "words.js", "drawings.js", "table.js", "arena.js"
+SCRIPT_FILES = "words.js", "drawings.js", "table.js", "boxes.js", "arena.js"
 MAX_NUMBERED_PLAYERS = 20  # players up to which the matrix is a table of numbers
 MAX_MATRIX_PLAYERS = 200  # players with a row of the heat map; more are grouped
 NUM_GROUPS = 100  # groups of players with adjacent places
 MAX_HEAT_LABELS = 14  # names beside the heat map
 TOP_ROWS = 25  # of more than 30 players, which a script shows until all are asked for
 MAX_DRIFT_ROWS = 10
+FAR_SPREADS = 1.5  # distances of the quartiles, or widths of intervals, below the lower quartile, where the axis ends
 NO_VALUE, NO_VALUE_COLOUR = 101, "#e4e1d8"  # in place of a percentage
 ERROR_WORDS = {
     "curvature": "the curvature of the likelihood",
@@ -112,7 +113,8 @@ def arena_page_html(
     certain = "What is certain" if views["findings"] else "What is not certain" if views["doubt"] else ""
     links = {"#certain": certain, "#ranking": "Ranking", "#matrix": "Who beats whom" * bool(views["matrix"])}
     links |= {"#moved": "Who changed" * (drift is not None), "#about": "Method"}
-    data = {"noun": words.one, "heat": views["heat_map"] and views["heat_map"].data}
+    data: dict[str, Any] = {"noun": words.one, "heat": views["heat_map"] and views["heat_map"].data}
+    data["axis"] = {"low": views["axis"].low, "high": views["axis"].high}
     return render_page(
         "arena.html",
         SCRIPT_FILES,
@@ -173,8 +175,7 @@ def _ranking_view(
     )
     margins = np.where(strengths.is_anchor[ids], "held", [f"± {x:.0f}" for x in half])
     is_known = np.isfinite(rating)
-    low, high = ((rating - half)[is_known], (rating + half)[is_known]) if is_known.any() else ([1000.0], [2000.0])
-    axis = make_axis(float(np.min(low)), float(np.max(high)))
+    axis = _rating_axis(rating[is_known], half[is_known])
     pairs = zip(rating.tolist(), half.tolist(), is_known.tolist(), strict=True)
     bars = [interval_bar(axis, x, y, 0) if known else "" for x, y, known in pairs]
     head = f'<span class="label">95% interval</span><span class="axis">{axis.labels}</span>'
@@ -190,10 +191,21 @@ def _ranking_view(
         make_column("figure score", "score", score, lambda x: f"{100 * x:.0f}%".replace("nan%", ""), label="score"),
     ]
     return {
+        "axis": axis,
+        "num_off_axis": int((rating[is_known] < axis.low).sum()),
         "board": render_table("Ranking", columns, "rows ranking strengths", element="board", style=axis.grid),
         "has_border": border.any(),
         "shown": TOP_ROWS if len(ids) > 1.2 * TOP_ROWS else len(ids),
     }
+
+
+def _rating_axis(rating: HostArray, half_width: HostArray) -> Axis:
+    """One axis for all rows, of which it leaves out those far below most others: they would make all bars small."""
+    if not len(rating):
+        return make_axis(1000.0, 2000.0)
+    lower, upper = np.quantile(rating, (0.25, 0.75))
+    far = lower - FAR_SPREADS * max(upper - lower, 2.0 * float(np.median(half_width)))
+    return make_axis(max(float(np.min(rating - half_width)), float(far)), float(np.max(rating + half_width)))
 
 
 def _rank_column(ranks: RankSets, ids: HostArray) -> Column:

@@ -16,7 +16,14 @@ from jaxrate.site.drawings import interval_bar, make_axis
 from jaxrate.site.html_tables import Column, make_column, mark_as_html, render_table, text_columns
 from jaxrate.site.page_templates import render_page
 from jaxrate.systems.system_titles import system_title
-from jaxrate.views.findings import Finding, count_pairs, find_best_system, judge_gap_to_best, surprise_limit
+from jaxrate.views.findings import (
+    Finding,
+    count_pairs,
+    find_best_system,
+    format_gap,
+    judge_gap_to_best,
+    surprise_limit,
+)
 
 BLEND_TITLE = "All blended"
 
@@ -200,7 +207,7 @@ def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: b
 def _name_systems_in_print(texts: Iterable[str], systems: Iterable[ScoredForecaster]) -> list[str]:
     """Texts about systems, with their names in print."""
     titles = {x.name: system_title(x.name) for x in systems}
-    pattern = rf"\b({'|'.join(map(re.escape, sorted(titles, key=len, reverse=True)))})\b"
+    pattern = rf"(?<![/-])\b({'|'.join(map(re.escape, sorted(titles, key=len, reverse=True)))})\b(?![/-])"
     return [re.sub(pattern, lambda match: titles[match[0]], text) for text in texts]
 
 
@@ -212,11 +219,11 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
         page = jr.site.benchmark_page_html({"Our league": result})
         pathlib.Path("benchmark.html").write_text(page, encoding="utf-8")
 
-    Its heading is what was found. Of several histories it begins with a table of the best ratings and the best
-    ceilings.
+    Its heading is what was found. Of several data sets it begins with a table of the best ratings and the best other
+    forecasts.
 
     Args:
-      benchmarks: from `evaluation.benchmark_systems`, by the titles of their histories; one or more.
+      benchmarks: from `evaluation.benchmark_systems`, by the titles of their data sets; one or more.
       title: the title of the page.
 
     Raises:
@@ -230,50 +237,48 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
     finding = Finding("ceilings", "some" if num_ahead else "none", other=f"{count:,}", amount=f"{num_ahead:,}")
     return render_page(
         "benchmark.html",
-        ("words.js",),
+        ("words.js", "boxes.js"),
         title=title,
-        links={f"#{x['anchor']}": x["title"] * (count > 1) for x in sections},
+        links={f"#{x['anchor']}": x["title"] for x in sections} | {"#about": "Method"},
         headline=str(finding) if count > 1 else sections[0]["verdict"],
         summary=_render_summary(sections) if count > 1 else "",
-        histories=sections,
+        sections=sections,
         is_fitted=any(row.fit_seconds is not None for benchmark in benchmarks.values() for row in benchmark.rows),
-        has_ceilings=any(section["has_ceilings"] for section in sections),
         data={},
     )
 
 
 def _render_summary(sections: list[dict[str, Any]]) -> Any:
-    """The table of all histories."""
+    """The table of all data sets."""
     names = [mark_as_html(f'<a href="#{x["anchor"]}">{escape(x["title"])}</a>') for x in sections]
     rows = [[x["scored"], *x["best"], *x["ceiling"]] for x in sections]
-    heads = "scored", "best rating", "log loss", "best ceiling", "log loss", "rating behind"
-    columns = [Column("words", "history", names, names_rows=True)]
+    heads = "scored", "best rating", "log loss", "best other forecast", "log loss", "rating behind"
+    columns = [Column("words", "data set", names, names_rows=True)]
     for head, cells in zip(heads, zip(*rows, strict=True), strict=True):
         kind = "words" if head.startswith("best") else "figure"
         columns.append(make_column(kind, head, cells, label=head))
-    return render_table("All histories", columns, "rows static")
+    return render_table("All data sets", columns, "rows static")
 
 
 def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, Any]:
-    """The variables of what the page says of one history."""
+    """The variables of what the page says of one data set."""
     systems = [row for row in benchmark.rows if row.kind == "system"]
-    ceilings = [row for row in benchmark.rows if row.kind not in ("system", "frequencies") and row.scored]
-    best, both = name_in_print(systems[0]), [*systems, *ceilings]
+    others = [row for row in benchmark.rows if row.kind != "system" and row.scored]
+    best = name_in_print(systems[0])
     findings = _name_systems_in_print(benchmark.findings, systems)
     section: dict[str, Any] = {
         "anchor": anchor,
         "title": title,
         "scored": f"{benchmark.scored:,}",
         "scored_on": benchmark.scored_on,
-        "findings": [x.replace(" ± ", "\u00a0±\u00a0") for x in findings],
+        "findings": [*(x.replace(" ± ", "\u00a0±\u00a0") for x in findings), _describe_calls([systems[0], *others])],
         "notes": " ".join(_name_systems_in_print(benchmark.notes, systems)),
-        "bars": render_system_bars(title, "forecast", both, len(systems)) if len(both) > 1 else "",
+        "bars": render_system_bars(title, "forecast", [*systems, *others], len(systems)),
         "metrics": _render_metrics(title, benchmark),
         "best": [best, _format_loss(systems[0])],
         "ceiling": ["", "", ""],
         "verdict": str(find_best_system([*map(name_in_print, systems)], [x.log_loss_difference for x in systems])),
         "is_ahead": False,
-        "has_ceilings": any(x.kind != "blend" for x in ceilings),
     }
     if (ceiling := _find_best_ceiling(benchmark)) is None:
         return section
@@ -281,9 +286,16 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
     (lead, half), relation = gap_and_half_width(gap), judge_gap_to_best(gap)
     return section | {
         "ceiling": [name, _format_loss(ceiling), describe_gap(-lead, half)],
-        "verdict": str(Finding("verdict", relation, name, best, f"{abs(lead):.4f}")),
+        "verdict": str(Finding("verdict", relation, best, name, format_gap(gap))),
         "is_ahead": relation == "ahead",
     }
+
+
+def _describe_calls(forecasters: Sequence[ScoredForecaster]) -> str:
+    """How many of 1,000 matches each of these called right, in a sentence."""
+    calls = {name_in_print(x): f"{1000 * x.quality[LOG_LOSS.calls]:.0f}" for x in forecasters}
+    texts = [f"{name} {LOG_LOSS.calls_text.format(number, 'matches')}" for name, number in [*calls.items()][:1]]
+    return f"{join_names([*texts, *map(' '.join, [*calls.items()][1:])])}."
 
 
 def _find_best_ceiling(benchmark: Benchmark) -> ScoredForecaster | None:

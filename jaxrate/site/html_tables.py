@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from jaxrate.core.optional_imports import import_optional
 
+ADDRESS_PATTERN = re.compile(r"(https?://[^\s<>()]+[^\s<>().,;])")
 DATE_PATTERN = re.compile(r"(?<![\w-])\d{4,}-\d\d(?:-\d\d)?(?: \d\d:\d\d:\d\d)?\b(?!-)")
 
 
@@ -108,6 +109,12 @@ def mark_as_html(text: str) -> Any:
 def mark_dates(text: str) -> str:
     """Text as HTML, with elements around dates."""
     return DATE_PATTERN.sub(lambda match: f"<time>{match[0]}</time>", escape(text))
+
+
+def mark_dates_and_addresses(text: str) -> str:
+    """Text as HTML, with elements around dates, and addresses of pages as links."""
+    parts = enumerate(ADDRESS_PATTERN.split(text))
+    return "".join(f'<a href="{escape(x)}">{escape(x)}</a>' if i % 2 else mark_dates(x) for i, x in parts)
 
 
 def join_figures(name: str) -> str:

@@ -112,8 +112,8 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "of systems": "{subject} predicted best of {amount} systems, {since}",
     },
     "ceilings": {
-        "none": "No other forecast is clearly ahead of the best rating, on any of {other} histories",
-        "some": "Other forecasts are clearly ahead of the best rating on {amount} of {other} histories",
+        "none": "Ratings predict as well as every other forecast, within chance, on all {other} data sets",
+        "some": "Other forecasts predict better than ratings, beyond chance, on {amount} of {other} data sets",
     },
     "surprise": {
         "more": "{subject} scored more than expected, by {amount} a match",
@@ -203,10 +203,10 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "doubtful": "Mind that {subject} adds more than half of what the ratings say. Is it really known before the "
         "match? If not, the trees are no ceiling.",
     },
-    "verdict": {  # of a forecaster beside the best system
-        "equal": "{subject} is about equal to {other}, within the 95% interval",
-        "ahead": "{subject} predicts better than {other}, by {amount} of log loss",
-        "behind": "{subject} predicts worse than {other}, by {amount} of log loss",
+    "verdict": {  # of the best system and the best other forecast, which is behind or ahead
+        "equal": "{subject} predicts as well as {other}, within chance",
+        "behind": "{subject} predicts better than {other}, by {amount} in log loss",
+        "ahead": "{other} predicts better than {subject}, by {amount} in log loss",
     },
 }
 

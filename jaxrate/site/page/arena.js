@@ -11,13 +11,12 @@ const asWritten = (kind) => {
   const at = heads.findIndex((head) => head.classList.contains(kind));
   return (_, { i }) => cells[i][at].firstChild?.cloneNode(true) ?? "";
 };
-let axis;
 const has = (kind) => heads.some((head) => head.classList.contains(kind));
 const half = (row) => (of("high")(row) - of("low")(row)) / 2;
 const finite = (row) => of("rating")(row) !== null;
 const scale = make("span", { class: "axis" });
 scale.append(...board.querySelector(".axis").cloneNode(true).childNodes);
-const bar = (_, row) => (finite(row) ? intervalBar(axis, { rating: of("rating")(row), half: half(row) }, 0) : "");
+const bar = (_, row) => (finite(row) ? intervalBar(data.axis, { rating: of("rating")(row), half: half(row) }, 0) : "");
 const inOrder = () => !table.order && !table.part;
 const border = (_, { i }) => (inOrder() && borders[i] ? "border" : "");
 const columns = [
@@ -34,30 +33,16 @@ if (has("ranks")) {
   for (const name of ["best rank", "worst rank"]) columns.push({ name, kept: true, value: of(name) });
 }
 for (const name of ["votes", "score"]) columns.push({ name, kind: name, value: of(name), show: asWritten(name) });
-const drawn = (rows) => {
-  axis = axisOf(rows.filter(finite).map((row) => ({ rating: of("rating")(row), half: half(row) })));
-  showAxis(board, axis);
+const drawn = () => {
   const note = byId("of-border");
   if (note) note.hidden = !inOrder();
 };
 
 document.documentElement.dataset.script = "";
-translateFigures(document);
 const source = () => Promise.resolve(data.board.map((_, i) => ({ i })));
 const table = new Table(board, columns, { caption: "Ranking", file: "ranking", length: Math.max(data.board.length, 1), search: byId("search"), empty: "No such name.", source, drawn });
 byId("rest")?.addEventListener("click", () => table.find(""));
 if (table.restore()) table.load().then(() => table.arrange());
-
-for (const box of document.querySelectorAll(".box")) {
-  const showOverflow = () => {
-    const over = box.scrollWidth - box.clientWidth;
-    box.dataset.overflow = over <= 1 ? "none" : over - box.scrollLeft > 1 ? "right" : "left";
-  };
-  box.addEventListener("scroll", showOverflow, { passive: true });
-  window.addEventListener("resize", showOverflow);
-  box.closest("details")?.addEventListener("toggle", showOverflow);
-  showOverflow();
-}
 
 const heat = byId("heat");
 if (heat) {
