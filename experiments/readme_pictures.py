@@ -1,9 +1,10 @@
 """The pictures of the README: a site, a terminal and an arena page, as a browser shows them, and speeds.
 
-    python experiments/readme_pictures.py           # a minute; needs Chromium; writes PNG to experiments/results
+    python experiments/readme_pictures.py           # two minutes; needs Chromium; writes PNG to experiments/results
     python experiments/readme_pictures.py --quick   # seconds; draws the speeds alone, and writes nothing
 
-Each is there for light and for dark pages. The speeds are the figures of experiments/README.md.
+Each is there for light and for dark pages, and those of pages for phones too, as wide as they are shown, so that their
+letters can be read. The speeds are the figures of experiments/README.md.
 """
 
 import csv
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import termios
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -28,7 +30,7 @@ from rich.text import Text
 from selenium import webdriver
 
 HERE = Path(__file__).parent
-WIDTH, HEIGHT, COLUMNS = 1200, 760, 104  # of a screen, in pixels and in letters
+SCREENS = {"": (880, 700, 104), "_phone": (380, 620, 46)}  # width and height in pixels, and width in letters
 SCHEMES = {"": "light", "_dark": "dark"}
 INK = {"": "#1b1b1b", "_dark": "#e8e8e8"}
 ACCENT, MUTED = "#2f7fc1", "#9aa5b1"
@@ -84,9 +86,10 @@ def draw_speeds(suffix):
 
 def write_pages(options, folder):
     """The pages of which pictures are taken, by the name of the picture."""
-    printed = run_command("rate", "nfl", "--out", folder / "run")
+    run_command("rate", "nfl", "--out", folder / "run")
     run_command("site", folder / "run", "--out", folder / "site")
-    write_terminal_page(printed, folder / "terminal.html")
+    for screen, (*_, columns) in SCREENS.items():
+        write_terminal_page(run_command("rate", "nfl", columns=columns), folder / f"terminal{screen}.html", columns)
     pages = {"site": folder / "site" / "index.html", "terminal": folder / "terminal.html"}
     files = [find(options, f"llmfao{end}.parquet", "no picture of an arena") for end in ("", "_players")]
     if None not in files:
@@ -97,12 +100,12 @@ def write_pages(options, folder):
     return pages
 
 
-def run_command(*arguments):
-    """What a command of jaxrate prints into a terminal with colours."""
+def run_command(*arguments, columns=104):
+    """What a command of jaxrate prints into a terminal of so many columns with colours."""
     ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (50, COLUMNS))
+    termios.tcsetwinsize(theirs, (50, columns))
     command = [sys.executable, "-m", "jaxrate", *map(str, arguments)]
-    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": str(columns)}
     with subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, env=environment) as process:
         os.close(theirs)
         printed = b""
@@ -124,11 +127,11 @@ def write_votes(votes, names, path):
         csv.writer(file).writerows([columns, *zip(*columns.values(), strict=True)])
 
 
-def write_terminal_page(printed, path):
+def write_terminal_page(printed, path, columns):
     """A page with the command and what it printed, in the colours of a light or a dark terminal."""
     styles = []
     for scheme, theme in (("light", DEFAULT_TERMINAL_THEME), ("dark", DIMMED_MONOKAI)):
-        console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
+        console = Console(record=True, width=columns, file=io.StringIO(), force_terminal=True)
         console.print("$ jaxrate rate nfl\n\n", Text.from_ansi(printed), sep="")
         html = console.export_html(theme=theme, inline_styles=True, code_format=TERMINAL)
         colours = f"color: {theme.foreground_color.hex}; background: {theme.background_color.hex}"
@@ -136,25 +139,29 @@ def write_terminal_page(printed, path):
             f"<style>@media (prefers-color-scheme: {scheme}) {{ .{scheme} {{ display: block; {colours} }} }}</style>"
         )
         styles.append(f'<div class="{scheme}">{html}</div>')
-    page = "<!doctype html><meta charset=utf-8><style>body { margin: 0 } div { display: none; padding: 24px }"
-    path.write_text(f"{page} pre {{ font: 17px/1.4 monospace; margin: 0 }}</style>{''.join(styles)}", encoding="utf-8")
+    page = "<!doctype html><meta charset=utf-8><style>body { margin: 0 } div { display: none; padding: 16px }"
+    path.write_text(
+        f"{page} pre {{ font: 13.5px/1.3 monospace; margin: 0 }}</style>{''.join(styles)}", encoding="utf-8"
+    )
 
 
 def photograph(pages, folder):
-    """Pictures of the top of each page, in a light and in a dark scheme."""
+    """Pictures of the top of each page, in a light and in a dark scheme, on both screens, at two pixels for each."""
     options = webdriver.ChromeOptions()
     for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars"):
         options.add_argument(argument)
     with webdriver.Chrome(options=options) as browser:
-        size = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        for title, page in pages.items():
-            for suffix, scheme in SCHEMES.items():
-                features = [{"name": "prefers-color-scheme", "value": scheme}]
-                browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-                browser.get(page.as_uri())
-                picture = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
-                picture.quantize(256).save(folder / f"readme_{title}{suffix}.png", optimize=True)
+        for (title, page), (suffix, scheme), (screen, (width, height, _)) in product(
+            pages.items(), SCHEMES.items(), SCREENS.items()
+        ):
+            size = {"width": width, "height": height, "deviceScaleFactor": 2, "mobile": False}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            features = [{"name": "prefers-color-scheme", "value": scheme}]
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+            own = page.with_stem(page.stem + screen)
+            browser.get((own if own.exists() else page).as_uri())
+            picture = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
+            picture.quantize(64).save(folder / f"readme_{title}{screen}{suffix}.png", optimize=True)
 
 
 if __name__ == "__main__":
