@@ -7,13 +7,14 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("altair")
 pytest.importorskip("pyarrow")
 
+from matplotlib import pyplot
 
 import jaxrate as jr
 from jaxrate import plots
 from jaxrate.plots import standing_plots
 from jaxrate.views import charts
 from tests.conftest import refused
-from tests.test_plots import rate_and_smooth_games, rated
+from tests.test_plots import drawn, forecast, games, past, rate_and_smooth_games, rated
 from tests.test_plots_refusals import strengths
 
 
@@ -87,7 +88,7 @@ def test_others_are_grey_lines():
 def test_leaderboards_and_intervals_have_their_rows():
     board = jr.leaderboard(rated(), top=5)
     values, specification = rows(plots.leaderboard(rated(), top=5, backend="altair"), "low")
-    assert [layer["mark"]["type"] for layer in specification["layer"][:2]] == ["bar", "circle"]
+    assert [layer["mark"]["type"] for layer in specification["layer"][:2]] == ["rule", "circle"]
     assert [row["name"] for row in values] == board.player.tolist()
     assert [row["label"].strip("\u200b").split("\u2002") for row in values] == [
         [f"{i + 1}", name] for i, name in enumerate(board.player)
@@ -120,10 +121,98 @@ def test_matchups_of_a_large_field_are_those_of_its_best(monkeypatch):
 
 
 def test_calibration_has_a_point_for_each_bin(ax):
+    """Without markers and dashes two curves differed in colour alone."""
     p, score = np.array([0.1, 0.15, 0.6, 0.9]), np.array([0, 1, 1, 1])
     plots.calibration({"one": p}, score, bins=5, ax=ax)
-    values, specification = rows(plots.calibration({"one": p}, score, bins=5, backend="altair"), "observed")
-    np.testing.assert_allclose([row["observed"] for row in values], ax.containers[0][0].get_ydata(), atol=1e-4)
-    np.testing.assert_allclose([row["count"] for row in values], [2, 1, 1])
-    axes = [layer["encoding"][axis]["axis"]["values"] for layer in specification["layer"][:4] for axis in "xy"]
-    assert axes == 4 * [[0, 20, 40, 60, 80, 100], [20, 40, 60, 80, 100]]  # one zero in the corner
+    values, specification = rows(plots.calibration({"one": p}, score, bins=5, backend="altair"), "number")
+    np.testing.assert_allclose([row["y"] for row in values], drawn(ax, "calibration").get_ydata(), atol=1e-4)
+    np.testing.assert_allclose([row["number"] for row in values], [2, 1, 1])
+    axes = [layer["encoding"][axis]["axis"]["values"] for layer in specification["layer"] for axis in "xy"]
+    assert set(map(tuple, axes)) == {(0, 20, 40, 60, 80, 100)}
+    two = plots.calibration({"one": p, "two": p}, score, bins=5, backend="altair").to_dict()["layer"]
+    looks = {
+        name: x["encoding"][name]["scale"]["range"]
+        for x in two
+        for name in ("strokeDash", "shape")
+        if name in x["encoding"]
+    }
+    assert looks["shape"] == ["circle", "square"] and len({*map(tuple, looks["strokeDash"])}) == 2
+
+
+def test_ranks_of_three_players_have_panels_of_one_size():
+    """Altair drew three lines over each other, where Matplotlib had a panel of each."""
+    chart = plots.ranks(rated(), ["P7", "P5", "P3"], step=30.0, backend="altair").to_dict()
+    assert [panel["title"]["text"] for panel in chart["concat"]] == ["P7", "P5", "P3"]
+    y = {str(panel["layer"][-1]["encoding"]["y"]["scale"]) for panel in chart["concat"]}
+    colours = [panel["layer"][1]["encoding"]["color"]["scale"]["range"] for panel in chart["concat"]]
+    assert len(y) == 1 and colours == [[x] for x in plots.COLOURS[:3]]
+
+
+def test_nothing_is_cut_at_the_edges():
+    """The dots of peaks were, and thick lines had spikes; the axis began and ended between its ticks."""
+    for chart in (
+        plots.careers(rated(), ["P7", "P5"], backend="altair"),
+        plots.distribution(rated(), backend="altair"),
+    ):
+        for layer in (x for x in chart.to_dict()["layer"] if "y" in x["encoding"] and "axis" in x["encoding"]["y"]):
+            y, low_high = layer["encoding"]["y"], layer["encoding"]["y"]["scale"]["domain"]
+            assert low_high == [y["axis"]["values"][0], y["axis"]["values"][-1]]
+    lines = [
+        x for x in plots.careers(rated(), "P7", backend="altair").to_dict()["layer"] if x["mark"]["type"] == "line"
+    ]
+    begin, end = lines[0]["encoding"]["x"]["scale"]["domain"]
+    times = np.array([row["x"] for row in lines[0]["data"]["values"]], "datetime64[ms]").astype(float)
+    assert begin < times[0] and times[-1] < end and lines[0]["mark"]["strokeJoin"] == "round"
+
+
+def fits():
+    """A fit of two hyperparameters, its events, and the profile of one."""
+    matches = jr.data.simulate.league(12, 200, seed=3, side_advantage=60).matches
+    fit = jr.fit(jr.elo(side_advantage=30), matches, free=("k", "side_advantage"))
+    return (
+        fit,
+        matches,
+        jr.fitting.LossProfile(
+            np.geomspace(8.0, 100.0, 9), 0.6 + np.arange(-4, 5) ** 2 / 4000, None, jr.glicko(), "c", 1000
+        ),
+    )
+
+
+def odds():
+    return jr.forecasts.simulate_tournament(rated(), {"knockout": ["P1", "P2", "P3", "P4"]}, samples=100)
+
+
+DRAWN = {
+    "belief": lambda **look: plots.belief(jr.blat_mmr(size=101, kernel_width=0.3), games(), "P7", **look),
+    "calibration": lambda **look: plots.calibration(past("elo").events["prediction"], games(), **look),
+    "careers": lambda **look: plots.careers(rated(), ["P7", "P5"], others=["P1"], **look),
+    "comparison": lambda **look: plots.comparison(jr.compare(games(), {"a_b": jr.elo(k=8), "elo": {}}), **look),
+    "distribution": lambda **look: plots.distribution(rated(), ["P7"], **look),
+    "intervals": lambda **look: plots.intervals(strengths(), **look),
+    "leaderboard": lambda **look: plots.leaderboard(rated(), **look),
+    "loss_by_difference": lambda **look: plots.loss_by_difference({"a": past("elo"), "b": past("glicko")}, **look),
+    "loss_surface": lambda **look: plots.loss_surface(*fits()[:2], points=5, **look),
+    "matchups": lambda **look: plots.matchups(rated(), **look),
+    "odds": lambda **look: plots.odds(odds(), **look),
+    "profile": lambda **look: plots.profile(fits()[2], **look),
+    "rank_sets": lambda **look: plots.rank_sets(jr.arena.rank_sets(strengths()), **look),
+    "ranks": lambda **look: plots.ranks(rated(), ["P7", "P5", "P3"], step=30.0, **look),
+    "residuals": lambda **look: plots.residuals(past("elo").events["prediction"], games(), **look),
+    "scorelines": lambda **look: plots.scorelines(forecast(), **look),
+    "trajectory": lambda **look: plots.trajectory(rated(), ["P7", "P5"], **look),
+    "win_matrix": lambda **look: plots.win_matrix(strengths(), **look),
+}
+
+
+@pytest.mark.parametrize("name", plots.__all__)
+def test_every_plot_is_drawn_by_both(name):
+    """Half of them refused Altair by a TypeError."""
+    if name in ("COLOURS", "PAPER", "make_axes"):
+        return
+    figure, chart = DRAWN[name]().figure, DRAWN[name](backend="altair").to_dict()
+    assert " ".join(chart["title"]["text"].split()) == " ".join(figure.get_suptitle().split())
+    said, subtitle = " ".join(figure.artists[0].get_text().split()), " ".join(chart["title"]["subtitle"])
+    source = figure.get_supxlabel()
+    assert subtitle == said or subtitle == f"{said} {source}"
+    assert source in str(chart)
+    pyplot.close(figure)

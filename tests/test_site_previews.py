@@ -13,10 +13,9 @@ from jaxrate.site.drawings import draw_preview, find_fonts
 from jaxrate.views.charts import PictureText, RowView
 
 TEXT = PictureText("Ada on top, 100 points ahead of Bo", "Our league", source="Ratings as of May 1, 2020")
-VIEW = RowView(TEXT, ["Ada", "Bo"], np.array([1700.0, 1600.0]), np.array([50.0, 60.0]), ["1,700", "1,600"])
-LONG = RowView(
-    PictureText("long words " * 90, "T" * 200), ["A" * 200, "$アダ$"], np.array([9.0, -3.0]), None, ["9", "-3"]
-)
+RATING, TWO = np.array([1700.0, 1600.0]), np.array([9.0, -3.0])
+VIEW = RowView(TEXT, ["Ada", "Bo"], RATING, RATING - 50.0, RATING + 50.0, ["1,700", "1,600"])
+LONG = RowView(PictureText("long words " * 90, "T" * 200), ["A" * 200, "$アダ$"], TWO, TWO, TWO, ["9", "-3"])
 
 
 @pytest.mark.filterwarnings("error")

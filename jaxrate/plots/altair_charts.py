@@ -1,8 +1,7 @@
 """Views as interactive charts, by Altair."""
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,19 +20,29 @@ LABEL_FONT = 10
 SOURCE_DISTANCE = 42  # pixels from the bottom of a chart to the source, below labels and title of the axis
 ROW_HEIGHT = 20
 MAX_LABEL_LENGTH = 60
-MAX_MATRIX_SIDE = 700
+MAX_MATRIX_SIDE, MAX_CELL_SIDE = 700, 60
 COLUMN_NUMBER_WIDTH = 26  # pixels from one number of a column to the next
 LABEL_LINE_HEIGHT = 14
 NAME_GAP = 14  # pixels between a chart and the names beside it
-DATA_ROOM = 0.03  # of the height of a chart, above and below the data
+PANEL_HEIGHT = 110
+TIME_ROOM = 0.01  # of the width of a chart, beside the first and the last time
 MILLISECONDS = 86_400_000  # of a day
+DASHES = {"-": [1, 0], "--": [6, 3], "-.": [6, 3, 1, 3], ":": [1, 2], "": [0, 1]}  # by the signs of Matplotlib
+SHAPES = dict(
+    zip(
+        style.MARKERS,
+        ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right"),
+        strict=True,
+    )
+)
 LOOKS: dict[str, dict[str, Any]] = {  # of marks, axes and texts
+    "line": {"strokeJoin": "round", "strokeCap": "round"},  # a mitre is a spike at a peak
     "dot": {"size": 60, "opacity": 1, "stroke": "white"},
+    "marker": {"filled": True, "size": 55, "opacity": 1, "stroke": "white", "strokeWidth": 0.8},
     "isolated": {"size": 7, "opacity": 1},
     "then": {"strokeWidth": 0.8, "strokeDash": [4, 3], "interpolate": "step-after"},
     "other": {"color": PALE, "strokeWidth": 0.7},
     "median": {"color": GREY, "strokeWidth": 1, "strokeDash": [1, 2]},
-    "diagonal": {"color": GREY, "strokeDash": [4, 4], "strokeWidth": 1},
     "name": {"align": "left", "baseline": "middle", "clip": False, "lineHeight": LABEL_LINE_HEIGHT},
     "source": {"align": "left", "baseline": "top", "clip": False, "color": GREY, "fontSize": LABEL_FONT},
     "cell names": {"labelLimit": 400, "labelColor": INK, "domain": False, "ticks": False},
@@ -56,9 +65,15 @@ def make_tooltips(*columns: tuple[str, str | None, str | None]) -> list[Any]:
     return [altair.Tooltip(**{key: x for key, x in part.items() if x is not None}) for part in parts]
 
 
-def style_chart(chart: Any, text: charts.PictureText, height: float) -> Any:
-    """The style of all plots: no box, a horizontal grid, the title at the left, and the source below this height."""
-    if text.source:
+def style_chart(chart: Any, text: charts.PictureText, height: float | None) -> Any:
+    """The style of all plots: no box, a horizontal grid, the title at the left, and the source below this height.
+
+    Several charts have no height, and the source is at the end of their subtitle.
+    """
+    subtitle = style.wrap_evenly(text.subtitle, 120)
+    if height is None:
+        subtitle += [text.source] * bool(text.source)
+    elif text.source:
         note = chart_of_rows([{"source": text.source}]).mark_text(**LOOKS["source"])
         chart += note.encode(x=altair.value(0), y=altair.value(height + SOURCE_DISTANCE), text="source:N")
     config = altair.Config(  # in one step, for each method that configures a chart copies it
@@ -67,68 +82,94 @@ def style_chart(chart: Any, text: charts.PictureText, height: float) -> Any:
         axisY=altair.AxisConfig(domain=False, ticks=False),
         legend=altair.LegendConfig(**LOOKS["legend"]),
     )
-    title = altair.TitleParams(str(text.title), subtitle=style.wrap_evenly(text.subtitle, 120), **LOOKS["title"])
+    title = altair.TitleParams(str(text.title), subtitle=subtitle, **LOOKS["title"])
     return chart.properties(title=title, background=PAPER, padding=12, config=config)
+
+
+def _scale_options(scale: charts.Scale, **options: Any) -> Any:
+    """The scale of an axis in Altair."""
+    kind = {"type": "log"} if scale.is_logarithmic else {"zero": False}
+    low, high = sorted((scale.low, scale.high))
+    return altair.Scale(domain=[low, high], nice=False, reverse=scale.low > scale.high, **kind, **options)
+
+
+def _axis_options(scale: charts.Scale, **options: Any) -> Any:
+    """The axis of a scale in Altair, with its ticks."""
+    return altair.Axis(values=[*scale.ticks], format=",.6~g", **options)
 
 
 def interval_chart(view: charts.RowView) -> Any:
     """A row for each player with the interval of their value, which stands at the right, too."""
-    text, names, values, half_widths, value_texts, numbers, *_ = view
-    half = np.zeros(len(names)) if half_widths is None else half_widths
-    labels = number_names(numbers, names) if numbers else names
-    numbered = {"row": range(1, len(names) + 1), "label": labels, "name": names, "text": value_texts}
-    chart = chart_of_rows(_rows_of(**numbered, value=values, low=values - half, high=values + half))
+    names, scale = view.labels, view.scale
+    labels = number_names(view.numbers, names) if len(view.numbers) else names
+    numbered = {"row": range(1, len(names) + 1), "label": labels, "name": names, "text": view.value_texts}
+    chart = chart_of_rows(_rows_of(**numbered, value=view.values, low=view.low, high=view.high))
     padding = 8.0 + CHARACTER_PIXELS * min(max(map(len, labels)), MAX_LABEL_LENGTH)
     height = ROW_HEIGHT * len(names)
     y = altair.Y("label:N", sort=None, title=None, axis=altair.Axis(
         labelLimit=padding, labelAlign="left", labelPadding=padding, labelColor=INK, grid=False))  # fmt: skip
-    scale = altair.Scale(zero=False)
-    x = altair.X("low:Q", title=text.x, scale=scale, axis=altair.Axis(grid=True, tickCount=6, format=",.6~g"))
-    tooltip = make_tooltips(("name:N", "name", None), ("row:Q", None, None), ("value:Q", text.x, ",.1f"),
-                            ("low:Q", "from", ",.1f"), ("high:Q", "to", ",.1f"))  # fmt: skip
-    bars = chart.mark_bar(height=5, color=COLOURS[0], opacity=0.3, cornerRadius=2)
-    dots = chart.mark_circle(color=COLOURS[0], size=45, opacity=1)
+    options = {"title": view.text.x, "scale": _scale_options(scale), "axis": _axis_options(scale, grid=True)}
+    x, value = altair.X("low:Q", **options), altair.X("value:Q", **options)
+    digits = "d" if view.are_ranks else ",.4~g" if view.are_differences else ",.1f"
+    tooltip = make_tooltips(("name:N", "name", None), ("row:Q", None, None), ("value:Q", view.text.x, digits),
+                            ("low:Q", "from", digits), ("high:Q", "to", digits))  # fmt: skip
+    bars = chart.mark_rule(strokeWidth=5, color=COLOURS[0], opacity=0.3, strokeCap="round")
     hover = chart.mark_rule(strokeWidth=14, opacity=0)
     written = chart.mark_text(align="left", color=INK, clip=False)
     layers = [
         bars.encode(x=x, x2="high:Q", y=y),
-        dots.encode(x=altair.X("value:Q", scale=scale), y=y),
+        chart.mark_circle(color=COLOURS[0], size=45, opacity=1).encode(x=value, y=y),
         hover.encode(x=x, x2="high:Q", y=y, tooltip=tooltip),
         written.encode(x=altair.value(WIDTH + 8), y=y, text="text:N"),
     ]
-    return style_chart(altair.layer(*layers).properties(width=WIDTH, height=height), text, height)
+    if view.are_differences:
+        layers.insert(0, chart_of_rows([{"low": 0.0}]).mark_rule(color=GREY).encode(x=x))
+    if view.head:
+        head = chart_of_rows([{"text": view.head}]).mark_text(align="left", baseline="bottom", color=INK, clip=False)
+        layers.append(head.encode(x=altair.value(WIDTH + 8), y=altair.value(-2), text="text:N"))
+    return style_chart(altair.layer(*layers).properties(width=WIDTH, height=height), view.text, height)
 
 
 def matrix_chart(view: charts.MatrixView) -> Any:
-    """Cells of percentages of each in rows against each other; the pointer shows both names."""
-    text, names, _ = view
-    count = len(names)
-    side = count * min(34 if view.is_written else 24, max(MAX_MATRIX_SIDE // count, 1))
-    look = LOOKS["cell names"]
-    row_labels, column_labels, title, name_height = names, names, text.x, 0.85 * CHARACTER_PIXELS * max(map(len, names))
-    column_axis = altair.Axis(labelOverlap=True, labelSeparation=5, **look)
+    """Percentages in cells; the pointer shows the names of row and column."""
+    text, (num_rows, num_columns) = view.text, view.percent.shape
+    cell = min(max(MAX_MATRIX_SIDE // num_columns, 1), MAX_CELL_SIDE)
+    is_square = view.is_diverging or view.has_frames
+    width, height = cell * num_columns, (cell if is_square else ROW_HEIGHT + 6) * num_rows
+    look, name_height = LOOKS["cell names"], 0.0
+    row_labels, column_labels, title = view.rows, view.columns, text.x or None
     if not view.has_column_names:
-        row_labels = number_names(range(1, count + 1), names)
-        column_labels, name_height = [f"{i + 1}" for i in range(count)], 0.0
+        row_labels = number_names(range(1, num_rows + 1), view.rows)
+        column_labels = [f"{i + 1}" for i in range(num_columns)]
         title = f"{text.x}, in the order of the rows"
-        shown = column_labels[:: 1 if COLUMN_NUMBER_WIDTH * count <= side else 10]
+        shown = column_labels[:: 1 if COLUMN_NUMBER_WIDTH * num_columns <= width else 10]
         column_axis = altair.Axis(values=shown, labelAngle=0, **look)
-    font = min(LABEL_FONT, 0.9 * side / count)
-    row_axis = altair.Axis(labelOverlap=False, labelFontSize=font, **look)
+    elif view.is_diverging:
+        name_height = 0.85 * CHARACTER_PIXELS * max(map(len, view.columns))
+        column_axis = altair.Axis(labelOverlap=True, labelSeparation=5, **look)
+    else:
+        column_axis = altair.Axis(labelAngle=0, orient="bottom" if view.has_frames else "top", **look)
+    row_axis = altair.Axis(labelOverlap=False, labelFontSize=min(LABEL_FONT, 0.9 * height / num_rows), **look)
     x = altair.X("x:N", scale=altair.Scale(domain=column_labels), title=title, axis=column_axis)
-    y = altair.Y("y:N", scale=altair.Scale(domain=row_labels), title=None, axis=row_axis)
-    percents = np.linspace(0.0, 100.0, len(charts.DIVERGING_COLOURS)).tolist()
-    colours = altair.Scale(domain=percents, range=[*charts.DIVERGING_COLOURS], interpolate="rgb")
-    colour = altair.Color("percent:Q", title=text.y, scale=colours, legend=None if view.is_written else altair.Legend())
-    tooltip = make_tooltips(("row:N", "name", None), ("column:N", "against", None), ("percent:Q", text.y, ".1f"))
-    data = chart_of_rows(_cell_rows(view, row_labels, column_labels))
-    chart = data.mark_rect(stroke="white" if view.is_written else None)
-    chart = chart.encode(x=x, y=y, color=colour, tooltip=tooltip)
+    y = altair.Y("y:N", scale=altair.Scale(domain=row_labels), title=text.y or None, axis=row_axis)
+    percents = np.linspace(0.0, view.greatest, len(view.colours)).tolist()
+    colours = altair.Scale(domain=percents, range=[*view.colours], interpolate="rgb")
+    legend = None if view.is_written else altair.Legend()
+    colour = altair.Color("percent:Q", title=view.quantity, scale=colours, legend=legend)
+    row_tooltip, column_tooltip = ("row:N", text.y or "name", None), ("column:N", text.x or "column", None)
+    tooltip = make_tooltips(row_tooltip, column_tooltip, ("percent:Q", view.quantity, ".1f"))
+    rows = _cell_rows(view, row_labels, column_labels)
+    chart = chart_of_rows(rows).mark_rect(stroke="white" if view.is_written else None)
+    layers = [chart.encode(x=x, y=y, color=colour, tooltip=tooltip)]
+    if view.has_frames:
+        frames = chart_of_rows([row for row in rows if row["row"] == row["column"]]).mark_rect(fill=None, stroke=INK)
+        layers.append(frames.encode(x=x, y=y))
     if view.is_written:
-        written = data.mark_text().encode(x=x, y=y, text="text:N", color=altair.Color("colour:N", scale=None))
-        chart = altair.layer(chart, written).resolve_scale(color="independent")
-    chart = chart.properties(width=side, height=side, view=altair.ViewConfig(fill=RULE, stroke=None))
-    return style_chart(chart, text, side + name_height)
+        written = chart_of_rows(rows).mark_text()
+        layers.append(written.encode(x=x, y=y, text="text:N", color=altair.Color("colour:N", scale=None)))
+    chart = altair.layer(*layers).resolve_scale(color="independent")
+    chart = chart.properties(width=width, height=height, view=altair.ViewConfig(fill=RULE, stroke=None))
+    return style_chart(chart, text, height + name_height)
 
 
 def _cell_rows(view: charts.MatrixView, row_labels: list[str], column_labels: list[str]) -> list[dict[str, Any]]:
@@ -136,10 +177,10 @@ def _cell_rows(view: charts.MatrixView, row_labels: list[str], column_labels: li
     rows: list[dict[str, Any]] = []
     for i, j in np.argwhere(~np.isnan(view.percent)).tolist():
         value = float(view.percent[i, j])
-        row = {"row": view.names[i], "column": view.names[j], "percent": round(value, 2)}
+        row = {"row": view.rows[i], "column": view.columns[j], "percent": round(value, 2)}
         row |= {"y": row_labels[i], "x": column_labels[j]}
         if view.is_written:
-            colour = style.cell_text_colour(*charts.mix_colours(charts.DIVERGING_COLOURS, value / 100.0))
+            colour = style.cell_text_colour(*charts.mix_colours(view.colours, value / view.greatest))
             row |= {"text": format_whole_percent(value), "colour": colour}
         rows.append(row)
     return rows
@@ -151,35 +192,92 @@ def number_names(numbers: Sequence[int], names: Sequence[str]) -> list[str]:
     return [f"\N{ZERO WIDTH SPACE}{number}\N{EN SPACE}{name}" for number, name in numbered]
 
 
-def calibration_chart(text: charts.PictureText, curves: Sequence[charts.Curve]) -> Any:
-    """Observed by predicted scores in percent of each system; the pointer shows the numbers of predictions."""
-    labels, percent = [curve.label for curve in curves], altair.Scale(domain=[0, 100])
-    ticks = [20, 40, 60, 80, 100]  # the zero in the corner is that of both axes
-    x_options = {"title": text.x, "scale": percent, "axis": altair.Axis(values=[0, *ticks], format="d")}
-    y_options = {"title": text.y, "scale": percent, "axis": altair.Axis(values=ticks, format="d")}
-    x, observed = altair.X("predicted:Q", **x_options), altair.Y("observed:Q", **y_options)
-    scale = altair.Scale(domain=labels, range=[COLOURS[i % len(COLOURS)] for i in range(len(labels))])
-    legend = altair.Legend(title="calibration error (%)") if labels[0] else None
-    colour = altair.Color("system:N", scale=scale, legend=legend)
-    parts = ("predicted:Q", None, ".1f"), ("observed:Q", None, ".1f"), ("low:Q", None, ".1f"), ("high:Q", None, ".1f")
-    tooltip = make_tooltips(("system:N", None, None), *parts, ("count:Q", None, ",.0f"))
-    diagonal = chart_of_rows([{"x": 0, "y": 0}, {"x": 100, "y": 100}]).mark_line(**LOOKS["diagonal"])
-    rows = [
-        _rows_of(system=[x.label] * len(x.x), predicted=x.x, observed=x.y, low=x.low, high=x.high, count=x.weight)
-        for x in curves
-    ]
-    chart = chart_of_rows([*chain.from_iterable(rows)])
-    layers = [
-        diagonal.encode(x=altair.X("x:Q", **x_options), y=altair.Y("y:Q", **y_options)),
-        chart.mark_rule(opacity=0.5).encode(x=x, y=altair.Y("low:Q", **y_options), y2="high:Q", color=colour),
-        chart.mark_line(strokeWidth=1.2).encode(x=x, y=observed, color=colour),
-        chart.mark_circle(size=50, opacity=1).encode(x=x, y=observed, color=colour, tooltip=tooltip),
-    ]
-    return style_chart(altair.layer(*layers).properties(width=HEIGHT, height=HEIGHT), text, HEIGHT)
+def layer_chart(view: charts.LayerView) -> Any:
+    """Layers; the pointer shows the numbers of points with markers, and of boxes."""
+    text = view.text
+    shorthand, x_title, unit = ("x:T", None, MILLISECONDS) if text.x == "date" else ("x:Q", text.x, 1)
+    x_scale, is_dated = view.x._replace(low=view.x.low * unit, high=view.x.high * unit), text.x == "date"
+    x_axis = altair.Axis(grid=False, tickCount=8) if is_dated else _axis_options(view.x, grid=view.is_square)
+    x = altair.X(shorthand, title=x_title, scale=_scale_options(x_scale), axis=x_axis)
+    y = altair.Y("y:Q", title=text.y, scale=_scale_options(view.y), axis=_axis_options(view.y))
+    width = HEIGHT if view.is_square else WIDTH
+    layers = []
+    for layer in view.layers:
+        if layer.mark == "heat":
+            layers.append(_heat_layer(layer, view.y, (width, HEIGHT)))
+            continue
+        ends = {name: values for name, values in (("x2", layer.x2), ("y2", layer.y2)) if values is not None}
+        texts = {"text": layer.values} if layer.mark == "texts" else {}
+        columns = {"x": layer.x, "y": layer.y, **ends, **dict(layer.tooltips), **texts}
+        rows = [{**row, "i": i, "label": layer.label} for i, row in enumerate(_rows_of(**columns))]
+        parts = [(f"{name}:Q", name, ",.4~g") for name, _ in layer.tooltips]
+        shown = ("label:N", view.legend or "name", None), (shorthand, text.x, ",.4~g"), ("y:Q", text.y, ",.4~g")
+        tooltip = make_tooltips(*(shown[not layer.label :]), *parts)
+        places = {"x": x, "y": y, **{name: f"{name}:{'T' if name == 'x2' and is_dated else 'Q'}" for name in ends}}
+        layers += [
+            mark.encode(**places, **own, **_legend_channels(view, layer, own))
+            for mark, own in _layer_marks(chart_of_rows(rows), layer, tooltip)
+        ]
+    return style_chart(altair.layer(*layers).properties(width=width, height=HEIGHT), text, HEIGHT)
+
+
+def _layer_marks(chart: Any, layer: charts.Layer, tooltip: Any) -> list[tuple[Any, dict[str, Any]]]:
+    """The marks of a layer with the channels of their own."""
+    look: dict[str, Any] = {"color": layer.colour, "opacity": layer.opacity}
+    if layer.mark == "bars":
+        return [(chart.mark_rule(**look), {})]
+    if layer.mark == "boxes":
+        return [(chart.mark_rect(stroke="white", **look), {"tooltip": tooltip})]
+    if layer.mark == "texts":
+        colour = style.TEXT_COLOURS.get(layer.colour, layer.colour)
+        return [(chart.mark_text(align="left", baseline="middle", dx=4, color=colour, clip=False), {"text": "text:N"})]
+    marks = []
+    if layer.dash:
+        way = "step-after" if layer.is_stepped else "linear"
+        look |= {"strokeWidth": layer.width, "strokeDash": DASHES[layer.dash], "interpolate": way}
+        line = chart.mark_line(**look, **LOOKS["line"])
+        marks.append((line, {"order": "i:Q"}))
+    if layer.marker:
+        dots = chart.mark_point(shape=SHAPES[layer.marker], color=layer.colour, **LOOKS["marker"])
+        marks.append((dots, {"tooltip": tooltip}))
+    return marks
+
+
+def _legend_channels(view: charts.LayerView, layer: charts.Layer, own: dict[str, Any]) -> dict[str, Any]:
+    """The colour of a layer that has a label, and the dashes of its line or the shape of its dots, for the legend."""
+    if not layer.label or layer.mark == "texts":
+        return {}
+    labelled = [x for x in view.layers if x.label]
+    labels = [x.label for x in labelled]
+    legend = altair.Legend(title=view.legend or None, orient="top", columns=2, labelLimit=400)
+
+    def channel(kind: Any, values: list[Any]) -> Any:
+        return kind("label:N", scale=altair.Scale(domain=labels, range=values), legend=legend)
+
+    channels = {"color": channel(altair.Color, [x.colour for x in labelled])}
+    if "order" in own:
+        channels["strokeDash"] = channel(altair.StrokeDash, [DASHES[x.dash] for x in labelled])
+    elif layer.mark == "line":
+        channels["shape"] = channel(altair.Shape, [SHAPES.get(x.marker, "stroke") for x in labelled])
+    return channels
+
+
+def _heat_layer(layer: charts.Layer, scale: charts.Scale, size: tuple[int, int]) -> Any:
+    """A heat map as a picture of this size in pixels, which thousands of cells would draw slowly."""
+    edges = layer.x.astype("datetime64[us]").astype(float) if layer.x.dtype.kind == "M" else layer.x
+    middles = [(np.arange(length) + 0.5) / length for length in size]
+    across = np.searchsorted(edges, edges[0] + (edges[-1] - edges[0]) * middles[0], side="right") - 1
+    up = np.searchsorted(layer.y, scale.low + (scale.high - scale.low) * middles[1][::-1], side="right") - 1
+    inside = (up >= 0) & (up < len(layer.y) - 1)
+    levels = np.where(inside[:, None], layer.values[np.clip(up, 0, len(layer.y) - 2)][:, across], 0.0)
+    palette = [charts.mix_colours(charts.SEQUENTIAL_COLOURS, x / 255) for x in range(256)]
+    address = charts.image_address(np.round(255.0 * np.clip(levels, 0.0, 1.0)), palette)
+    image = chart_of_rows([{}]).mark_image(width=size[0], height=size[1], aspect=False, align="left", baseline="top")
+    return image.encode(x=altair.value(0), y=altair.value(0), url=altair.value(address))
 
 
 def _rows_of(**columns: Any) -> list[dict[str, Any]]:
-    """The rows of columns for JSON: numbers to three digits, None in place of NaN, and dates as text."""
+    """The rows of columns for JSON: numbers to six digits, None in place of NaN, and dates as text."""
     values = [_json_values(x) if isinstance(x, np.ndarray) else x for x in columns.values()]
     return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
 
@@ -188,140 +286,136 @@ def _json_values(values: HostArray) -> list[Any]:
     """The values of a column for JSON."""
     if values.dtype.kind == "M":
         return list(np.datetime_as_string(values, unit="s").tolist())
-    return [None if np.isnan(x) else round(x, 3) for x in values.astype(float).tolist()]
-
-
-class _Axes(NamedTuple):
-    """The axes of a chart, whose ends are known, so that labels can be placed."""
-
-    times: tuple[float, float]  # at both ends, as numbers
-    values: tuple[float, float]  # at the lower and the upper end; of ranks their logarithms, from the worst to the best
-    is_rank: bool
-    x: Any
-    y: Any
-
-    def pixels(self, line: charts.Line) -> HostArray:
-        """[m, 2] the positions of the points of a line, from the lower left corner."""
-        y = np.log(line.y) if self.is_rank else np.asarray(line.y, float)
-        parts = zip((line.x_numbers(), y), (self.times, self.values), (WIDTH, HEIGHT), strict=True)
-        return np.stack([size * (x - begin) / (end - begin) for x, (begin, end), size in parts], axis=1)
-
-    def y_of(self, column: str) -> Any:
-        """The vertical axis for another column."""
-        y = self.y.copy()
-        y.shorthand = f"{column}:Q"
-        return y
-
-
-def _chart_axes(view: charts.LineView) -> _Axes:
-    """The axes of all lines and bands of a view, with a little room above and below."""
-    lines = [*view.unnamed.lines, *view.lines, *view.then]
-    times = np.concatenate([line.x_numbers()[~np.isnan(line.y)] for line in lines])
-    begin, end = float(times.min()), max(float(times.max()), float(times.min()) + 1.0)
-    shorthand, title, unit = ("x:T", None, MILLISECONDS) if view.text.x == "date" else ("x:Q", view.text.x, 1)
-    axis = altair.Axis(grid=False, tickCount=8)
-    scale = altair.Scale(domain=[begin * unit, end * unit], nice=False)
-    x = altair.X(shorthand, title=title, scale=scale, axis=axis)
-    edges = [line.y + sign * line.half_width for line in lines for sign in (-1.0, 1.0)]
-    shown = np.concatenate([*edges, *(edge for band in view.unnamed.bands for edge in (band.low, band.high))])
-    if view.is_rank:
-        best, worst = charts.rank_range(shown)
-        ticks: dict[str, Any] = {"values": charts.rank_ticks(best, worst)}
-        room = (worst / best) ** DATA_ROOM
-        domain, options = [best / room, worst * room], dict[str, Any](type="log", reverse=True)
-        ends = float(np.log(domain[1])), float(np.log(domain[0]))
-    else:
-        low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
-        ticks, room = {"tickCount": 8}, DATA_ROOM * max(high - low, 1e-6)
-        domain, options = [low - room, high + room], {"zero": False}
-        ends = domain[0], domain[1]
-    axis, scale = altair.Axis(format=",.6~g", **ticks), altair.Scale(nice=False, domain=domain, **options)
-    return _Axes((begin, end), ends, view.is_rank, x, altair.Y("y:Q", title=view.text.y, scale=scale, axis=axis))
+    return [None if np.isnan(x) else float(f"{x:.7g}") for x in values.astype(float).tolist()]
 
 
 def line_chart(view: charts.LineView) -> Any:
-    """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves along time."""
-    axes = _chart_axes(view)
+    """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves along time.
+
+    Lines that have panels stand below each other, each with its name above it.
+    """
+    panels = view.panels
+    if len(panels) == 1:
+        layers = [*_line_layers(view), *_label_layers(view)]
+        chart = altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+        return style_chart(chart.interactive(bind_y=False), view.text, HEIGHT)
+    num_columns = charts.count_panel_columns(len(panels))
+    size = {"width": WIDTH // num_columns, "height": PANEL_HEIGHT}
+    parts = []
+    for panel in panels:
+        line, colour = panel.lines[0], NAMED_COLOURS[panel.panel or 0]
+        look = {"anchor": "start", "fontSize": 12, "color": style.TEXT_COLOURS.get(colour, colour)}
+        title = altair.TitleParams(line.name, subtitle=line.note, subtitleColor=GREY, offset=4, **look)
+        parts.append(altair.layer(*_line_layers(panel)).properties(title=title, **size))
+    chart = altair.concat(*parts, columns=num_columns, spacing=12)
+    return style_chart(chart.resolve_scale(color="independent", strokeWidth="independent"), view.text, None)
+
+
+def _line_layers(view: charts.LineView) -> list[Any]:
+    """The layers of lines in front of grey ones, and the nearest point to the pointer."""
+    x, y = _line_axes(view)
     names = [line.name for line in view.lines]
-    scale = altair.Scale(domain=names, range=[*NAMED_COLOURS[: len(names)]])
+    first = view.panel or 0
+    scale = altair.Scale(domain=names, range=[*NAMED_COLOURS[first : first + len(names)]])
     colour = altair.Color("name:N", scale=scale, legend=None)
     interpolate = "step-after" if view.is_stepped else "linear"
     chart = chart_of_rows(_line_rows(view.lines))
-    layers = []
+    layers = _unnamed_layers(view.unnamed, x, y)
     if any(line.deviation is not None for line in view.lines):
         intervals = chart.mark_area(opacity=0.18, interpolate=interpolate)
-        layers.append(intervals.encode(x=axes.x, y=axes.y_of("low"), y2="high:Q", color=colour))
+        layers.append(intervals.encode(x=x, y=_replace_column(y, "low"), y2="high:Q", color=colour))
     if view.then:
         dashes = chart_of_rows(_line_rows(view.then)).mark_line(**LOOKS["then"])
-        layers.append(dashes.encode(x=axes.x, y=axes.y, color=colour))
+        layers.append(dashes.encode(x=x, y=y, color=colour))
     scale = altair.Scale(type="ordinal", domain=names, range=view.widths)  # another type would interpolate
     widths = altair.StrokeWidth("name:N", scale=scale, legend=None)
-    drawn = chart.mark_line(interpolate=interpolate)
-    layers.append(drawn.encode(x=axes.x, y=axes.y, color=colour, strokeWidth=widths))
-    layers += [layer.encode(color=colour) for layer in _isolated_layers(view.lines, axes)]
-    layers.append(_hover_layer(chart, axes, view.text).encode(color=colour))
-    if peaks := [_line_rows([line])[line.peak] for line in view.lines if line.peak is not None]:
-        dots = chart_of_rows(sorted(peaks, key=lambda row: row["y"]))  # the highest on top
-        layers.append(dots.mark_circle(**LOOKS["dot"]).encode(x=axes.x, y=axes.y, color=colour))
-    layers = [*_unnamed_layers(view.unnamed, axes), *layers, *_label_layers(view.lines, axes)]
-    chart = altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-    return style_chart(chart.interactive(bind_y=False), view.text, HEIGHT)
+    drawn = chart.mark_line(interpolate=interpolate, **LOOKS["line"])
+    layers.append(drawn.encode(x=x, y=y, color=colour, strokeWidth=widths))
+    isolated = _line_rows(line.select(style.is_isolated(line.y)) for line in view.lines)
+    peaks = [_line_rows([line])[line.peak] for line in view.lines if line.peak is not None]
+    peaks += [_line_rows([line])[-1] for line in view.lines if view.is_rank]
+    highest_on_top = sorted(peaks, key=lambda row: (row["y"] is not None, row["y"]))
+    for rows, look in ((isolated, "isolated"), (highest_on_top, "dot")):
+        layers += [chart_of_rows(rows).mark_circle(**LOOKS[look]).encode(x=x, y=y, color=colour)] * bool(rows)
+    layers.append(_hover_layer(chart, view, x, y).encode(color=colour))
+    return layers
 
 
-def _unnamed_layers(players: charts.UnnamedPlayers, axes: _Axes) -> list[Any]:
+def _time_range(view: charts.LineView) -> tuple[float, float]:
+    """The first and the last time that is drawn, as numbers, and a little room."""
+    lines = [*view.unnamed.lines, *view.lines, *view.then]
+    times = np.concatenate([line.x_numbers()[~np.isnan(line.y)] for line in lines])
+    room = TIME_ROOM * max(float(np.ptp(times)), 1.0)
+    return float(times.min()) - room, float(times.max()) + room
+
+
+def _line_axes(view: charts.LineView) -> tuple[Any, Any]:
+    """The axes of all lines and bands of a view."""
+    is_dated, scale = view.text.x == "date", view.scale
+    shorthand, title, unit = ("x:T", None, MILLISECONDS) if is_dated else ("x:Q", view.text.x, 1)
+    domain = altair.Scale(domain=[x * unit for x in _time_range(view)], nice=False)
+    x = altair.X(shorthand, title=title, scale=domain, axis=altair.Axis(grid=False, tickCount=8))
+    return x, altair.Y("y:Q", title=view.text.y, scale=_scale_options(scale), axis=_axis_options(scale))
+
+
+def _replace_column(axis: Any, column: str) -> Any:
+    """The same axis for another column."""
+    other = axis.copy()
+    other.shorthand = f"{column}:Q"
+    return other
+
+
+def _unnamed_layers(players: charts.UnnamedPlayers, x: Any, y: Any) -> list[Any]:
     """Bands and lines in grey."""
     layers = []
     for band in players.bands:
         grey = chart_of_rows(_rows_of(**band._asdict()))
-        layers.append(grey.mark_area(color=PALE, opacity=0.45).encode(x=axes.x, y=axes.y_of("low"), y2="high:Q"))
+        layers.append(grey.mark_area(color=PALE, opacity=0.45).encode(x=x, y=_replace_column(y, "low"), y2="high:Q"))
     if players.lines:
         grey = chart_of_rows(_line_rows(players.lines)).mark_line(**LOOKS["median" if players.bands else "other"])
-        layers.append(grey.encode(x=axes.x, y=axes.y, detail="name:N"))
+        layers.append(grey.encode(x=x, y=y, detail="name:N"))
     return layers
 
 
-def _isolated_layers(lines: Sequence[charts.Line], axes: _Axes) -> list[Any]:
-    """Dots of points between missing ones, through which a line is invisible."""
-    rows = _line_rows(line.select(style.is_isolated(line.y)) for line in lines)
-    return [chart_of_rows(rows).mark_circle(**LOOKS["isolated"]).encode(x=axes.x, y=axes.y)] if rows else []
-
-
-def _hover_layer(chart: Any, axes: _Axes, text: charts.PictureText) -> Any:
+def _hover_layer(chart: Any, view: charts.LineView, x: Any, y: Any) -> Any:
     """The point that is nearest to the pointer, with its name and numbers."""
-    time, is_dated = axes.x.shorthand, text.x == "date"
+    text, is_dated = view.text, view.text.x == "date"
     tooltip = make_tooltips(
         ("name:N", "name", None),
-        (time, text.x, "%Y-%m-%d" if is_dated else ",.6~g"),
-        ("y:Q", text.y, ",.0f" if axes.is_rank else ",.1f"),
+        (x.shorthand, text.x, "%Y-%m-%d" if is_dated else ",.6~g"),
+        ("y:Q", text.y, ",.0f" if view.is_rank else ",.1f"),
     )
     options = {"on": "pointerover", "nearest": True, "fields": ["name", "x"], "empty": False}
-    nearest = altair.selection_point("nearest", **options)
+    nearest = altair.selection_point(f"nearest{view.panel or ''}", **options)
     opacity = altair.condition(nearest, altair.value(1), altair.value(0))
-    points = chart.mark_circle(size=50).encode(x=axes.x, y=axes.y, tooltip=tooltip, opacity=opacity)
+    points = chart.mark_circle(size=50).encode(x=x, y=y, tooltip=tooltip, opacity=opacity)
     return points.add_params(nearest)
 
 
-def _label_layers(lines: Sequence[charts.Line], axes: _Axes) -> list[Any]:
+def _label_layers(view: charts.LineView) -> list[Any]:
     """Names at the ends of lines, or beside the chart, and the short lines that lead to them."""
-    labels = []
-    for line in lines:
+    scale, (begin, end), labels = view.scale, _time_range(view), []
+    low, high = (np.log(x) if view.is_rank else x for x in (scale.low, scale.high))
+    for line in view.lines:
         width = CHARACTER_PIXELS * max(map(len, line.label))
-        labels.append(LineLabel(axes.pixels(line), line.label, width, LABEL_LINE_HEIGHT, line.told_peak))
+        up = ((np.log(line.y) if view.is_rank else line.y) - low) / (high - low)
+        points = np.stack([WIDTH * (line.x_numbers() - begin) / (end - begin), HEIGHT * up], axis=1)
+        labels.append(LineLabel(points, line.label, width, LABEL_LINE_HEIGHT, line.told_peak))
     layers: list[Any] = []
     for label, place, colour in zip(
         labels, place_line_end_labels(labels, (WIDTH, HEIGHT)), NAMED_COLOURS, strict=False
     ):
-        x, y = WIDTH + NAME_GAP if place.x is None else place.x, HEIGHT - place.y
+        left, down = WIDTH + NAME_GAP if place.x is None else place.x, HEIGHT - place.y
         data = chart_of_rows([{"name": label.lines[0], "label": label.lines}])
         if place.leader is not None:
             begin_x, begin_y = label.points[place.point].tolist()
             across, up = place.leader
-            ends = begin_x, HEIGHT - begin_y, x - 1 + across * label.width, y + (0.5 - up) * label.extent[1]
+            ends = begin_x, HEIGHT - begin_y, left - 1 + across * label.width, down + (0.5 - up) * label.extent[1]
             leader = data.mark_rule(color=colour, strokeWidth=0.8, clip=False)
             layers.append(leader.encode(**dict(zip(("x", "y", "x2", "y2"), map(altair.value, ends), strict=True))))
         middle = -0.5 * LABEL_LINE_HEIGHT * (len(label.lines) - 1)
         text = data.mark_text(color=style.TEXT_COLOURS.get(colour, GREY), dy=middle, **LOOKS["name"])
-        layers.append(text.encode(x=altair.value(x), y=altair.value(y), text="label:N"))
+        layers.append(text.encode(x=altair.value(left), y=altair.value(down), text="label:N"))
     return layers
 
 
@@ -334,3 +428,11 @@ def _line_rows(lines: Iterable[charts.Line]) -> list[dict[str, Any]]:
         points = _rows_of(name=[line.name] * len(line.x), x=line.x, y=line.y, **ends)
         rows += [{key: x for key, x in row.items() if x is not None or key == "y"} for row in points]
     return rows
+
+
+CHARTS: dict[type, Any] = {
+    charts.LineView: line_chart,
+    charts.RowView: interval_chart,
+    charts.MatrixView: matrix_chart,
+    charts.LayerView: layer_chart,
+}

@@ -10,6 +10,7 @@ from scipy.interpolate import make_interp_spline  # type: ignore[import-untyped]
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
+from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.rules import Params, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, slice_events
@@ -24,8 +25,10 @@ from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import find_player_id
 from jaxrate.history.recorded_runs import rating_history as record
 from jaxrate.plots import plot_style as style
+from jaxrate.plots.matplotlib_charts import show
+from jaxrate.plots.plot_style import COLOURS, GREY, Backend
 from jaxrate.systems.system_titles import system_title
-from jaxrate.views.charts import Z_95, PictureText
+from jaxrate.views.charts import Z_95, Layer, LayerView, PictureText, Scale, round_scale
 from jaxrate.views.wording import format_amount, rating_unit
 
 if TYPE_CHECKING:
@@ -38,12 +41,20 @@ ELLIPSE_DROP = 2.0 * math.log(20.0)  # the 95% quantile of chi squared with 2 de
 INTERVAL_DROP = 0.5 * Z_95**2  # 95% interval of one parameter: the summed loss above its minimum
 REFINEMENT = 8  # steps of a drawn surface to one of its grid, so that contours have no corners
 MAX_LOSS_SHOWN = 20.0  # height of a profile in nats
+MAX_PARAMETER_TICKS = 8
 
 
 @enforce_argument_annotations
 def loss_surface(
-    fit: Fit, data: Any, x: str | None = None, y: str | None = None, *, points: int = 21, ax: "Axes | None" = None
-) -> "Axes":
+    fit: Fit,
+    data: Any,
+    x: str | None = None,
+    y: str | None = None,
+    *,
+    points: int = 21,
+    ax: "Axes | None" = None,
+    backend: Backend = "matplotlib",
+) -> Any:
     """Plot the loss near a fit over two of its hyperparameters: contours, the optimum, and its 95% confidence ellipse.
 
         jr.plots.loss_surface(jr.fit(jr.glicko(), data, free=("c", "initial_deviation")), data)
@@ -60,11 +71,12 @@ def loss_surface(
       y: the name of another one. None: the second.
       points: number of grid points in either direction, from 3; its square is the number of replays.
       ax: axes to draw into. None: those of a new figure.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: for names that were not fitted, or as for `jr.fitting.sweep_parameters`.
     """
-    style.check_backend("matplotlib", ax)
+    style.check_backend(backend, ax)
     data, system = style.to_dataset(data), fit.system
     names = _choose_two_fitted_parameters(fit, x, y)
     if points < 3:
@@ -75,37 +87,38 @@ def loss_surface(
     swept = sweep_parameters(fit, data.events, columns)
     excess_loss = _refine_surface(np.ma.masked_invalid(count * (swept[:-1] - swept[-1])).reshape(points, points))
     fitted = [f"{name.replace('_', ' ')} {getattr(fit.params, name):.3g}" for name in names]
+    grid_values = surface.axis_values(surface.params_on_grid(len(excess_loss)))
+    scales = [_parameter_scale(system, name, grid_values[..., i]) for i, name in enumerate(names)]
     text = PictureText(
         f"Best fit at {' and '.join(fitted)}",
         f"Loss of {system_title(system.name)} near its fit; contours: summed loss above that of the fit",
-        source=style.describe_counted_data(f"{count:,.15g} predictions", data.source),
+        _parameter_label(system, names[0]),
+        _parameter_label(system, names[1]),
+        style.describe_counted_data(f"{count:,.15g} predictions", data.source),
     )
-    ax = style.make_picture_axes(ax, (6.4, 5.6), text)
-    grid_values = surface.axis_values(surface.params_on_grid(len(excess_loss)))
-    labels = _draw_contours(ax, grid_values, excess_loss)
-    for axis, name, values in zip("xy", names, grid_values.reshape(-1, 2).T, strict=True):
-        _set_parameter_axis(ax, axis, system, name, values)
-        ax.set(**{f"{axis}lim": (values.min(), values.max())})
-    for label in labels:  # one that the frame would cut is none
-        corners = label.get_window_extent().corners()
-        label.set_visible(bool(((corners >= ax.bbox.p0) & (corners <= ax.bbox.p1)).all()))
+    layers = _contour_layers(grid_values, excess_loss)
     if surface.has_error.all():
-        ax.plot(*surface.ellipse().T, "--", color=style.COLOURS[1], label="95% by the curvature")
-    ax.plot(*surface.axis_values(fit.params), "o", color=style.COLOURS[0], label="fit")
-    style.add_legend(ax, f"summed {loss_label(fit.objective.loss)} above the fit's")
-    return ax
+        x_values, y_values = surface.ellipse().T
+        layers.append(Layer("line", x_values, y_values, colour=COLOURS[1], dash="--", label="95% by the curvature"))
+    x_values, y_values = surface.axis_values(fit.params)[:, None]
+    layers.append(Layer("line", x_values, y_values, dash="", marker="o", label="fit"))
+    legend = f"summed {loss_label(fit.objective.loss)} above the fit's"
+    return show(LayerView(text, layers, scales[0], scales[1], (6.4, 5.6), legend), ax, backend)
 
 
-def _draw_contours(ax: "Axes", grid_values: HostArray, excess_loss: Any) -> list[Any]:
-    """Draw contours of losses [n, n] at these values [n, n, 2]. Returns their labels."""
+def _contour_layers(grid_values: HostArray, excess_loss: Any) -> list[Layer]:
+    """The contours of losses [n, n] at these values [n, n, 2], each with its loss at its middle."""
     levels = [level for level in CONTOUR_LEVELS if level < excess_loss.max()]
     if len(levels) < 2:
         levels = list(np.linspace(excess_loss.min(), excess_loss.max(), 7)[1:-1])
-    lines = ax.contour(grid_values[..., 0], grid_values[..., 1], excess_loss, levels, colors=style.GREY, linewidths=0.8)
-    labels = list(ax.clabel(lines, fontsize="small", fmt="%g", zorder=4.0))
-    for label in labels:  # the ellipse passes behind them
-        label.set_bbox({"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.0})
-    return labels
+    contours = import_optional("contourpy").contour_generator(grid_values[..., 0], grid_values[..., 1], excess_loss)
+    layers, labels = [], []
+    for level in levels:
+        for line in contours.lines(level):
+            (x, y), middle = line.T, slice(len(line) // 2, len(line) // 2 + 1)
+            layers.append(Layer("line", x, y, colour=GREY, width=0.8))
+            labels.append(Layer("texts", x[middle], y[middle], values=[f"{level:.3g}"], colour=GREY))
+    return [*layers, *labels]
 
 
 class _FitSurface:
@@ -150,7 +163,7 @@ class _FitSurface:
 
 
 @enforce_argument_annotations
-def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
+def profile(result: LossProfile, *, ax: "Axes | None" = None, backend: Backend = "matplotlib") -> Any:
     """Plot the summed loss above its minimum by values of one hyperparameter, with its 95% interval.
 
         jr.plots.profile(jr.fitting.profile_loss(jr.glicko(), data, "c", [5, 10, 20], free=["initial_deviation"]))
@@ -163,6 +176,7 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     Args:
       result: a profile from `jr.fitting.profile_loss`.
       ax: axes to draw into. None: those of a new figure.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: for fewer than three values with finite losses.
@@ -185,24 +199,23 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None) -> "Axes":
     text = PictureText(  # a symbol of one letter, as c, keeps its case
         f"Best fit at {words} {best_text}" if len(words) == 1 else f"{words.capitalize()} fits best at {best_text}",
         f"Loss of {system_title(system.name)}; each dot is fitted anew in the other free hyperparameters",
-        y=f"summed excess {result.loss_function.replace('_', ' ')}{' (nats)' * (result.loss_function != 'brier')}",
+        _parameter_label(system, name),
+        f"summed excess {result.loss_function.replace('_', ' ')}{' (nats)' * (result.loss_function != 'brier')}",
         source=style.describe_counted_data(f"{count:,.15g} predictions"),
     )  # fmt: skip
-    ax = style.make_picture_axes(ax, (6.4, 4.4), text)
-    top = None
+    dense, top, layers = np.linspace(nodes[0], nodes[-1], 401), float(loss.max() - least), list[Layer]()
     if result.likelihood:
-        shown = max(low, value[0]), min(high, value[-1])
+        top = max(min(MAX_LOSS_SHOWN, top), 2.0 * INTERVAL_DROP)
+        left, right = np.array([[max(low, value[0])], [min(high, value[-1])]])
         label = f"95%: {_describe_interval(low, high)}"
-        ax.axvspan(*shown, color=style.COLOURS[4], alpha=0.25, linewidth=0, label=label)
-        ax.axhline(INTERVAL_DROP, color=style.GREY, linestyle="--", linewidth=0.8)
-        top = max(min(MAX_LOSS_SHOWN, 1.05 * float(loss.max() - least)), 2.0 * INTERVAL_DROP)
-        style.add_legend(ax)
-    dense = np.linspace(nodes[0], nodes[-1], 401)
-    ax.plot(restore(dense), np.interp(dense, nodes, roots) ** 2, color=style.COLOURS[0], linewidth=1.0)
-    ax.plot(value, loss - least, "o", color=style.COLOURS[0], markersize=4)
-    ax.set_ylim(0.0, top)
-    _set_parameter_axis(ax, "x", system, name, value)
-    return ax
+        span = Layer("boxes", left, np.zeros(1), right, np.array([1.05 * top]), colour=COLOURS[4], label=label)
+        limit = Layer("line", value[[0, -1]], np.full(2, INTERVAL_DROP), colour=GREY, width=0.8, dash="--")
+        layers = [span._replace(opacity=0.25), limit]
+    curve = np.interp(dense, nodes, roots) ** 2
+    layers.append(Layer("line", restore(dense), np.minimum(curve, 2.0 * top), width=1.0))
+    layers.append(Layer("line", value, loss - least, dash="", marker="o"))
+    y = round_scale([0.0, top])._replace(low=0.0, high=1.05 * top)
+    return show(LayerView(text, layers, _parameter_scale(system, name, value), y, (6.4, 4.4)), ax, backend)
 
 
 def _signed_root_losses(nodes: HostArray, loss: HostArray) -> tuple[HostArray, HostArray, float, float]:
@@ -248,19 +261,14 @@ def _choose_two_fitted_parameters(fit: Fit, x: str | None, y: str | None) -> tup
     return x or next(others), y or next(others)
 
 
-def _set_parameter_axis(ax: "Axes", axis_name: str, system: RatingSystem, name: str, values: HostArray) -> None:
-    """Set label and scale; a logarithmic axis, too, has plain numbers at its ticks."""
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+def _parameter_label(system: RatingSystem, name: str) -> str:
+    return f"{name.replace('_', ' ')} ({getattr(system.space, name).unit})"
 
-    parameter, low, high = getattr(system.space, name), values.min(), values.max()
-    ax.set(**{f"{axis_name}label": f"{name.replace('_', ' ')} ({parameter.unit})"})
-    if parameter.space == "positive" and low > 0:
-        ax.set(**{f"{axis_name}scale": "log"})
-        axis = getattr(ax, f"{axis_name}axis")
-        digits = (1, 2, 5) if high < 1000.0 * low else (1,)
-        axis.set_major_locator(MaxNLocator(5) if high < 10.0 * low else LogLocator(subs=digits))
-        axis.set_minor_locator(NullLocator())
-        style.group_thousands(ax, axis_name)
+
+def _parameter_scale(system: RatingSystem, name: str, values: HostArray) -> Scale:
+    """The axis of these values of a hyperparameter; a positive one is on a logarithmic axis."""
+    is_logarithmic = getattr(system.space, name).space == "positive" and bool(values.min() > 0)
+    return round_scale(values, MAX_PARAMETER_TICKS, is_snug=True, is_logarithmic=is_logarithmic)
 
 
 MATCHES_PER_CHUNK = 1 << 16  # matches whose beliefs are in memory at once: half a gigabyte for 1001 points
@@ -268,7 +276,15 @@ MAX_COLUMNS = 400  # columns of a heat map
 
 
 @enforce_argument_annotations
-def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = None, ax: "Axes | None" = None) -> "Axes":
+def belief(
+    system: RatingSystem,
+    data: Any,
+    player: Any,
+    *,
+    params: Params = None,
+    ax: "Axes | None" = None,
+    backend: Backend = "matplotlib",
+) -> Any:
     """Plot BlatMMR's belief about a player's strength through a history: a heat map, its mean and its 95% interval.
 
         jr.plots.belief(jr.blat_mmr(), data, "Ada")
@@ -282,6 +298,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
       player: the player, by name or id.
       params: hyperparameters, by default `system.params`.
       ax: axes to draw into. None: those of a new figure.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: for a system without a grid, for rounds, or for a player who is unknown or plays only at the end of
@@ -306,24 +323,20 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     rating_range = rating[[np.argmax(mass >= 0.001, axis=1).min(), np.argmax(mass >= 0.999, axis=1).max()]]
     is_shown = (rating >= rating_range[0]) & (rating <= rating_range[1])
     step = rating[1] - rating[0]
-    density = 100.0 * beliefs[:, is_shown].T / step
+    density = beliefs[:, is_shown].T
     subtitle = f"By {system_title(system.name)}: the stronger the colour, the likelier the strength; before each match"
     ends, unit = (format_amount(x[-1], "", 0) for x in (low, high)), rating_unit(system)
     title = f"{name} ended between {' and '.join(ends)} {unit}, with 95% probability"
-    ax = style.make_axes(ax, (8.0, 4.8), title, subtitle, source=style.describe_source(data))
+    text = PictureText(title, subtitle, clock, style.rating_axis_label(system), style.describe_source(data))
     y = np.append(rating[is_shown] - 0.5 * step, rating_range[1] + 0.5 * step)
-    top = np.quantile(density.max(axis=0), 0.9)
-    colours = style.colour_map(style.SEQUENTIAL_COLOURS)
-    heat = ax.pcolormesh(edge, y, density, cmap=colours, vmin=0.0, vmax=top, rasterized=True)
-    for line, kind, label in ((beliefs @ rating, "-", "mean"), (low, ":", "95% interval"), (high, ":", None)):
+    layers = [Layer("heat", edge, y, values=density / np.quantile(density.max(axis=0), 0.9))]
+    for line, dash, label in ((beliefs @ rating, "-", "mean"), (low, ":", "95% interval"), (high, ":", "")):
         steps = np.append(line, line[-1])
-        ax.step(edge, steps, kind, color=style.COLOURS[1], linewidth=1.0, where="post", label=label)
-    style.add_colour_bar(ax, heat, "density per 100 points", extend="max")
-    ax.set_ylabel(style.rating_axis_label(system))
-    style.group_thousands(ax, "y")
-    style.label_time_axis(ax, clock)
-    style.add_legend(ax, name)
-    return ax
+        layers.append(Layer("line", edge, steps, colour=COLOURS[1], width=1.0, dash=dash, is_stepped=True, label=label))
+    days = edge.astype("datetime64[us]").astype(float) / 86_400e6 if clock == "date" else edge.astype(float)
+    x = round_scale(days, is_snug=True)._replace(low=float(days[0]), high=float(days[-1]))
+    scale = round_scale(y, is_snug=True)._replace(low=float(y[0]), high=float(y[-1]))
+    return show(LayerView(text, layers, x, scale, (8.0, 4.8), name), ax, backend)
 
 
 def _match_times(data: Dataset) -> tuple[HostArray, str]:

@@ -16,7 +16,7 @@ from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, ListRules, ranks_over_
 from jaxrate.history.participations import Participations
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.line_end_labels import EDGE_SHARE
-from jaxrate.plots.matplotlib_charts import MAX_INTERVALS, show_lines
+from jaxrate.plots.matplotlib_charts import MAX_INTERVALS, show
 from jaxrate.plots.plot_style import COLOURS, Backend, is_isolated, player_labels_by_id
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views import charts
@@ -94,7 +94,7 @@ def trajectory(
     rules = f"{', '.join(known)}{bands}{dashed}{'. Dots mark peaks' * is_thinned}{describe_gaps([*lines, *then])}"
     unnamed = unnamed_players(grey_lines, steps)
     text = _rating_text(rated, title, rules, unnamed)
-    return show_lines(LineView(text, lines, unnamed, then, is_stepped), ax, backend)
+    return show(LineView(text, lines, unnamed, then, is_stepped), ax, backend)
 
 
 @enforce_argument_annotations
@@ -151,7 +151,7 @@ def careers(
     text = _rating_text(rated, title, rules + describe_gaps(lines), unnamed)
     notes = _career_notes(lines, unnamed, rated.last, time_axis_label(rated))
     lines = [line._replace(note=note) for line, note in zip(lines, notes, strict=True)]
-    return show_lines(LineView(text, lines, unnamed), ax, backend, (10.0, 5.5))
+    return show(LineView(text, lines, unnamed, size=(10.0, 5.5)), ax, backend)
 
 
 def _leader_or_peak_finding(
@@ -255,7 +255,7 @@ def ranks(
         f"Ranks by {system_title(rated.system.name)} {steps.description}{until}{since}{unnamed.description}",
         time_axis_label(rated), "rank", style.describe_source(rated),
     )  # fmt: skip
-    return show_lines(LineView(text, lines, unnamed, is_rank=True), ax, backend)
+    return show(LineView(text, lines, unnamed, is_rank=True), ax, backend)
 
 
 def _rank_table(

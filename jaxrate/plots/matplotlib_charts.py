@@ -1,11 +1,10 @@
 """Views drawn by Matplotlib, and one door for these pictures and interactive charts."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_whole_percent
 from jaxrate.plots import altair_charts
 from jaxrate.plots import plot_style as style
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 MAX_INTERVALS = 2  # lines up to which intervals are drawn: more would hide each other
-LABEL_ROOM = 0.1  # of the range of ratings, above and below them, for labels at peaks
-MIN_PANELS = 3  # players from whom on each line of ranks has a panel: more in one picture hide each other
 PANEL_HEIGHTS = {1: 1.25, 2: 1.5}  # inches of a panel and its heading, by the number of columns
 PANEL_SHARE = 0.92, 0.75  # of the width and the height of a panel and the room about it, at most
 TICK_ROOM = 14.0  # points beside the labels of ranks, between two panels
@@ -39,49 +36,67 @@ LOOKS: dict[str, dict[str, Any]] = {  # of what is drawn
     },
     "leader": {"arrowstyle": "-", "linewidth": 0.8, "shrinkA": 1.0, "shrinkB": 0.0},
     "heading": {"textcoords": "offset points", "va": "bottom", "ha": "left", "annotation_clip": False},
-    "curve": {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.6, "elinewidth": 1.0, "linewidth": 1.4},
+    "dots": {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.6},
 }
 
 
-def show_lines(
-    view: charts.LineView, ax: "Axes | None", backend: Backend, size: tuple[float, float] = (8.5, 4.8)
-) -> Any:
-    """Draw lines into axes, or into a new figure of this size; or their interactive chart. Returns axes or chart."""
+def show(view: Any, ax: "Axes | None", backend: Backend) -> Any:
+    """Draw a view into axes, or into a new figure; or its interactive chart. Returns axes or chart."""
     check_backend(backend, ax)
     if backend == "altair":
-        return altair_charts.line_chart(view)
-    has_panels = view.is_rank and len(view.lines) >= MIN_PANELS
-    if has_panels:
-        num_columns = charts.count_panel_columns(len(view.lines))
-        size = size[0], 1.0 + PANEL_HEIGHTS[num_columns] * (len(view.lines) // num_columns)
-    ax = style.make_picture_axes(ax, size, view.text)
-    (_draw_panels if has_panels else _draw_lines)(ax, view)
+        return altair_charts.CHARTS[type(view)](view)
+    return PICTURES[type(view)](view, ax)
+
+
+def _set_scale(ax: "Axes", axis_name: Literal["x", "y"], scale: charts.Scale, *, is_shared: bool = False) -> None:
+    """Set the range and the ticks of an axis; axes that are shared with earlier pictures keep what they show."""
+    axis, limits = getattr(ax, f"{axis_name}axis"), [scale.low, scale.high]
+    if is_shared:
+        ends = sorted([*limits, *axis.get_view_interval()])
+        limits = [ends[0], ends[-1]] if scale.low < scale.high else [ends[-1], ends[0]]
+    ax.set(**{f"{axis_name}scale": "log" if scale.is_logarithmic else "linear"})
+    ax.set(**{f"{axis_name}lim": limits})
+    if is_shared and not scale.is_logarithmic:
+        ax.locator_params(axis=axis_name, nbins=8, steps=[1, 2, 5, 10])
+        style.group_thousands(ax, axis_name)
+        return
+    axis.set_ticks(scale.ticks, [style.format_tick(x) for x in scale.ticks])
+    axis.set_ticks([], minor=True)
+
+
+# Lines through time.
+
+
+def _show_lines(view: charts.LineView, ax: "Axes | None") -> "Axes":
+    panels = view.panels
+    num_columns = charts.count_panel_columns(len(panels))
+    height = view.size[1] if len(panels) == 1 else 1.0 + PANEL_HEIGHTS[num_columns] * len(panels) / num_columns
+    ax = style.make_picture_axes(ax, (view.size[0], height), view.text)
+    if len(panels) > 1:
+        _draw_panels(ax, panels, num_columns)
+    else:
+        _draw_lines(ax, view)
+        _label_lines(ax, view.lines)
     return ax
 
 
 def _draw_lines(ax: "Axes", view: charts.LineView) -> None:
+    """Draw lines in front of grey ones, and set both axes."""
+    number_before = count_lines(ax, "line")
     _draw_unnamed_players(ax, view.unnamed)
-    colours = style.NAMED_COLOURS[count_lines(ax, "line") :]
+    colours = style.NAMED_COLOURS[view.panel or number_before :]
     for line, colour in zip(view.then, colours, strict=False):
         ax.plot(line.x, line.y, color=colour, **LOOKS["then"])
     peaks = [-np.inf if line.peak is None else float(line.y[line.peak]) for line in view.lines]
     for line, colour, peak, width in zip(view.lines, colours, peaks, view.widths, strict=False):
         layer = 2.0 + 0.1 * sum(other < peak for other in peaks)  # the highest is on top
         _draw_line(ax, line, colour, view, layer, width)
-    if view.is_rank:
-        _set_rank_axis(ax)
-    else:
-        style.group_thousands(ax, "y")
+    _set_scale(ax, "y", view.scale, is_shared=number_before > 0)
     style.label_time_axis(ax, view.text.x)
-    has_notes = any(line.note for line in view.lines)
-    ax.margins(x=0.01, y=LABEL_ROOM if has_notes and not view.is_rank else None)
-    _label_lines(ax, view.lines)
+    ax.margins(x=0.01)
 
 
-def _draw_line(
-    ax: "Axes", line: charts.Line, colour: str, view: charts.LineView, layer: float = 2.0,
-    width: float = charts.USUAL_WIDTH,
-) -> None:  # fmt: skip
+def _draw_line(ax: "Axes", line: charts.Line, colour: str, view: charts.LineView, layer: float, width: float) -> None:
     """Draw a line with its interval; a dot marks the highest rating, or the last rank."""
     drawstyle: Any = "steps-post" if view.is_stepped else "default"
     (drawn,) = ax.plot(line.x, line.y, color=colour, linewidth=width, drawstyle=drawstyle, zorder=layer)
@@ -145,45 +160,33 @@ def _draw_unnamed_players(ax: "Axes", players: charts.UnnamedPlayers) -> None:
         ax.plot(line.x, line.y, zorder=1, gid="other", **look)
 
 
-def _draw_panels(ax: "Axes", view: charts.LineView) -> None:
-    """Draw each player into axes of their own, the others in grey behind them; all these axes have the same limits."""
+def _draw_panels(ax: "Axes", views: Sequence[charts.LineView], num_columns: int) -> None:
+    """Draw each view into axes of its own; all these axes have the same limits."""
     ax.set_axis_off()
-    lines = view.lines
-    num_columns = charts.count_panel_columns(len(lines))
-    width, height = 1.0 / num_columns, num_columns / len(lines)
-    worst = max(float(np.nanmax(line.y)) for line in [*lines, *view.unnamed.lines])
-    room = (style.text_width([f"{worst:,.0f}"], style.SMALL_FONT) + TICK_ROOM) / (width * style.axes_size(ax)[0])
+    width, height = 1.0 / num_columns, num_columns / len(views)
+    ticks = [style.format_tick(x) for x in views[0].scale.ticks]
+    room = (style.text_width(ticks, style.SMALL_FONT) + TICK_ROOM) / (width * style.axes_size(ax)[0])
     share = min(PANEL_SHARE[0], 1.0 - room) if num_columns > 1 else 1.0
     panels: list[Axes] = []
-    for i in range(len(lines)):
+    for i, view in enumerate(views):
         row, column = divmod(i, num_columns)
         left, bottom = column * width, 1.0 - (row + 1.0) * height
         panels.append(ax.inset_axes((left, bottom, share * width, PANEL_SHARE[1] * height)))
-        _draw_line_before_others(panels[-1], view, i)
+        style.style_axes(panels[-1])
+        _draw_lines(panels[-1], view)
+        panels[-1].tick_params(labelsize=style.SMALL_FONT)
+        panels[-1].set_ylabel(view.text.y if column == 0 else "")
+        _write_heading(panels[-1], view.lines[0], style.NAMED_COLOURS[i])
+        if i + num_columns < len(views):
+            panels[-1].tick_params(labelbottom=False)
+            panels[-1].set_xlabel("")
     limits = [panel.get_xlim() for panel in panels]
-    for i, panel in enumerate(panels):
+    for panel in panels:
         panel.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
-        if i + num_columns < len(panels):
-            panel.tick_params(labelbottom=False)
-            panel.set_xlabel("")
-        if i % num_columns:
-            panel.set_ylabel("")
 
 
-def _draw_line_before_others(panel: "Axes", view: charts.LineView, number: int) -> None:
-    """Draw the line of this number in front of all others."""
-    line, colour = view.lines[number], style.NAMED_COLOURS[number]
-    style.style_axes(panel)
-    _draw_unnamed_players(panel, view.unnamed)
-    for other in view.lines:
-        if other.name != line.name:
-            panel.plot(other.x, other.y, color=style.PALE, linewidth=0.5, gid="other")
-    _draw_line(panel, line, colour, view)
-    _set_rank_axis(panel, charts.PANEL_TICK_DISTANCE)
-    panel.set_ylabel(view.text.y)
-    panel.tick_params(labelsize=style.SMALL_FONT)
-    style.label_time_axis(panel, view.text.x)
-    panel.margins(x=0.02)
+def _write_heading(panel: "Axes", line: charts.Line, colour: str) -> None:
+    """Write the name of a line and its note above its panel."""
     look, text_colour = LOOKS["heading"], style.TEXT_COLOURS.get(colour, colour)
     name = panel.annotate(
         style.fit_names([line.name], panel)[0], (0.0, 1.0), (0.0, 4.0), xycoords="axes fraction", gid="name",
@@ -193,42 +196,28 @@ def _draw_line_before_others(panel: "Axes", view: charts.LineView, number: int) 
     panel.annotate(line.note, (1.0, 0.0), (6.0, 0.0), xycoords=name, **note, **look)
 
 
-def _set_rank_axis(ax: "Axes", min_distance: float = charts.MIN_TICK_DISTANCE) -> None:
-    """Set a logarithmic scale with the best rank that is shown on top, and round ranks at the ticks."""
-    ax.set_yscale("log")
-    shown = [np.asarray(line.get_ydata(), float) for line in ax.lines]
-    shown += [np.asarray(path.vertices)[:, 1] for band in ax.collections for path in band.get_paths()]
-    best, worst = charts.rank_range(np.concatenate(shown))
-    margin = (worst / best) ** 0.05
-    ax.set_ylim(worst * margin, best / margin)
-    ticks = charts.rank_ticks(best, worst, min_distance)
-    ax.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
-    ax.set_yticks([], minor=True)
-
-
 # Rows of players.
 
 ROW_HEIGHT = 0.25  # inches
 HEADING_HEIGHT = 1.5  # inches for all that is above and below the rows
 MAX_FIGURE_HEIGHT = 24.0  # inches, so that 150 names can be read
-MAX_VALUE_TICKS = 6  # of an axis beside names and values
 
 
-def show_rows(view: charts.RowView, ax: "Axes | None", backend: Backend = "matplotlib") -> Any:
-    """Draw rows into axes, or into a new figure; or their interactive chart. Returns axes or chart."""
-    check_backend(backend, ax)
-    if backend == "altair":
-        return altair_charts.interval_chart(view)
+def _show_rows(view: charts.RowView, ax: "Axes | None") -> "Axes":
     ax = style.make_picture_axes(ax, figure_size_for_rows(view.labels), view.text, grid="x")
-    _draw_intervals(ax, view.values, view.half_widths)
+    _set_scale(ax, "x", view.scale)
+    points = style.axes_size(ax)[1] / max(len(view.labels), 1)  # height of a row
+    rows, width = np.arange(len(view.labels)), float(np.clip(0.3 * points, 0.5, 4.0))
+    bars = ax.hlines(rows, view.low, view.high, style.COLOURS[0], linewidth=width, alpha=0.35, gid="interval")
+    bars.set_capstyle("round" if points > 6.0 else "butt")
+    size = float(np.clip(0.4 * points, 1.5, 6.5))
+    ax.plot(view.values, rows, "o", color=style.COLOURS[0], markersize=size, markeredgewidth=0.0, gid="value")
     style.set_name_ticks(ax, "y", view.labels, view.numbers, is_left_aligned=True)
     _write_values(ax, view.value_texts, view.head)
     ax.set_ylim(len(view.labels) - 0.5, -0.5)
-    ax.hlines(np.arange(len(view.labels)) + 0.5, 0.0, 1.0, style.RULE, linewidth=0.6, zorder=0.5,
-              transform=ax.get_yaxis_transform())  # fmt: skip
+    ax.hlines(rows + 0.5, 0.0, 1.0, style.RULE, linewidth=0.6, zorder=0.5, transform=ax.get_yaxis_transform())
     if view.are_differences:
         ax.axvline(0.0, color=style.GREY, linewidth=0.8, zorder=1)
-    style.group_thousands(ax, "x")
     return ax
 
 
@@ -251,66 +240,56 @@ def _write_values(ax: "Axes", values: Sequence[str], head: str) -> None:
         ax.annotate(head, (1.0, -0.6), (end, 0.0), ha="right", va="bottom", fontsize=style.SMALL_FONT, **look)
 
 
-def _draw_intervals(ax: "Axes", values: HostArray, half_widths: HostArray | None) -> None:
-    """Draw a dot with its interval in each row; the more rows, the thinner. NaN has none."""
-    points = style.axes_size(ax)[1] / max(len(values), 1)  # height of a row
-    look: dict[str, Any] = {"markersize": float(np.clip(0.4 * points, 1.5, 6.5)), "capsize": 0.0}
-    bars = ax.errorbar(
-        values, np.arange(len(values)), xerr=half_widths, fmt="o", color=style.COLOURS[0], markeredgewidth=0.0,
-        elinewidth=float(np.clip(0.3 * points, 0.5, 4.0)), **look,
-    )  # fmt: skip
-    ax.locator_params(axis="x", nbins=MAX_VALUE_TICKS, steps=[1, 2, 5, 10])
-    for bar in bars[2]:
-        bar.set_alpha(0.35)
-        bar.set_capstyle("round" if points > 6.0 else "butt")
-
-
 # Matrices of percentages.
 
 CELL_SIDE = 0.42  # inches
 LARGE_SIDE = 8.5  # inches of a matrix of more columns
 NAME_HEIGHT = 0.075  # inches of a name in the smallest letters
+FRAME_INSET = 0.03  # of a cell, by which a frame stays within it
 
 
-def show_matrix(view: charts.MatrixView, ax: "Axes | None", backend: Backend) -> Any:
-    """Draw percentages of each in rows against each other; or their interactive chart. Returns axes or chart."""
-    check_backend(backend, ax)
-    if backend == "altair":
-        return altair_charts.matrix_chart(view)
-    count, text = len(view.names), view.text
-    side = 1.6 + min(CELL_SIDE * count, max(LARGE_SIDE, NAME_HEIGHT * count))
-    room = style.CHARACTER_WIDTH * 10.0 / 72.0 * max(map(len, view.names))
-    size = side + room + 0.6, side + (room if view.has_column_names else 0.4)
-    ax = style.make_picture_axes(ax, size, text._replace(y=""), grid="none")
-    draw_percent_cells(ax, view.percent, text.y, is_diverging=True)
-    if view.has_column_names:
-        style.set_name_ticks(ax, "x", view.names)
+def _show_matrix(view: charts.MatrixView, ax: "Axes | None") -> "Axes":
+    ax = style.make_picture_axes(ax, _matrix_size(view), view.text, grid="none")
+    _draw_cells(ax, view)
+    columns = [x if view.is_diverging else x.replace(" ", "\n") for x in view.columns * view.has_column_names]
+    numbers = range(0 if columns else 1, 0 if columns else len(view.rows) + 1)
+    style.set_name_ticks(ax, "y", view.rows, numbers, is_left_aligned=not columns)
+    style.set_name_ticks(ax, "x", columns)
+    if not columns:
+        shown = range(0, len(view.columns), 1 if len(view.columns) <= charts.MAX_NAMED_COLUMNS else 10)
+        ax.set_xticks(shown, [f"{i + 1:,}" for i in shown])
+        ax.set_xlabel(f"{view.text.x}, in the order of the rows")
+    elif view.is_diverging:
         ax.tick_params(axis="x", rotation=90)
-        style.set_name_ticks(ax, "y", view.names)
-        return ax
-    style.set_name_ticks(ax, "y", view.names, range(1, count + 1), is_left_aligned=True)
-    shown = range(0, count, 1 if count <= charts.MAX_NAMED_COLUMNS else 10)
-    ax.set_xticks(shown, [f"{i + 1:,}" for i in shown])
-    ax.tick_params(axis="x", length=0.0)
-    ax.set_xlabel(f"{text.x}, in the order of the rows")
+    elif not view.has_frames:
+        ax.xaxis.tick_top()
+    if view.has_frames:
+        from matplotlib.patches import Rectangle
+
+        for i in range(min(view.percent.shape)):
+            corner, side = i - 0.5 + FRAME_INSET, 1.0 - 2.0 * FRAME_INSET
+            frame = Rectangle((corner, corner), side, side, fill=False, edgecolor=style.INK, linewidth=0.8, zorder=3)
+            frame.set_gid("frame")
+            ax.add_patch(frame)
     return ax
 
 
-def draw_percent_table(ax: "Axes", percent: HostArray, quantity: str, rows: list[str], columns: list[str]) -> None:
-    """Draw percentages [n, m] from 0 in cells, and the names of rows and columns."""
-    draw_percent_cells(ax, percent, quantity, is_diverging=False)
-    style.set_name_ticks(ax, "y", rows)
-    style.set_name_ticks(ax, "x", columns)
+def _matrix_size(view: charts.MatrixView) -> tuple[float, float]:
+    """The size of a figure in inches."""
+    count = len(view.columns)
+    if not (view.is_diverging or view.has_frames):
+        return max(5.5, 2.6 + 0.6 * min(count, 12)), figure_size_for_rows(view.rows)[1]
+    side = 1.6 + min(CELL_SIDE * count, max(LARGE_SIDE, NAME_HEIGHT * count))
+    room = style.CHARACTER_WIDTH * 10.0 / 72.0 * max(map(len, view.rows))
+    return side + room + 0.6, side + (room if view.has_column_names else 0.4)
 
 
-def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_diverging: bool) -> None:
-    """Draw percentages [n, m] as colours, with numbers if these fit into the cells, otherwise with a colour bar."""
+def _draw_cells(ax: "Axes", view: charts.MatrixView) -> None:
+    """Draw percentages as colours, with numbers if these fit into the cells, otherwise with a colour bar."""
     ax.set_facecolor(style.RULE)  # colour of the diagonal
-    colours = charts.DIVERGING_COLOURS if is_diverging else style.SEQUENTIAL_COLOURS
-    greatest = 100.0 if is_diverging else float(np.clip(10.0 * np.ceil(np.nanmax(percent) / 10.0), 10.0, 100.0))
-    look: dict[str, Any] = {"cmap": style.colour_map(colours), "interpolation": "nearest", "aspect": "auto"}
-    image = ax.imshow(percent, vmin=0.0, vmax=greatest, **look)
-    rows, columns = percent.shape
+    look: dict[str, Any] = {"cmap": style.colour_map(view.colours), "interpolation": "nearest", "aspect": "auto"}
+    image = ax.imshow(view.percent, vmin=0.0, vmax=view.greatest, **look)
+    rows, columns = view.percent.shape
     ax.spines[:].set_visible(False)
     if max(rows, columns) <= charts.MAX_NAMED_COLUMNS:  # there is room for gaps between cells
         for draw, count in ((ax.axvline, columns), (ax.axhline, rows)):
@@ -318,44 +297,78 @@ def draw_percent_cells(ax: "Axes", percent: HostArray, quantity: str, *, is_dive
                 draw(edge - 0.5, color="white", linewidth=1.0)
     wide, high = style.axes_size(ax) / (columns, rows)
     size = min(style.SMALL_FONT, 0.7 * high, 0.5 * wide)  # fits three digits
-    if size < 5.0 or columns > charts.MAX_WRITTEN_COLUMNS:
-        style.add_colour_bar(ax, image, quantity)
+    if size < 5.0 or not view.is_written:
+        style.add_colour_bar(ax, image, view.quantity)
         return
-    for i, j in np.argwhere(~np.isnan(percent)):
-        colour = style.cell_text_colour(*image.to_rgba(percent[i, j])[:3])
-        ax.text(j, i, format_whole_percent(percent[i, j]), ha="center", va="center", color=colour, fontsize=size)
+    for i, j in np.argwhere(~np.isnan(view.percent)):
+        colour = style.cell_text_colour(*image.to_rgba(view.percent[i, j])[:3])
+        text = format_whole_percent(view.percent[i, j])
+        ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=size)
 
 
-# Curves of predictions.
+# Layers.
 
 
-def draw_curve(ax: "Axes", curve: charts.Curve, kind: str) -> None:
-    """Draw a curve with its intervals; `kind` is the kind of its axes."""
-    number = count_lines(ax, kind)
-    ends = np.stack([curve.y - curve.low, curve.high - curve.y])
-    marker = style.MARKERS[number % len(style.MARKERS)]
-    look = LOOKS["curve"] | {"color": style.COLOURS[number % len(style.COLOURS)]}
-    look |= {"linestyle": style.LINE_STYLES[number % len(style.LINE_STYLES)]}
-    line, *_ = ax.errorbar(curve.x, curve.y, ends, marker=marker, label=curve.label, **look)
-    line.set_gid(kind)
-    if curve.expected is not None:
-        colour = look["color"]
-        ax.plot(curve.x, curve.expected, ":", color=colour, linewidth=1.2, zorder=1, gid="right predictions")
-
-
-def show_calibration(
-    text: charts.PictureText, curves: Sequence[charts.Curve], ax: "Axes | None", backend: Backend
-) -> Any:
-    """Draw observed by predicted scores in percent, or return their interactive chart."""
-    check_backend(backend, ax)
-    if backend == "altair":
-        return altair_charts.calibration_chart(text, curves)
-    ax = style.make_picture_axes(ax, (5.6, 6.2), text, grid="both")
-    if not count_lines(ax, "calibration"):
-        ax.plot([0, 100], [0, 100], color=style.GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-    for curve in curves:
-        draw_curve(ax, curve, "calibration")
-    ax.set_aspect("equal", anchor="W")
-    if curves[0].label:
-        style.add_legend(ax, "calibration error (%)")
+def _show_layers(view: charts.LayerView, ax: "Axes | None") -> "Axes":
+    ax = style.make_picture_axes(ax, view.size, view.text, grid="both" if view.is_square else "y")
+    is_shared = count_lines(ax, view.kind) > 0
+    for number, layer in enumerate(view.layers):
+        LAYERS[layer.mark](ax, layer, view.kind, 2.0 + 0.01 * number)
+    if view.text.x == "date":
+        style.label_time_axis(ax, view.text.x)
+    else:
+        _set_scale(ax, "x", view.x, is_shared=is_shared)
+    _set_scale(ax, "y", view.y, is_shared=is_shared)
+    if view.is_square:
+        ax.set_aspect("equal", anchor="W")
+    if any(layer.label for layer in view.layers):
+        style.add_legend(ax, view.legend)
     return ax
+
+
+def _draw_layer_line(ax: "Axes", layer: charts.Layer, kind: str, order: float) -> None:
+    marked: dict[str, Any] = {"marker": layer.marker, "gid": kind, **LOOKS["dots"]} if layer.marker else {}
+    ax.plot(
+        layer.x, layer.y, color=layer.colour, linewidth=layer.width, linestyle=layer.dash or "none",
+        drawstyle="steps-post" if layer.is_stepped else "default", label=layer.label or None, zorder=order, **marked,
+    )  # fmt: skip
+
+
+def _draw_layer_bars(ax: "Axes", layer: charts.Layer, kind: str, order: float) -> None:
+    bars = ax.vlines(
+        layer.x, layer.y, np.asarray(layer.y2), layer.colour, linewidth=1.0, alpha=layer.opacity, zorder=order
+    )
+    bars.set_gid("interval")
+
+
+def _draw_layer_boxes(ax: "Axes", layer: charts.Layer, kind: str, order: float) -> None:
+    look: dict[str, Any] = {"facecolor": layer.colour, "alpha": layer.opacity, "edgecolor": "white", "linewidth": 0.8}
+    width, height = layer.x2 - layer.x, layer.y2 - layer.y
+    ax.bar(layer.x, height, width, layer.y, align="edge", label=layer.label, zorder=order - 1.0, **look)
+
+
+def _draw_layer_texts(ax: "Axes", layer: charts.Layer, kind: str, order: float) -> None:
+    colour = style.TEXT_COLOURS.get(layer.colour, layer.colour)
+    for x, y, text in zip(layer.x, layer.y, layer.values, strict=True):
+        look: dict[str, Any] = {"va": "center", "fontsize": style.SMALL_FONT, "zorder": order, "gid": "name"}
+        style.add_halo(ax.annotate(text, (x, y), (3.0, 0.0), textcoords="offset points", color=colour, **look), 2.5)
+
+
+def _draw_layer_heat(ax: "Axes", layer: charts.Layer, kind: str, order: float) -> None:
+    colours = style.colour_map(charts.SEQUENTIAL_COLOURS)
+    ax.pcolormesh(layer.x, layer.y, layer.values, cmap=colours, vmin=0.0, vmax=1.0, rasterized=True, zorder=1.0)
+
+
+LAYERS = {
+    "line": _draw_layer_line,
+    "bars": _draw_layer_bars,
+    "boxes": _draw_layer_boxes,
+    "texts": _draw_layer_texts,
+    "heat": _draw_layer_heat,
+}
+PICTURES: dict[type, Any] = {
+    charts.LineView: _show_lines,
+    charts.RowView: _show_rows,
+    charts.MatrixView: _show_matrix,
+    charts.LayerView: _show_layers,
+}

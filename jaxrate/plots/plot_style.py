@@ -4,7 +4,7 @@ import re
 import textwrap
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from jaxrate.core.argument_checks import (
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.optional_imports import LazyModule
 from jaxrate.core.system import RatingSystem
+from jaxrate.core.text_format import use_minus_sign
 from jaxrate.events import Matches, Ragged
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.history import History, find_player_id
@@ -41,7 +42,6 @@ NAMED_COLOURS = *COLOURS, GREY  # of lines with names
 PALE = "#c3c8d1"  # lines of players without names
 RULE = "#e4e1d8"  # grids, and cells without a value
 PAPER = "#fbfaf7"
-SEQUENTIAL_COLOURS = "#ffffff", "#cfe1f2", "#93c4df", "#4a97c9", "#1764ab", "#08306b"  # also in greyscale
 MIN_CONTRAST = 4.5  # of text to what is behind it, in luminance
 MARKERS = "os^DvPX"
 LINE_STYLES = "-", "--", "-.", ":"
@@ -176,8 +176,9 @@ def _write_titles(figure: "Figure", title: str, subtitle: str, source: str) -> N
 
 def wrap_evenly(text: str, width: int) -> list[str]:
     """Break a text into as few lines as this width allows, of about equal length."""
-    lines = textwrap.wrap(text, width)
-    narrower = (textwrap.wrap(text, n) for n in range(max(len(text) // max(len(lines), 1), 1), width))
+    wrap = partial(textwrap.wrap, text, break_on_hyphens=False)
+    lines = wrap(width)
+    narrower = (wrap(n) for n in range(max(len(text) // max(len(lines), 1), 1), width))
     return next((x for x in narrower if len(x) == len(lines)), lines)
 
 
@@ -241,9 +242,14 @@ def draw_isolated_points(ax: "Axes", x: HostArray, y: HostArray, colour: str, wi
 
 
 def group_thousands(ax: "Axes", *axis_names: str) -> None:
-    """Write the numbers at the ticks of these axes as they are written elsewhere: 1,990."""
+    """Write the numbers at the ticks of these axes by `format_tick`."""
     for axis_name in axis_names:
-        getattr(ax, f"{axis_name}axis").set_major_formatter(lambda x, _: f"{x:,.10g}".replace("-", "\N{MINUS SIGN}"))
+        getattr(ax, f"{axis_name}axis").set_major_formatter(lambda x, _: format_tick(x))
+
+
+def format_tick(x: float) -> str:
+    """A number at an axis, as it is written elsewhere: 1,990."""
+    return use_minus_sign(f"{x:,.10g}")
 
 
 def label_time_axis(ax: "Axes", name: str) -> None:

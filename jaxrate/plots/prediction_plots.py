@@ -1,6 +1,6 @@
 """Predictions against results: calibration, scorelines, losses by the difference of ratings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +15,11 @@ from jaxrate.forecasts.scorelines import Scorelines, check_scorelines, goal_diff
 from jaxrate.history.history import History
 from jaxrate.metrics import prediction_metrics
 from jaxrate.plots import plot_style as style
-from jaxrate.plots.matplotlib_charts import CELL_SIDE, draw_curve, draw_percent_table, show_calibration, show_rows
-from jaxrate.plots.plot_style import GREY, INK, Backend, format_plot_name, make_axes, player_label
+from jaxrate.plots.matplotlib_charts import show
+from jaxrate.plots.plot_style import COLOURS, GREY, LINE_STYLES, MARKERS, Backend, format_plot_name, player_label
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views import findings
-from jaxrate.views.charts import Z_95, Curve, PictureText, RowView
+from jaxrate.views.charts import Z_95, Curve, Layer, LayerView, MatrixView, PictureText, RowView, Scale, round_scale
 from jaxrate.views.wording import spell_dates
 
 if TYPE_CHECKING:
@@ -79,7 +79,28 @@ def calibration(
     )  # fmt: skip
     curves = [_calibration_curve(name, one) for name, one in zip(names, found, strict=True)]
     curves = curves if has_legend else [curves[0]._replace(label="")]
-    return show_calibration(text, curves, ax, backend)
+    ends, number = np.array([0.0, 100.0]), style.count_lines(ax, "calibration")
+    diagonal = [] if number else [Layer("line", ends, ends, colour=GREY, width=0.8, dash="--")]
+    percents = Scale(-2.0, 102.0, range(0, 101, 20))
+    layers = [*diagonal, *_curve_layers(curves, number)]
+    legend = "calibration error (%)" * has_legend
+    view = LayerView(text, layers, percents, percents, (5.6, 6.2), legend, "calibration", is_square=True)
+    return show(view, ax, backend)
+
+
+def _curve_layers(curves: Sequence[Curve], number: int) -> list[Layer]:
+    """The points of curves with their intervals, and dotted what is expected; the first has this number of colour."""
+    layers = []
+    for i, curve in enumerate(curves, number):
+        colour, dash, marker = (x[i % len(x)] for x in (COLOURS, LINE_STYLES, MARKERS))
+        if curve.expected is not None:
+            layers.append(Layer("line", curve.x, curve.expected, colour=colour, width=1.2, dash=":"))
+        about = ("from", curve.low), ("to", curve.high), ("number", np.asarray(curve.weight, float))
+        layers += [
+            Layer("bars", curve.x, curve.low, y2=curve.high, colour=colour),
+            Layer("line", *curve[1:3], colour=colour, dash=dash, marker=marker, label=curve.label, tooltips=about),
+        ]
+    return layers
 
 
 def _calibration_curve(name: str, one: prediction_metrics.Calibration) -> Curve:
@@ -110,14 +131,18 @@ def _select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> pred
 
 
 MIN_SHOWN_GOALS, MAX_SHOWN_GOALS = 4, 20
-FRAME_INSET = 0.03  # of a cell, by which the frame of a draw stays within it
 LEFT_OUT = 0.01  # of all scorelines, at most, by default
 
 
 @enforce_argument_annotations
 def scorelines(
-    forecast: Scorelines, match: int = 0, *, most_goals: int | None = None, ax: "Axes | None" = None
-) -> "Axes":
+    forecast: Scorelines,
+    match: int = 0,
+    *,
+    most_goals: int | None = None,
+    ax: "Axes | None" = None,
+    backend: Backend = "matplotlib",
+) -> Any:
     """Plot how likely each scoreline of a match to come is, in percent; draws have a frame.
 
         forecast = jr.forecasts.predict_scorelines(rated, [("Ada", "Bo")])
@@ -131,6 +156,7 @@ def scorelines(
       match: which of its matches, from 0.
       most_goals: of a side, from 1 to 20. None: so many that 1% is left out at most, from 4 on.
       ax: axes to draw into. None: those of a new figure.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: if there is no such match, if the forecast has fewer goals, or for chances that are none.
@@ -153,13 +179,10 @@ def scorelines(
     win, draw, loss = format_percentages([*map(float, lead)])
     rest = f"; more goals {format_percentage(1.0 - shown.sum())}" if 1.0 - shown.sum() >= 5e-4 else ""
     subtitle = f"{first} {win}, draw {draw}, {second} {loss}{rest}. Framed: draws"
-    side = 1.8 + 1.3 * CELL_SIDE * len(shown)
-    ax = make_axes(ax, (side + 0.6, side), title, subtitle, source=_describe_forecast(forecast, match), grid="none")
-    numbers = [str(number) for number in range(len(shown))]
-    draw_percent_table(ax, 100.0 * shown, "probability (%)", numbers, numbers)
-    _frame_draw_cells(ax, len(shown))
-    ax.set(xlabel=f"goals of {second}", ylabel=f"goals of {first}")
-    return ax
+    text = PictureText(title, subtitle, f"goals of {second}", f"goals of {first}", _describe_forecast(forecast, match))
+    goals_of_side = [str(number) for number in range(len(shown))]
+    view = MatrixView(text, goals_of_side, goals_of_side, 100.0 * shown, "probability (%)", has_frames=True)
+    return show(view, ax, backend)
 
 
 def _describe_forecast(forecast: Scorelines, match: int) -> str:
@@ -180,17 +203,14 @@ def _goals_to_show(probability: HostArray, largest: int) -> int:
     return max(int(enough[0]) if len(enough) else largest, min(MIN_SHOWN_GOALS, largest))
 
 
-def _frame_draw_cells(ax: "Axes", count: int) -> None:
-    from matplotlib.patches import Rectangle
-
-    side = 1.0 - 2.0 * FRAME_INSET
-    for i in range(count):
-        corner = i - 0.5 + FRAME_INSET, i - 0.5 + FRAME_INSET
-        ax.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=INK, linewidth=0.8, zorder=3, gid="draw"))
-
-
 @enforce_argument_annotations
-def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15, ax: "Axes | None" = None) -> "Axes":
+def loss_by_difference(
+    rated: History | Mapping[Any, History],
+    *,
+    bins: int = 15,
+    ax: "Axes | None" = None,
+    backend: Backend = "matplotlib",
+) -> Any:
     """Plot mean log loss by rating difference before the match, and dotted the loss if predictions were right.
 
         jr.plots.loss_by_difference({"Elo": jr.rate(jr.elo(), data), "Glicko": jr.rate(jr.glicko(), data)})
@@ -203,6 +223,7 @@ def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15
       rated: a history of matches from `jr.rate`, or those of several systems by name.
       bins: greatest number of bins; equal differences are in one bin.
       ax: axes to draw into. None: those of a new figure.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: for a history of contests or with hindsight, or ratings that are not finite.
@@ -219,14 +240,16 @@ def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15
         "Mean log loss by rating difference, with 95% intervals; dotted: if predictions were right",
         "rating difference", "log loss (nats)", style.describe_counted_data(f"{count:,} matches"),
     )  # fmt: skip
-    ax = style.make_picture_axes(ax, (6.8, 5.2), text)
-    if not style.count_lines(ax, "loss"):  # the key to the dotted lines of all systems
-        ax.plot([], [], ":", color=GREY, linewidth=1.2, label="if predictions were right")
-    for name, curve in curves.items():
-        label = f"{name}, {match_losses[name].mean():.3f}" if name else "observed"
-        draw_curve(ax, curve._replace(label=label), "loss")
-    style.add_legend(ax, "mean over all matches" if all(curves) else "")
-    return ax
+    labels = {name: f"{name}, {match_losses[name].mean():.3f}" if name else "observed" for name in curves}
+    labelled, number = [x._replace(label=labels[name]) for name, x in curves.items()], style.count_lines(ax, "loss")
+    nothing = np.zeros(0)  # the key to the dotted lines of all systems
+    key = [] if number else [
+        Layer("line", nothing, nothing, colour=GREY, width=1.2, dash=":", label="if predictions were right")
+    ]  # fmt: skip
+    drawn = np.concatenate([x for curve in labelled for x in (curve.low, curve.high, curve.expected)])
+    x = round_scale(np.concatenate([[0.0], *(curve.x for curve in labelled)]), is_snug=True)
+    layers, legend = [*key, *_curve_layers(labelled, number)], "mean over all matches" * all(curves)
+    return show(LayerView(text, layers, x, round_scale(drawn), (6.8, 5.2), legend, "loss"), ax, backend)
 
 
 def _judge_losses(curves: Mapping[str, Curve], match_losses: Mapping[str, HostArray]) -> findings.Finding:
@@ -267,8 +290,15 @@ def _bin_by_difference(difference: HostArray, loss: HostArray, expected: HostArr
 
 @enforce_argument_annotations
 def residuals(
-    prediction: Any, data: Any, *, top: int = 20, min_games: int = 10, active: Any = None, ax: "Axes | None" = None
-) -> "Axes":
+    prediction: Any,
+    data: Any,
+    *,
+    top: int = 20,
+    min_games: int = 10,
+    active: Any = None,
+    ax: "Axes | None" = None,
+    backend: Backend = "matplotlib",
+) -> Any:
     """Plot the players with the most surprising scores, as mean observed less expected, with 95% intervals.
 
         jr.plots.residuals(jr.run(jr.glicko(), data).prediction, data, top=10)
@@ -286,6 +316,7 @@ def residuals(
       active: only those who played in so many days, or in the unit of time, up to the last match. "all": everybody.
         None: 365 days if the data has dates, otherwise everybody.
       ax: axes to draw into. None: those of a new figure.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: for rounds, predictions outside [0, 1] or of another number of matches, or none; if `active` is no
@@ -316,7 +347,8 @@ def residuals(
     subtitle = f"Score above expected of {scope}, with 95% intervals; {rule}"
     values = [f"{surprise[i]:+.1f} ({games[i]:,})".replace("-", "\N{MINUS SIGN}") for i in chosen]
     text = PictureText(title, subtitle, "score above expected, a match", source=style.describe_source(data))
-    return show_rows(RowView(text, labels, mean, half_width, values, head="z (matches)", are_differences=True), ax)
+    ends = mean - half_width, mean + half_width
+    return show(RowView(text, labels, mean, *ends, values, head="z (matches)", are_differences=True), ax, backend)
 
 
 def _surprise_of_all(player: Any, excess: HostArray, p: HostArray, chosen: HostArray) -> float:
@@ -331,7 +363,7 @@ def _surprise_of_all(player: Any, excess: HostArray, p: HostArray, chosen: HostA
 
 
 @enforce_argument_annotations
-def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Axes":
+def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None, backend: Backend = "matplotlib") -> Any:
     """Plot the log loss of each system above that of the best, with 95% intervals; the best first.
 
         plots.comparison(jr.compare(data, ["elo", "glicko", "trueskill"]))
@@ -342,6 +374,7 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
     Args:
       compared_systems: a comparison from `jr.compare`, of matches.
       ax: axes to draw into. None: those of a new figure.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: for a comparison on contests of many, which have no log loss.
@@ -354,8 +387,8 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
         format_plot_name(system_result_label(result._replace(name=system_title(result.name)))) for result in results
     ]
     subtitle = f"Log loss above that of {labels[0]}, match by match, with 95% intervals; less is better"
-    loss_behind = np.array([result.log_loss_difference for result in results], float)
-    half_width = np.nan_to_num(Z_95 * loss_behind[:, 1])
+    gap, error = np.array([result.log_loss_difference for result in results], float).T
+    half_width = np.nan_to_num(Z_95 * error)
     title = findings.find_best_system(labels, [result.log_loss_difference for result in results])
     if len(labels) > 2:
         limit = findings.surprise_limit(findings.count_pairs(len(labels)))
@@ -364,6 +397,6 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None) -> "Ax
         title, subtitle, f"log loss behind {labels[0]} ({results[0].quality['log loss']:.4f})",
         source=style.describe_counted_data(f"{compared_systems.scored:,} matches"),
     )  # fmt: skip
-    values = [f"{x:+.4f} ± {y:.4f}" if y else "" for x, y in zip(loss_behind[:, 0], half_width, strict=True)]
-    view = RowView(text, labels, loss_behind[:, 0], half_width, values, head="behind", are_differences=True)
-    return show_rows(view, ax)
+    values = [f"{x:+.4f} ± {y:.4f}" if y else "" for x, y in zip(gap, half_width, strict=True)]
+    ends = gap - half_width, gap + half_width
+    return show(RowView(text, labels, gap, *ends, values, head="behind", are_differences=True), ax, backend)

@@ -16,12 +16,21 @@ from jaxrate.history.history import History, player_groups
 from jaxrate.history.leaderboards import ListRules
 from jaxrate.history.leaderboards import leaderboard as list_leaders
 from jaxrate.history.ratings_at_times import ratings
-from jaxrate.plots import matplotlib_charts as printers
 from jaxrate.plots import plot_style as style
-from jaxrate.plots.plot_style import COLOURS, SMALL_FONT, Backend, format_plot_name, player_label, player_labels_by_id
+from jaxrate.plots.matplotlib_charts import show
+from jaxrate.plots.plot_style import COLOURS, Backend, format_plot_name, player_label, player_labels_by_id
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views import findings
-from jaxrate.views.charts import MAX_WRITTEN_COLUMNS, RANK_TICKS, MatrixView, PictureText, RowView, half_widths
+from jaxrate.views.charts import (
+    MAX_WRITTEN_COLUMNS,
+    Layer,
+    LayerView,
+    MatrixView,
+    PictureText,
+    RowView,
+    half_widths,
+    round_scale,
+)
 from jaxrate.views.wording import PlayerOrTeamNoun, format_amount, rating_unit, spell_dates
 
 if TYPE_CHECKING:
@@ -29,12 +38,10 @@ if TYPE_CHECKING:
 
 DEFAULT_BINS = 60
 MAX_MATRIX_PLAYERS = 200
-LOOK_OF_LINES_TO_NAMES: dict[str, Any] = {
-    "arrowstyle": "-", "linewidth": 1.0, "shrinkA": 0, "shrinkB": 0, "relpos": (0.0, 1.0)
-}  # fmt: skip
 CONTENDERS = PlayerOrTeamNoun("contender", "contenders")
 FAVOURED_COLOURS = "blue: favoured, orange: not"
-TEXT_ROOM = 1.25  # width of a name above a distribution and the room about it, as axes become narrower by the layout
+NAME_SHARE = 0.014  # of the width of a distribution, that a character of a name takes
+NAME_LINE = 0.08  # of the height of the bars, from one line of names above them to the next
 
 
 @enforce_argument_annotations
@@ -63,6 +70,7 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = 
         style.check_ratings_finite(name, *shown)
     half_width = half_widths(board.deviation)
     interval = "" if half_width is None else ", with 95% intervals"
+    wide = 0.0 if half_width is None else half_width
     cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" if len(board.rank) < board.num_listed else ""
     text = PictureText(
         findings.find_lead(labels, board.rating, board.deviation, rating_unit(rated.system)),
@@ -70,7 +78,8 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = 
         style.rating_axis_label(rated.system), source=style.describe_source(rated),
     )  # fmt: skip
     values = format_ratings(board.rating, half_width)
-    return printers.show_rows(RowView(text, labels, board.rating, half_width, values, board.rank.tolist()), ax, backend)
+    ends = board.rating - wide, board.rating + wide
+    return show(RowView(text, labels, board.rating, *ends, values, board.rank.tolist()), ax, backend)
 
 
 def format_ratings(values: HostArray, half_widths: HostArray | None) -> list[str]:
@@ -140,13 +149,19 @@ def matchups(
     has_side = bool(np.any(getattr(rated.system.params, "side_advantage", 0.0)))
     about = f", by {system_title(rated.system.name)}{', on neutral ground' * has_side}; {FAVOURED_COLOURS}{scope}"
     names, source = [labels[int(i)] for i in ids], style.describe_source(rated)
-    return printers.show_matrix(_expected_scores_view(names, percent, count or len(ids), about, source), ax, backend)
+    return show(_expected_scores_view(names, percent, count or len(ids), about, source), ax, backend)
 
 
 @enforce_argument_annotations
 def distribution(
-    rated: History, players: Any = (), *, bins: int | None = None, ax: "Axes | None" = None, **options: Any
-) -> "Axes":
+    rated: History,
+    players: Any = (),
+    *,
+    bins: int | None = None,
+    ax: "Axes | None" = None,
+    backend: Backend = "matplotlib",
+    **options: Any,
+) -> Any:
     """Plot the distribution of all players' ratings, with the median; chosen players are lines with their names.
 
         jr.plots.distribution(rated, ["Ada", "Bo"], min_games=10)
@@ -157,6 +172,7 @@ def distribution(
       bins: number of bins of equal width. None: the finer of the rules of Sturges and of Freedman and Diaconis, numpy's
         "auto", and at most 60.
       ax: axes to draw into. None: those of a new figure.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
       options: as for `jr.leaderboard`; players who are listed there are counted.
 
     Raises:
@@ -183,40 +199,44 @@ def distribution(
         f"Bars: how many have a rating in each step, by {system_title(rated.system.name)}",
         style.rating_axis_label(rated.system), "number listed", style.describe_source(rated),
     )  # fmt: skip
-    ax = style.make_picture_axes(ax, (7.0, 4.2), text)
     if bins is None:
         bins = min(len(np.histogram_bin_edges(board.rating, "auto")) - 1, DEFAULT_BINS)
-    ax.hist(board.rating, bins, color=COLOURS[4], alpha=0.6, edgecolor="white", linewidth=0.8)
-    ax.locator_params(axis="y", integer=True)
-    style.group_thousands(ax, "x", "y")
-    _mark_ratings(ax, marked_ratings, float(np.median(board.rating)))
-    return ax
+    count, edges = np.histogram(board.rating, bins)
+    bars = Layer(
+        "boxes", edges[:-1], np.zeros(len(count)), edges[1:], count.astype(float), colour=COLOURS[4], opacity=0.6
+    )
+    marks = _marked_ratings(marked_ratings, float(np.median(board.rating)), edges, float(count.max()))
+    top = max(float(np.max(mark.y)) for mark in marks)
+    y = round_scale([0.0, count.max()])
+    y = y._replace(high=max(y.high, top), ticks=[tick for tick in y.ticks if tick == round(tick)])
+    x = round_scale(edges, is_snug=True)
+    return show(LayerView(text, [bars, *marks], x, y, (7.0, 4.2)), ax, backend)
 
 
-def _mark_ratings(ax: "Axes", rating_by_name: dict[str, float], median: float) -> None:
-    """Draw a line for each player's rating and the median, with its name at the right of its end above the axes.
-
-    A name lies higher than those whose lines it would cross.
-    """
+def _marked_ratings(rating_by_name: dict[str, float], median: float, edges: HostArray, height: float) -> list[Layer]:
+    """A line for each player's rating and the median up to its name, which stands higher than those it would cross."""
     colours = zip(rating_by_name.items(), (*COLOURS, style.INK), strict=False)
-    marks = [(x, name, colour, "-", "name") for (name, x), colour in colours]
-    low, high = ax.get_xlim()
+    marks = [(x, name, colour, "-") for (name, x), colour in colours]
     taken: list[tuple[float, int]] = []  # where names begin, and their lines of text
-    for value, name, colour, kind, gid in sorted([(median, "median", style.GREY, ":", "median"), *marks], reverse=True):
-        end = value + TEXT_ROOM * style.text_width([name], SMALL_FONT) * (high - low) / style.axes_size(ax)[0]
+    layers = []
+    for value, name, colour, dash in sorted([(median, "median", style.GREY, ":"), *marks], reverse=True):
+        end = value + NAME_SHARE * len(name) * float(edges[-1] - edges[0])
         line = max((number for begin, number in taken if begin <= end), default=-1) + 1
         taken.append((value, line))
-        ax.axvline(value, color=colour, linewidth=1.2, linestyle=kind, gid=f"line of {gid}")
-        ax.annotate(
-            name, (value, 1.0), (0.0, 3.0 + style.LINE_SPACING * SMALL_FONT * line), ha="left", va="bottom", gid=gid,
-            xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=SMALL_FONT,
-            color=style.TEXT_COLOURS.get(colour, colour), arrowprops=LOOK_OF_LINES_TO_NAMES | {"color": colour},
-        )  # fmt: skip
-    ax.set_xlim(low, high)
+        x, y = np.full(2, value), np.array([0.0, height * (1.05 + NAME_LINE * line)])
+        layers += [Layer("line", x, y, colour=colour, width=1.2, dash=dash)]
+        layers += [Layer("texts", x[1:], y[1:], values=[name], colour=colour)]
+    return layers
 
 
 @enforce_argument_annotations
-def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: "Axes | None" = None) -> "Axes":
+def odds(
+    simulation: TournamentForecast | SeasonForecast,
+    *,
+    top: int = 32,
+    ax: "Axes | None" = None,
+    backend: Backend = "matplotlib",
+) -> Any:
     """Plot how far each player may come in a tournament, or where each may end a season, in percent; the best first.
 
         jr.plots.odds(jr.forecasts.simulate_tournament(rated, {"knockout": ["Ada", "Bo", "Cy", "Di"]}))
@@ -225,6 +245,7 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
       simulation: a result of `jr.forecasts.simulate_tournament` or `jr.forecasts.simulate_season`.
       top: number of players, at most 150.
       ax: axes to draw into. None: those of a new figure.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: for another kind of result, or more than 150 players.
@@ -241,15 +262,10 @@ def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, ax: 
     labels = [f"{format_plot_name(name)}{group}" for name, group in zip(simulation.player, groups, strict=True)][:top]
     style.check_drawable_count("players", len(labels), 1, style.MAX_ROWS)
     percent = 100.0 * np.stack([*chances.values()], axis=1)[:top]
-    size = max(5.5, 2.6 + 0.6 * min(len(chances), 12)), printers.figure_size_for_rows(labels)[1]
     is_decided = isinstance(simulation, SeasonForecast) and simulation.champion is not None
-    title = str(
-        findings.find_first_in_the_end([*map(format_plot_name, simulation.player)], last, is_decided=is_decided)
-    )
-    ax = style.make_axes(ax, size, title, subtitle, source=f"{simulation.samples:,} simulations", grid="none")
-    printers.draw_percent_table(ax, percent, quantity, labels, [name.replace("_", "\n") for name in chances])
-    ax.xaxis.tick_top()
-    return ax
+    title = findings.find_first_in_the_end([*map(format_plot_name, simulation.player)], last, is_decided=is_decided)
+    text = PictureText(title, subtitle, source=f"{simulation.samples:,} simulations")
+    return show(MatrixView(text, labels, [name.replace("_", " ") for name in chances], percent, quantity), ax, backend)
 
 
 @enforce_argument_annotations
@@ -286,11 +302,13 @@ def intervals(
     subtitle = f"{scope} with 95% intervals, each by itself, by {model}{held}{rule}"
     text = PictureText(title, subtitle, "rating (points)", source=_describe_results(strengths))
     values = format_ratings(rating, half_width)
-    return printers.show_rows(RowView(text, labels, rating, half_width, values), ax, backend)
+    return show(RowView(text, labels, rating, rating - half_width, rating + half_width, values), ax, backend)
 
 
 @enforce_argument_annotations
-def rank_sets(ranks: RankSets, *, top: int = style.MAX_ROWS, ax: "Axes | None" = None) -> "Axes":
+def rank_sets(
+    ranks: RankSets, *, top: int = style.MAX_ROWS, ax: "Axes | None" = None, backend: Backend = "matplotlib"
+) -> Any:
     """Plot the ranks that each player may have as bars, which hold simultaneously; dots are the estimated ranks.
 
         plots.rank_sets(jr.arena.rank_sets(jr.arena.fit_strengths(votes)))
@@ -300,6 +318,7 @@ def rank_sets(ranks: RankSets, *, top: int = style.MAX_ROWS, ax: "Axes | None" =
       top: number of the best players, at most 150. Players without a finite rating, who come last, may have any rank,
         and have no dot.
       ax: axes to draw into. None: those of a new figure.
+      backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
       ValueError: for more than 150 players.
@@ -307,20 +326,15 @@ def rank_sets(ranks: RankSets, *, top: int = style.MAX_ROWS, ax: "Axes | None" =
     order = _order_by_finite_rating(ranks)[:top]
     style.check_drawable_count("players", len(order), 1, style.MAX_ROWS)
     labels = [player_label(i, ranks.players) for i in order]
-    row, least, greatest = np.arange(len(order)), ranks.least[order], ranks.greatest[order]
+    least, greatest = ranks.least[order], ranks.greatest[order]
     text = PictureText(
         _find_first_place(ranks),
         f"All of these bars hold together with {100 * ranks.level:g}% confidence; dots are the estimated ranks",
         f"rank (simultaneous at {100 * ranks.level:g}%)", source=_describe_results(ranks),
     )  # fmt: skip
-    rank = np.where(np.isfinite(ranks.rating[order]), row + 1.0, np.nan)
+    rank = np.where(np.isfinite(ranks.rating[order]), np.arange(1.0, len(order) + 1.0), np.nan)
     values = [f"{x} to {y}" if x < y else f"{x}" for x, y in zip(least, greatest, strict=True)]
-    ax = printers.show_rows(RowView(text, labels, rank, None, values), ax)
-    ax.barh(row, greatest - least + 0.8, left=least - 0.4, height=0.5, color=COLOURS[0], alpha=0.3, linewidth=0)
-    ax.set_xlim(0.4, greatest.max() + 0.6)
-    step = next(x for x in RANK_TICKS if printers.MAX_VALUE_TICKS * x >= greatest.max())
-    ax.set_xticks([1, *range(step if step > 1 else 2, int(greatest.max()) + 1, step)])
-    return ax
+    return show(RowView(text, labels, rank, least, greatest, values, are_ranks=True), ax, backend)
 
 
 @enforce_argument_annotations
@@ -356,7 +370,7 @@ def win_matrix(
     labels, percent = [labels_by_id[int(i)] for i in chosen], strengths.expected_percentages(chosen)
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
     rules, source = f"{ties}; {FAVOURED_COLOURS}", _describe_results(strengths)
-    return printers.show_matrix(_expected_scores_view(labels, percent, count, rules, source), ax, backend)
+    return show(_expected_scores_view(labels, percent, count, rules, source), ax, backend)
 
 
 def _expected_scores_view(labels: list[str], percent: HostArray, count: int, rules: str, source: str) -> MatrixView:
@@ -364,7 +378,8 @@ def _expected_scores_view(labels: list[str], percent: HostArray, count: int, rul
     players = "each" if len(labels) == count else f"the first {len(labels):,} of {count:,}"
     title = findings.find_favourite(labels, percent, len(labels) < count)
     subtitle = f"Expected score in percent of {players}, in rows{rules}"
-    return MatrixView(PictureText(title, subtitle, "against", "expected score (%)", source), labels, percent)
+    text = PictureText(title, subtitle, "against", source=source)
+    return MatrixView(text, labels, labels, percent, "expected score (%)", is_diverging=True)
 
 
 def _find_first_place(ranks: RankSets) -> findings.Finding:

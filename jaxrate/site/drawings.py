@@ -150,16 +150,17 @@ PREVIEW_SIZE, PREVIEW_DPI = (6.0, 3.15), 200  # inches, and pixels of each: 1200
 def preview_image(data: SiteData, title: str, finding: str) -> bytes:
     """The finding over the first of the ranking of current players as a PNG; ImportError without Matplotlib."""
     board, names = data.current, [data.names[i] for i in data.listed[:PREVIEW_PLAYERS]]
-    half_width = None if board.deviation is None else half_widths(board.deviation[:PREVIEW_PLAYERS])
     rating = np.asarray(board.rating[:PREVIEW_PLAYERS])
+    half_width = 0.0 if board.deviation is None else half_widths(board.deviation[:PREVIEW_PLAYERS])
+    ends = rating - half_width, rating + half_width
     as_of = spell_dates(f"Ratings as of {data.last_day}") if data.last_day else ""
     text = PictureText(finding, title, source=as_of)
-    return draw_preview(RowView(text, names, rating, half_width, [data.format_rating(x) for x in rating]))
+    return draw_preview(RowView(text, names, rating, *ends, [data.format_rating(x) for x in rating]))
 
 
 def draw_preview(view: RowView) -> bytes:
     """The rows below their texts as a PNG, in the style of plots and in letters that are installed."""
-    from jaxrate.plots.matplotlib_charts import show_rows
+    from jaxrate.plots.matplotlib_charts import show
     from jaxrate.plots.plot_style import cut_name, format_plot_name, make_picture_axes, pyplot
 
     file = BytesIO()
@@ -170,7 +171,7 @@ def draw_preview(view: RowView) -> bytes:
         warnings.simplefilter("ignore", UserWarning)  # of letters that no font has
         ax = make_picture_axes(None, PREVIEW_SIZE, PictureText(*texts), "x")
         if labels:
-            show_rows(view._replace(labels=labels), ax)
+            show(view._replace(labels=labels), ax, "matplotlib")
         pyplot.savefig(file, format="png", dpi=PREVIEW_DPI, metadata={"Software": None})
         pyplot.close()
     return file.getvalue()

@@ -1,13 +1,16 @@
-"""What pictures show, by Matplotlib and by Altair: texts, rows of players, lines through time, matrices, curves."""
+"""What pictures show, by Matplotlib and by Altair: texts, rows of players, lines through time, matrices, layers."""
 
 import math
 import warnings
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from io import BytesIO
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import format_number
 
 YEAR = 365.25  # days
@@ -17,6 +20,7 @@ MAX_WRITTEN_COLUMNS = 20  # of a matrix, up to which percentages are written int
 MAX_NAMED_COLUMNS = 40  # number of columns up to which all have names
 MAX_COLUMN_NAME_LENGTH = 20  # characters of the longest name up to which columns have names
 WIDE, USUAL_WIDTH, THIN = 2.4, 1.5, 1.1  # points of a line that the title is about, of lines, and of those beside one
+MAX_VALUE_TICKS = 7  # of an axis beside names and values
 MAX_GREY_LINES = 200  # of more players, bands are drawn
 MIN_BAND_PLAYERS = 20  # at a time, for quantiles of their values
 QUANTILES = 0.05, 0.25, 0.5, 0.75, 0.95
@@ -25,9 +29,12 @@ MIN_RANK_TICKS = 3  # of round ranks; with fewer, ticks are at even distances
 MIN_RANK_RANGE = 2.0  # from the best rank to the worst
 MIN_TICK_DISTANCE = 0.06  # from one rank at an axis to the next, as a share of a logarithmic axis
 PANEL_TICK_DISTANCE = 0.15  # in one of several small charts
+RANK_ROOM = 0.05  # of a logarithmic axis, above and below the ranks
+MIN_PANELS = 3  # players from whom on each line of ranks has a panel: more in one picture hide each other
 
 
 DIVERGING_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # from 0 through parity to 1
+SEQUENTIAL_COLOURS = "#ffffff", "#cfe1f2", "#93c4df", "#4a97c9", "#1764ab", "#08306b"  # also in greyscale
 
 
 def mix_colours(colours: Sequence[str], share: float) -> tuple[float, float, float]:
@@ -36,6 +43,52 @@ def mix_colours(colours: Sequence[str], share: float) -> tuple[float, float, flo
     at = np.linspace(0.0, 1.0, len(colours))
     red, green, blue = (float(np.interp(share, at, channel)) for channel in values.T)
     return red, green, blue
+
+
+def image_address(levels: HostArray, palette: Sequence[tuple[float, float, float]]) -> str:
+    """The address, with the data in it, of a PNG with a pixel for each of these numbers [n, m] of colours."""
+    file, pixels = BytesIO(), levels.astype(np.uint8)
+    image = import_optional("PIL.Image").frombytes("P", pixels.shape[::-1], pixels.tobytes())
+    image.putpalette(np.round(255.0 * np.array(palette)).astype(np.uint8).tobytes())
+    image.save(file, "PNG")
+    return f"data:image/png;base64,{b64encode(file.getvalue()).decode()}"
+
+
+class Scale(NamedTuple):
+    """The range of an axis and the numbers at its ticks."""
+
+    low: float
+    high: float
+    ticks: Sequence[float] = ()
+    is_logarithmic: bool = False
+
+
+TICK_STEPS = 1.0, 2.0, 5.0, 10.0
+LOGARITHMIC_RANGE = 10.0  # from the lowest to the highest value, from which on the ticks are at even ratios
+DATA_ROOM = 0.03  # of an axis, about the data
+
+
+def round_scale(values: Any, most_ticks: int = 8, *, is_snug: bool = False, is_logarithmic: bool = False) -> Scale:
+    """The scale of these values, NaN apart, with round numbers at the ticks.
+
+    It goes from a tick to a tick, or `is_snug`, a little farther than the values.
+    """
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if is_logarithmic and high >= LOGARITHMIC_RANGE * low:
+        digits = (1, 2, 5) if high < 1000.0 * low else (1,)
+        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        ticks = [digit * 10.0**power for power in powers for digit in digits]
+        return Scale(low, high, [x for x in ticks if low <= x <= high], True)
+    low, high = (low, high) if high > low else (low - 1.0, high + 1.0)
+    room = DATA_ROOM * (high - low) * (not is_logarithmic)
+    low, high = low - room * (is_snug or low != 0.0), high + room
+    size = 10.0 ** math.floor(math.log10((high - low) / most_ticks))
+    step = next(x for x in (size * digit for digit in TICK_STEPS) if (high - low) / x <= most_ticks)
+    begin, end = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    ticks = [float(f"{step * i:.12g}") for i in range(begin, end + 1)]
+    if not is_snug:
+        return Scale(ticks[0], ticks[-1], ticks)
+    return Scale(low, high, [x for x in ticks if low <= x <= high], is_logarithmic)
 
 
 class PictureText(NamedTuple):
@@ -54,29 +107,86 @@ class RowView(NamedTuple):
     text: PictureText
     labels: list[str]
     values: HostArray
-    half_widths: HostArray | None  # of the intervals
+    low: HostArray  # ends of the intervals; those of the value itself have none
+    high: HostArray
     value_texts: Sequence[str]  # at the right, where all rows have names
     numbers: Sequence[int] = ()  # before the names
     head: str = ""  # above the texts of values
     are_differences: bool = False  # which a line at 0 divides
+    are_ranks: bool = False
+
+    @property
+    def scale(self) -> Scale:
+        """The axis of the values."""
+        if not self.are_ranks:
+            return round_scale(np.concatenate([self.low, self.high]), MAX_VALUE_TICKS, is_snug=True)
+        worst = int(self.high.max())
+        step = next(x for x in RANK_TICKS if MAX_VALUE_TICKS * x >= worst)
+        return Scale(0.4, worst + 0.6, [1, *range(step if step > 1 else 2, worst + 1, step)])
 
 
 class MatrixView(NamedTuple):
-    """Percentages of each in rows against each other; NaN where there is none."""
+    """Percentages in cells; NaN where there is none."""
 
-    text: PictureText  # `y` is what the percentages are
-    names: list[str]
-    percent: HostArray  # [n, n]
+    text: PictureText
+    rows: list[str]
+    columns: list[str]
+    percent: HostArray  # [n, m]
+    quantity: str  # what the percentages are
+    is_diverging: bool = False  # colours about one half, from 0 to 100, and not from 0 to the greatest
+    has_frames: bool = False  # about the cells of the diagonal
 
     @property
     def is_written(self) -> bool:
         """Whether cells have room for their percentages."""
-        return len(self.names) <= MAX_WRITTEN_COLUMNS
+        return len(self.columns) <= MAX_WRITTEN_COLUMNS
 
     @property
     def has_column_names(self) -> bool:
         """Whether columns have names; otherwise they have the numbers of the rows."""
-        return len(self.names) <= MAX_NAMED_COLUMNS and max(map(len, self.names)) <= MAX_COLUMN_NAME_LENGTH
+        return len(self.columns) <= MAX_NAMED_COLUMNS and max(map(len, self.columns)) <= MAX_COLUMN_NAME_LENGTH
+
+    @property
+    def colours(self) -> tuple[str, ...]:
+        """The colours of the least percentage to the greatest, at even distances."""
+        return DIVERGING_COLOURS if self.is_diverging else SEQUENTIAL_COLOURS
+
+    @property
+    def greatest(self) -> float:
+        """The percentage that has the last colour."""
+        return 100.0 if self.is_diverging else float(np.clip(10.0 * np.ceil(np.nanmax(self.percent) / 10), 10.0, 100.0))
+
+
+class Layer(NamedTuple):
+    """Marks of one kind on two axes of numbers, or of dates."""
+
+    mark: str  # "line", with dots at its points if it has markers; "bars"; "boxes"; "texts"; "heat"
+    x: HostArray  # of heat the edges of the columns
+    y: HostArray  # of heat the edges of the rows
+    x2: HostArray | None = None  # of boxes, whose other corners are (x, y)
+    y2: HostArray | None = None  # of boxes, and of bars from (x, y) to (x, y2)
+    values: Any = None  # of heat [n, m], whose colours reach from 0 to 1; what is written
+    colour: str = "#0072B2"
+    width: float = 1.4
+    dash: str = "-"  # as of Matplotlib; empty without a line
+    marker: str = ""
+    opacity: float = 1.0
+    is_stepped: bool = False  # each value holds until the next point
+    label: str = ""  # in the legend
+    tooltips: Sequence[tuple[str, HostArray]] = ()  # further numbers of the points
+
+
+class LayerView(NamedTuple):
+    """Layers, the first at the back."""
+
+    text: PictureText  # `x` is "date" if there are dates
+    layers: Sequence[Layer]
+    x: Scale
+    y: Scale
+    size: tuple[float, float]  # width and height of the figure in inches
+    legend: str = ""  # its title
+    kind: str = "layer"  # of pictures that may share axes
+    is_square: bool = False  # whether both axes have the same unit
 
 
 class Curve(NamedTuple):
@@ -165,6 +275,33 @@ class LineView(NamedTuple):
     then: Sequence[Line] = ()  # the same as they were known at the time, in thin dashes
     is_stepped: bool = False  # each value holds until the next point
     is_rank: bool = False  # on a logarithmic axis, with the best on top
+    size: tuple[float, float] = (8.5, 4.8)  # width and height of the figure in inches
+    panel: int | None = None  # the number of the only line, where others have pictures of their own beside it
+
+    @property
+    def scale(self) -> Scale:
+        """The vertical axis; of ranks from the worst to the best."""
+        drawn = [*self.unnamed.lines, *self.lines, *self.then]
+        ends = [line.y + sign * line.half_width for line in drawn for sign in (-1.0, 1.0)]
+        shown = np.concatenate([*ends, *(end for band in self.unnamed.bands for end in (band.low, band.high))])
+        if not self.is_rank:
+            return round_scale(shown)
+        best, worst = rank_range(shown)
+        room = (worst / best) ** RANK_ROOM
+        distance = MIN_TICK_DISTANCE if self.panel is None else PANEL_TICK_DISTANCE
+        return Scale(worst * room, best / room, rank_ticks(best, worst, distance), True)
+
+    @property
+    def panels(self) -> "list[LineView]":
+        """A view for each line, with the others in grey, where so many lines of ranks would hide each other."""
+        if not self.is_rank or len(self.lines) < MIN_PANELS:
+            return [self]
+        others = [[*self.unnamed.lines, *(x for x in self.lines if x is not line)] for line in self.lines]
+        grey = [self.unnamed._replace(lines=lines) for lines in others]
+        return [
+            self._replace(lines=[line], unnamed=x, panel=i)
+            for i, (line, x) in enumerate(zip(self.lines, grey, strict=True))
+        ]
 
     @property
     def widths(self) -> list[float]:
