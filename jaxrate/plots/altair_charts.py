@@ -134,42 +134,50 @@ def matrix_chart(view: charts.MatrixView) -> Any:
     """Percentages in cells; the pointer shows the names of row and column."""
     text, (num_rows, num_columns) = view.text, view.percent.shape
     cell = min(max(MAX_MATRIX_SIDE // num_columns, 1), MAX_CELL_SIDE)
-    is_square = view.is_diverging or view.has_frames
-    width, height = cell * num_columns, (cell if is_square else ROW_HEIGHT + 6) * num_rows
-    look, name_height = LOOKS["cell names"], 0.0
-    row_labels, column_labels, title = view.rows, view.columns, text.x or None
-    if not view.has_column_names:
-        row_labels = number_names(range(1, num_rows + 1), view.rows)
-        column_labels = [f"{i + 1}" for i in range(num_columns)]
-        title = f"{text.x}, in the order of the rows"
-        shown = column_labels[:: 1 if COLUMN_NUMBER_WIDTH * num_columns <= width else 10]
-        column_axis = altair.Axis(values=shown, labelAngle=0, **look)
-    elif view.is_diverging:
-        name_height = 0.85 * CHARACTER_PIXELS * max(map(len, view.columns))
-        column_axis = altair.Axis(labelOverlap=True, labelSeparation=5, **look)
-    else:
-        column_axis = altair.Axis(labelAngle=0, orient="bottom" if view.has_frames else "top", **look)
-    row_axis = altair.Axis(labelOverlap=False, labelFontSize=min(LABEL_FONT, 0.9 * height / num_rows), **look)
-    x = altair.X("x:N", scale=altair.Scale(domain=column_labels), title=title, axis=column_axis)
-    y = altair.Y("y:N", scale=altair.Scale(domain=row_labels), title=text.y or None, axis=row_axis)
-    percents = np.linspace(0.0, view.greatest, len(view.colours)).tolist()
+    width, height = cell * num_columns, (cell if view.is_square else ROW_HEIGHT + 6) * num_rows
+    row_labels, column_labels = _matrix_labels(view)
+    y_title, percents = text.y or None, np.linspace(0.0, view.greatest, len(view.colours)).tolist()
+    font = min(LABEL_FONT, 0.9 * height / num_rows)
+    row_axis = altair.Axis(labelOverlap=False, labelFontSize=font, **LOOKS["cell names"])
+    x = altair.X("x:N", scale=altair.Scale(domain=column_labels), **_column_axis(view, column_labels, width))
+    y = altair.Y("y:N", scale=altair.Scale(domain=row_labels), title=y_title, axis=row_axis)
     colours = altair.Scale(domain=percents, range=[*view.colours], interpolate="rgb")
     legend = None if view.is_written else altair.Legend()
     colour = altair.Color("percent:Q", title=view.quantity, scale=colours, legend=legend)
     row_tooltip, column_tooltip = ("row:N", text.y or "name", None), ("column:N", text.x or "column", None)
     tooltip = make_tooltips(row_tooltip, column_tooltip, ("percent:Q", view.quantity, ".1f"))
     rows = _cell_rows(view, row_labels, column_labels)
-    chart = chart_of_rows(rows).mark_rect(stroke="white" if view.is_written else None)
-    layers = [chart.encode(x=x, y=y, color=colour, tooltip=tooltip)]
+    cells = chart_of_rows(rows)
+    edge = "white" if view.is_written else None
+    layers = [cells.mark_rect(stroke=edge).encode(x=x, y=y, color=colour, tooltip=tooltip)]
     if view.has_frames:
-        frames = chart_of_rows([row for row in rows if row["row"] == row["column"]]).mark_rect(fill=None, stroke=INK)
-        layers.append(frames.encode(x=x, y=y))
+        frames = chart_of_rows([row for row in rows if row["row"] == row["column"]])
+        layers.append(frames.mark_rect(fill=None, stroke=INK).encode(x=x, y=y))
     if view.is_written:
-        written = chart_of_rows(rows).mark_text()
-        layers.append(written.encode(x=x, y=y, text="text:N", color=altair.Color("colour:N", scale=None)))
+        layers.append(cells.mark_text().encode(x=x, y=y, text="text:N", color=altair.Color("colour:N", scale=None)))
     chart = altair.layer(*layers).resolve_scale(color="independent")
     chart = chart.properties(width=width, height=height, view=altair.ViewConfig(fill=RULE, stroke=None))
-    return style_chart(chart, text, height + name_height)
+    turned = view.is_diverging and view.has_column_names
+    return style_chart(chart, text, height + turned * 0.85 * CHARACTER_PIXELS * max(map(len, view.columns)))
+
+
+def _matrix_labels(view: charts.MatrixView) -> tuple[list[str], list[str]]:
+    """What rows and columns are called at the axes: by names, or by numbers that the names of the rows have, too."""
+    if view.has_column_names:
+        return view.rows, view.columns
+    numbers = range(1, len(view.rows) + 1)
+    return number_names(numbers, view.rows), [f"{number}" for number in numbers]
+
+
+def _column_axis(view: charts.MatrixView, labels: list[str], width: int) -> dict[str, Any]:
+    """The axis of the columns of a matrix, and its title."""
+    look, title = LOOKS["cell names"], view.text.x or None
+    if not view.has_column_names:
+        shown = labels[:: 1 if COLUMN_NUMBER_WIDTH * len(labels) <= width else 10]
+        return {"title": f"{title}, in the order of the rows", "axis": altair.Axis(values=shown, labelAngle=0, **look)}
+    if view.is_diverging:
+        return {"title": title, "axis": altair.Axis(labelOverlap=True, labelSeparation=5, **look)}
+    return {"title": title, "axis": altair.Axis(labelAngle=0, orient="bottom" if view.has_frames else "top", **look)}
 
 
 def _cell_rows(view: charts.MatrixView, row_labels: list[str], column_labels: list[str]) -> list[dict[str, Any]]:
@@ -194,53 +202,43 @@ def number_names(numbers: Sequence[int], names: Sequence[str]) -> list[str]:
 
 def layer_chart(view: charts.LayerView) -> Any:
     """Layers; the pointer shows the numbers of points with markers, and of boxes."""
-    text = view.text
-    shorthand, x_title, unit = ("x:T", None, MILLISECONDS) if text.x == "date" else ("x:Q", text.x, 1)
-    x_scale, is_dated = view.x._replace(low=view.x.low * unit, high=view.x.high * unit), text.x == "date"
-    x_axis = altair.Axis(grid=False, tickCount=8) if is_dated else _axis_options(view.x, grid=view.is_square)
-    x = altair.X(shorthand, title=x_title, scale=_scale_options(x_scale), axis=x_axis)
-    y = altair.Y("y:Q", title=text.y, scale=_scale_options(view.y), axis=_axis_options(view.y))
-    width = HEIGHT if view.is_square else WIDTH
-    layers = []
+    is_dated = view.text.x == "date"
+    unit = MILLISECONDS if is_dated else 1
+    scale = _scale_options(view.x._replace(low=view.x.low * unit, high=view.x.high * unit))
+    axis = altair.Axis(grid=False, tickCount=8) if is_dated else _axis_options(view.x, grid=view.is_square)
+    x = altair.X("x:T" if is_dated else "x:Q", title=None if is_dated else view.text.x, scale=scale, axis=axis)
+    y = altair.Y("y:Q", title=view.text.y, scale=_scale_options(view.y), axis=_axis_options(view.y))
+    size = HEIGHT if view.is_square else WIDTH, HEIGHT
+    layers: list[Any] = []
     for layer in view.layers:
-        if layer.mark == "heat":
-            layers.append(_heat_layer(layer, view.y, (width, HEIGHT)))
-            continue
-        ends = {name: values for name, values in (("x2", layer.x2), ("y2", layer.y2)) if values is not None}
-        texts = {"text": layer.values} if layer.mark == "texts" else {}
-        columns = {"x": layer.x, "y": layer.y, **ends, **dict(layer.tooltips), **texts}
-        rows = [{**row, "i": i, "label": layer.label} for i, row in enumerate(_rows_of(**columns))]
-        parts = [(f"{name}:Q", name, ",.4~g") for name, _ in layer.tooltips]
-        shown = ("label:N", view.legend or "name", None), (shorthand, text.x, ",.4~g"), ("y:Q", text.y, ",.4~g")
-        tooltip = make_tooltips(*(shown[not layer.label :]), *parts)
-        places = {"x": x, "y": y, **{name: f"{name}:{'T' if name == 'x2' and is_dated else 'Q'}" for name in ends}}
-        layers += [
-            mark.encode(**places, **own, **_legend_channels(view, layer, own))
-            for mark, own in _layer_marks(chart_of_rows(rows), layer, tooltip)
-        ]
-    return style_chart(altair.layer(*layers).properties(width=width, height=HEIGHT), text, HEIGHT)
+        marks = [(_heat_layer(layer, view.y, size), {})] if layer.mark == "heat" else _layer_marks(layer, view)
+        places = {} if layer.mark == "heat" else {"x": x, "y": y}
+        layers += [mark.encode(**places, **own, **_legend_channels(view, layer, own)) for mark, own in marks]
+    return style_chart(altair.layer(*layers).properties(width=size[0], height=HEIGHT), view.text, HEIGHT)
 
 
-def _layer_marks(chart: Any, layer: charts.Layer, tooltip: Any) -> list[tuple[Any, dict[str, Any]]]:
-    """The marks of a layer with the channels of their own."""
+def _layer_marks(layer: charts.Layer, view: charts.LayerView) -> list[tuple[Any, dict[str, Any]]]:
+    """The marks of a layer with the channels of their own, beside the places."""
+    columns = {"x": layer.x, "y": layer.y, "x2": layer.x2, "y2": layer.y2, **dict(layer.tooltips)}
+    rows = _rows_of(**{name: values for name, values in columns.items() if values is not None})
+    texts = layer.values if layer.mark == "texts" else [""] * len(rows)
+    chart = chart_of_rows([{**row, "i": i, "label": layer.label, "text": texts[i]} for i, row in enumerate(rows)])
+    parts = [(f"{name}:Q", name, ",.4~g") for name, _ in layer.tooltips]
+    names = [("label:N", view.legend or "name", None)] * bool(layer.label)
+    tooltip = make_tooltips(*names, ("x:Q", view.text.x, ",.4~g"), ("y:Q", view.text.y, ",.4~g"), *parts)
     look: dict[str, Any] = {"color": layer.colour, "opacity": layer.opacity}
     if layer.mark == "bars":
-        return [(chart.mark_rule(**look), {})]
+        return [(chart.mark_rule(**look), {"y2": "y2:Q"})]
     if layer.mark == "boxes":
-        return [(chart.mark_rect(stroke="white", **look), {"tooltip": tooltip})]
+        return [(chart.mark_rect(stroke="white", **look), {"x2": "x2:Q", "y2": "y2:Q", "tooltip": tooltip})]
     if layer.mark == "texts":
         colour = style.TEXT_COLOURS.get(layer.colour, layer.colour)
         return [(chart.mark_text(align="left", baseline="middle", dx=4, color=colour, clip=False), {"text": "text:N"})]
-    marks = []
-    if layer.dash:
-        way = "step-after" if layer.is_stepped else "linear"
-        look |= {"strokeWidth": layer.width, "strokeDash": DASHES[layer.dash], "interpolate": way}
-        line = chart.mark_line(**look, **LOOKS["line"])
-        marks.append((line, {"order": "i:Q"}))
-    if layer.marker:
-        dots = chart.mark_point(shape=SHAPES[layer.marker], color=layer.colour, **LOOKS["marker"])
-        marks.append((dots, {"tooltip": tooltip}))
-    return marks
+    way = "step-after" if layer.is_stepped else "linear"
+    dash = {"strokeWidth": layer.width, "strokeDash": DASHES[layer.dash], "interpolate": way}
+    dots = chart.mark_point(shape=SHAPES.get(layer.marker, "circle"), color=layer.colour, **LOOKS["marker"])
+    line = chart.mark_line(**look, **dash, **LOOKS["line"])
+    return [(line, {"order": "i:Q"})] * bool(layer.dash) + [(dots, {"tooltip": tooltip})] * bool(layer.marker)
 
 
 def _legend_channels(view: charts.LayerView, layer: charts.Layer, own: dict[str, Any]) -> dict[str, Any]:
@@ -332,13 +330,17 @@ def _line_layers(view: charts.LineView) -> list[Any]:
     drawn = chart.mark_line(interpolate=interpolate, **LOOKS["line"])
     layers.append(drawn.encode(x=x, y=y, color=colour, strokeWidth=widths))
     isolated = _line_rows(line.select(style.is_isolated(line.y)) for line in view.lines)
-    peaks = [_line_rows([line])[line.peak] for line in view.lines if line.peak is not None]
-    peaks += [_line_rows([line])[-1] for line in view.lines if view.is_rank]
-    highest_on_top = sorted(peaks, key=lambda row: (row["y"] is not None, row["y"]))
-    for rows, look in ((isolated, "isolated"), (highest_on_top, "dot")):
+    for rows, look in ((isolated, "isolated"), (_dotted_rows(view), "dot")):
         layers += [chart_of_rows(rows).mark_circle(**LOOKS[look]).encode(x=x, y=y, color=colour)] * bool(rows)
     layers.append(_hover_layer(chart, view, x, y).encode(color=colour))
     return layers
+
+
+def _dotted_rows(view: charts.LineView) -> list[dict[str, Any]]:
+    """The points with dots, the highest on top: peaks of ratings, and last ranks."""
+    points = [len(line.y) - 1 if view.is_rank else line.peak for line in view.lines]
+    rows = [_line_rows([line])[i] for line, i in zip(view.lines, points, strict=True) if i is not None]
+    return sorted(rows, key=lambda row: row["y"] or 0.0)
 
 
 def _time_range(view: charts.LineView) -> tuple[float, float]:
@@ -394,11 +396,11 @@ def _hover_layer(chart: Any, view: charts.LineView, x: Any, y: Any) -> Any:
 
 def _label_layers(view: charts.LineView) -> list[Any]:
     """Names at the ends of lines, or beside the chart, and the short lines that lead to them."""
-    scale, (begin, end), labels = view.scale, _time_range(view), []
-    low, high = (np.log(x) if view.is_rank else x for x in (scale.low, scale.high))
+    (begin, end), to_height, labels = _time_range(view), np.log if view.is_rank else np.asarray, []
+    low, high = to_height([view.scale.low, view.scale.high])
     for line in view.lines:
         width = CHARACTER_PIXELS * max(map(len, line.label))
-        up = ((np.log(line.y) if view.is_rank else line.y) - low) / (high - low)
+        up = (to_height(line.y) - low) / (high - low)
         points = np.stack([WIDTH * (line.x_numbers() - begin) / (end - begin), HEIGHT * up], axis=1)
         labels.append(LineLabel(points, line.label, width, LABEL_LINE_HEIGHT, line.told_peak))
     layers: list[Any] = []

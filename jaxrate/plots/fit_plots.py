@@ -28,7 +28,7 @@ from jaxrate.plots import plot_style as style
 from jaxrate.plots.matplotlib_charts import show
 from jaxrate.plots.plot_style import COLOURS, GREY, Backend
 from jaxrate.systems.system_titles import system_title
-from jaxrate.views.charts import Z_95, Layer, LayerView, PictureText, Scale, round_scale
+from jaxrate.views.charts import Z_95, Layer, LayerView, PictureText, Scale, logarithmic_scale, round_ticks, snug_scale
 from jaxrate.views.wording import format_amount, rating_unit
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ ELLIPSE_DROP = 2.0 * math.log(20.0)  # the 95% quantile of chi squared with 2 de
 INTERVAL_DROP = 0.5 * Z_95**2  # 95% interval of one parameter: the summed loss above its minimum
 REFINEMENT = 8  # steps of a drawn surface to one of its grid, so that contours have no corners
 MAX_LOSS_SHOWN = 20.0  # height of a profile in nats
-MAX_PARAMETER_TICKS = 8
 
 
 @enforce_argument_annotations
@@ -214,7 +213,7 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None, backend: Backend =
     curve = np.interp(dense, nodes, roots) ** 2
     layers.append(Layer("line", restore(dense), np.minimum(curve, 2.0 * top), width=1.0))
     layers.append(Layer("line", value, loss - least, dash="", marker="o"))
-    y = round_scale([0.0, top])._replace(low=0.0, high=1.05 * top)
+    y = Scale(0.0, 1.05 * top, round_ticks(0.0, top, 8)[:-1])
     return show(LayerView(text, layers, _parameter_scale(system, name, value), y, (6.4, 4.4)), ax, backend)
 
 
@@ -268,7 +267,7 @@ def _parameter_label(system: RatingSystem, name: str) -> str:
 def _parameter_scale(system: RatingSystem, name: str, values: HostArray) -> Scale:
     """The axis of these values of a hyperparameter; a positive one is on a logarithmic axis."""
     is_logarithmic = getattr(system.space, name).space == "positive" and bool(values.min() > 0)
-    return round_scale(values, MAX_PARAMETER_TICKS, is_snug=True, is_logarithmic=is_logarithmic)
+    return (logarithmic_scale if is_logarithmic else snug_scale)(values)
 
 
 MATCHES_PER_CHUNK = 1 << 16  # matches whose beliefs are in memory at once: half a gigabyte for 1001 points
@@ -334,9 +333,8 @@ def belief(
         steps = np.append(line, line[-1])
         layers.append(Layer("line", edge, steps, colour=COLOURS[1], width=1.0, dash=dash, is_stepped=True, label=label))
     days = edge.astype("datetime64[us]").astype(float) / 86_400e6 if clock == "date" else edge.astype(float)
-    x = round_scale(days, is_snug=True)._replace(low=float(days[0]), high=float(days[-1]))
-    scale = round_scale(y, is_snug=True)._replace(low=float(y[0]), high=float(y[-1]))
-    return show(LayerView(text, layers, x, scale, (8.0, 4.8), name), ax, backend)
+    scales = [snug_scale(x)._replace(low=float(x[0]), high=float(x[-1])) for x in (days, y)]
+    return show(LayerView(text, layers, scales[0], scales[1], (8.0, 4.8), name), ax, backend)
 
 
 def _match_times(data: Dataset) -> tuple[HostArray, str]:

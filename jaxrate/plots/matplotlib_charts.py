@@ -277,7 +277,7 @@ def _show_matrix(view: charts.MatrixView, ax: "Axes | None") -> "Axes":
 def _matrix_size(view: charts.MatrixView) -> tuple[float, float]:
     """The size of a figure in inches."""
     count = len(view.columns)
-    if not (view.is_diverging or view.has_frames):
+    if not view.is_square:
         return max(5.5, 2.6 + 0.6 * min(count, 12)), figure_size_for_rows(view.rows)[1]
     side = 1.6 + min(CELL_SIDE * count, max(LARGE_SIDE, NAME_HEIGHT * count))
     room = style.CHARACTER_WIDTH * 10.0 / 72.0 * max(map(len, view.rows))

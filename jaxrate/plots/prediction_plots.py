@@ -19,7 +19,18 @@ from jaxrate.plots.matplotlib_charts import show
 from jaxrate.plots.plot_style import COLOURS, GREY, LINE_STYLES, MARKERS, Backend, format_plot_name, player_label
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views import findings
-from jaxrate.views.charts import Z_95, Curve, Layer, LayerView, MatrixView, PictureText, RowView, Scale, round_scale
+from jaxrate.views.charts import (
+    Z_95,
+    Curve,
+    Layer,
+    LayerView,
+    MatrixView,
+    PictureText,
+    RowView,
+    Scale,
+    round_scale,
+    snug_scale,
+)
 from jaxrate.views.wording import spell_dates
 
 if TYPE_CHECKING:
@@ -77,12 +88,10 @@ def calibration(
         f"Bars are 95% intervals, and right predictions lie on the diagonal{error}",
         f"predicted {quantity}", f"observed {quantity}", source,
     )  # fmt: skip
-    curves = [_calibration_curve(name, one) for name, one in zip(names, found, strict=True)]
-    curves = curves if has_legend else [curves[0]._replace(label="")]
+    curves = [_calibration_curve(name if has_legend else None, one) for name, one in zip(names, found, strict=True)]
     ends, number = np.array([0.0, 100.0]), style.count_lines(ax, "calibration")
-    diagonal = [] if number else [Layer("line", ends, ends, colour=GREY, width=0.8, dash="--")]
-    percents = Scale(-2.0, 102.0, range(0, 101, 20))
-    layers = [*diagonal, *_curve_layers(curves, number)]
+    diagonal = Layer("line", ends, ends, colour=GREY, width=0.8, dash="--")
+    layers, percents = [diagonal, *_curve_layers(curves, number)], Scale(-2.0, 102.0, range(0, 101, 20))
     legend = "calibration error (%)" * has_legend
     view = LayerView(text, layers, percents, percents, (5.6, 6.2), legend, "calibration", is_square=True)
     return show(view, ax, backend)
@@ -103,12 +112,15 @@ def _curve_layers(curves: Sequence[Curve], number: int) -> list[Layer]:
     return layers
 
 
-def _calibration_curve(name: str, one: prediction_metrics.Calibration) -> Curve:
-    """Mean scores by mean predictions in bins that are not empty, with Wilson's intervals, all in percent."""
+def _calibration_curve(name: str | None, one: prediction_metrics.Calibration) -> Curve:
+    """Mean scores by mean predictions in bins that are not empty, with Wilson's intervals, all in percent.
+
+    With a name, be it empty, its label has the calibration error.
+    """
     filled = one.weight > 0
     predicted, observed, count = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
     low, high = prediction_metrics.wilson_interval(observed, count)
-    label = f"{name}{', ' if name else ''}{100.0 * one.error:.1f}"
+    label = "" if name is None else f"{name}{', ' * bool(name)}{100.0 * one.error:.1f}"
     return Curve(label, 100.0 * predicted, 100.0 * observed, 100.0 * low, 100.0 * high, count)
 
 
@@ -247,7 +259,7 @@ def loss_by_difference(
         Layer("line", nothing, nothing, colour=GREY, width=1.2, dash=":", label="if predictions were right")
     ]  # fmt: skip
     drawn = np.concatenate([x for curve in labelled for x in (curve.low, curve.high, curve.expected)])
-    x = round_scale(np.concatenate([[0.0], *(curve.x for curve in labelled)]), is_snug=True)
+    x = snug_scale(np.concatenate([[0.0], *(curve.x for curve in labelled)]))
     layers, legend = [*key, *_curve_layers(labelled, number)], "mean over all matches" * all(curves)
     return show(LayerView(text, layers, x, round_scale(drawn), (6.8, 5.2), legend, "loss"), ax, backend)
 

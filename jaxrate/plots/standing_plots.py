@@ -28,8 +28,10 @@ from jaxrate.views.charts import (
     MatrixView,
     PictureText,
     RowView,
+    Scale,
     half_widths,
-    round_scale,
+    round_ticks,
+    snug_scale,
 )
 from jaxrate.views.wording import PlayerOrTeamNoun, format_amount, rating_unit, spell_dates
 
@@ -206,11 +208,9 @@ def distribution(
         "boxes", edges[:-1], np.zeros(len(count)), edges[1:], count.astype(float), colour=COLOURS[4], opacity=0.6
     )
     marks = _marked_ratings(marked_ratings, float(np.median(board.rating)), edges, float(count.max()))
-    top = max(float(np.max(mark.y)) for mark in marks)
-    y = round_scale([0.0, count.max()])
-    y = y._replace(high=max(y.high, top), ticks=[tick for tick in y.ticks if tick == round(tick)])
-    x = round_scale(edges, is_snug=True)
-    return show(LayerView(text, [bars, *marks], x, y, (7.0, 4.2)), ax, backend)
+    ticks = [tick for tick in round_ticks(0.0, float(count.max()), 8) if tick == round(tick)]
+    y = Scale(0.0, max(ticks[-1], *(float(np.max(mark.y)) for mark in marks)), ticks)
+    return show(LayerView(text, [bars, *marks], snug_scale(edges), y, (7.0, 4.2)), ax, backend)
 
 
 def _marked_ratings(rating_by_name: dict[str, float], median: float, edges: HostArray, height: float) -> list[Layer]:

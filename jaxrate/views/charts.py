@@ -63,32 +63,46 @@ class Scale(NamedTuple):
     is_logarithmic: bool = False
 
 
-TICK_STEPS = 1.0, 2.0, 5.0, 10.0
-LOGARITHMIC_RANGE = 10.0  # from the lowest to the highest value, from which on the ticks are at even ratios
 DATA_ROOM = 0.03  # of an axis, about the data
 
 
-def round_scale(values: Any, most_ticks: int = 8, *, is_snug: bool = False, is_logarithmic: bool = False) -> Scale:
-    """The scale of these values, NaN apart, with round numbers at the ticks.
+def round_ticks(low: float, high: float, most_steps: int) -> list[float]:
+    """Round numbers at even distances, from one that is at most `low` to one that is at least `high`."""
+    size = 10.0 ** math.floor(math.log10((high - low) / most_steps))
+    step = next(size * digit for digit in (1, 2, 5, 10) if high - low <= most_steps * size * digit)
+    numbers = range(math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9) + 1)
+    return [float(f"{step * i:.12g}") for i in numbers]
 
-    It goes from a tick to a tick, or `is_snug`, a little farther than the values.
-    """
+
+def round_scale(values: Any, most_steps: int = 8) -> Scale:
+    """The scale from a round number below these values to one above, NaN apart."""
+    low, high = value_range(values)
+    room = DATA_ROOM * (high - low)
+    ticks = round_ticks(low - room, high + room, most_steps)
+    return Scale(ticks[0], ticks[-1], ticks)
+
+
+def snug_scale(values: Any, most_steps: int = 8) -> Scale:
+    """The scale that goes a little farther than these values, NaN apart."""
+    low, high = value_range(values)
+    low, high = low - DATA_ROOM * (high - low), high + DATA_ROOM * (high - low)
+    return Scale(low, high, [x for x in round_ticks(low, high, most_steps) if low <= x <= high])
+
+
+def logarithmic_scale(values: Any, most_steps: int = 8) -> Scale:
+    """The logarithmic scale of positive values, with ticks at even ratios if they differ by more than tenfold."""
+    low, high = value_range(values)
+    digits = (1, 2, 5) if high < 1000.0 * low else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [digit * 10.0**power for power in powers for digit in digits]
+    ticks = round_ticks(low, high, most_steps) if high < 10.0 * low else ticks
+    return Scale(low, high, [x for x in ticks if low <= x <= high], True)
+
+
+def value_range(values: Any) -> tuple[float, float]:
+    """The least and the greatest value, NaN apart; equal ones have room on both sides."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    if is_logarithmic and high >= LOGARITHMIC_RANGE * low:
-        digits = (1, 2, 5) if high < 1000.0 * low else (1,)
-        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        ticks = [digit * 10.0**power for power in powers for digit in digits]
-        return Scale(low, high, [x for x in ticks if low <= x <= high], True)
-    low, high = (low, high) if high > low else (low - 1.0, high + 1.0)
-    room = DATA_ROOM * (high - low) * (not is_logarithmic)
-    low, high = low - room * (is_snug or low != 0.0), high + room
-    size = 10.0 ** math.floor(math.log10((high - low) / most_ticks))
-    step = next(x for x in (size * digit for digit in TICK_STEPS) if (high - low) / x <= most_ticks)
-    begin, end = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    ticks = [float(f"{step * i:.12g}") for i in range(begin, end + 1)]
-    if not is_snug:
-        return Scale(ticks[0], ticks[-1], ticks)
-    return Scale(low, high, [x for x in ticks if low <= x <= high], is_logarithmic)
+    return (low, high) if high > low else (low - 1.0, high + 1.0)
 
 
 class PictureText(NamedTuple):
@@ -119,7 +133,7 @@ class RowView(NamedTuple):
     def scale(self) -> Scale:
         """The axis of the values."""
         if not self.are_ranks:
-            return round_scale(np.concatenate([self.low, self.high]), MAX_VALUE_TICKS, is_snug=True)
+            return snug_scale(np.concatenate([self.low, self.high]), MAX_VALUE_TICKS)
         worst = int(self.high.max())
         step = next(x for x in RANK_TICKS if MAX_VALUE_TICKS * x >= worst)
         return Scale(0.4, worst + 0.6, [1, *range(step if step > 1 else 2, worst + 1, step)])
@@ -135,6 +149,11 @@ class MatrixView(NamedTuple):
     quantity: str  # what the percentages are
     is_diverging: bool = False  # colours about one half, from 0 to 100, and not from 0 to the greatest
     has_frames: bool = False  # about the cells of the diagonal
+
+    @property
+    def is_square(self) -> bool:
+        """Whether cells are as high as wide."""
+        return self.is_diverging or self.has_frames
 
     @property
     def is_written(self) -> bool:
