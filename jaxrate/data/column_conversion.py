@@ -79,7 +79,7 @@ def _to_arrow(values: Any) -> Any:
     if not _have_one_kind(types):
         return None
     if types == {np.datetime64}:
-        values = _times_of_one_unit(values)
+        values = np.array(values, "datetime64[s]")
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         is_known = np.datetime_data(values.dtype) in [(unit, 1) for unit in ARROW_TIME_UNITS]
         values = values if is_known else values.astype("datetime64[s]")
@@ -88,14 +88,6 @@ def _to_arrow(values: Any) -> Any:
             array = arrow.array(convert(values))
             return array if isinstance(array, arrow.ChunkedArray) else arrow.chunked_array([array])
     return None
-
-
-def _times_of_one_unit(values: Sequence[Any]) -> HostArray:
-    """Times of NumPy as an array: in seconds if their units differ, of which NumPy silently takes the finest."""
-    times = [np.datetime64("NaT", "s") if value is None else value for value in values]
-    types = {time.dtype for time in times if not np.isnat(time)}
-    time_type = types.pop() if len(types) == 1 else np.dtype("datetime64[s]")
-    return np.array([time.astype(time_type) for time in times], time_type)
 
 
 def _have_one_kind(types: set[type]) -> bool:

@@ -1025,18 +1025,8 @@ def _example_columns(columns: Mapping[str, Column]) -> dict[str, Any]:
     (x, y), (p, q) = _two_of_both_sides(texts or numbers), _two_of_both_sides(numbers)
     ranks = [name for name in header.find_columns(SPELLINGS["rank"]) if name in numbers]
     place = f"rank={ranks[0]!r}" if ranks else f"score={p!r}, of which higher is better, or rank"
-    participant = next(iter(texts or numbers), "...")
-    text = next(iter(texts), "...")
-    return {
-        "contest": contest,
-        "participant": participant,
-        "place": place,
-        "x": x,
-        "y": y,
-        "p": p,
-        "q": q,
-        "text": text,
-    }
+    text, participant = (next(iter(names), "...") for names in (texts, texts or numbers))
+    return {"contest": contest, "participant": participant, "place": place, "text": text, "x": x, "y": y, "p": p, "q": q}
 
 
 def _two_of_both_sides(names: Sequence[Any]) -> tuple[Any, Any]:

@@ -413,19 +413,12 @@ def _zero_ranks_hints(roles: ColumnRoles, columns: dict[str, Column]) -> Iterato
         rank, contest = to_numbers(name, columns[name]), label_codes(str(roles.contest), columns)[0]
     except ValueError:  # which building the contests tells
         return
-    is_below = rank < 1
-    codes, order = np.unique(rank[is_below]), np.lexsort((rank[~is_below], contest[~is_below]))
-    if not 1 <= len(codes) <= MAX_CODES or not len(order):
-        return
-    places, contests = rank[~is_below][order], contest[~is_below][order]
-    start = np.searchsorted(contests, contests)
-    _, first, number = np.unique(contests * (places.max() + 1) + places, return_index=True, return_inverse=True)
-    # After a tie of two comes the third place, or the second.
-    are_places = (places == first[number] - start + 1) | (places == number - number[start] + 1)
-    if np.mean(are_places) < MIN_AGREEMENT:
+    is_below, codes = rank < 1, np.unique(rank[rank < 1])
+    has_zero, has_one = (np.bincount(contest[rank == x], minlength=contest.max() + 1) > 0 for x in (0, 1))
+    if not 1 <= len(codes) <= MAX_CODES or np.mean(has_one) < MIN_AGREEMENT:
         return
     hint = f"if it is for those who did not finish, say unfinished=['{codes[0]:g}']"
-    is_first_everywhere = codes.tolist() == [0] and np.bincount(contest[rank == 0], minlength=contest.max() + 1).all()
+    is_first_everywhere = codes.tolist() == [0] and has_zero.all()
     if rank.max() > 1 and not is_first_everywhere:
         fail_where(is_below, lambda row: f"column {name!r} is {rank[row]:g}, and ranks count from 1; {hint}")
     yield f"{name} counts from {codes[0]:g}, which is the best; {hint}"

@@ -25,11 +25,11 @@ from jaxrate.data.column_conversion import (
     fail_at_cells,
     is_list,
     is_missing_value,
-    is_text,
     load_columns,
     missing_mask,
     null_where,
     numbers_or_nan,
+    text_mask,
     to_column,
     to_flags,
     to_ids,
@@ -49,7 +49,6 @@ from jaxrate.data.match_seasons import (
 )
 from jaxrate.data.result_parsing import (
     MIN_AGREEMENT,
-    MIN_READABLE_SHARE,
     Notation,
     ResultColumn,
     draws_in_results,
@@ -76,10 +75,7 @@ from jaxrate.events import (
 from jaxrate.events.dataset import Dataset, format_event_time
 
 SECONDS_PER_DAY = 86_400
-SEPARATORS = {  # of players in a cell, by pattern: what divides them, and the least share of cells to say that it may
-    ";": ("semicolons divide", MIN_READABLE_SHARE),
-    r"\s/\s": ("' / ' divides", 0.9),
-}
+SEPARATORS = ";", r"\s/\s"  # of players in a cell; slashes where a side is one column
 
 
 class DrawRule(NamedTuple):
@@ -131,7 +127,7 @@ def expand_line_up_cells(rows: TableRows) -> TableRows:
         return rows
     cells = {name: rows.columns[name] for name in roles.players}
     if not roles.num_first and not any(map(is_list, cells.values())):
-        return rows.change({}, _describe_possible_line_ups(cells))
+        return rows
     divider = _find_divider(cells)
     if divider is None:
         return rows.change({name: null_where(x, is_blank_mask(x)) for name, x in cells.items()})
@@ -145,18 +141,9 @@ def _find_divider(cells: Mapping[str, Column]) -> str | None:
     """The pattern that divides the players in cells; None if no cell has several."""
     if any(map(is_list, cells.values())):
         return ";"
-    divider = ";" if len(cells) > 2 else "|".join(SEPARATORS)  # slashes where a side is one column
-    return divider if any(_has_separator(column, divider).any() for column in cells.values()) else None
-
-
-def _describe_possible_line_ups(cells: Mapping[str, Column]) -> str:
-    """A note that the cells of both sides may name several players, as nearly all have a separator; "" otherwise."""
-    (a, first), (b, second) = cells.items()
-    for pattern, (divides, least) in SEPARATORS.items():
-        share = min(_has_separator(first, pattern).mean(), _has_separator(second, pattern).mean())
-        if len(first) > 1 and share >= least:
-            return f"each of {a} and {b} for one name (if {divides} players, say a=[{a!r}], b=[{b!r}])"
-    return ""
+    divider = ";" if len(cells) > 2 else "|".join(SEPARATORS)
+    is_divided = (text_mask(column, lambda text: re.search(divider, text)).any() for column in cells.values())
+    return divider if any(is_divided) else None
 
 
 def _divide_cells(name: str, column: Column, divider: str, names_in_use: Collection[str]) -> dict[str, Column]:
@@ -177,13 +164,6 @@ def _names_in_cell(value: Any, divider: str) -> list[Any]:
     items = value if isinstance(value, list) else [value]
     names = [part.strip() for item in items if isinstance(item, str) for part in re.split(divider, item)]
     return [*filter(None, names)] or [item for item in items if not (isinstance(item, str) or is_missing_value(item))]
-
-
-def _has_separator(column: Column, pattern: str) -> HostArray:
-    """[n] whether a cell is text with a separator."""
-    if not is_text(column):
-        return np.zeros(len(column), bool)
-    return np.asarray(import_pyarrow().compute.match_substring_regex(column, pattern).fill_null(False).to_numpy())
 
 
 class NamesOfEarlierData(NamedTuple):

@@ -23,8 +23,8 @@ JOINED_NAMES_PATTERN = r"\s*[/&+;]\s*"  # what stands between the names of partn
 BYES_NOTE = (
     "rated as any other; leave the rows without an opponent out; on_faulty='skip' does where their cell is empty"
 )
-PARTNERS_NOTE = "rated as one, apart from the members; if they are teams, write the names in a cell with semicolons "
-PARTNERS_NOTE += "between, and say a=['a'], b=['b'] of their columns"
+PARTNERS_NOTE = "rated as one, apart from the members; if they are teams, say a=['a'], b=['b'] of their columns, in "
+PARTNERS_NOTE += "which ';' or ' / ' stands between the names"
 UNIFIED_ADVICE = dict.fromkeys(("players", "categories"), "jr.data.unify_names(data) joins them")
 LONGEST_NAME = 10_000  # characters
 SHOWN_GROUPS = 3  # examples in a note

@@ -166,13 +166,6 @@ def check_texts(argument: str, texts: Any) -> None:
         raise ValueError(f"{argument} must be a list of texts, got {format_value_for_error(texts)}{hint}")
 
 
-def check_texts_are_no_lists(argument: str, texts: Iterable[str], column: Column) -> None:
-    """ValueError if a text with commas is in no cell of a column, as several texts in one are not."""
-    for text in texts:
-        if "," in text and not mask_of_texts(column, [text]).any():
-            raise ValueError(f"{argument}: no cell is {text!r}; give each text by itself, as {text.split(',')}")
-
-
 def in_play_mask(column: Column) -> HostArray:
     """[n] whether a match is not over yet, by a column that says how far it is."""
     return distinct_texts(column).map(lambda text: re.sub(r"[\s_]", "", text) in IN_PLAY_WORDS, False)
@@ -277,7 +270,6 @@ def parse_contest_results(
     with one of `na_values` have no result.
     """
     name, column = results.name, null_where(results.column, mask_of_texts(results.column, na_values))
-    check_texts_are_no_lists("unfinished", unfinished, column)
     is_last = mask_of_texts(column, unfinished)
     if not ranked or (is_numeric(column) and not is_last.any()):
         return column, RANK_NOTATIONS[0], None

@@ -385,31 +385,30 @@ def records_to_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     for i, record in enumerate(records):
         if not isinstance(record, Mapping):
             raise ValueError(f"{row_label(i)}: not a dict, as the first row is, but a {type(record).__name__}")
-    columns: dict[str, list[Any]] = {}
-    for name in dict.fromkeys(chain(*records)):
-        columns |= _expand_column(name, [record.get(name) for record in records])
-    return columns
+    flat, columns = [dict(_flatten_values(record)) for record in records], dict[str, list[Any]]()
+    for name in dict.fromkeys(chain(*flat)):
+        columns |= _split_points_by_side(name, [record.get(name) for record in flat])
+    parents = {str(name).rpartition(".")[0] for name in columns}  # of objects, which some records may lack
+    return {name: x for name, x in columns.items() if name not in parents or any(value is not None for value in x)}
 
 
-def _expand_column(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
-    """The columns of values that may be nested."""
-    nested = [value if isinstance(value, Mapping) else {} for value in values]
-    plain = [None if isinstance(value, Mapping) else value for value in values]
-    if not any(nested):
-        return _split_points_by_side(name, values)
-    columns = {} if all(value is None for value in plain) else {name: plain}
-    for key in dict.fromkeys(chain(*nested)):
-        columns |= _expand_column(f"{name}.{key}", [value.get(key) for value in nested])
-    return columns
+def _flatten_values(record: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """The names and values of a record, with those of objects within it."""
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name}.{key}", x) for key, x in _flatten_values(value))
+        else:
+            yield name, value
 
 
 def _split_points_by_side(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
     """Two columns of lists of both sides' points, and others as they are."""
-    pairs = [value or (None, None) for value in values if isinstance(value, list)]
-    if {*map(len, pairs)} != {2} or normalise_column_name(f"{name}1") not in POINT_NAMES:
+    nothing = (None, None)
+    pairs = [(value if isinstance(value, list) else ()) or nothing for value in values]
+    are_points = normalise_column_name(f"{name}1") in POINT_NAMES and pairs != [nothing] * len(pairs)
+    if not are_points or {*map(len, pairs)} != {2}:
         return {name: values}
-    both = [value if isinstance(value, list) and value else (None, None) for value in values]
-    return {f"{name}.{side + 1}": [pair[side] for pair in both] for side in range(2)}
+    return {f"{name}.{side + 1}": [pair[side] for pair in pairs] for side in range(2)}
 
 
 # Tables in memory, and several files as one
