@@ -356,16 +356,17 @@ def to_numbers(name: str, column: Column, default: float | None = None) -> HostA
 
 
 def cell_number(value: Any) -> float | None:
-    """The number in a cell, which text may say; true is 1. None if it is no number, or too large.
+    """The number in a cell, which text may say; true is 1, and 55% is 0.55. None if it is no number, or too large.
 
     Where three digits follow a comma they may be thousands, and "1,234" is no number.
     """
     if not isinstance(value, str):
         return to_float_or_none(value)
-    text = {"true": "1", "false": "0"}.get(cell_text(value), value)
-    text = text.replace(",", ".") if re.fullmatch(DECIMAL_COMMA, text.strip()) else text
+    text = {"true": "1", "false": "0"}.get(cell_text(value), value.strip())
+    number, divisor = (text[:-1].rstrip(), 100.0) if text.endswith("%") else (text, 1.0)
+    number = number.replace(",", ".") if re.fullmatch(DECIMAL_COMMA, number) else number
     with suppress(ValueError):
-        return float(text) if text.isascii() and "_" not in text else None
+        return float(number) / divisor if number.isascii() and "_" not in number else None
     return None
 
 

@@ -407,7 +407,8 @@ def _check_no_third_player(header: Header, sides: SidesSpelling, pair: tuple[Any
         for third in header.find_columns(template.format(THIRD_SIDES[first]) for template in templates):
             raise ValueError(
                 f"{pair[0]}, {pair[1]} and {third} are more than two players of a row; give each participant a row, "
-                f"with contest, player and rank, or, if only two of them play, say a={pair[0]!r}, b={pair[1]!r}"
+                f"with contest, player and rank, or, if only two of them play, say a={pair[0]!r}, b={pair[1]!r}; of "
+                f"teams name the players of each, as a=[{pair[0]!r}, {pair[1]!r}]"
             )
 
 
@@ -638,12 +639,18 @@ def recognise_single_columns(search: RoleSearch, dates: str | None) -> None:
         if best is not None and fit(best):
             search.arguments[role] = best
             search.notes.extend([] if is_own_name(role, best) else [f"{best} for {meanings[role]}"])
-    own, times = search.header.find_own("time"), search.open.single["time"]
-    if search.arguments["time"] is None and own is not None:
-        if times:
-            search.notes.append(f"nothing for the time, as {', '.join(map(str, times))} has no dates")
-        elif own != search.arguments["rank"]:
-            search.arguments["time"] = own
+    if search.arguments["time"] is None:
+        _settle_time_without_dates(search)
+
+
+def _settle_time_without_dates(search: RoleSearch) -> None:
+    """Take the library's own column as the time, or note that columns that are called as times are hold no dates."""
+    own, others = search.header.find_own("time"), {*search.open.single["time"]} - {search.arguments["rank"]}
+    texts = [str(name) for name in search.open.single["time"] if name in others and is_text(search.values[name])]
+    if texts or (others and own is not None):
+        search.notes.append(f"nothing for the time, as {', '.join(texts or map(str, others))} has no dates")
+    elif own != search.arguments["rank"]:
+        search.arguments["time"] = own
 
 
 def _holds_flags(column: Column) -> bool:
@@ -1000,6 +1007,9 @@ ADVICE = {  # by the role that is missing, with columns that may have it
 }
 
 
+MATRIX_ADVICE = "columns and rows have the same names: write a row for each match of a matrix, with a, b and score"
+
+
 def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, Any]) -> UnreadableTableError:
     """The error for a table without a column that it needs: it shows the first rows, and the arguments to write.
 
@@ -1011,22 +1021,24 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
     used = [*chain(*map(as_column_list, arguments.values())), *time_columns(table.names)]
     columns = load_columns(table, table.names)
     others = {name: x for name, x in columns.items() if name not in used and not is_time_column(name, x, None)}
-    advice = ADVICE.get(role, "name it, as {role}={x!r}").format(role=role, **_example_columns(others))
+    is_matrix = role == "a" and any(len({*table.names} & {*map(str, to_values(x))}) > 1 for x in columns.values())
+    advice = MATRIX_ADVICE if is_matrix else ADVICE.get(role, "name it, as {role}={x!r}")
+    advice = advice.format(role=role, **_example_columns(others))
     message = f"no column {COLUMN_ROLES[role].default[0]!r}; {advice} (there are: {', '.join(map(str, table.names))})"
     return UnreadableTableError("\n  ".join([shorten_to_one_line(message), *format_first_rows(columns)]))
 
 
 def _example_columns(columns: Mapping[str, Column]) -> dict[str, Any]:
     """The columns that advice may name: x and y of both sides, p and q of numbers, and those of contests."""
-    header = Header.of_columns([*columns])
-    contest = next(iter(header.find_columns(SPELLINGS["contest"])), "...")
-    numbers = [name for name, column in columns.items() if name != contest and is_numeric_column(column)]
-    texts = [name for name in columns if name != contest and name not in numbers]
+    contest = Header.of_columns([*columns]).find_first(SPELLINGS["contest"])
+    numbers = [name for name, column in columns.items() if is_numeric_column(column) and name != contest]
+    texts = [name for name in columns if name not in (contest, *numbers)]
     (x, y), (p, q) = _two_of_both_sides(texts or numbers), _two_of_both_sides(numbers)
-    ranks = [name for name in header.find_columns(SPELLINGS["rank"]) if name in numbers]
-    place = f"rank={ranks[0]!r}" if ranks else f"score={p!r}, of which higher is better, or rank"
-    text, participant = (next(iter(names), "...") for names in (texts, texts or numbers))
-    return {"contest": contest, "participant": participant, "place": place, "text": text, "x": x, "y": y, "p": p, "q": q}
+    rank = Header.of_columns(numbers).find_first(SPELLINGS["rank"])
+    place = f"score={p!r}, of which higher is better, or rank" if rank is None else f"rank={rank!r}"
+    text, participant, contest = (next(filter(None, names), "...") for names in (texts, texts or numbers, [contest]))
+    examples = {"contest": contest, "participant": participant, "place": place, "text": text}
+    return examples | {"x": x, "y": y, "p": p, "q": q}
 
 
 def _two_of_both_sides(names: Sequence[Any]) -> tuple[Any, Any]:

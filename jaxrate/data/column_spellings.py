@@ -36,6 +36,7 @@ HOME_AND_AWAY = (
         _split_at_blanks("gast auswarts auswärts visitante exterieur ospite trasferta visitatore fora uit"),
         side=True,
     ),
+    SidesSpelling(("hemma", "hjemme", "gospodarz"), ("borta", "ude", "gosc"), side=True),
 )
 SIDE_PAIRS = (
     *HOME_AND_AWAY,
@@ -63,7 +64,7 @@ LINE_UP_SIDES = _split_at_blanks(
     "team1-team2 side1-side2 t1-t2 teama-teamb home-away heim-gast white-black blue-red left-right"
 )
 LINE_UP_PATTERNS = _split_at_blanks(
-    "{}{number} {}player{number} {}p{number} player{}{number} {}{number}name {}player{number}name"
+    "{}{number} {}player{number} {}p{number} player{}{number} {}{number}name {}player{number}name {}{letter}"
 )
 LINE_UP_SPELLINGS = (  # how the players of both sides of a match are numbered or lettered
     ("a{number}", "b{number}"),
@@ -79,6 +80,7 @@ NAME_TEMPLATES = _split_at_blanks("""
     {}teamname {}team team{} {}teamtag team{}name teams{}name {}name {}playername {}player player{} player{}name {}club
     club{} {}fighter fighter{} {}username {}user {}bot {}tie model{} {}model model{}name generator{} system{} engine{}
     agent{} item{} option{} candidate{} opponent{} competitor{} name{} {}nation {}country {}mannschaft {}
+    equipe{} equipo{} squadra{} {}lag {}hold spieler{} joueur{} jugador{} giocatore{}
     {}teamid team{}id teamid{} {}teamapiid {}playerid player{}id {}id {}neutral
 """)  # names before ids
 GOAL_NOUNS = _split_at_blanks(
@@ -151,7 +153,7 @@ SPELLINGS = {  # of the roles that one column has
     "score": _split_at_blanks("""
         ftr fulltimeresult result matchresult gameresult res outcome score ft fulltime ftscore finalscore ergebnis
         resultat resultado risultato esito winner matchwinner winnername winningteam winnerid winnerteam mapwinner
-        uitslag placar punteggio wdl wl winloss whitescore victor whowon winnerindex winneridx winningside
+        uitslag placar punteggio wynik wdl wl winloss whitescore victor whowon winnerindex winneridx winningside
         winningplayer sieger ganador vainqueur vincitore preference preferred humanpreference preferredmodel
         chosenmodel chosenmodelname bettermodel selected selection
         winnermodel modelwinner g1winner vote votetype verdict judgment
@@ -160,7 +162,7 @@ SPELLINGS = {  # of the roles that one column has
     "time": (
         *_split_at_blanks("""
             time date t datetime utcdate dateutc datetimeutc gamedateest day kickoff timestamp tstamp ts unixtime
-            epoch datum fecha data giorno jour
+            epoch datum fecha data giorno jour dato
         """),
         *(f"{subject}{word}" for subject in TIME_SUBJECTS for word in TIME_WORDS),
         *(f"{word}{subject}" for word in TIME_WORDS[:3] for subject in TIME_SUBJECTS),

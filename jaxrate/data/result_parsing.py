@@ -96,8 +96,10 @@ GLUED_FILLERS = "^(team|player|model)(?=.)|(?<=.)(wins?|won|victory|sieg|team|pl
 SIDE_WORDS = {"h": 1.0, "home": 1.0, "a": -1.0, "away": -1.0, "v": -1.0, "visitor": -1.0, "n": 0.0, "neutral": 0.0}
 NUMBER_PATTERN = r"\d+(?:\.\d+)?|½|1/2"
 DASH = "[-:\u2013]"  # or a long one
-SCORELINE_PATTERN = rf"^({NUMBER_PATTERN})\s*{DASH}\s*({NUMBER_PATTERN})\s*(?:\(.*\))?$"
-SCORELINE_POINTS = rf"^\s*(?P<one>\d+)\s*{DASH}\s*(?P<two>\d+)\s*(?:\(.*\))?\s*$"  # of Arrow too
+ENDINGS = r"aet|a\.e\.t|et|ot|so|sd|pens?|pso|p|agg|n\.?v|n\.?e|forfeit"  # of extra time, shoot-outs, sums of two legs
+AFTER_SCORE = rf"(?:\s*/?\s*(?:\([^()]*\)|\[[^\[\]]*\]|\d?(?:{ENDINGS})\b.*))*\s*$"
+SCORELINE_PATTERN = rf"^({NUMBER_PATTERN})\s*{DASH}\s*({NUMBER_PATTERN}){AFTER_SCORE}"
+SCORELINE_POINTS = rf"(?i)^\s*(?P<one>\d+)\s*{DASH}\s*(?P<two>\d+){AFTER_SCORE}"  # of Arrow too
 PLACE_PATTERN = r"[=t]?\s*-?\s*(\d+)\s*(?:st|nd|rd|th|\.)?\s*[=t]?"  # with marks of a tie
 TIME_PATTERN = r"(?=.*[:.])(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)"  # hours, minutes and seconds, or some of these
 SIGNED_NOTE = "as 1, 0 and -1 for win, draw and loss; if -1 says that there is no result, say na_values=['-1']"

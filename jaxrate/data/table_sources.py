@@ -195,9 +195,10 @@ def _check_field_counts(open_stream: Callable[[], Any], delimiter: str) -> None:
     with suppress(*READ_ERRORS):
         rows = iterate_csv(open_stream, delimiter)
         count = len(next(rows, (0, []))[1])
+        advice = "; the first line names the columns: remove what stands above it" if count == 1 else ""
         bad = ((row, fields) for row, (_, fields) in enumerate(rows) if len(fields) != count)
         messages = [
-            (row, f"Expected {count} columns, got {len(fields)}: {truncate_text(delimiter.join(fields))}")
+            (row, f"Expected {count} columns, got {len(fields)}: {truncate_text(delimiter.join(fields))}{advice}")
             for row, fields in islice(bad, MAX_REPORTED_ROWS)
         ]
         if messages:

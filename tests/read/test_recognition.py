@@ -357,6 +357,20 @@ READINGS = {  # the table, the scores, and a word of the note
         [1, 0, 0.5, 0], "the two names in BOUT for a and b",
     ),
     "a dash between names": ({"Match": ["x - y", "y \u2013 z"], "Result": ["2-1", "0-0"]}, [1, 0.5], "names in Match"),
+    "marks after a score": (
+        {"home": X, "away": Y, "score": ["3:2 OT", "0-3 [agg 3-4]", "1-1 (4-3 pens)", "2-0 agg 3-1"]}, [1, 0, 0.5, 1], "",
+    ),
+    "tie-breaks in the first and last set": ({"p1": X, "p2": Y, "score": ["7-6(5) 3-6 6-7(4)"] * 4}, [0] * 4, "sets of the"),
+    "percentages": ({"a": X, "b": Y, "score": ["55%", "100 %", "0%", "12,5%"]}, [0.55, 1, 0, 0.125], ""),
+    **{head: (f"{head}\nx,y,2-1\ny,x,0-0\n", [1, 0.5], f"the side; {head.split(',')[2]} for the score") for head in (
+        "Hemmalag,Bortalag,Resultat", "Hjemmehold,Udehold,Resultat", "Gospodarz,Gość,Wynik",
+        "Equipo local,Equipo visitante,Resultado", "Équipe domicile,Équipe extérieur,Résultat")},
+    "players in German": ("Spieler A,Spieler B,Sieger\nx,y,y\n", [0], "Spieler A and Spieler B for a and b"),
+    "moments in UTC": ("home,away,result,kickoff\nx,y,H,2026-01-01 18:30:00 UTC\n", [1], "kickoff for the time"),
+    "moments of a named zone": ("home,away,result,kickoff\nx,y,H,2026-01-01 18:30 CET\n", [1], "nothing for the time, as kickoff"),
+    "line-ups of sides with letters": (
+        {"Home A": ["x"], "Home B": ["y"], "Away A": ["z"], "Away B": ["u"], "score": ["2-1"]}, [0, 0, 2, 2], "Home A, Home B for",
+    ),
     "results of both": ({"p1": X, "p2": Y, "p1_result": list("WLDW"), "p2_result": list("LWDL")}, [1, 0, 0.5, 1], ""),
     "won by": ({"team1": X, "team2": Y, "winner": ["x won by 5 runs", "z won by 3 wickets", "Match drawn", "x won"]},
                [1, 0, 0.5, 1], ""),
@@ -454,6 +468,10 @@ REFUSED = {  # the table, options, and what is said
        "participant a row") for head, row, said in (
         ("p1,p2,p3", "A,B,C", "p1, p2 and p3"), ("player_a,player_b,player_c", "A,B,C", "player_a, player_b and player_c"),
         ("player1,player2,player3,player4", "A,B,C,D", "player1, player2 and player3"))},
+    "players of teams": ("p1,p2,p3,p4,score\nx,y,z,u,1\n", {}, "of teams name the players of each, as a=.'p1', 'p2'."),
+    "a matrix": ("team,x,y\nx,,2-1\ny,0-0,\n", {}, "same names: write a row for each match of a matrix"),
+    "a title above the names of columns": ("League 2026\n\nhome,away,score\nx,y,2-1\n", {}, "line 3.: Expected 1 columns.*"
+                                           "the first line names the columns: remove what stands above it"),
     "several opponents": ("team,player,opponent,won\nA,x,B,1\n", {},
                           "could be team and opponent, or player and opponent; say which, as a='team'"),
     "no opponent": ("winner,loser\nx,y\ny,\n,x\n", {}, "row 2 .*'winner' has no value; on_faulty='skip'"),
