@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jaxrate.data.dataset_from_table import read_by_options
-from jaxrate.data.event_tables import NamesOfEarlierData
+from jaxrate.data.dataset_names import NamesOfEarlierData
 from jaxrate.data.formats import FORMATS, contests, ergast, football, lichess, movielens, pgn, pgn_games, tennis
 
 pa = pytest.importorskip("pyarrow")

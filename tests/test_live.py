@@ -13,7 +13,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import parts
-from jaxrate.data.event_tables import NamesOfEarlierData
+from jaxrate.data.dataset_names import NamesOfEarlierData
 from jaxrate.events import Matches
 from jaxrate.live.live_ratings import MATCH_FORMS, PackedEvent
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused

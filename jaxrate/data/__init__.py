@@ -1,7 +1,7 @@
 """From the tables that people have to checked events.
 
-event_tables.py              tables of matches, of matches of teams and of participants, as events
-dataset_from_table.py        `read`: a table becomes a dataset; hints about its columns, and options of the command line
+dataset_from_table.py        `read`: tables of matches, of matches of teams and of participants as datasets; hints about
+                             their columns, and options of the command line
 column_role_definitions.py   the roles of columns: arguments of `read`, `rate` and the command line
 role_resolution.py           which columns of a table are used, and for what
 column_recognition.py        the roles of columns by the names that people give them, and by what they hold

@@ -1,10 +1,16 @@
-"""`read`: a table becomes a dataset of matches or contests."""
+"""`read`: a table with a row per match, per match of teams, or per participant of a contest becomes a dataset.
+
+All are read in one way: what is known of each row, as the arguments of `matches` and `rounds`, from the columns by
+their roles. Matches of teams, read as those of two players are, are then divided into rows of their players.
+"""
 
 import os
+import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
+from itertools import chain, zip_longest
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Unpack
 
@@ -12,8 +18,29 @@ import numpy as np
 
 from jaxrate.core.argument_checks import check_argument
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import join_names
-from jaxrate.data.column_conversion import distinct_cells, load_columns, missing_mask, to_flags, to_numbers
+from jaxrate.core.text_format import (
+    format_count,
+    format_number,
+    format_unquoted_name,
+    format_value_for_error,
+    join_names,
+)
+from jaxrate.data.column_conversion import (
+    distinct_cells,
+    fail_at_cells,
+    is_list,
+    is_missing_value,
+    load_columns,
+    missing_mask,
+    null_where,
+    numbers_or_nan,
+    text_mask,
+    to_column,
+    to_flags,
+    to_ids,
+    to_numbers,
+    to_values,
+)
 from jaxrate.data.column_recognition import (
     SIDE_NOTE,
     ColumnsRecognisedWarning,
@@ -22,13 +49,9 @@ from jaxrate.data.column_recognition import (
     recognise_evidence_columns,
     resolve_table,
 )
-from jaxrate.data.column_role_definitions import (
-    Columns,
-    as_column_list,
-    document_roles,
-    select_role_arguments,
-)
+from jaxrate.data.column_role_definitions import Columns, as_column_list, document_roles, select_role_arguments
 from jaxrate.data.column_spellings import (
+    DRAW_NAMES,
     HOME_AND_AWAY,
     NAME_TEMPLATES,
     SPELLINGS,
@@ -37,7 +60,13 @@ from jaxrate.data.column_spellings import (
     normalise_column_name,
     spell_pairs,
 )
-from jaxrate.data.dataset_names import check_known_categories, mix_categories, unify_names
+from jaxrate.data.dataset_names import (
+    NamesOfEarlierData,
+    check_known_categories,
+    mix_categories,
+    names_of_earlier_data,
+    unify_names,
+)
 from jaxrate.data.date_parsing import (
     STYLE_DESCRIPTIONS,
     check_date_style,
@@ -45,22 +74,14 @@ from jaxrate.data.date_parsing import (
     parse_further_times,
     parse_times,
 )
-from jaxrate.data.derived_covariates import DERIVED_COLUMNS, GROUND_FADE, add_derived_column, find_lacking_role
-from jaxrate.data.event_tables import (
-    DrawRule,
-    NamesOfEarlierData,
-    PlayedAndComingMasks,
-    TableRows,
-    build_dataset,
-    check_points_not_negative,
-    doubts_about_unplayed_rows,
-    expand_line_up_cells,
-    hide_results_in_play,
-    label_codes,
-    names_of_earlier_data,
-    parse_result_columns,
-    score_drawn_matches,
-    split_by_result,
+from jaxrate.data.derived_covariates import (
+    DERIVED_COLUMNS,
+    GROUND_FADE,
+    add_derived_column,
+    age_differences,
+    find_lacking_role,
+    names_of_grounds,
+    parse_season_start_years,
 )
 from jaxrate.data.faulty_rows import (
     describe_example_rows,
@@ -69,17 +90,713 @@ from jaxrate.data.faulty_rows import (
     doubts_about_repeated_matches,
     find_incomplete_rows,
     find_later_mirrors,
+    is_blank_mask,
     map_row_errors,
     warn_caller,
 )
 from jaxrate.data.lookalike_names import doubts_about_names
-from jaxrate.data.match_margins import doubts_about_margins
-from jaxrate.data.result_parsing import MIN_AGREEMENT, Notation, check_texts, winner_codes_notation
-from jaxrate.data.role_resolution import ColumnRoles, check_line_up_roles
+from jaxrate.data.match_margins import doubts_about_margins, first_player_lead
+from jaxrate.data.match_seasons import NO_TIME_MESSAGE, find_season_starts, match_seasons_from_column
+from jaxrate.data.result_parsing import (
+    MIN_AGREEMENT,
+    Notation,
+    ResultColumn,
+    check_texts,
+    draws_in_results,
+    flags_of_draws,
+    in_play_mask,
+    mentions_draw,
+    parse_contest_results,
+    replace_na_values,
+    result_column_to_scores,
+    to_sides,
+    winner_codes_notation,
+)
+from jaxrate.data.role_resolution import ColumnRoles, check_line_up_roles, first_player_statistic_lead
 from jaxrate.data.table_files import find_opener_by_methods, is_list_of_paths, open_table_source
 from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
-from jaxrate.events import doubts_about_single_participants, fail_where, rewrite_row_errors
-from jaxrate.events.dataset import Dataset, check_dataset
+from jaxrate.events import (
+    Matches,
+    NameFormatters,
+    Ragged,
+    add_contest_to_errors,
+    build_rounds,
+    doubts_about_single_participants,
+    fail_where,
+    matches,
+    rewrite_row_errors,
+)
+from jaxrate.events.dataset import Dataset, check_dataset, format_event_time
+
+# From columns by their roles to events
+
+SECONDS_PER_DAY = 86_400
+SEPARATORS = ";", r"\s/\s"  # of players in a cell; slashes where a side is one column
+
+
+class DrawRule(NamedTuple):
+    """The columns that tell which matches are drawn, and how."""
+
+    names: tuple[str, ...]
+    tell: Callable[[Sequence[Column], HostArray], HostArray]  # [n] the drawn ones, by the columns and the scores [n]
+
+
+class TableRows(NamedTuple):
+    """Rows of a table as events are built from them: columns of scores and times, and a player in each cell."""
+
+    table: TableSource  # with the other columns
+    roles: ColumnRoles
+    columns: dict[str, Column]  # [n] by name
+    rows: HostArray  # [n] where they stand in the table
+    notes: tuple[str, ...] = ()  # what was taken for what
+    notation: Notation | None = None  # how results are written; None: there is no column of them
+    draws: DrawRule | None = None  # what tells which matches are drawn
+    clock: str | None = None  # what the times are, as in `Dataset`
+    date_style: str | None = None  # how dates were written, if that had to be found out or was told
+
+    def keep(self, mask: HostArray) -> "TableRows":
+        """The rows where the mask is true; without a copy, if these are the last ones."""
+        first = int(np.argmax(mask))
+        if mask[first:].all():
+            columns = {name: column[first:] for name, column in self.columns.items()}
+        else:
+            columns = {name: column.filter(mask) for name, column in self.columns.items()}
+        return self._replace(columns=columns, rows=self.rows[mask])
+
+    def change(self, columns: Mapping[str, Column], note: str | None = None, **roles: Any) -> "TableRows":
+        """The rows with these columns in place of others, with another note if it says something, and other roles."""
+        notes = (*self.notes, note) if note else self.notes
+        return self._replace(columns={**self.columns, **columns}, notes=notes, roles=self.roles._replace(**roles))
+
+    def load_others(self, names: Sequence[str]) -> dict[str, Column]:
+        """Further columns of the table, in these rows."""
+        return {name: column.take(self.rows) for name, column in load_columns(self.table, names).items()}
+
+
+def expand_line_up_cells(rows: TableRows) -> TableRows:
+    """The rows of matches whose cells hold lists of players, or of line-ups text with ;, with a column for each.
+
+    Blank cells of line-ups are missing.
+    """
+    roles = rows.roles
+    if roles.contest is not None:
+        return rows
+    cells = {name: rows.columns[name] for name in roles.players}
+    if not roles.num_first and not any(map(is_list, cells.values())):
+        return rows
+    divider = _find_divider(cells)
+    if divider is None:
+        return rows.change({name: null_where(x, is_blank_mask(x)) for name, x in cells.items()})
+    parts = [_divide_cells(name, column, divider, rows.columns) for name, column in cells.items()]
+    players, num_first = dict(chain(*map(dict.items, parts))), sum(map(len, parts[: roles.num_first or 1]))
+    note = f"{' and '.join(map(str, cells))} for teams, of several players in a cell"
+    return rows.change(players, note, players=[*players], num_first=num_first)
+
+
+def _find_divider(cells: Mapping[str, Column]) -> str | None:
+    """The pattern that divides the players in cells; None if no cell has several."""
+    if any(map(is_list, cells.values())):
+        return ";"
+    divider = ";" if len(cells) > 2 else "|".join(SEPARATORS)
+    is_divided = (text_mask(column, lambda text: re.search(divider, text)).any() for column in cells.values())
+    return divider if any(is_divided) else None
+
+
+def _divide_cells(name: str, column: Column, divider: str, names_in_use: Collection[str]) -> dict[str, Column]:
+    """A column for each player in the cells of one, the first of which has its name, which errors show."""
+    cells = [_names_in_cell(value, divider) for value in to_values(column)]
+    first, *others = [*zip_longest(*cells)] or [(None,) * len(cells)]
+    parts = {name: to_column(name, [*first])}
+    for number, names in enumerate(others, 2):
+        part = f"{name}, {number}"
+        while part in names_in_use:
+            part += "'"
+        parts[part] = to_column(part, [*names])
+    return parts
+
+
+def _names_in_cell(value: Any, divider: str) -> list[Any]:
+    """The names in a cell, a list or text, of which a pattern divides text; none of what is missing or blank."""
+    items = value if isinstance(value, list) else [value]
+    names = [part.strip() for item in items if isinstance(item, str) for part in re.split(divider, item)]
+    return [*filter(None, names)] or [item for item in items if not (isinstance(item, str) or is_missing_value(item))]
+
+
+class EventColumns(NamedTuple):
+    """The columns from which the events of a `Dataset` are built."""
+
+    values: dict[str, Any]  # [R, ...] by name of the argument of `matches` or `rounds`, in the order of the rows
+    players: Any  # [num_players] names in order of id
+    categories: HostArray | None  # [num_categories] names in order of id
+    clock: str | None  # as in `Dataset`
+    seasons: dict[str, float] | None  # as in `Dataset`
+    contest_names: Any  # [E] what the source calls each contest, by its number in `values`; None: matches of two
+
+
+def build_dataset(table: TableRows, earlier: NamesOfEarlierData, in_order: bool) -> Dataset:
+    """The dataset of these rows, with the names that have ids already, in order of time if they are to be.
+
+    Raises:
+      RowError: about up to ten rows of the source.
+    """
+    _, roles, columns, rows = table[:4]
+    are_teams = roles.num_first > 0
+    with map_row_errors(rows):
+        read = read_event_columns(roles, columns, table.clock, earlier)
+        if are_teams:
+            read, row = split_teams(roles, columns, rows, read, earlier.players)
+            rows = rows[row]
+    with map_row_errors(rows):
+        order = _row_order(read, in_order)
+    rows, read = rows[order], read._replace(values=_select_rows(read.values, order))
+    with map_row_errors(rows):
+        events, contests = _build_events(read, rows)
+    return Dataset(
+        events,
+        read.players,
+        rows,
+        read.categories,
+        read.clock,
+        contests,
+        margin=tuple(roles.margin[:1] if are_teams else roles.margin),
+        covariates=(*roles.covariates, *(["age"] if roles.age else [])),
+        seasons=read.seasons,
+        league_season=roles.league_season,
+        statistics=tuple(statistic.name for statistic in roles.statistics),
+        points=() if are_teams else roles.points,
+        expected_goals=tuple(roles.expected_goals),
+        venues=None if roles.venue is None else names_of_grounds(columns[roles.venue])[order],
+    )
+
+
+def _select_rows(values: dict[str, Any], rows: Any) -> dict[str, Any]:
+    """These rows of the columns, also of further ones."""
+    return {name: _select_rows(x, rows) if isinstance(x, dict) else x[rows] for name, x in values.items()}
+
+
+def _row_order(read: EventColumns, in_order: bool) -> HostArray | slice:
+    """[R] the rows, in order of time if they are to be: contests as wholes.
+
+    Raises:
+      RowError: where a match is earlier than the one before, and they are not to be sorted.
+    """
+    if read.clock is None:
+        return slice(None)
+    time, contest = read.values["time"], read.values.get("contest")
+    if not in_order:
+        fail_where(
+            np.append(False, time[1:] < time[:-1]) & (contest is None),
+            lambda row: (
+                f"time {_moment_text(time[row], read.clock)} is earlier than {_moment_text(time[row - 1], read.clock)} "
+                "in the row before; sort the rows; sort=True does"
+            ),
+        )
+        return slice(None)
+    if contest is None:
+        return np.argsort(time, kind="stable")
+    return np.lexsort([contest, time[np.unique(contest, return_index=True)[1]][contest]])
+
+
+def _moment_text(time: float, clock: str | None) -> str:
+    """A time as text, with the hour if there is one."""
+    if clock != "dates" or time == np.floor(time):
+        return format_event_time(time, clock)
+    return str(np.datetime64(round(time * SECONDS_PER_DAY), "s")).replace("T", " ")
+
+
+def _build_events(read: EventColumns, rows: HostArray) -> tuple[Matches | Ragged, HostArray | None]:
+    """The events, and the names of contests; their matches or participants stand in these rows of the source."""
+    if read.contest_names is None:
+        return matches(**read.values), None
+    formatters = NameFormatters(
+        partial(format_name_of_id, read.contest_names),
+        partial(format_name_of_id, read.players),
+        lambda row: str(rows[row]),
+        partial(format_event_time, clock=read.clock),
+    )
+    events = build_rounds(**read.values, formatters=formatters)
+    return events, read.contest_names[read.values["contest"][events.player_start[:-1]]]
+
+
+NO_RANK_ADVICE = (
+    "give those who did not finish the same last place, name their texts as unfinished=['DNF'], or as "
+    "na_values=['DNS'] if they did not take part, or leave their rows out"
+)
+
+
+def read_event_columns(
+    roles: ColumnRoles, columns: dict[str, Column], clock: str | None, earlier: NamesOfEarlierData
+) -> EventColumns:
+    """The arguments of `matches` or `rounds` by row; of matches of teams all but their players.
+
+    Raises:
+      RowError: where a column does not hold what its role requires.
+    """
+    n = len(columns[roles.players[0]])
+    values: dict[str, Any] = {}
+    players, categories, contest_names = None, None, None
+    name_contests: Callable[[], AbstractContextManager[None]] = nullcontext
+    if roles.contest is not None:
+        values["contest"], contest_names = label_codes(roles.contest, columns)
+        name_contests = partial(
+            add_contest_to_errors, lambda row: f"contest {format_name_of_id(contest_names, values['contest'][row])}"
+        )
+    with name_contests():
+        if not roles.num_first:
+            values["player"], players = _read_players(roles.players, columns, earlier.players)
+    if roles.contest is None:
+        values["score"] = _read_scores(roles, columns, n)
+    else:
+        with rewrite_row_errors(lambda row, message: (row, f"{message}; {NO_RANK_ADVICE}")), name_contests():
+            values["rank"] = np.zeros(n) if roles.upcoming else _read_ranks(roles, columns, n)
+    with name_contests():
+        values |= _read_optional_numbers(roles, columns, n) | _read_teams(roles, columns, values)
+        if roles.category:
+            category, categories = to_ids(roles.category, columns, earlier.categories, "categories")
+            values["category"] = category if roles.contest is None and not roles.num_first else category[:, 0]
+        clock = None if roles.time is None or missing_mask(columns[roles.time]).all() else clock
+        if clock is not None:
+            values["time"] = to_numbers(str(roles.time), columns[str(roles.time)])
+        dates = values["time"] if clock == "dates" else None
+        values["columns"] = further_columns(roles, columns, n, dates)
+    seasons = _read_season_starts(roles.season, columns, values.get("time"), earlier.seasons)
+    return EventColumns(values, players, categories, clock, seasons, contest_names)
+
+
+def _number_players(names: Sequence[str], columns: dict[str, Column], earlier: Any) -> tuple[HostArray, HostArray]:
+    """Ids [n, columns] of the players in these columns, and all names by id; `earlier` may be a function for that."""
+    return earlier(names, columns) if callable(earlier) else to_ids(names, columns, earlier)
+
+
+def _read_players(names: Sequence[str], columns: dict[str, Column], earlier: Any) -> tuple[HostArray, HostArray]:
+    """Ids of participants [n], or of both players of matches [n, 2], and all names by id."""
+    player, players = _number_players(names, columns, earlier)
+    if len(names) == 1:
+        return player[:, 0], players
+    first, second = player.T
+    fail_where(
+        first == second,
+        lambda row: (
+            f"{format_unquoted_name(players[first[row] : first[row] + 1].tolist()[0])} is on both sides; remove the row"
+        ),
+    )
+    return player, players
+
+
+def split_teams(
+    roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, read: EventColumns, earlier: Any
+) -> tuple[EventColumns, HostArray]:
+    """Matches of teams as contests with a row for each player, and in which row of the columns each of these stands.
+
+    The contests have the numbers of the `rows` [n] of the source as names. Earlier players are as in
+    `NamesOfEarlierData`.
+
+    Raises:
+      RowError: where a team has no first player, or a result or weight is none of teams.
+    """
+    values = dict(read.values)
+    score, further = values.pop("score"), dict(values["columns"])
+    missing = {name: missing_mask(columns[name]) for name in roles.players}
+    for name in roles.first_players:
+        fail_where(missing[name], lambda row: f"column {name!r} has no value")  # noqa: B023
+    fail_where(
+        ~np.isin(score, (0, 0.5, 1)), lambda row: f"score {score[row]:g}, and teams win (1), draw (0.5) or lose (0)"
+    )
+    if (weight := values.pop("weight", None)) is not None:
+        fail_where(
+            ~(weight > 0) | np.isinf(weight),
+            lambda row: f"column {roles.weight!r} is {weight[row]:g}, and weights are above 0",
+        )
+        values["noise"] = weight**-0.5
+    present = ~np.stack([*missing.values()], axis=1)
+    row, position = np.nonzero(present)
+    with map_row_errors(row):
+        names = {"players": _names_by_row(roles.players, columns, present)}
+        player, players = _number_players([*names], names, earlier)
+    is_second = position >= roles.num_first
+    for name in roles.margin:
+        del further[name]
+    values = _select_rows(values | {"columns": further}, row)
+    if roles.margin:
+        first, second = _team_points([read.values["columns"][name] for name in roles.margin], score)
+        values["columns"][roles.margin[0]] = np.where(is_second, second[row], first[row])
+    values |= {"contest": row, "player": player[:, 0], "team": is_second.astype(int)}
+    values["rank"] = np.where(is_second, score[row] - 1.0, -score[row])
+    return read._replace(values=values, players=players, contest_names=rows), row
+
+
+def _team_points(margin: list[HostArray], score: HostArray) -> list[HostArray]:
+    """[n] the points of both teams; of a margin in one column it, for who has won, and 0."""
+    if len(margin) == 2:
+        return margin
+    size = np.abs(margin[0])
+    return [np.where(score > 0.5, size, 0.0), np.where(score < 0.5, size, 0.0)]
+
+
+def _names_by_row(names: Sequence[str], columns: Mapping[str, Column], present: HostArray) -> Column:
+    """The names of the players that there are, of each row those of the first team and then those of the second."""
+    parts, arrow = [columns[name] for name in names], import_pyarrow()
+    kind = next(iter(kinds)) if len(kinds := {part.type for part in parts}) == 1 else arrow.large_string()
+    flat = arrow.chunked_array([chunk for part in parts for chunk in part.cast(kind).chunks], kind)
+    row, position = np.nonzero(present)
+    return flat.take(arrow.array(position * len(present) + row))
+
+
+def _read_scores(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray:
+    """[n] the scores of the first players; of matches to come 0.5."""
+    if roles.result is not None and not roles.upcoming:
+        return to_numbers(roles.result, columns[roles.result])
+    if roles.points and not roles.upcoming:
+        lead = first_player_lead([to_numbers(name, columns[name]) for name in roles.points])
+        return np.asarray(0.5 + 0.5 * np.sign(lead))
+    return np.full(n, 1.0 if roles.winner_first else 0.5)
+
+
+OPTIONAL_NUMBERS = {"weight": None, "ceiling": np.inf, "noise": None}  # by role, what stands for a missing one
+
+
+def _read_optional_numbers(roles: ColumnRoles, columns: dict[str, Column], n: int) -> dict[str, Any]:
+    """The weights, ceilings, noises and sides [n] of matches or participants, as far as they have columns."""
+    names = {role: getattr(roles, role) for role in OPTIONAL_NUMBERS}
+    values = {
+        role: to_numbers(name, columns[name], OPTIONAL_NUMBERS[role])
+        for role, name in names.items()
+        if name is not None
+    }
+    if roles.constant_side is not None:
+        values["side"] = np.full(n, roles.constant_side)
+    elif roles.side is not None:
+        values["side"] = to_sides(roles.side, columns[roles.side])
+    if roles.neutral is not None:
+        values["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, values["side"])
+    return values
+
+
+def further_columns(
+    roles: ColumnRoles, columns: dict[str, Column], n: int, dates: HostArray | None
+) -> dict[str, HostArray]:
+    """The further columns [n] of matches or participants by name, with those of the margin and of ages.
+
+    `dates` [n] are the times of the matches, None if they are no dates.
+
+    Raises:
+      RowError: where a value is no number, or missing and none may be.
+    """
+    values = {name: to_numbers(name, columns[name]) for name in roles.prematch_columns}
+    values |= {name: np.zeros(n) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin}
+    for name in roles.expected_goals:
+        values[name] = np.full(n, np.nan) if roles.upcoming else to_numbers(name, columns[name], np.nan)
+    for statistic in roles.statistics:
+        values[statistic.name] = np.zeros(n) if roles.upcoming else first_player_statistic_lead(statistic, columns)
+    if roles.age:
+        values["age"] = age_differences(roles.age, columns, dates)
+    if roles.league_season is not None:
+        values[roles.league_season] = parse_season_start_years(roles.league_season, columns)
+    return values
+
+
+def _read_season_starts(
+    season: str | None, columns: dict[str, Column], time: HostArray | None, earlier: Mapping[str, float] | None
+) -> dict[str, float] | None:
+    """When each season begins, by its name; None without a column of them. ValueError without times."""
+    if season is None:
+        return None
+    if time is None:
+        raise ValueError(NO_TIME_MESSAGE)
+    batch = match_seasons_from_column(season, columns, time)
+    return find_season_starts(lambda: [batch], earlier)
+
+
+def _read_ranks(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray:
+    """[n] the ranks of participants, lower is better; 0 without a column of results."""
+    if roles.result is None:
+        return np.zeros(n)
+    result = _to_ranks(roles.result, columns[roles.result])
+    return result if roles.ranked else -result
+
+
+def _to_ranks(name: str, column: Column) -> HostArray:
+    """The column as float64. RowError with one row for each text that is no number, and how many rows have it."""
+    is_bad = np.isnan(numbers_or_nan(column)) & ~missing_mask(column)
+    if np.count_nonzero(is_bad) > 1:
+        values, codes = distinct_cells(column)
+        count = np.bincount(codes[is_bad], minlength=len(values)).tolist()
+        is_first = is_bad & np.isin(np.arange(len(codes)), np.unique(codes, return_index=True)[1])
+        said = [f"{format_value_for_error(x)} in {format_count(k, 'row')}" for x, k in zip(values, count, strict=True)]
+        fail_where(is_first, lambda row: f"column {name!r} is {said[codes[row]]}, not a number")
+    return to_numbers(name, column)
+
+
+def _read_teams(roles: ColumnRoles, columns: dict[str, Column], values: Mapping[str, Any]) -> dict[str, HostArray]:
+    """The teams [n] of participants, if they have a column; checks the last places of those who tie, if these have.
+
+    A team is the first row of it in the contest, by which teams that tie count in the order of their rows.
+    """
+    if roles.last_rank is not None:
+        _check_tied_place_ranges(
+            values["contest"], values["rank"], to_numbers(roles.last_rank, columns[roles.last_rank])
+        )
+    if roles.team is None:
+        return {}
+    missing = missing_mask(columns[roles.team])
+    fail_where(missing, lambda row: f"column {roles.team!r} has no value; players without a team need one of their own")
+    team = label_codes(roles.team, columns)[0]
+    key = values["contest"] * (team.max(initial=0) + np.int64(1)) + team
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    return {"team": np.asarray(first[number])}
+
+
+def _check_tied_place_ranges(contest: HostArray, first: HostArray, last: HostArray) -> None:
+    """ValueError where the ranges of places of players who tie are not those of a ranking."""
+
+    def say(row: int) -> str:
+        return f"the places {format_number(first[row])} to {format_number(last[row])}"
+
+    fail_where(~(last >= first), lambda row: f"{say(row)} end before they begin")
+    order = np.lexsort((last, first, contest))
+    low, high, contest_of_row = first[order], last[order], contest[order]
+    same_contest = np.append(False, contest_of_row[1:] == contest_of_row[:-1])
+    same_places = same_contest & np.append(False, (low[1:] == low[:-1]) & (high[1:] == high[:-1]))
+    num_before = np.arange(len(order)) - np.flatnonzero(~same_places)[np.cumsum(~same_places) - 1]  # of the same tie
+    overlap, too_many = np.zeros((2, len(order)), bool)
+    overlap[order] = same_contest & ~same_places & np.append(False, low[1:] <= high[:-1])
+    too_many[order] = num_before > high - low
+    fail_where(overlap, lambda row: f"{say(row)} overlap others of the same contest without being the same")
+    fail_where(too_many, lambda row: f"{say(row)} are fewer than the players who share them")
+
+
+def format_name_of_id(names: Any, i: int) -> str:
+    """A name of an array of NumPy or Arrow in errors, as Python writes it."""
+    return format_value_for_error(names[i : i + 1].tolist()[0])
+
+
+def label_codes(name: str, columns: dict[str, Column]) -> tuple[HostArray, HostArray]:
+    """Labels as integers [n] in order of first appearance, and the labels."""
+    codes, labels = to_ids([name], columns)
+    return codes[:, 0], labels
+
+
+# Which rows have a result, drawn ones among them, and which are to come
+
+
+class PlayedAndComingMasks(NamedTuple):
+    """Rows by whether they have a result."""
+
+    played: HostArray  # [n] whether they have one
+    coming: HostArray  # [n] whether they have none, are complete otherwise, and not before the last played one
+    left_out: dict[str, HostArray]  # [n] whether they have none and are not to come, by reason
+
+
+def parse_result_columns(
+    rows: TableRows, na_values: Sequence[str], unfinished: Sequence[str], notation: Notation | None = None
+) -> TableRows:
+    """The rows, results of matches among them as scores, null where there is none, with their notation.
+
+    Those of contests who are `unfinished` have the last rank, and those whose rank is one of `na_values` have none.
+    The notation is the one given, or else the one that fits most rows.
+
+    Raises:
+      RowError: where a row is no result as the others are.
+      ValueError: if there are no ranks of which some could be unfinished.
+    """
+    roles = rows.roles
+    if unfinished and not roles.ranked:
+        raise ValueError("unfinished is for the ranks of contests; name their columns as contest and rank")
+    if roles.winner_first:
+        return rows
+    if roles.contest is None:
+        names = [name for name in (*roles.result_columns, *roles.margin) if name in rows.columns]
+        rows = rows.change({name: replace_na_values(rows.columns[name], na_values) for name in names})
+    if roles.result not in rows.columns:
+        return rows
+    players = {} if roles.contest is not None else {name: rows.columns[name] for name in roles.first_players}
+    results = ResultColumn(roles.result, rows.columns[roles.result], players)
+    if roles.contest is not None:
+        scores, notation, note = parse_contest_results(results, na_values, unfinished, roles.ranked, notation)
+    else:
+        scores, notation, note = result_column_to_scores(results, notation)
+    return rows.change({roles.result: scores}, note)._replace(notation=notation)
+
+
+def hide_results_in_play(rows: TableRows) -> TableRows:
+    """The rows, without results of matches that another column says are not over yet."""
+    roles = rows.roles
+    results = [name for name in roles.result_columns if name in rows.columns and roles.contest is None]
+    names = match_status_columns(rows.table.names, roles.all_columns) if results else []
+    for name, column in rows.load_others(names).items():
+        if (in_play := in_play_mask(column)).any():
+            hidden = {result: null_where(rows.columns[result], in_play) for result in results}
+            return rows.change(hidden, f"{name} for matches that are not over ({describe_share(in_play, 'match')})")
+    return rows
+
+
+def match_status_columns(names: Iterable[str], used: Collection[str]) -> list[str]:
+    """The columns, other than those used, that are called as what says how far a match is."""
+    return [name for name in names if name not in used and normalise_column_name(name) in STATUS_NAMES]
+
+
+def check_points_not_negative(rows: TableRows) -> None:
+    """RowError where the points of a side, in columns that nobody named, are no number or negative."""
+    points = rows.roles.points if len(rows.roles.points) == 2 and not rows.roles.margin else ()
+    advice = f"correct it, or name both columns as the margin, which may be: margin={list(points)!r}"
+    for name in points:
+        is_bad = to_numbers(name, rows.columns[name], default=0.0) < 0
+        fail_at_cells(is_bad, name, rows.columns[name], f"and points are not negative; {advice}")
+
+
+def split_by_result(rows: TableRows, na_values: Sequence[str] = ()) -> PlayedAndComingMasks:
+    """Which rows have a result, and which are to come: of contests those in which nobody has one.
+
+    Other participants without a result did not take part if `na_values` say so, else their rows are faulty.
+    """
+    roles, columns, nothing = rows.roles, rows.columns, np.zeros(len(rows.rows), bool)
+    results = [name for name in roles.result_columns if name in columns]
+    without_result, absent = np.any([nothing, *(missing_mask(columns[name]) for name in results)], axis=0), nothing
+    if roles.contest is not None and without_result.any():
+        contest = distinct_cells(columns[roles.contest]).codes + 1
+        is_open = without_result & (np.bincount(contest, ~without_result) == 0)[contest]
+        absent = without_result & ~is_open if na_values else nothing
+        without_result = is_open
+    if not (without_result | absent).any():
+        return PlayedAndComingMasks(~nothing, nothing, {})
+    roles_to_come = roles._replace(upcoming=True, last_rank=None, result=None, points=())
+    incomplete = without_result & find_incomplete_rows(roles_to_come, columns)
+    open_rows, is_early = without_result & ~incomplete, nothing
+    if roles.time is not None and not without_result.all():
+        time = to_numbers(roles.time, columns[roles.time], np.nan)
+        is_early = time < np.fmax.reduce(time[~without_result])
+    left_out = {"earlier than the last result": open_rows & is_early, "incomplete otherwise": incomplete}
+    left_out |= {"of participants who did not take part": absent}
+    return PlayedAndComingMasks(~(without_result | absent), open_rows & ~is_early, left_out)
+
+
+def doubts_about_unplayed_rows(split: PlayedAndComingMasks, rows: HostArray, upcoming: bool) -> Iterator[str]:
+    """A note that rows have no result or, if matches to come are read, that some have one.
+
+    `rows` [n] says where those of the split stand in the source.
+    """
+    n, num_without = len(split.played), np.count_nonzero(~split.played)
+    if not num_without or (upcoming and num_without == n):
+        return
+    reasons = []
+    for reason, mask in split.left_out.items():
+        if mask.any():
+            first = "row" if np.count_nonzero(mask) == 1 else "the first is row"
+            reasons.append(f"{_count_and_verb(mask)} {reason} ({first} {rows[mask][0]}, counting from 0)")
+    if upcoming:
+        yield "; ".join([f"of {n:,} rows {_count_and_verb(split.coming)} without a result and to come", *reasons])
+        return
+    if split.coming.any():
+        coming = f"{_count_and_verb(split.coming)} to come (`fixtures` of the data, or jaxrate predict)"
+        reasons = [coming, *reasons]
+    verbs = "has no result and is" if num_without == 1 else "have no result and are"
+    yield f"{num_without:,} of {n:,} rows {verbs} left out: {'; '.join(reasons)}"
+
+
+def _count_and_verb(mask: HostArray) -> str:
+    """The number of rows in a mask, as "1 is" or "2 are"."""
+    count = np.count_nonzero(mask)
+    return f"{count:,} {'is' if count == 1 else 'are'}"
+
+
+STATUS_NAMES = frozenset(
+    f"{prefix}status{suffix}" for prefix in ("", "match", "game", "fixture", "event") for suffix in ("", "short")
+)
+
+
+def score_drawn_matches(rows: TableRows, rules: Sequence[DrawRule] | None = None) -> TableRows:
+    """The rows with 0.5 for drawn matches that the result leaves open, and the rule that tells them.
+
+    Of winners and losers these are all that a flag, or a column of results, calls drawn. Beside other results they are
+    those without a result, by a word or by equal points, and, if no result is a draw, those that a flag calls drawn.
+    The first of the rules tells them that finds some; None: rules are sought.
+    """
+    score = _scores_or_none(rows)
+    if score is None:
+        return rows
+    for rule in _possible_draw_rules(rows, score) if rules is None else rules:
+        is_drawn = rule.tell([*rows.load_others(rule.names).values()], score)
+        if is_drawn.any():
+            result = rows.roles.result or rule.names[0]
+            scores = import_pyarrow().array(np.where(is_drawn, 0.5, score), from_pandas=True)
+            note = f"{' and '.join(rule.names)} for the draws ({describe_share(is_drawn, 'match')})"
+            scored = rows.change({result: import_pyarrow().chunked_array([scores])}, note, result=result)
+            return scored._replace(draws=rule)
+    return rows
+
+
+def _scores_or_none(rows: TableRows) -> HostArray | None:
+    """[n] the scores of matches, NaN where they are missing; None if there are none, or some are no numbers."""
+    roles, columns = rows.roles, rows.columns
+    if roles.contest is None and roles.winner_first:
+        return np.ones(len(rows.rows))
+    with suppress(ValueError):  # which the rows that are wrong will tell
+        if roles.contest is None and roles.result in columns:
+            return to_numbers(roles.result, columns[roles.result], default=np.nan)
+    return None
+
+
+def flag_rules(names: Iterable[str], is_result: bool) -> Iterator[DrawRule]:
+    """Rules by the columns that are called as flags of draws are, and then as results are if these may say so."""
+    names = [*names]
+    for name in names:
+        if normalise_column_name(name) in DRAW_NAMES:
+            yield DrawRule((name,), lambda columns, score: flags_of_draws(columns[0]))
+    for name in names:
+        if is_result and normalise_column_name(name) in SPELLINGS["score"]:
+            yield DrawRule((name,), lambda columns, score: draws_in_results(columns[0]))
+
+
+def _possible_draw_rules(rows: TableRows, score: HostArray) -> Iterator[DrawRule]:
+    """What may tell draws that the scores [n] leave open, the surest first.
+
+    Flags and results tell them, words for draws that nearly all stand in rows without a result, and equal points.
+    """
+    roles = rows.roles
+    others = [name for name in rows.table.names if name not in roles.all_columns]
+    if not (score == 0.5).any():
+        yield from flag_rules(others, roles.winner_first)
+    # Of columns called Winner/tie and Loser/tie points tell the ties; elsewhere level points may have a winner.
+    has_ties = roles.winner_first and all(normalise_column_name(x).endswith("tie") for x in roles.first_players)
+    has_gaps = np.isnan(score).any()
+    if has_gaps:
+        yield from _draw_rules_by_words(rows.load_others(others), score)
+    if has_gaps or has_ties:
+        yield from _draw_rule_by_equal_points(rows, score, has_ties)
+
+
+def _draw_rules_by_words(columns: Mapping[str, Column], score: HostArray) -> Iterator[DrawRule]:
+    """Rules by columns whose words for draws nearly all stand in rows without a result, or that are called as results.
+
+    A column of results may stand beside a winner, as of a shoot-out.
+    """
+    is_missing = np.isnan(score)
+    for name, column in columns.items():
+        is_drawn, is_result = mentions_draw(column), normalise_column_name(name) in SPELLINGS["score"]
+        if is_drawn.any() and (is_result or is_missing[is_drawn].mean() >= MIN_AGREEMENT):
+            yield DrawRule((name,), lambda columns, score: mentions_draw(columns[0]) & np.isnan(score))
+
+
+def _draw_rule_by_equal_points(rows: TableRows, score: HostArray, has_ties: bool) -> Iterator[DrawRule]:
+    """The rule by equal points of both sides, if the winners mostly have more of them."""
+    evidence = recognise_evidence_columns(rows.table.names, rows.roles.player_arguments)
+    points = as_column_list(evidence.get("margin"))
+    if len(points) != 2:
+        return
+    lead = _sign_of_lead([*rows.load_others(points).values()])
+    is_decided = ~np.isnan(score) & (lead != 0)  # level points may have a winner, by a shoot-out
+    if is_decided.any() and (lead == np.sign(score - 0.5))[is_decided].mean() >= MIN_AGREEMENT:
+        yield DrawRule(
+            tuple(points), lambda columns, score: (np.isnan(score) | has_ties) & (_sign_of_lead(columns) == 0)
+        )
+
+
+def _sign_of_lead(points: Sequence[Column]) -> HostArray:
+    """[n] 1 where the first player has more points, -1 where the second has, 0 where neither; NaN without them."""
+    return np.asarray(np.sign(np.subtract(*map(numbers_or_nan, points))))
+
+
+# From a table to a dataset
 
 
 class TableConventions(NamedTuple):

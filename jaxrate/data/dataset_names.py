@@ -2,19 +2,38 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations, is_number
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
-from jaxrate.data.event_tables import names_of_earlier_data
 from jaxrate.data.lookalike_names import lookalike_key, normalise_name
 from jaxrate.events import Matches, RowError, fail_where, seats
 from jaxrate.events.dataset import Dataset
 
 CategoryShares: TypeAlias = Mapping[Any, float] | Sequence[Any] | None
+
+
+class NamesOfEarlierData(NamedTuple):
+    """The names that have ids already, in their order, and the seasons that have begun; None: none."""
+
+    players: Any = None  # or what makes ids of names
+    categories: Any = None
+    seasons: Mapping[str, float] | None = None
+
+
+def names_of_earlier_data(history: Any) -> NamesOfEarlierData:
+    """The names that keep their ids: those of an earlier `Dataset` or of a `History`, or players; None: none."""
+    if history is None:
+        return NamesOfEarlierData()
+    if isinstance(history, (list, np.ndarray)) or type(history) is tuple:
+        return NamesOfEarlierData(history if isinstance(history, np.ndarray) else [*history])
+    if getattr(history, "players", None) is None:
+        kind = type(history).__name__
+        raise ValueError(f"history must be an earlier Dataset or a History, as of jr.read or jr.rate, got {kind}")
+    return NamesOfEarlierData(*(getattr(history, name, None) for name in NamesOfEarlierData._fields))
 
 
 @enforce_argument_annotations

@@ -7,7 +7,7 @@ import gzip
 
 import numpy as np
 
-from jaxrate.data.event_tables import NamesOfEarlierData
+from jaxrate.data.dataset_names import NamesOfEarlierData
 from jaxrate.data.table_sources import TableSource
 
 NASTY = ["", " ", "\t", "\0", "\x1b[31m", "\u202e", "\ufeff", "\ud800", "nan", "NaN", "inf", "-inf", "infinity", "null"]

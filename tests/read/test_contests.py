@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxrate.data.dataset_from_table import read
-from jaxrate.data.event_tables import NamesOfEarlierData
+from jaxrate.data.dataset_names import NamesOfEarlierData
 from jaxrate.events import rounds
 from tests.read.tables import MEMORY, table
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxrate import parts, read, skills
-from jaxrate.data.event_tables import NamesOfEarlierData
+from jaxrate.data.dataset_names import NamesOfEarlierData
 from tests.read.tables import table
 
 POINTS = {"home": [3, 1, 0], "away": [1, 1, 2]}

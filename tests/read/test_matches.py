@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import jaxrate as jr
 from jaxrate.data.dataset_from_table import read, read_by_options
-from jaxrate.data.dataset_names import mix_categories
-from jaxrate.data.event_tables import NamesOfEarlierData
+from jaxrate.data.dataset_names import NamesOfEarlierData, mix_categories
 from jaxrate.events.dataset import Dataset
 from tests.read.tables import ELSE, MEMORY, names, table
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from jaxrate.data.dataset_from_table import read
-from jaxrate.data.dataset_names import check_known_categories, mix_categories, unify_names
-from jaxrate.data.event_tables import NamesOfEarlierData
+from jaxrate.data.dataset_names import NamesOfEarlierData, check_known_categories, mix_categories, unify_names
 from jaxrate.data.table_sources import UnreadableTableError, add_location_to_data_errors
 from tests.conftest import mark_full, refused
 from tests.read.tables import KINDS, MEMORY, table

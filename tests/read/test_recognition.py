@@ -9,7 +9,7 @@ import pytest
 
 from jaxrate.data.column_recognition import recognise_evidence_columns
 from jaxrate.data.dataset_from_table import read
-from jaxrate.data.event_tables import NamesOfEarlierData
+from jaxrate.data.dataset_names import NamesOfEarlierData
 
 pa = pytest.importorskip("pyarrow")
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from jaxrate.data.dataset_from_table import read, read_by_options
-from jaxrate.data.dataset_names import unify_names
-from jaxrate.data.event_tables import NamesOfEarlierData
+from jaxrate.data.dataset_names import NamesOfEarlierData, unify_names
 from jaxrate.data.faulty_rows import find_repeated_matches
 from jaxrate.data.lookalike_names import lookalike_key, normalise_name
 from jaxrate.data.table_files import open_table_source

@@ -22,21 +22,19 @@ from jaxrate.data.column_conversion import is_text, to_column, to_ids
 from jaxrate.data.column_recognition import ResolvedTable, append_columns, resolve_table
 from jaxrate.data.column_role_definitions import raise_first, select_role_arguments
 from jaxrate.data.dataset_from_table import (
-    TableConventions,
-    convert_columns,
-    load_rows,
-    warn_about_columns,
-)
-from jaxrate.data.date_parsing import parse_further_times
-from jaxrate.data.event_tables import (
     DrawRule,
-    NamesOfEarlierData,
+    TableConventions,
     TableRows,
     build_dataset,
+    convert_columns,
     flag_rules,
+    load_rows,
     match_status_columns,
     split_by_result,
+    warn_about_columns,
 )
+from jaxrate.data.dataset_names import NamesOfEarlierData
+from jaxrate.data.date_parsing import parse_further_times
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.match_seasons import (
     NO_TIME_MESSAGE,
