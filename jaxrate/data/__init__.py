@@ -7,9 +7,9 @@ role_resolution.py           which columns of a table are used, and for what
 column_recognition.py        the roles of columns by the names that people give them, and by what they hold
 table_sources.py             files and tables in memory: their columns, and the place of a row in messages
 column_conversion.py         columns as ids, numbers, flags and days
-date_parsing.py              dates as people write them
+date_parsing.py              dates as people write them, ages, and years of seasons
 result_parsing.py            results as people write them
-derived_covariates.py        covariates that are computed from a history: rest, form and age
+derived_covariates.py        covariates that are computed from a history: rest, form and others
 dataset_names.py             names that look alike, joined, and categories that stand for several
 match_seasons.py             when the seasons of matches begin
 match_margins.py             margins of matches, and the noise of their measurement

@@ -40,6 +40,7 @@ from jaxrate.data.column_conversion import (
     to_ids,
     to_numbers,
     to_values,
+    value_text,
 )
 from jaxrate.data.column_recognition import (
     SIDE_NOTE,
@@ -69,20 +70,14 @@ from jaxrate.data.dataset_names import (
 )
 from jaxrate.data.date_parsing import (
     STYLE_DESCRIPTIONS,
+    age_differences,
     check_date_style,
     is_date_style,
     parse_further_times,
+    parse_season_start_years,
     parse_times,
 )
-from jaxrate.data.derived_covariates import (
-    DERIVED_COLUMNS,
-    GROUND_FADE,
-    add_derived_column,
-    age_differences,
-    find_lacking_role,
-    names_of_grounds,
-    parse_season_start_years,
-)
+from jaxrate.data.derived_covariates import DERIVED_COLUMNS, GROUND_FADE, add_derived_column, find_lacking_role
 from jaxrate.data.faulty_rows import (
     describe_example_rows,
     describe_share,
@@ -155,12 +150,10 @@ class TableRows(NamedTuple):
     date_style: str | None = None  # how dates were written, if that had to be found out or was told
 
     def keep(self, mask: HostArray) -> "TableRows":
-        """The rows where the mask is true; without a copy, if these are the last ones."""
-        first = int(np.argmax(mask))
-        if mask[first:].all():
-            columns = {name: column[first:] for name, column in self.columns.items()}
-        else:
-            columns = {name: column.filter(mask) for name, column in self.columns.items()}
+        """The rows where the mask is true."""
+        if mask.all():
+            return self
+        columns = {name: column.filter(mask) for name, column in self.columns.items()}
         return self._replace(columns=columns, rows=self.rows[mask])
 
     def change(self, columns: Mapping[str, Column], note: str | None = None, **roles: Any) -> "TableRows":
@@ -267,6 +260,13 @@ def build_dataset(table: TableRows, earlier: NamesOfEarlierData, in_order: bool)
         expected_goals=tuple(roles.expected_goals),
         venues=None if roles.venue is None else names_of_grounds(columns[roles.venue])[order],
     )
+
+
+def names_of_grounds(column: Column) -> HostArray:
+    """[n] the names as text, None where there is none."""
+    cells = distinct_cells(column)
+    names = [value_text(x) if str(x).strip() else None for x in cells.values]
+    return np.array([*names, None], object)[cells.codes]
 
 
 def _select_rows(values: dict[str, Any], rows: Any) -> dict[str, Any]:
@@ -1166,7 +1166,9 @@ def _do_share_results(table: TableSource, names: Sequence[Any]) -> bool:
 
 def unused_points_hint(table: TableSource, data: Dataset, roles: ColumnRoles) -> str:
     """A hint that two unused columns of numbers tell who won, as the points of both sides do; or nothing."""
-    if not (table.noted and data.of_matches) or _are_points_known(table, roles):
+    if not (table.noted and data.of_matches) or roles.points or roles.margin:
+        return ""
+    if "margin" in recognise_evidence_columns(table.names, roles.player_arguments):
         return ""
     one, other = map(normalise_column_name, roles.first_players)
     words = [*WORDS_OF_SIDES, (one[:1], other[:1]), (one[-1:], other[-1:])]  # also ToreH and ToreG
@@ -1176,12 +1178,6 @@ def unused_points_hint(table: TableSource, data: Dataset, roles: ColumnRoles) ->
         if _do_tell_winners([columns[x], columns[y]], data):
             return f"{x} and {y} are not used; if they are the points of both, say margin=[{x!r}, {y!r}]"
     return ""
-
-
-def _are_points_known(table: TableSource, roles: ColumnRoles) -> bool:
-    """Whether both sides' points have columns that are used, or that are found by their names."""
-    is_recognised = "margin" in recognise_evidence_columns(table.names, roles.player_arguments)
-    return bool(roles.points or roles.margin or is_recognised)
 
 
 def _do_tell_winners(points: Sequence[Column], data: Dataset) -> bool:

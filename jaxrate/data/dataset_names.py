@@ -229,10 +229,10 @@ def _unite_lookalikes(names: HostArray, used: HostArray, earlier_names: Any) -> 
     The spelling is the commonest of those that look alike, by the numbers of the names that are `used`; the first,
     earlier ones stay.
     """
-    if names.dtype != object:
+    if not all(isinstance(name, str) for name in names.tolist()):
         return names, np.arange(len(names), dtype=np.int32)
     num_earlier = 0 if earlier_names is None else len(earlier_names)
-    keys = [*map(_lookalike_key, names.tolist())]
+    keys = [*map(lookalike_key, names.tolist())]
     number = {key: i for i, key in reversed([*enumerate(keys[:num_earlier])])}
     ids = np.arange(len(names), dtype=np.int32)
     spellings = [Counter({name: 1}) for name in names[:num_earlier].tolist()]
@@ -242,16 +242,6 @@ def _unite_lookalikes(names: HostArray, used: HostArray, earlier_names: Any) -> 
         if ids[i] == len(spellings):
             spellings.append(Counter())
         if ids[i] >= num_earlier:
-            spellings[ids[i]][_spelling(names[i])] += counts[i]
+            spellings[ids[i]][normalise_name(names[i]) or names[i]] += counts[i]
     united = [spelling.most_common(1)[0][0] for spelling in spellings]
     return np.fromiter(united, object, len(united)), ids
-
-
-def _lookalike_key(name: Any) -> Any:
-    """The key that texts that look alike share; other names are their own."""
-    return lookalike_key(name) if isinstance(name, str) else name
-
-
-def _spelling(name: Any) -> Any:
-    """The name without superfluous blanks, unless there is nothing else."""
-    return (normalise_name(name) or name) if isinstance(name, str) else name

@@ -1,4 +1,4 @@
-"""Times in tables: dates as people write them, moments since 1970 and numbers, all as days or numbers."""
+"""Times in tables: dates as people write them, moments since 1970 and numbers, as days; ages, and years of seasons."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_value_for_error
+from jaxrate.core.text_format import format_count, format_value_for_error
 from jaxrate.data.column_conversion import (
+    cell_number,
     cell_value,
     check_present,
     distinct_cells,
@@ -20,9 +21,11 @@ from jaxrate.data.column_conversion import (
     missing_mask,
     numbers_or_nan,
     to_column,
+    to_ids,
     to_numbers,
     value_text,
 )
+from jaxrate.data.faulty_rows import warn_caller
 from jaxrate.data.result_parsing import replace_na_values
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import fail_where
@@ -337,3 +340,55 @@ def _parse_numbers(name: str, values: HostArray) -> ParsedTimes:
             times = np.where(is_missing, NO_TIME, microseconds.astype(np.int64).astype("datetime64[us]"))
             return _dates_to_days(name, times, unit)
     return ParsedTimes(values, "numbers")
+
+
+# Ages, and years of seasons
+
+
+DAYS_PER_YEAR = 365.25  # days
+MAX_AGE = 120.0  # years; of more, as of a birth on the first day of 1900, none is known
+
+
+def age_differences(names: Sequence[str], columns: Mapping[str, Column], time: HostArray | None) -> HostArray:
+    """[n] by how many years the first player is older, from two columns of ages or births; 0 where either has none.
+
+    `time` [n] are the dates of the matches; None if there are none.
+    """
+    first, second = (_age_in_years(name, columns[name], time) for name in names)
+    return np.where(np.isnan(first) | np.isnan(second), 0.0, first - second)
+
+
+def _age_in_years(name: str, column: Column, time: HostArray | None) -> HostArray:
+    """[n] years, from ages as they are or from days of birth; NaN where there is none."""
+    if is_text(column) and distinct_cells(column).map(_is_age_in_years, False).any():
+        column = to_column(name, to_numbers(name, column, np.nan))
+    births = parse_times(name, column)
+    if births.clock == "dates" and time is None:
+        raise ValueError(f"column {name!r} has dates of birth, which need matches with dates; give ages")
+    age = (time - births.values) / DAYS_PER_YEAR if births.clock == "dates" and time is not None else births.values
+    impossible = ~missing_mask(column) & ~((age >= 0) & (age <= MAX_AGE))
+    if impossible.any():
+        count = format_count(int(np.count_nonzero(impossible)), "age")
+        warn_caller(
+            f"{count} of column {name!r} cannot be, as {age[np.argmax(impossible)]:g} years, and count as missing"
+        )
+    return np.where(impossible, np.nan, age)
+
+
+def _is_age_in_years(text: str) -> bool:
+    """Whether the text of a cell is an age in years."""
+    number = cell_number(text)
+    return number is not None and 0 <= number <= MAX_AGE
+
+
+def parse_season_start_years(name: str, columns: dict[str, Column]) -> HostArray:
+    """[n] the years in which seasons begin, from names such as 2021, 2020-21 or "Premier League 2020/21".
+
+    Raises:
+      RowError: for a name without a year.
+    """
+    code, labels = to_ids([name], columns)
+    matches = [re.search(r"(?<!\d)[12]\d{3}(?!\d)", value_text(label)) for label in labels.tolist()]
+    years = np.array([np.nan if match is None else float(match[0]) for match in matches])[code[:, 0]]
+    fail_at_cells(np.isnan(years), name, columns[name], "which has no year; league_season needs names as 2020-21")
+    return years

@@ -1,4 +1,4 @@
-"""Columns that are computed from a history: rest, lay-off, form, ground, category, age, and relative margins.
+"""Columns that are computed from a history: rest, lay-off, form, ground, category, and relative margins.
 
 Each is the first player's less the second's. What it is at a match follows from the matches above it:
 
@@ -20,7 +20,6 @@ that of k matches ago counts as exp(-k / memory).
 """
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -29,28 +28,12 @@ import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_count, format_value_for_error
-from jaxrate.data.column_conversion import (
-    cell_number,
-    distinct_cells,
-    fail_at_cells,
-    is_text,
-    missing_mask,
-    to_column,
-    to_ids,
-    to_numbers,
-    value_text,
-)
-from jaxrate.data.date_parsing import parse_times
-from jaxrate.data.faulty_rows import warn_caller
-from jaxrate.data.table_sources import Column
+from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events.dataset import Dataset
 
 ELO_K = 24.0  # points
 GROUND_FADE = 730.0  # days
-DAYS_PER_YEAR = 365.25  # days
 MAX_SPAN = 1e9  # days, or matches
-MAX_AGE = 120.0  # years; of more, as of a birth on the first day of 1900, none is known
 
 
 class MatchRecords(NamedTuple):
@@ -377,55 +360,3 @@ def derive_columns(data: Dataset, spans: Mapping[str, float], earlier: Iterable[
     first = len(records.score) - len(data.rows)
     both = {name: DERIVED_COLUMNS[name].compute(records, span)[first:] for name, span in spans.items()}
     return {name: values[:, 0] - values[:, 1] for name, values in both.items()}
-
-
-def age_differences(names: Sequence[str], columns: Mapping[str, Column], time: HostArray | None) -> HostArray:
-    """[n] by how many years the first player is older, from two columns of ages or births; 0 where either has none.
-
-    `time` [n] are the dates of the matches; None if there are none.
-    """
-    first, second = (_age_in_years(name, columns[name], time) for name in names)
-    return np.where(np.isnan(first) | np.isnan(second), 0.0, first - second)
-
-
-def _age_in_years(name: str, column: Column, time: HostArray | None) -> HostArray:
-    """[n] years, from ages as they are or from days of birth; NaN where there is none."""
-    if is_text(column) and distinct_cells(column).map(_is_age_in_years, False).any():
-        column = to_column(name, to_numbers(name, column, np.nan))
-    births = parse_times(name, column)
-    if births.clock == "dates" and time is None:
-        raise ValueError(f"column {name!r} has dates of birth, which need matches with dates; give ages")
-    age = (time - births.values) / DAYS_PER_YEAR if births.clock == "dates" and time is not None else births.values
-    impossible = ~missing_mask(column) & ~((age >= 0) & (age <= MAX_AGE))
-    if impossible.any():
-        count = format_count(int(np.count_nonzero(impossible)), "age")
-        warn_caller(
-            f"{count} of column {name!r} cannot be, as {age[np.argmax(impossible)]:g} years, and count as missing"
-        )
-    return np.where(impossible, np.nan, age)
-
-
-def _is_age_in_years(text: str) -> bool:
-    """Whether the text of a cell is an age in years."""
-    number = cell_number(text)
-    return number is not None and 0 <= number <= MAX_AGE
-
-
-def names_of_grounds(column: Column) -> HostArray:
-    """[n] the names as text, None where there is none."""
-    cells = distinct_cells(column)
-    names = [value_text(x) if str(x).strip() else None for x in cells.values]
-    return np.array([*names, None], object)[cells.codes]
-
-
-def parse_season_start_years(name: str, columns: dict[str, Column]) -> HostArray:
-    """[n] the years in which seasons begin, from names such as 2021, 2020-21 or "Premier League 2020/21".
-
-    Raises:
-      RowError: for a name without a year.
-    """
-    code, labels = to_ids([name], columns)
-    matches = [re.search(r"(?<!\d)[12]\d{3}(?!\d)", value_text(label)) for label in labels.tolist()]
-    years = np.array([np.nan if match is None else float(match[0]) for match in matches])[code[:, 0]]
-    fail_at_cells(np.isnan(years), name, columns[name], "which has no year; league_season needs names as 2020-21")
-    return years

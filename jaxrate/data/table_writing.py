@@ -11,9 +11,7 @@ from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.data import table_files, table_sources
 
-NO_TABLE_HINTS = {  # what to take instead
-    "Dataset": "the table that it was read from is one, and jr.rate(system, data).predictions is another",
-}
+NO_TABLE_HINT = "the table that it was read from is one, and jr.rate(system, data).predictions is another"
 # How text begins that spreadsheets take for a formula, in CSV too. The last four are =, +, - and @ in full width.
 FORMULA_PATTERN = re.compile("'*[=+\\-@\\t\\r\\n\uff1d\uff0b\uff0d\uff20]")
 UTF8_BOM = b"\xef\xbb\xbf"  # the byte-order mark, without which spreadsheets take UTF-8 for an older code
@@ -136,7 +134,7 @@ def _array_fields(result: Any) -> dict[str, Any]:
         depth = {name: np.ndim(x) for name, x in fields.items()}
     except ValueError:  # lists within lists, of several lengths
         depth = {kind: 2}
-    if kind in NO_TABLE_HINTS or max(depth.values()) > 1:
-        instead = NO_TABLE_HINTS.get(kind, "choose some of its fields, as a dict of arrays of equal length")
-        raise ValueError(f"a {kind} is no table: {instead}")
+    if max(depth.values()) > 1:
+        instead = "choose some of its fields, as a dict of arrays of equal length"
+        raise ValueError(f"a {kind} is no table: {NO_TABLE_HINT if kind == 'Dataset' else instead}")
     return {name: x for name, x in fields.items() if depth[name]}
