@@ -539,23 +539,6 @@ def test_a_narrow_belief_is_updated_as_by_glicko():
         assert (orders[:, 1] > 4.5).all()
 
 
-def test_without_luck_a_hopeless_underdog_jumps_by_a_limit():
-    """Section 3: sigma^2 ln 10 / 400 points, but nothing with a little luck."""
-    x = np.linspace(-4500, 4500, 901)
-    system = jr.blat_mmr("bradley_terry_400", 901, 4500, kernel=None, algorithm="naive", beta=1)
-    favourite, limit = np.where(x == 500.0, 1.0, 0.0), 100.0**2 * math.log(10.0) / 400.0
-    jump = []
-    for m in (-500.0, -1500.0, -3500.0):
-        after, _ = match(system, [twin.normal(x, m, 100.0), favourite])
-        jump.append(twin.moments(x, after[0])[0] - m)
-    assert jump[0] < jump[1] < jump[2] <= limit
-    np.testing.assert_allclose(jump[2], limit, rtol=1e-8)
-    after, _ = match(
-        system._replace(params=system.params._replace(beta=0.99)), [twin.normal(x, -3500.0, 100.0), favourite]
-    )
-    assert abs(twin.moments(x, after[0])[0] + 3500.0) < 1e-5
-
-
 # Hard cases
 
 

@@ -175,53 +175,6 @@ def test_the_maximum_is_found_however_the_games_went(x64, outcome):
             np.testing.assert_allclose(got, wanted, atol=1e-9 if x64 else 1e-5, rtol=1e-9 if x64 else 1e-5)
 
 
-def one_dimension(history, outcome, expansion, scale, deviation, growth):
-    """Glicko of the same formulas with a rating and nothing else: (rating, deviation) by player."""
-    density, state, last = twin.OUTCOMES[outcome][1], {}, {}
-    for time, games in history:
-        before = {}
-        for player in {player for game in games for player in game[:2]}:
-            rating, variance = state.get(player, (0.0, deviation**2))
-            before[player] = rating, min(variance + growth**2 * (time - last.get(player, time)) / 7.0, deviation**2)
-        met = {player: [] for player in before}
-        for a, b, score, _, weight, *_ in games:
-            for me, other, s in ((a, b, score), (b, a, 1.0 - score)):
-                mean, variance = before[other]
-                met[me].append((mean, math.sqrt(scale**2 + variance), weight * s, weight * (1.0 - s)))
-        for player, (rating, variance) in before.items():
-            won, lost = np.sum(np.array(met[player])[:, 2:], axis=0)
-            low, high = rating - 20 * scale, rating + 20 * scale
-            plain = expansion == "mode" and won > 0 and lost > 0
-            for _ in range(100):
-                middle = 0.5 * (low + high)
-                slope = twin.likelihood(outcome, met[player], middle)[1]
-                slope += 0.0 if plain else density(middle - rating, variance)[1]
-                low, high = (middle, high) if slope > 0 else (low, middle)
-            h = twin.likelihood(outcome, met[player], low)[2]
-            if plain:
-                new = 1.0 / (1.0 / variance + h)
-                state[player] = new * (low * h + rating / variance), new
-            else:
-                state[player] = low, 1.0 / (h + density(low - rating, variance)[2])
-            last[player] = time
-    return state
-
-
-@pytest.mark.parametrize(("outcome", "expansion"), mark_full(WAYS, ("probit", "mode")))
-def test_one_category_is_glicko_in_one_dimension(outcome, expansion):
-    matches = league(categories=1)
-    events = jr.periods(matches._replace(context=matches.context._replace(category=None)), 20.0)._replace(length=None)
-    bounds = {"deviation_min": None, "initial_deviation": 2.0, "deviation_max": 2.0}
-    with jax.enable_x64(True):
-        system = jr.category_glicko(1, outcome, expansion, scale=1.5, initial_rating=0, growth=0.3, period=7, **bounds)
-        state = jr.run(system, events).state
-    wanted = one_dimension(history(matches, events, 1), outcome, expansion, 1.5, 2.0, 0.3)
-    np.testing.assert_allclose(state.rating, [wanted[i][0] for i in range(8)], atol=1e-9)
-    capped = [min(wanted[i][1], 4.0) for i in range(8)]
-    np.testing.assert_allclose(state.variance, capped, atol=1e-9)
-    assert not state.modifiers.any() and not state.modifier_variance.any()
-
-
 def test_the_integral_over_the_opponent_by_quadrature():
     """I_jk: a game against an opponent whose rating and modifier are normal, and whose performance is as well."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
@@ -287,8 +240,6 @@ STATE_OF_TWO = jr.category_glicko(2).init(jr.category_glicko(2).params, 3)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: jr.category_glicko(0), "categories must be a whole number from 1 to 1,000, got 0"),
-        (lambda: jr.category_glicko(outcome="normal"), "outcome must be 'probit' or 'logistic', got 'normal'"),
         (lambda: jr.category_glicko(deviation_max=100), "deviation_min, initial_deviation and deviation_max must not"),
         (lambda: jr.category_glicko(modifier_deviation_max=100), "deviation_min, initial_modifier_deviation and modif"),
         (lambda: jr.run(jr.category_glicko(), ODD), "rates Periods, not Matches; group them by periods"),

@@ -290,27 +290,6 @@ def test_the_command_for_contests(jaxrate, tmp_path):
         assert re.search(rf"{metric_heading(label)} +{value}", text)
 
 
-# Goals on the command line: rated by the columns that are recognised, predicted as scorelines, played as a season.
-
-pytest.importorskip("pyarrow")
-CLUBS = np.array(["Ayr", "Bo", "Cork", "Ely"])
-
-
-@pytest.fixture
-def season(folder):
-    """The folder of a season of four clubs, whose expected goals are partly missing, and of two matches to come."""
-    random = np.random.default_rng(3)
-    lines = ["date,home,away,home_goals,away_goals,xg_home,xg_away"]
-    for day in range(60):
-        first, second = random.choice(4, 2, replace=False)
-        goals = random.poisson(np.exp(0.3 + 0.2 * np.array([second - first, first - second])))
-        expected = ["", ""] if day % 5 == 0 else np.round(0.7 * goals + 0.4, 2)
-        row = [np.datetime64("2024-01-01") + np.timedelta64(day, "D"), CLUBS[first], CLUBS[second], *goals, *expected]
-        lines.append(",".join(map(str, row)))
-    coming = "date,home,away\n2024-06-01,Ayr,Bo\n2024-06-02,Ely,Cork\n"
-    return folder(games__csv="\n".join(lines) + "\n", june__csv=coming)
-
-
 def test_ranks_that_are_text_are_one_line_for_each_text():
     """Defect: ten lines of the same text, and no count."""
     with pytest.raises(ValueError) as told:
@@ -321,18 +300,4 @@ def test_ranks_that_are_text_are_one_line_for_each_text():
     )
     assert name_options(str(told.value), rate.rate).count("--column unfinished=DNF") == 1 and "\n" not in str(
         told.value
-    )
-
-
-def test_expected_goals_without_goals_are_told(jaxrate, season):
-    options = "--column", "expected_goals=xg_home,xg_away"
-    _, _, notes = jaxrate("rate", season / "games.csv", *options)
-    assert "skills does not use expected goals; take --param outcome=goals" in notes
-    _, _, notes = jaxrate("rate", season / "games.csv", "--system", "elo", *options)
-    assert "elo does not use margins and expected goals; take skills with --param outcome=goals" in notes
-    jaxrate("rate", season / "games.csv", "--system", "elo", "--out", season / "run")
-    code, _, errors = jaxrate("predict", season / "run", season / "june.csv", "--scorelines")
-    assert (
-        code != 0
-        and "this elo says nothing of scorelines; take skills that learn from goals: --param outcome=goals" in errors
     )

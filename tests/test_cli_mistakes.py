@@ -108,6 +108,7 @@ compare games.csv --param week.toml --param year.toml :: in periods of 7 and 365
 compare games.csv --param long.toml :: period must be a number above 0, got 'long'
 compare games.csv --system elo --system glicko --param kk=3 :: elo and glicko: no parameter 'kk'; did you mean 'k'?
 compare games.csv --param eloo.k=3 :: --param eloo.k: no system 'eloo' here; did you mean 'elo'?
+predict elo june.csv --scorelines :: this elo says nothing of scorelines; take skills that learn from goals
 compare games.csv --fit :: --fit needs matches before the scored ones; score the last part, as with --last
 compare races.csv --rank place --system elo :: none of these systems rates contests: elo
 compare teams.csv --team side --system elo_mmr :: none of these systems rates teams: elo_mmr; try skil
@@ -163,6 +164,7 @@ rate bad.csv | home,away,result x,y,W y,x,void x,y,D x,y,P :: column 'result' is
 report bad.csv --out page.html | winner,loser :: no rows
 """
 MOMENTS = "a,b,score,date x,y,1,2024-01-01T12:00 y,x,0,2024-01-05T18:30 x,y,0,2024-01-06T00:30"
+GOALS = "home,away,home_goals,away_goals,x,y A,B,1,0,0.5,0.2 B,A,2,2,1.5,1.2"
 LONE = "contest,player,rank r,Ada,1 r,Bo,2 s,Ada,1 t,Bo,1 t,Ada,1"
 NOTED = rf"""
 rate bad.csv | a,b,score x,y,1 y,z,0 :: no column of dates, so uncertainty does not grow with time
@@ -175,6 +177,8 @@ rate bad.csv --as-of 2024-01-05 | {MOMENTS} :: glicko: 2 matches
 rate bad.csv --as-of 2024-01-06 | {MOMENTS} :: glicko: 3 matches
 rate bad.csv --system elo_mmr -q | {LONE} :: contest 's' has one participant; that changes nothing in systems of ranks
 rate bad.csv --system elo_mmr | {LONE} :: 5 before +-
+rate bad.csv --system skills --column expected_goals=x,y | {GOALS} :: skills does not use expected goals; take --param
+rate bad.csv --system elo --column expected_goals=x,y | {GOALS} :: elo does not use .*expected goals; take skills with
 compare bad.csv --system elo | winner,loser x,y y,z x,z :: no rating periods
 compare bad.csv --system elo_mmr | {LONE} :: contest 's' has one participant; that changes nothing in systems of ranks
 report bad.csv --plain --compare elo | a,b,score,home_goals,away_goals x,y,1,3,1 y,x,1,2,two :: are not shown: .*'two'
@@ -191,6 +195,7 @@ FILES = {
     "year.toml": 'system = "glicko2"\nperiod = 365\n',
     "long.toml": 'system = "glicko"\nperiod = "long"\n',
     "days.csv": "a,b,score,date\nx,y,1,2024-01-01\ny,x,0,2024-01-05\nx,y,0,2024-01-06\n",
+    "june.csv": "a,b\nplayer 01,player 02\n",
     "teams.csv": f"contest,player,side,rank,t\n{TEAMS}",
     "races.csv": "race,driver,place,date\n"
     + "".join(f"r{race},driver {who},{1 + who},2024-01-0{1 + race}\n" for race in range(4) for who in range(4)),

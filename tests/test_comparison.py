@@ -10,16 +10,14 @@ import pytest
 import jaxrate as jr
 from jaxrate.data import simulate
 from jaxrate.evaluation import blending, comparison
-from jaxrate.evaluation.blending import blend_one_step_ahead, fit_blend_weights, log_odds_by_system
+from jaxrate.evaluation.blending import blend_one_step_ahead
 from jaxrate.evaluation.scored_predictions import describe_constant_forecast, format_metric
 from jaxrate.events import slice_events
 from jaxrate.fitting.hyperparameter_fit import fit_with_time_limit
 from jaxrate.systems.system_construction_by_name import (
-    DEFAULT_SIDE_SCORE,
     SIDE_LEADS,
     make_system,
     make_system_for_data,
-    smoothed_mean_side_score,
 )
 from tests.conftest import refused
 from tests.reference import blend_twin
@@ -235,13 +233,6 @@ def test_a_lead_is_that_at_which_the_score_is_expected(name):
     assert np.ravel(expected)[0] == pytest.approx(0.62, abs=1e-3)
 
 
-def test_few_matches_say_little_of_the_side():
-    always = jr.matches([[0, 1]] * 4, [1, 1, 0, 0.5], side=[1, 1, -1, 0], weight=[1, 1, 1, 9])
-    assert smoothed_mean_side_score(always, 0) == DEFAULT_SIDE_SCORE
-    assert smoothed_mean_side_score(always, 2) == pytest.approx((100 * DEFAULT_SIDE_SCORE + 2) / 102)
-    assert smoothed_mean_side_score(always, 4) == pytest.approx((100 * DEFAULT_SIDE_SCORE + 3) / 103)
-
-
 def test_fits_see_nothing_of_what_is_scored_and_say_who_was_fitted(home, no_errors):
     systems = {"elo": {}, "glicko": {"c": 9.0, "side_advantage": 70.0}, "mine": jr.elo(k=10), "urnings": {}}
     done = []
@@ -292,11 +283,6 @@ def forecasts(n, seed=0):
     return [1.0 / (1.0 + np.exp(-x)) for x in known.T], np.where(random.uniform(size=n) < 0.1, 0.5, score)
 
 
-def weights_of(guesses, score):
-    equal = np.full(len(guesses), 1.0 / len(guesses))
-    return fit_blend_weights(log_odds_by_system(guesses), score, np.ones(len(score)), equal)
-
-
 @pytest.mark.parametrize("begin", [0, 100])
 def test_against_the_twin(monkeypatch, begin):
     monkeypatch.setattr(blending, "GROWTH", 1.4)
@@ -308,20 +294,6 @@ def test_against_the_twin(monkeypatch, begin):
     np.testing.assert_allclose(prediction, wanted, atol=1e-7)
     np.testing.assert_allclose(weights, last, atol=1e-7)
     assert quality == pytest.approx(jr.metrics.match_metrics(wanted, score, weight=count, mask=np.arange(150) >= begin))
-
-
-def test_weights_are_those_of_the_law_by_which_scores_were_drawn():
-    guesses, score = forecasts(40_000)
-    np.testing.assert_allclose(weights_of(guesses, score), [0.9, 0.9], atol=0.05)  # every tenth is a draw
-    useless = 1.0 / (1.0 + np.exp(-np.random.default_rng(5).normal(size=40_000)))
-    np.testing.assert_allclose(weights_of([*guesses, useless], score), [0.9, 0.9, 0.0], atol=0.05)
-
-
-def test_a_system_twice_is_no_harm_and_an_opposite_counts_negative():
-    guesses, score = forecasts(500)
-    one, twice = weights_of(guesses, score), weights_of([*guesses, guesses[0]], score)
-    assert twice[0] == pytest.approx(twice[2]) and 2.0 * twice[0] == pytest.approx(one[0], abs=0.02)
-    assert weights_of([guesses[0], 1.0 - guesses[1]], score)[1] < -0.5
 
 
 def test_nothing_is_predicted_by_weights_that_have_seen_it():
@@ -358,22 +330,17 @@ def test_certain_predictions_that_fail_stay_finite():
     assert np.isfinite(weights).all() and ((prediction > 0) & (prediction < 1)).all()
 
 
-@pytest.fixture
-def blend_data(league):
-    return jr.data.Dataset(league, np.array([f"player {i:02}" for i in range(40)], object), np.arange(600))
-
-
-def test_a_blend_predicts_upcoming_matches(blend_data):
+def test_a_blend_predicts_upcoming_matches(data):
     systems = {"slow": jr.elo(k=8), "fast": jr.elo(k=64), "glicko": jr.glicko()}
-    blend = jr.evaluation.blend_systems(systems, blend_data, last=0.25)
-    runs = {name: jr.run(system, blend_data.matches) for name, system in systems.items()}
+    blend = jr.evaluation.blend_systems(systems, data, last=0.25)
+    runs = {name: jr.run(system, data.matches) for name, system in systems.items()}
     upcoming = jr.matches([[0, 1], [2, 3]], [0.5, 0.5], [1e3, 1e3])
     z = 0.0
     for name, run in runs.items():
         p = np.asarray(jr.predict(systems[name], run.state, upcoming), float)
         z = z + blend.weights[name] * np.log(p / (1.0 - p))
     np.testing.assert_allclose(blend.predict(upcoming), 1.0 / (1.0 + np.exp(-z)), rtol=1e-5)
-    found = jr.compare(blend_data, systems, last=0.25)
+    found = jr.compare(data, systems, last=0.25)
     assert found.blend.quality == pytest.approx(blend.quality)
     assert found.blend.weights == pytest.approx(blend.weights) and list(found.blend.weights) == [*systems]
     gap = found.blend.log_loss_difference
@@ -386,7 +353,7 @@ def test_a_blend_predicts_upcoming_matches(blend_data):
     ]
     assert found.heads_and_cells()[1][-1] == row  # which had no interval, unlike those of systems
     assert found.columns()["behind_error"][-1] == pytest.approx(gap.error)
-    assert jr.compare(blend_data, ["elo"]).blend is None
+    assert jr.compare(data, ["elo"]).blend is None
     assert repr(blend).startswith("Blend of ") and len(repr(blend).splitlines()) == 2
 
 
@@ -394,14 +361,13 @@ def test_a_blend_predicts_upcoming_matches(blend_data):
     ("systems", "message"),
     [
         ([jr.elo()], "a blend takes two systems or more, got 1"),
-        ([jr.elo(), jr.elo(k=8)], "two systems have the name elo; give each its own"),
         ([jr.elo(), jr.urnings()], "urnings draws random numbers"),
         ([jr.elo(), jr.category_glicko()], "category_glicko rates no single matches; leave it out"),
     ],
 )
-def test_what_a_blend_refuses(blend_data, systems, message):
+def test_what_a_blend_refuses(data, systems, message):
     with refused(message):
-        jr.evaluation.blend_systems(systems, blend_data)
+        jr.evaluation.blend_systems(systems, data)
 
 
 def test_named_systems_that_rate_no_periods_are_named(data):

@@ -120,12 +120,6 @@ def rated(name):
     return system, replay(system, [LEAGUE, shorter, *heroes])
 
 
-def slope(b, x):
-    """L'(x) of equation 6, [n], with multiplicities."""
-    z = (x[:, None] - b.performance) / b.beta
-    return b.weight * (x - b.mean) + (b.share * b.beta * LOGISTIC * np.tanh(0.5 * LOGISTIC * z)).sum(axis=1)
-
-
 # Section 3.1: performances
 
 
@@ -209,11 +203,6 @@ def test_ratings_balance_performances_whose_noises_lie_orders_of_magnitude_apart
     moved = np.abs(pulls) + (np.abs(performance) + np.abs(found) + beta) * slopes
     moved = moved.sum(axis=1) + 2.0 * weight * np.abs(found[:, 0])
     assert (np.abs(total) < 20.0 * np.finfo(np.float32).eps * moved).all()
-
-
-def certain(b):
-    """The same beliefs, but all but certain."""
-    return b._replace(variance=b.variance * 1e-40, weight=b.weight * 1e40, share=b.share * 1e40)
 
 
 # Section 5: histories

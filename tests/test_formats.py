@@ -130,18 +130,14 @@ WRONG = [
         )
         for row, message in {
             "20230230,1,7,A,8,B,,F": "column 'tourney_date' is '20230230', not a date as 20240131",
-            ",1,7,A,8,B,,F": "column 'tourney_date' has no value",
             "20230102,1,,A,8,B,,F": "column 'winner_id' has no value",
             "20230102,1,7,A,8,B": "Expected 8 columns, got 6",
-            "20230102,1,7,Ë\udce9,8,B,,F": "not UTF-8 text",
         }.items()
     ),
     *(
         ("football", {"results.csv": GOOD_FOOTBALL + row + "\n"}, "results.csv", f"results.csv: {LINE_4}{message}")
         for row, message in {
             "1999-01-01,A,B,1,0,x,y,z,FALSE": "time 1999-01-01 is earlier than 2000-01-01 in the row bef.*sort=True",
-            "2000-01-01,A,B,1,x,x,y,z,FALSE": "column 'away_score' is 'x', not a number",
-            "2000-13-01,A,B,1,0,x,y,z,FALSE": "column 'date' is '2000-13-01', not an ISO date",
         }.items()
     ),
     *(
@@ -149,7 +145,6 @@ WRONG = [
         for row, message in {
             "g2,TRUE,0,0,1,x,nobody,1,a,1,b": "column 'winner' is 'nobody', no result as the others are",
             "g2,TRUE,soon,0,1,x,white,1,a,1,b": "column 'created_at' is 'soon', not an ISO date",
-            "g2,TRUE,inf,0,1,x,white,1,a,1,b": "time is inf, not a finite number",
             ",TRUE,0,0,1,x,white,1,a,1,b": "column 'id' has no value",
         }.items()
     ),
@@ -157,13 +152,11 @@ WRONG = [
         ("contests", {"3.json": contest(["x", 0, 0], ["y", 1, 1]), "7.json": text}, "", message)
         for text, message in [
             ("{", "7.json: Expecting property name"),
-            (b'"\xff"', "7.json: 'utf-8' codec"),
             ("[]", "7.json: not a contest of Elo-MMR, 'time_seconds' is None"),
             (contest(["x", 0, 0], seconds="0"), "7.json: not a contest of Elo-MMR, 'time_seconds' is '0'"),
             (contest(["x", 0, 0], ["y", 1, 1], weight=0), "7.json: standings entry 0 .*: weight 0.0 is not above 0"),
             (contest(standings={}), "7.json: not a contest of Elo-MMR, 'standings' is {}"),
             (contest(["x", 0, 0], ["y", 1]), ENTRY + r" is \['y', 1\], expected \[handle, first, last\]"),
-            (contest(["x", 0, 0], ["y", 2, 1]), ENTRY + r" is \['y', 2, 1\]"),
             (contest(["x", 0, 1], ["y", 1, 1]), ENTRY + ": the places 1 to 1 overlap others of the same contest"),
             (contest(["x", 0, 0], ["y", 0, 0]), ENTRY + ": the places 0 to 0 are fewer than the players who share"),
             (contest(["x", 0, 0], ["x", 1, 1]), ENTRY + ": player 'x' is in contest 7 twice"),
@@ -194,7 +187,6 @@ WRONG = [
         for name in MARKS
         for row, message in [
             (("1", "10", "good", "0"), "column 'rating' is 'good', not a number"),
-            (("1", "10", "3", "1e300"), "time 1e\\+300 is too far from 0"),
             (("1", "", "3", "0"), "column 'movieId' has no value"),
             (("1", "10", "3"), "Expected 4 columns, got 3"),
         ]
@@ -338,16 +330,6 @@ def test_further_options_go_with_a_format(folder):
             football(path, **options)
     with pytest.raises(TypeError, match=r"football\(\) got an unexpected keyword argument 'winner'"):
         football(path, winner="country")
-
-
-@ignore_unplayed
-def test_football_sorted_or_unplayed(folder):
-    rows = ["2000-01-01,A,B,NA,1,x,y,z,FALSE\n", "2000-01-03,A,B,1,1,x,y,z,FALSE\n", "2000-01-02,B,C,1,0,x,y,z,TRUE\n"]
-    path = save(folder, {"all.csv": FOOTBALL + "".join(rows), "none.csv": FOOTBALL + rows[0]})
-    data = football(path / "all.csv", sort=True, history=known("C"))
-    assert names(data) == [["B", "C"], ["A", "B"]] and data.players[0] == "C" and data.rows.tolist() == [2, 1]
-    with pytest.raises(ValueError, match="^none.csv: no row has a result; "):
-        football(path / "none.csv")
 
 
 # Contests

@@ -74,14 +74,6 @@ def test_lists_of_any_date_are_those_of_every_player_at_it(data, contests, kind,
             assert rating - change == pytest.approx(then[place - 1][1], abs=5e-3)
 
 
-def test_columns_of_other_lists_are_no_attributes(data):
-    board = jr.leaderboard(jr.rate(jr.elo(), data))
-    assert board.deviation is None
-    for name in ("time", "above_median"):
-        with pytest.raises(AttributeError, match=f"a leaderboard has no column '{name}'"):
-            getattr(board, name)
-
-
 def test_those_who_no_longer_play_are_left_out_by_default(data):
     rated = jr.rate(jr.glicko(), data)
     board = jr.leaderboard(rated, top=41)

@@ -40,19 +40,6 @@ def log(theta, guess=None, lower=-20.0, upper=20.0):
     return decreasing_root(lambda x: (theta - jnp.exp(x), -jnp.exp(x)), guess, *bracket(guess, lower, upper))
 
 
-def test_the_root_of_an_exponential(x64):
-    got = jax.jit(log)(jnp.array(THETA))
-    close(x64, got, np.log(THETA))
-    assert got.dtype == (jnp.float64 if x64 else jnp.float32)
-
-
-@MOSTLY_DOUBLE
-def test_first_derivatives_forward_and_reverse(x64):
-    wanted = np.diag(1 / THETA)
-    for mode in (jax.jacfwd, jax.jacrev):
-        close(x64, jax.jit(mode(log))(jnp.array(THETA)), wanted, 100)
-
-
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize(("outer", "inner"), [(jax.jacfwd, jax.grad), (jax.jacrev, jax.grad), (jax.jacfwd, jax.jacfwd)])
 def test_second_derivatives_of_scalars_under_vmap(x64, outer, inner):

@@ -193,16 +193,6 @@ def test_a_filter_is_that_of_a_plain_loop(double):
     np.testing.assert_allclose(np.sqrt(state.covariance), np.sqrt(variance), rtol=1e-6)
 
 
-@pytest.mark.parametrize("objective", [jr.fitting.ahead(loss="margin"), jr.fitting.evidence()])
-def test_hyperparameters_of_its_functions_are_fitted(double, objective):
-    own, known = (
-        jr.fit(jr.skills(observe=observe), league(), free=[name], objective=objective).params
-        for observe, name in ((GAP, "gap_scale"), (COPIES["margin"][1], "margin_scale"))
-    )
-    np.testing.assert_allclose(own.gap_scale, known.margin_scale, rtol=1e-9)
-    assert own.gap_scale != 25.0
-
-
 def test_an_observation_is_a_value_that_prints_as_its_call():
     system = jr.skills(parts.experience(), observe=[GAP, parts.statistic("shots")])
     call = (
@@ -273,10 +263,6 @@ def message_of_other_scale(lead, variance, match, noise, scale: Annotated[float,
     return margin_message(lead, variance, match, noise, scale)
 
 
-def outcomes_of_other_edge(lead, variance, edge: Annotated[float, SCALE] = 120.0):
-    return 0.0 * lead + 0.5, 0.0 * lead
-
-
 def log_likelihood_of_own_noise(lead, variance, match, noise: Annotated[float, SCALE]):
     return 0.0 * lead
 
@@ -289,7 +275,6 @@ def run_observation(log_likelihood, columns=(), **options):
     ("make", "said"),
     [
         (lambda: parts.own_observation("a b", result_log_likelihood), "must be one plain word"),
-        (lambda: parts.own_observation("x", 3), "own_observation: it takes functions, got 3"),
         (lambda: parts.own_observation("win", result_log_likelihood), "'win' is the name of what another observation"),
         (
             lambda: parts.own_observation("x", lambda lead, variance, match, columns=1.0: 0.0),
@@ -301,10 +286,6 @@ def run_observation(log_likelihood, columns=(), **options):
             "own_observation: scale of message_of_other_scale has another default or Parameter than in the functions",
         ),
         (
-            lambda: parts.own_observation("x", clear_log_likelihood, outcomes=outcomes_of_other_edge),
-            "own_observation: edge of outcomes_of_other_edge has another default or Parameter than in the functions",
-        ),
-        (
             lambda: parts.own_observation("x", lambda lead, variance, match, noise=-1.0: 0.0 * lead),
             "own_observation: noise must be > 0",
         ),
@@ -313,7 +294,6 @@ def run_observation(log_likelihood, columns=(), **options):
             "own_observation: rename noise of log_likelihood_of_own_noise, as it has one",
         ),
         (lambda: jr.skills(CLEAR), "own_observation is observed: give it as observe=jr.parts.own_observation(...)"),
-        (lambda: jr.skills(observe=(CLEAR, parts.margin())), "both set noise; leave one of them out"),
         (lambda: jr.skills(observe=(CLEAR, parts.quits("q"))), "quits does not go with own_observation, which"),
         (lambda: run_observation(clear_log_likelihood, "gap"), "skills needs the column 'gap' of the matches"),
         (lambda: run_observation(clear_log_likelihood), "('x', ...) fail: KeyError: 'margin'; they are functions of"),
@@ -329,10 +309,6 @@ def run_observation(log_likelihood, columns=(), **options):
         (
             lambda: run_observation(lambda lead, *_: jnp.sum(log_ndtr(lead / 300.0))),
             "the functions of parts.own_observation('x', ...) must tell of each match apart, [n] numbers",
-        ),
-        (
-            lambda: run_observation(lambda lead, *_: lead / 300.0 - jnp.max(lead) / 300.0),
-            "must tell of each match apart",
         ),
         (
             lambda: run_observation(lambda lead, *_: 0.0 * lead, message=lambda lead, *_: (1e-6, jnp.mean(lead))),

@@ -179,12 +179,6 @@ def test_a_bye_is_a_player_who_loses_to_everybody(order):
     assert within_errors(samples, wanted, 1000).all() and samples[:, 3].sum() == pytest.approx(1.0)
 
 
-def test_a_large_bracket_has_one_champion():
-    np.testing.assert_allclose(
-        bracket_probabilities(matrix(512, 4)).sum(0), 2.0 ** np.arange(9, -1, -1), rtol=rounding(False, 10)
-    )
-
-
 def test_the_slope_of_a_bracket_is_that_of_finite_differences():
     with jax.enable_x64(True):
         random, win, order = np.random.default_rng(5), matrix(6, 5, 3), [5, 0, -1, 2, 3, 1, 4, -1]

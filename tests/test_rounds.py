@@ -27,7 +27,6 @@ from jaxrate.testing.cases import (
     SIZES,
     SLOTS,
     TIME_AFTER_EVENTS,
-    SystemFormPrecision,
     make_contests,
     schedule_for_form,
 )
@@ -352,10 +351,6 @@ def test_sizes_of_tiled_rounds_are_few():
 
 
 ROUND_CONTRACT_SYSTEMS = {name: system for name, system in EVERY.items() if jr.Rounds in system.events}
-
-
-def case(name):
-    return SystemFormPrecision(ROUND_CONTRACT_SYSTEMS[name], "rounds", True)
 
 
 # The history of the contract

@@ -101,16 +101,6 @@ def test_steps_do_not_depend_on_the_chunks_of_the_loop(monkeypatch, chunk):
         check_slots([random.permutation(20)[:2].tolist() for _ in range(50)], width)
 
 
-@pytest.mark.parametrize("short", [0, schedule.SHORT])
-def test_a_hole_in_an_earlier_step_is_filled(monkeypatch, short):
-    monkeypatch.setattr(schedule, "SHORT", short)
-    events = np.array([(0, 1), (2, 3), (4, 5), (0, 2), (0, 4), (6, 7), (8, 9)])
-    assert slots_of(events, 2)[0].tolist() == [0, 0, 1, 1, 2, 2, 3]
-    assert slots_of(events, 3)[0].tolist() == [0, 0, 0, 1, 2, 1, 1]
-    events = np.array([(0, 1), (0, 2), (1, 3), (4, 5)])  # the second step is full before the first one
-    assert slots_of(events, 2)[0].tolist() == [0, 1, 1, 0]
-
-
 @settings(deadline=None, database=None, max_examples=12)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([3, 8, 20]), st.sampled_from([1, 3, 8]))
 def test_levels_hold_every_match_once_in_the_order_of_each_player(seed, players, width):

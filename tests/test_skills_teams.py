@@ -216,7 +216,6 @@ def test_contests_without_what_the_model_needs_are_refused():
     for settings, events, message in (
         ({"categories": 2}, plain, "parts.modifier needs the category of the contests: category=... of `rounds`"),
         ({"categories": 2}, rounds, "category 2, counting from 0, but parts.modifier has 2 of them"),
-        ({"statistics": "hits"}, plain, "skills needs the column 'hits' of the participants of contests: columns="),
         ({"covariates": "kills"}, rounds, "column 'kills' has no number, which only statistics may lack"),
         (
             {"outcome": "margin", "margin": "points"},
@@ -225,9 +224,7 @@ def test_contests_without_what_the_model_needs_are_refused():
         ),
         ({"outcome": "margin", "margin": ("points", "laps")}, rounds, "skills of contests takes one column as margin"),
         ({"quit": "points"}, plain, "row 0 (counting from 0): column 'points' is 3; it must be 1 for participants"),
-        ({"outcome": "logistic"}, plain, "skills rates Matches or Periods, not Rounds"),
         ({"own_side": True}, plain, "skills needs the column 'side' of the participants of contests"),
-        ({"kinds": "kind"}, plain, "skills needs the column 'kind' of the participants of contests"),
         ({"kinds": "sides"}, plain, "parts.kinds('sides') is of matches; of contests give one column, as parts.k"),
         ({"kinds": ("kind", "side")}, rounds, "parts.kinds('kind', 'side') is of matches"),
         ({"kinds": "points"}, plain, "row 0 (counting from 0): column 'points' is 3; it must be 1 for players of the"),

