@@ -213,6 +213,7 @@ def count_votes_in_cells(
     return VoteCells(first, second, counts, z, cell, is_swapped)
 
 
+ROLES_OF_VOTES = *RESULT_ROLES, "margin", "weight"  # and not of counts
 USUAL_COLUMNS = ("wins", "losses"), ("wins_a", "wins_b")  # of counts
 TIE_COLUMN = re.compile(r"(ties?|draws?)(_|$)", re.IGNORECASE)
 
@@ -228,16 +229,26 @@ class CountColumns(NamedTuple):
 NO_COLUMNS = CountColumns()
 
 
-def find_count_columns(names: list[str], named: CountColumns = NO_COLUMNS) -> CountColumns | None:
+def find_count_columns(
+    names: list[str], columns: Collection[str] = (), named: CountColumns = NO_COLUMNS
+) -> CountColumns | None:
     """The columns of counts that are `named`, and those that usual names tell; None if the table has no counts.
 
+    Args:
+      names: those of the table.
+      columns: arguments of `read`; those of votes say that there are no counts.
+      named: the columns of counts that are named.
+
     Raises:
-      ValueError: if one of wins and losses is unknown, a column is not there, or is named twice.
+      ValueError: if one of wins and losses is unknown, a column is not there, or is named twice, or columns of votes
+        are named beside counts.
     """
-    spelt = partial(find_column_ignoring_case, names)
+    spelt, of_votes = partial(find_column_ignoring_case, names), [x for x in ROLES_OF_VOTES if x in columns]
     usual = next(filter(all, (tuple(map(spelt, pair)) for pair in USUAL_COLUMNS)), (None, None))
-    if not any(named) and (None in usual or spelt("score") is not None):
+    if not any(named) and (None in usual or spelt("score") is not None or {*of_votes} - {"weight"}):
         return None
+    if of_votes:
+        raise ValueError(f"`{of_votes[0]}` is for votes; counts have `wins`, `losses` and `tied`")
     wins, losses = named.wins or usual[0], named.losses or usual[1]
     if wins is None or losses is None:
         missing = "wins" if wins is None else "losses"
@@ -289,9 +300,6 @@ def describe_vote_dates(table: TableSource, dates: str | None) -> str:
     return ""
 
 
-ROLES_OF_VOTES = *RESULT_ROLES, "margin", "weight"  # and not of counts
-
-
 class VoteTable(NamedTuple):
     """What a table holds."""
 
@@ -321,7 +329,7 @@ def read_vote_table(
       ValueError: for columns of votes beside counts, or where times count and there are none; and as `read`.
     """
     source = table if in_order else drop_unused_times(table, [x for y in columns.values() for x in as_column_list(y)])
-    counts = _choose_count_columns(source.names, columns, named)
+    counts = find_count_columns(source.names, columns, named)
     if in_order and counts is not None:
         raise ValueError("who moved is asked of votes with times, and not of counts")
     if in_order and not ("time" in columns or time_columns(source.names)):
@@ -334,16 +342,6 @@ def read_vote_table(
     data = reader(source._replace(noted=False), {**columns, "columns": numbers, "upcoming": True})
     with add_location_to_data_errors(table.title, lambda row: table.where(int(data.rows[row]))):
         return VoteTable(counts_of_dataset(data, counts), data, counts)
-
-
-def _choose_count_columns(names: list[str], columns: Mapping[str, Any], named: CountColumns) -> CountColumns | None:
-    """The columns of counts that are named, or that usual names tell; None if columns of votes are named."""
-    of_votes = [name for name in ROLES_OF_VOTES if name in columns]
-    is_named = any(named)
-    counts = None if is_named or {*of_votes} - {"weight"} else find_count_columns(names)
-    if of_votes and (is_named or counts is not None):
-        raise ValueError(f"`{of_votes[0]}` is for votes; counts have `wins`, `losses` and `tied`")
-    return find_count_columns(names, named) if is_named else counts
 
 
 def read_votes_if_source(

@@ -1,13 +1,13 @@
-"""Plots of ratings, predictions and fits with matplotlib, and some as interactive charts of Altair.
+"""Plots of ratings, predictions and fits with matplotlib, or as interactive charts of Altair.
 
 Every function draws into `ax` and returns it; without `ax` it makes a new figure by `pyplot.subplots`, which notebooks
 show. Close figures if you make many. No setting of matplotlib is changed, and nothing is shown or saved. Players are
 chosen by name, or by id unless names are numbers. Intervals are 95% intervals. The colours are distinct for the
 colour-blind too (Okabe and Ito 2008), and never the only distinction. ImportError without matplotlib.
 
-With `backend="altair"`, careers, trajectory, ranks, leaderboard, matchups, calibration, intervals and win_matrix return
-a chart of Altair instead: the pointer shows names and numbers. A chart holds its data, and JupyterLab draws it without
-a network after `altair.renderers.enable("mimetype")`. ImportError without altair.
+With `backend="altair"` they return a chart of Altair instead, with the same axes, lines and texts: the pointer shows
+names and numbers. A chart holds its data, and JupyterLab draws it without a network after
+`altair.renderers.enable("mimetype")`. ImportError without altair.
 
 line_plots.py         careers, trajectory, ranks: lines of some players through time, with points at steps of time
 standing_plots.py     leaderboard, matchups, distribution, odds; of strengths intervals, rank_sets, win_matrix

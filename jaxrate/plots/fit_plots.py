@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.interpolate import make_interp_spline  # type: ignore[import-untyped]
+from scipy.interpolate import RectBivariateSpline  # type: ignore[import-untyped]
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
@@ -243,12 +243,9 @@ def _refine_surface(values: Any) -> Any:
     """Values [n, n] on a grid, with more points between them by cubic splines; the same values if some are missing."""
     if np.ma.is_masked(values):
         return values
-    nodes, degree = np.arange(len(values), dtype=float), min(3, len(values) - 1)
+    nodes, degree = np.arange(len(values)), min(3, len(values) - 1)
     steps = np.linspace(0.0, nodes[-1], REFINEMENT * (len(values) - 1) + 1)
-    surface = np.asarray(values)
-    for axis in (0, 1):
-        surface = np.asarray(make_interp_spline(nodes, surface, k=degree, axis=axis)(steps))
-    return surface
+    return RectBivariateSpline(nodes, nodes, np.asarray(values), kx=degree, ky=degree)(steps, steps)
 
 
 def _choose_two_fitted_parameters(fit: Fit, x: str | None, y: str | None) -> tuple[str, str]:

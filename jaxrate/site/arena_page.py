@@ -13,12 +13,12 @@ from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_range
-from jaxrate.site.drawings import Axis, encode_palette_png, interval_bar, make_axis
+from jaxrate.site.drawings import Axis, interval_bar, make_axis
 from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, show_name, text_columns
 from jaxrate.site.page_templates import STYLE_FILES, render_page
 from jaxrate.site.site_data import values_for_json
 from jaxrate.views import findings
-from jaxrate.views.charts import DIVERGING_COLOURS, RANK_TICKS, mix_colours
+from jaxrate.views.charts import DIVERGING_COLOURS, RANK_TICKS, image_address, mix_colours
 from jaxrate.views.wording import MODELS, PlayerOrTeamNoun, make_noun
 
 
@@ -293,7 +293,4 @@ def encode_percentages_as_bytes(percent: HostArray) -> HostArray:
 def heat_map_png(percent: HostArray) -> str:
     """The address, with the data in it, of a PNG with a pixel for each of the percentages [n, m]; NaN is grey."""
     palette = [*(mix_colours(DIVERGING_COLOURS, x / 100) for x in range(101)), mix_colours([NO_VALUE_COLOUR] * 2, 0.0)]
-    image = encode_palette_png(
-        encode_percentages_as_bytes(percent), np.round(255.0 * np.array(palette)).astype(np.uint8).tobytes()
-    )
-    return f"data:image/png;base64,{b64encode(image).decode()}"
+    return image_address(encode_percentages_as_bytes(percent), palette)

@@ -9,20 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import use_minus_sign
 from jaxrate.site.site_data import SiteData
 from jaxrate.views.charts import Curve, PictureText, RowView, half_widths
 from jaxrate.views.wording import spell_dates
-
-
-def encode_palette_png(pixels: HostArray, palette: bytes) -> bytes:
-    """A PNG of pixels [height, width], numbers of colours in a palette of three bytes each."""
-    file, image = BytesIO(), import_optional("PIL.Image").frombytes("P", pixels.shape[::-1], pixels.tobytes())
-    image.putpalette(palette)
-    image.save(file, "PNG")
-    return file.getvalue()
-
 
 COURSE_POINTS, COURSE_HEIGHT = 60, 56  # of the line of a career
 MIN_MARKS, MAX_MARKS = 3, 5  # labels of an axis, so that they can be read, and have room in a column

@@ -1,7 +1,7 @@
 """Calibration
 ===========
 
-Whether predictions of 0.7 come true seven times in ten. The bars above count the predictions.
+Whether predictions of 0.7 come true seven times in ten. Bars are 95% intervals.
 """
 
 import jaxrate as jr

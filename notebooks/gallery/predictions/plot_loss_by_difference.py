@@ -1,7 +1,7 @@
 """Loss by rating difference
 =========================
 
-The log loss of close and of uneven games. In grey is what it would be if the predictions were right.
+The log loss of close and of uneven games. Dotted is what it would be if the predictions were right.
 """
 
 import jaxrate as jr
