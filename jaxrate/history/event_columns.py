@@ -240,11 +240,11 @@ def from_table_columns(table: Any, players: HostArray) -> EventColumns:
     for name, values in found.items():
         if name in sides:
             events["player"] = ids
-        elif name.endswith("_a") and f"{name[:-2]}_b" in found:
+        elif name.endswith("_a"):
             events[name[:-2]] = np.stack([values, found[f"{name[:-2]}_b"]], axis=1)
         elif not is_of_matches and name.startswith(("rating", "deviation", "category")):
             events[name] = values[:, None]
-        elif name[:-2] not in events:
+        elif not name.endswith("_b"):
             events[name] = FROM_TABLE.get(name, np.asarray)(values)
     number = np.arange(len(ids)) if is_of_matches else contest_numbers(found["participants"])
     return events | {"event": number}

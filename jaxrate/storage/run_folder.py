@@ -61,7 +61,6 @@ COLUMN_KINDS = {  # kinds of NumPy's types, of the columns that have these names
     },
     "time": "iufM",
 }
-COLUMN_PAIRS = [("win", "loss"), *((name, f"{name[:-1]}b") for name in COLUMN_KINDS if name.endswith("_a"))]
 MANY_ROWS, ROWS_PER_BYTE = 1_000_000, 8  # rows of predictions, and rows in a byte: real rows take some 30 bytes each
 
 
@@ -237,12 +236,10 @@ def _columns_from_npz(raw: bytes) -> dict[str, HostArray]:
 
 def _texts_from_labels(name: str, values: HostArray, size: HostArray, code: HostArray, kind: str) -> HostArray:
     """Texts or bytes, from the bytes of all labels, their sizes, and the number of that of each row."""
-    if (values.dtype, size.dtype, code.dtype) != (np.uint8, np.int64, np.int64):
+    is_whole = (values.dtype, size.dtype, code.dtype) == (np.uint8, np.int64, np.int64)
+    is_whole &= bool((size >= 0).all() and sum(size.tolist()) == len(values))
+    if not (is_whole and ((code >= 0) & (code < len(size))).all()):
         raise ValueError(f"{name} is no column of text")
-    if not (size >= 0).all() or sum(size.tolist()) != len(values):
-        raise ValueError(f"the labels of {name} are not as long as they claim")
-    if not ((code >= 0) & (code < len(size))).all():
-        raise ValueError(f"{name} has a label that is not there")
     ends, raw = np.cumsum(size).tolist(), values.tobytes()
     labels: list[Any] = [raw[i:j] for i, j in zip([0, *ends], ends, strict=False)]
     return np.array([x.decode() for x in labels] if kind == "text" else labels, object)[code]
@@ -315,13 +312,8 @@ def read_predictions(name: str, raw: bytes, kind: str, count: int) -> Any:
     Raises:
       ValueError: if it is not such a table.
     """
-    is_of_matches = kind == COUNT_KEYS[0]
-    table = _read_table(name, raw, count, MATCH_COLUMNS if is_of_matches else PARTICIPATION_COLUMNS, whole=True)
-    names = {*getattr(table, "column_names", table)}
-    for pair in COLUMN_PAIRS if is_of_matches else ():
-        if len(missing := {*pair} - names) == 1:
-            raise ValueError(f"{missing.pop()} is missing")
-    return table
+    required = MATCH_COLUMNS if kind == COUNT_KEYS[0] else PARTICIPATION_COLUMNS
+    return _read_table(name, raw, count, required, whole=True)
 
 
 if sys.platform != "win32":
@@ -423,20 +415,18 @@ def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
       ValueError: if there is no run, if a file is missing or cannot be read, or if the format is unknown.
     """
     while raw := _read_file(folder, RUN_FILE):
-        error, files = None, dict[str, bytes]()
         try:
             metadata = decode_run_json(raw)
-            listed: Any = metadata.get("files")
-            listed = listed if isinstance(listed, (list, dict)) else []
-            for name in (npz if (npz := NPZ_NAMES.get(name, name)) in listed else name for name in RUN_FILES):
-                if (content := _read_file(folder, name)) is None:
-                    raise ValueError(f"no saved run there: {name} is missing")
-                files[name] = content
-        except ValueError as problem:
-            error = problem
-        if raw == _read_file(folder, RUN_FILE):  # nobody has saved meanwhile
-            if error is not None:
-                raise error
+            listed = _listed_files(metadata)
+            names = [npz if (npz := NPZ_NAMES.get(name, name)) in listed else name for name in RUN_FILES]
+            files: dict[str, Any] = {name: _read_file(folder, name) for name in names}
+            if missing := [name for name, content in files.items() if content is None]:
+                raise ValueError(f"no saved run there: {missing[0]} is missing")
+        except ValueError:
+            if raw == _read_file(folder, RUN_FILE):  # nobody has saved meanwhile
+                raise
+            continue
+        if raw == _read_file(folder, RUN_FILE):
             return metadata, files
     hint = "`jaxrate rate FILE --out FOLDER` and `jr.save` make one"
     raise ValueError(f"no saved run there: {RUN_FILE} is missing; {hint}")
@@ -472,11 +462,17 @@ def decode_run_json(raw: bytes | None) -> dict[str, Any]:
     return metadata
 
 
-def _files_of_run(run_json: Path) -> set[str]:
-    """The names of files that a run.json lists, without those that no run may have; none if it cannot be read."""
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        metadata = decode_run_json(_read_regular_file(run_json))
+def _listed_files(metadata: Mapping[str, Any]) -> set[str]:
+    """The names of files that a run.json lists, without those that no run may have."""
+    with suppress(KeyError, TypeError):
         return {*RUN_FILES, *OPTIONAL_FILES, *NPZ_NAMES.values()} & set(metadata["files"])
+    return set()
+
+
+def _files_of_run(run_json: Path) -> set[str]:
+    """The names of files that a run.json lists; none if it cannot be read."""
+    with suppress(OSError, ValueError):
+        return _listed_files(decode_run_json(_read_regular_file(run_json)))
     return set()
 
 
