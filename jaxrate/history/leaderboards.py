@@ -25,11 +25,8 @@ from jaxrate.core.text_format import (
     rating_decimals,
 )
 from jaxrate.history.column_table import ColumnTable, PrintedResult
-from jaxrate.history.history import (
-    History,
-    find_player_id,
-    format_time,
-)
+from jaxrate.history.event_columns import no_events
+from jaxrate.history.history import History, find_player_id, format_time
 from jaxrate.history.participations import Participations
 from jaxrate.history.ratings_at_times import (
     advance_state_to_time,
@@ -274,10 +271,12 @@ def leaderboard(
         raise ValueError("a smoothed history has no ratings by category; take the rated one")
     if since is not None or rules.get("min_games") or rules.get("active") not in (None, "all"):
         rated.check_has_events(all_of_them=True)
+    now = parse_query_time(rated, as_of)
+    if rated.has_events_elsewhere:  # so that it has no past
+        now = parse_time_after_last_events(rated, rated.state, as_of, rated.players)
+        rated = rated._replace(events=no_events(rated.contests is not None))
     leaderboards = HistoryLeaderboardBuilder(rated, among, category, **rules)
-    if rated.has_events_elsewhere:
-        return leaderboards.build_leaderboard_at_end(as_of, top)
-    return leaderboards.build_leaderboard(parse_query_time(rated, as_of), parse_query_time(rated, since), top)
+    return leaderboards.build_leaderboard(now, parse_query_time(rated, since), top)
 
 
 def make_leaderboard_builder(
@@ -352,7 +351,7 @@ class HistoryLeaderboardBuilder:
         columns = {"rank": rank[:top], "player": rated.players[top_ids], "rating": mean, "deviation": deviation}
         if len(numbers) > 1:
             columns["group"] = self.groups[top_ids] + 1
-        columns["games"] = counts
+        columns["games"] = counts if len(rows.seat) else rated.games[top_ids]
         if self.has_all_times:
             columns["last"] = rated.display_times(rows.last_times(top_ids, counts))
         if self.category is not None:
@@ -380,19 +379,6 @@ class HistoryLeaderboardBuilder:
         if since is not None and since >= end:
             since_text, end_text = (format_time(x, self.rated.clock) for x in (since, end))
             raise ValueError(f"since {since_text} must be before the moment of the list, {end_text}")
-
-    def build_leaderboard_at_end(self, as_of: Any, top: int) -> Leaderboard:
-        """The list of everybody at the end of a history whose events are in other files, or at a time after it."""
-        rated = self.rated
-        rating = self.apply_caution(
-            self.final_ratings(parse_time_after_last_events(rated, rated.state, as_of, rated.players))
-        )
-        eligible = np.flatnonzero(self.is_eligible)
-        ids = _sort_by_rating(eligible, rating.mean[eligible])[:top]
-        columns = {"rank": np.arange(1, len(ids) + 1), "player": rated.players[ids], "games": rated.games[ids]}
-        ratings = zip(("rating", "deviation"), rating, strict=True)
-        columns |= {name: x[ids] for name, x in ratings if x is not None}
-        return Leaderboard(columns, "", len(eligible))
 
     def apply_caution(self, rating: Rating) -> Rating:
         """The rating, or with `cautious` the mean less so many deviations."""
@@ -747,17 +733,13 @@ def peak_ratings(rated: History, *, top: int = 20, cautious: float = 0.0, min_ga
     """
     if top < 1:
         raise ValueError(f"top must be at least 1, got {top}")
-    if not (math.isfinite(cautious) and cautious >= 0):
+    if cautious < 0:
         raise ValueError(f"cautious must be from 0, got {cautious}")
     rated.check_has_events(all_of_them=True)
     min_events = (PEAK_MIN_EVENTS if rated.hindsight is None else 1) if min_games is None else max(min_games, 1)
-    rows = rated.rows.once_per_event()
-    score = rows.after.mean
-    if cautious:
-        if rows.after.deviation is None:
-            raise ValueError(f"{rated.system.name} has no deviations to be cautious about")
-        score = score - cautious * rows.after.deviation
-    score, level = lead_over_level(rows, score, rated.clock)
+    leaderboards = HistoryLeaderboardBuilder(rated, cautious=cautious)
+    rows = leaderboards.rows
+    score, level = lead_over_level(rows, leaderboards.apply_caution(rows.after).mean, rated.clock)
     highest = rows.peak_rows(score, np.arange(len(rows.totals)), rows.totals, min_events)
     player_ids = np.flatnonzero(highest >= 0)
     player_ids = player_ids[np.argsort(-score[highest[player_ids]], kind="stable")[:top]]
