@@ -463,7 +463,7 @@ def test_upsets_and_best_wins(rated):
     best = jr.history.best_wins(rated, name, top=600)
     career = jr.career(rated, name)
     assert len(best["loser"]) == (career["score"] == 1).sum() and (np.diff(best["losers_rating"]) <= 0).all()
-    with refused("top must be at least 1, got 0"):
+    with refused("top must be a whole number from 1, got 0"):
         jr.history.upsets(rated, top=0)
 
 

@@ -402,6 +402,9 @@ TYPE_RULES: dict[Any, TypeRule] = {
 FilePath: TypeAlias = Annotated[str | os.PathLike[str], ArgumentRequirement("a path", is_path)]
 # NaN too: the function checks the range
 AnyNumber: TypeAlias = Annotated[float, ArgumentRequirement("a number", is_number)]
+PositiveCount: TypeAlias = Annotated[
+    int, ArgumentRequirement("a whole number from 1", lambda value: is_whole_number(value) and value >= 1)
+]
 Numbers: TypeAlias = Annotated[Any, ArgumentRequirement("numbers", is_number_or_numeric_array)]
 Key: TypeAlias = Annotated[Any, ArgumentRequirement("a key, as of jax.random.key(0)", is_prng_key_or_random_numbers)]
 PlayerState: TypeAlias = Annotated[Any, ArgumentRequirement("a state, as jr.run leaves it", is_tuple_of_arrays)]

@@ -9,7 +9,13 @@ from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
-from jaxrate.core.argument_checks import check_concrete, enforce_argument_annotations, is_iterable, is_number
+from jaxrate.core.argument_checks import (
+    PositiveCount,
+    check_concrete,
+    enforce_argument_annotations,
+    is_iterable,
+    is_number,
+)
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Rating
 from jaxrate.core.text_format import (
@@ -209,7 +215,7 @@ ALL_PLAYERS_HINT = 'active="all" for everybody'
 def leaderboard(
     rated: History,
     *,
-    top: int = 20,
+    top: PositiveCount = 20,
     among: Any = None,
     as_of: Any = None,
     since: Any = None,
@@ -265,8 +271,6 @@ def leaderboard(
         `since`, an `as_of` before the end, or a smoothed history.
     """
     check_concrete("a leaderboard is made", as_of, "; jr.ratings takes them")
-    if top < 1:
-        raise ValueError(f"top must be at least 1, got {top}")
     if category is not None and rated.hindsight is not None:
         raise ValueError("a smoothed history has no ratings by category; take the rated one")
     if since is not None or rules.get("min_games") or rules.get("active") not in (None, "all"):
@@ -708,7 +712,9 @@ def rows_of_peaks(rated: History, rows: Participations) -> tuple[HostArray | Non
 
 
 @enforce_argument_annotations
-def peak_ratings(rated: History, *, top: int = 20, cautious: float = 0.0, min_games: int | None = None) -> PeakRatings:
+def peak_ratings(
+    rated: History, *, top: PositiveCount = 20, cautious: float = 0.0, min_games: int | None = None
+) -> PeakRatings:
     """The players who stood highest, each at the best moment of their career.
 
         print(jr.history.peak_ratings(rated, top=10))
@@ -731,8 +737,6 @@ def peak_ratings(rated: History, *, top: int = 20, cautious: float = 0.0, min_ga
       ValueError: if `top` is below 1, if `cautious` is negative or not finite, or if the system has no deviations to be
         cautious about.
     """
-    if top < 1:
-        raise ValueError(f"top must be at least 1, got {top}")
     if cautious < 0:
         raise ValueError(f"cautious must be from 0, got {cautious}")
     rated.check_has_events(all_of_them=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import PositiveCount, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Rating
 from jaxrate.history.column_table import ColumnTable, PrintedResult
@@ -214,7 +214,7 @@ def head_to_head(rated: History, player: Any, opponent: Any) -> HeadToHead:
 
 
 @enforce_argument_annotations
-def upsets(rated: History, *, player: Any = None, top: int = 20) -> ColumnTable:
+def upsets(rated: History, *, player: Any = None, top: PositiveCount = 20) -> ColumnTable:
     """The least expected wins: time, winner, loser, the probability of the win, both ratings.
 
         print(jr.history.upsets(rated, top=5))
@@ -223,12 +223,12 @@ def upsets(rated: History, *, player: Any = None, top: int = 20) -> ColumnTable:
     Raises:
       ValueError: if there is no such player, `top` is below 1, or for contests.
     """
-    wins = _wins(rated, player, top)
+    wins = _wins(rated, player)
     return _tabulate_wins(rated, wins, np.lexsort((wins.row, wins.column("prediction")))[:top])
 
 
 @enforce_argument_annotations
-def best_wins(rated: History, player: Any, *, top: int = 20) -> ColumnTable:
+def best_wins(rated: History, player: Any, *, top: PositiveCount = 20) -> ColumnTable:
     """A player's wins against the highest rated opponents, in columns like those of `upsets`.
 
         print(jr.history.best_wins(rated, "Ada", top=5))
@@ -236,14 +236,12 @@ def best_wins(rated: History, player: Any, *, top: int = 20) -> ColumnTable:
     Raises:
       ValueError: as `upsets`.
     """
-    wins = _wins(rated, player, top)
+    wins = _wins(rated, player)
     return _tabulate_wins(rated, wins, np.lexsort((wins.row, -wins.column("rating", of_opponent=True)))[:top])
 
 
-def _wins(rated: History, player: Any, top: int) -> Participations:
+def _wins(rated: History, player: Any) -> Participations:
     """The participations of winners in matches that were won outright, or of this player."""
-    if top < 1:
-        raise ValueError(f"top must be at least 1, got {top}")
     rows = _participations_in_matches(rated, None if player is None else find_player_id(rated.players, player))
     return rows.select(np.flatnonzero(rows.column("score") == 1))
 
@@ -258,7 +256,7 @@ def _tabulate_wins(rated: History, wins: Participations, order: HostArray) -> Co
 
 
 @enforce_argument_annotations
-def recent_form(rated: History, players: Iterable[Any] | None = None, *, last: int = 10) -> ColumnTable:
+def recent_form(rated: History, players: Iterable[Any] | None = None, *, last: PositiveCount = 10) -> ColumnTable:
     """How players did in their last matches: results from the latest to the earliest, score, expected score, change.
 
         print(jr.history.recent_form(rated, ["Green Bay Packers", "Chicago Bears"], last=5))
@@ -274,8 +272,6 @@ def recent_form(rated: History, players: Iterable[Any] | None = None, *, last: i
       ValueError: if there is no such player, `last` is below 1, or for contests.
     """
     rows = _participations_in_matches(rated)
-    if last < 1:
-        raise ValueError(f"last must be at least 1, got {last}")
     chosen = leaderboard(rated).player if players is None else [players] if isinstance(players, str) else players
     form = []
     for player in (find_player_id(rated.players, x) for x in chosen):
