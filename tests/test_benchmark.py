@@ -84,7 +84,7 @@ def test_it_prints_and_saves(of_two):
     text = str(of_two)
     assert text.startswith("forecaster        kind      log loss")
     assert "\nThe best rating is " in text and "\nScored on the last 100" in text
-    record = json.loads(of_two.to_json())
+    record = of_two.to_record()
     assert [x["name"] for x in record["rows"]] == [x.name for x in of_two.rows]
     assert record["rows"][0]["hyperparameters"] and record["rows"][-1]["hyperparameters"] is None
     columns = of_two.columns()
@@ -104,7 +104,7 @@ def test_forecasts_of_some_matches_are_compared_on_those(league, of_two):
     assert "scored" in found.heads_and_cells()[0] and " on the 33 matches that it has" in str(found)
     assert row_of(found, "none").quality["log loss"] is None
     assert "none has too few matches to compare with." in found.findings
-    json.loads(found.to_json())
+    json.dumps(found.to_record(), allow_nan=False)
 
 
 def test_percents_are_probabilities(league, of_two):

@@ -103,12 +103,12 @@ def test_an_empty_bin_is_nan_and_adds_no_error():
     assert result.error == pytest.approx(0.05, rel=1e-12)
 
 
-@pytest.mark.parametrize("table", [{"prediction": [0.5], "score": [1]}, {"prediction": [0.5]}])
-def test_tables_and_predictions_alone_are_refused(table):
-    with refused("prediction must be [n] probabilities, not a table: give table['prediction'] and table['score']"):
-        jr.metrics.log_loss(table, table.get("score"))
-    with refused("score is missing: give the results [n]"):
-        jr.metrics.log_loss(table["prediction"])
+def test_tables_are_refused():
+    table = {"prediction": [0.5], "score": [1]}
+    with refused("prediction must be numbers, got one of type dict"):
+        jr.metrics.log_loss(table, table["score"])
+    with refused("score must be numbers, got one of type Dataset"):
+        jr.metrics.log_loss([0.5], jr.data.datasets.nfl())
 
 
 @pytest.mark.parametrize("metric", METRICS)

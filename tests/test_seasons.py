@@ -174,7 +174,7 @@ def test_results_of_other_seasons_are_not_lost_in_silence(of_seasons):
     assert any("home_goals and away_goals" in x for x in notes)  # what is said of a table of results comes, too
     one_empty = LEAGUE | {"season": [2022, 2022, 2023, 2023, np.nan]}
     found, notes = season_so_far(of_seasons, results=one_empty, season="season")
-    assert found["A"] == (1, 3) and notes[-1].startswith("3 of 5 results are of other seasons ('', '2022') than")
+    assert found["A"] == (1, 3) and notes[-1].startswith("3 of 5 results are of other seasons ('' and '2022') than")
     otherwise = LEAGUE | {"season": ["2022/23"] * 5}
     with warnings.catch_warnings(action="ignore"), refused("5 of 5 results are of other seasons ('2022/23') than what"):
         jr.forecasts.simulate_season(of_seasons, COMING, results=otherwise, season="season")

@@ -2,7 +2,7 @@
 
 arena.py                  `jaxrate arena`
 benchmark.py              `jaxrate benchmark`
-commands.py               what every command has: options in groups, pages of help, and output
+command_framework.py      what every command has: options in groups, pages of help, and output
 compare.py                `jaxrate compare`
 dry_run.py                `jaxrate rate --dry-run`
 file_rating.py            rating a file: what it holds, by which system, the history, its quality, and times in it
@@ -29,7 +29,7 @@ from contextlib import suppress
 
 import click
 
-from jaxrate.cli.commands import HELP_SETTINGS, LazyGroup
+from jaxrate.cli.command_framework import HELP_SETTINGS, LazyGroup
 from jaxrate.cli.options import SHIPPED_DATASET
 from jaxrate.cli.terminal_tables import print_escaped, print_message
 from jaxrate.core import compiled_program_cache

@@ -13,7 +13,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.commands import Output, command
+from jaxrate.cli.command_framework import Output, command
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.options import (

@@ -13,7 +13,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.commands import Output, command, is_on_command_line, prefix_errors_with_file
+from jaxrate.cli.command_framework import Output, command, is_on_command_line, prefix_errors_with_file
 from jaxrate.cli.options import (
     SHARE,
     SHIPPED_COLUMNS,

@@ -10,7 +10,7 @@ from typing import Any
 import jaxrate as jr
 from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.commands import Output, command, prefix_errors_with_file
+from jaxrate.cli.command_framework import Output, command, prefix_errors_with_file
 from jaxrate.cli.options import (
     FILE,
     SHARE,

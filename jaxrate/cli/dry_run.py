@@ -8,7 +8,7 @@ from typing import Any
 import jaxrate as jr
 from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.commands import Output
+from jaxrate.cli.command_framework import Output
 from jaxrate.cli.lazy_imports import jax, np
 from jaxrate.cli.options import RatingRequest
 from jaxrate.cli.terminal_tables import ProgressReport

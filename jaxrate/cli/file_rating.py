@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.commands import prefix_errors, prefix_errors_with_file
+from jaxrate.cli.command_framework import prefix_errors, prefix_errors_with_file
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.options import (
     OUTPUT_MARKERS,

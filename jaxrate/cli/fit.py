@@ -11,7 +11,7 @@ from typing import Any
 import jaxrate as jr
 from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.commands import Output, command
+from jaxrate.cli.command_framework import Output, command
 from jaxrate.cli.options import (
     FILE,
     SHARE,

@@ -8,7 +8,7 @@ from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.commands import Output, check_only, command
+from jaxrate.cli.command_framework import Output, check_only, command
 from jaxrate.cli.file_rating import parse_library_time
 from jaxrate.cli.lazy_imports import jax, np
 from jaxrate.cli.options import (

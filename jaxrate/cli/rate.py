@@ -14,7 +14,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.commands import Output, check_only, command, prefix_errors_with_file
+from jaxrate.cli.command_framework import Output, check_only, command, prefix_errors_with_file
 from jaxrate.cli.dry_run import describe_run
 from jaxrate.cli.file_rating import RateOptions, Rating, RatingTask
 from jaxrate.cli.lazy_imports import np

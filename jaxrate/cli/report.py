@@ -11,7 +11,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.commands import command
+from jaxrate.cli.command_framework import command
 from jaxrate.cli.compare import compare_with_notes
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.options import (

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxrate as jr
-from jaxrate.cli.commands import command
+from jaxrate.cli.command_framework import command
 from jaxrate.cli.options import OutputFile, argument, option
 from jaxrate.cli.terminal_tables import ProgressReport
 

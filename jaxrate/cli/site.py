@@ -9,7 +9,7 @@ from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.commands import command, prefix_errors
+from jaxrate.cli.command_framework import command, prefix_errors
 from jaxrate.cli.file_rating import load_columns
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.options import LIST_RULES, RUN, OutputFolder, library_option, list_option, option

@@ -11,7 +11,7 @@ import click
 
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.commands import Output, command
+from jaxrate.cli.command_framework import Output, command
 from jaxrate.cli.file_rating import SKILLS
 from jaxrate.cli.options import complete_systems
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable

@@ -232,7 +232,7 @@ def fail_at_cells(bad: HostArray, name: str, column: Column, complaint: str) -> 
     fail_where(bad, lambda row: f"column {name!r} is {format_value_for_error(cell_value(column, row))}, {complaint}")
 
 
-def check_present(name: str, column: Column) -> None:
+def check_no_missing_values(name: str, column: Column) -> None:
     """RowError at the missing values."""
     fail_where(missing_mask(column), lambda row: f"column {name!r} has no value")
 
@@ -280,7 +280,7 @@ def _to_name_column(name: str, column: Column, known: Sequence[Column], subject:
     """
     arrow = import_pyarrow()
     kinds = arrow.types
-    check_present(name, column)
+    check_no_missing_values(name, column)
     if kinds.is_nested(column.type):
         fail_at_cells(np.ones(len(column), bool), name, column, "which cannot be a name; write text or a number")
     if kinds.is_decimal(column.type):
@@ -349,7 +349,7 @@ def numbers_or_nan(column: Column) -> HostArray:
 def to_numbers(name: str, column: Column, default: float | None = None) -> HostArray:
     """[n] the numbers in a column; `default` where a value is missing, or without one RowError. RowError for others."""
     if default is None:
-        check_present(name, column)
+        check_no_missing_values(name, column)
     values = numbers_or_nan(column)
     fail_at_cells(np.isnan(values) & ~missing_mask(column), name, column, "not a number")
     return values if default is None else np.where(np.isnan(values), default, values)

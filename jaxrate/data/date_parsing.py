@@ -13,7 +13,7 @@ from jaxrate.core.text_format import format_count, format_value_for_error
 from jaxrate.data.column_conversion import (
     cell_number,
     cell_value,
-    check_present,
+    check_no_missing_values,
     distinct_cells,
     fail_at_cells,
     is_numeric,
@@ -312,7 +312,7 @@ def parse_date(text: str, dates: str | None) -> float:
 
 def parse_eight_digit_dates(name: str, column: Column) -> HostArray:
     """[n] dates as 20240131, in numbers or text, of which a month or day of 0 is the first; RowError for others."""
-    check_present(name, column)
+    check_no_missing_values(name, column)
     times = _eight_digits_to_times(numbers_or_nan(column), first=1)
     fail_at_cells(np.isnat(times), name, column, "not a date as 20240131")
     return times.astype("datetime64[D]")

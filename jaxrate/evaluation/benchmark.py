@@ -1,6 +1,5 @@
 """benchmark_systems: how near systems come to ceilings, and how that prints."""
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -101,10 +100,6 @@ class Benchmark(PrintedResult):
     notes: list[str]  # sentences on hyperparameters, and on how odds became probabilities
     left_out: dict[str, str]  # why systems were left out, by name
     worth: list[FeatureWorth]  # of what trees see beside the ratings, the most valuable first
-
-    def to_json(self) -> str:
-        """Everything in JSON: a record for each row."""
-        return json.dumps(self.to_record(), ensure_ascii=False, allow_nan=False)
 
     def to_record(self) -> dict[str, Any]:
         """Everything as a dict of what JSON can hold, None for what is missing."""

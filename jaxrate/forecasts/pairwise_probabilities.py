@@ -126,10 +126,10 @@ def predict_neutral_matches(
         context["category"] = np.full((n, 2), category) if np.ndim(category) == 0 else category
     coming = matches(pairs, zero + 0.5, np.full(n, time), **context)
     names = *match_prior_columns(system.settings), *match_result_columns(system.settings)
-    return predict(system, state, fill_columns(coming, names), **options)
+    return predict(system, state, fill_missing_columns(coming, names), **options)
 
 
-def fill_columns(events: Any, names: Iterable[str]) -> Any:
+def fill_missing_columns(events: Any, names: Iterable[str]) -> Any:
     """`Matches` or `Ragged` rounds to come, with 0 in those columns of these names that they lack."""
     flat, columns = events.flat, events.columns
     zero = {name: np.zeros(len(flat.player)) for name in names if name not in columns}
@@ -152,7 +152,7 @@ def predict_shares_of_teams(
     columns = dict.fromkeys(contest_prior_columns(system.settings), zeros) or None
     contest, team, time_of_row = np.repeat(np.arange(n), size), np.tile(team, n), zeros + time
     coming = rounds(contest, players.ravel(), team, team=team, time=time_of_row, category=category, columns=columns)
-    coming = fill_columns(coming, contest_result_columns(system.settings))
+    coming = fill_missing_columns(coming, contest_result_columns(system.settings))
     share = contest_prediction_columns(predict(system, state, coming), coming)["prediction"]
     return np.asarray(share).reshape(n, size)
 

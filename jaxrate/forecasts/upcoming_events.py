@@ -38,7 +38,7 @@ from jaxrate.data.table_files import open_table_source
 from jaxrate.events import check_clock, count_teams, seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
-from jaxrate.forecasts.pairwise_probabilities import fill_columns, needs_sides
+from jaxrate.forecasts.pairwise_probabilities import fill_missing_columns, needs_sides
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.event_columns import contest_prediction_columns, days_to_dates, match_prediction_columns
 from jaxrate.history.history import History, format_time, player_groups, system_with_extended_seasons
@@ -132,7 +132,7 @@ def read_upcoming_events(rated: History, source: Any, options: FixtureOptions) -
     data = _check_or_set_times(rated, data, time, is_listed)
     data = _add_derived_columns(rated, data) if data.of_matches else data
     data = _fill_neutral_sides_and_covariates(rated.system, data) if is_listed else data
-    events = fill_columns(data.events, contest_result_columns(rated.system.settings))
+    events = fill_missing_columns(data.events, contest_result_columns(rated.system.settings))
     data = data._replace(events=events, clock=rated.clock)
     _warn_unconnected(rated, data)
     return system_with_extended_seasons(rated, (data.seasons or {}).values()), data
@@ -218,8 +218,8 @@ def _fill_neutral_sides_and_covariates(system: RatingSystem, data: Dataset) -> D
     Newcomers are of the first kind of players.
     """
     if not data.of_matches:
-        return data._replace(events=fill_columns(data.events, contest_prior_columns(system.settings)))
-    events: Any = fill_columns(data.events, match_prior_columns(system.settings))
+        return data._replace(events=fill_missing_columns(data.events, contest_prior_columns(system.settings)))
+    events: Any = fill_missing_columns(data.events, match_prior_columns(system.settings))
     if needs_sides(system) and events.context.side is None:
         events = events._replace(context=events.context._replace(side=np.zeros(len(data.rows))))
     return data._replace(events=events)
@@ -365,17 +365,13 @@ def read_season_results(
 
 def _report_other_seasons(title: str, is_other: HostArray, seasons: HostArray, coming_seasons: HostArray) -> None:
     """Warn of the results that are of other seasons than what is to come; ValueError if all are."""
-    theirs, names = (_some_names(x) for x in (seasons[is_other], coming_seasons))
+    theirs, names = (
+        join_names(map(repr, np.unique(x).tolist()[-MAX_SUGGESTIONS:])) for x in (seasons[is_other], coming_seasons)
+    )
     text = f"{title}{describe_share(is_other, 'result')} are of other seasons ({theirs}) than what is to come ({names})"
     if is_other.all():
         raise ValueError(f"{text}; name the season of both in the same way")
     warn_caller(f"{text}; they are left out")
-
-
-def _some_names(labels: HostArray) -> str:
-    """The first few of the different labels, quoted."""
-    names = np.unique(labels).tolist()
-    return ", ".join([*map(format_value_for_error, names[:MAX_SUGGESTIONS]), *["..."] * (len(names) > MAX_SUGGESTIONS)])
 
 
 def _check_results_are_of_one_season(title: str, data: Dataset, coming: Dataset) -> None:

@@ -94,23 +94,8 @@ def probability_clip_margin(prediction: Any) -> float:
     return 1e-15 if np.asarray(expected_score_from_prediction(prediction)).dtype == np.float64 else 2.0**-24
 
 
-def _refuse_tables(prediction: Any, score: Any) -> None:
-    """ValueError for a history or a table in place of arrays, and where no scores are given."""
-    for advice, names in (
-        ("a rated history: give rated.predictions['prediction'] and rated.predictions['score']", ("predictions",)),
-        ("a table: give table['prediction'] and table['score']", ("column_names", "columns", "keys")),
-    ):
-        if any(hasattr(prediction, name) for name in names):
-            raise ValueError(f"prediction must be [n] probabilities, not {advice}")
-    if score is None:
-        raise ValueError("score is missing: give the results [n] behind the predictions, as rated.predictions['score']")
-    if isinstance(score, Dataset):
-        raise ValueError("score must be [n] numbers, not a Dataset: give data.matches.score")
-
-
 def check_and_select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> Samples:
     """The predictions, scores and weights under the mask, checked."""
-    _refuse_tables(prediction, score)
     expected = expected_score_from_prediction(prediction)
     for name, x in {"prediction": expected, "score": score, "weight": weight, "mask": mask}.items():
         check_not_traced(name, x, "a loss of what is traced is written with jax.numpy")
@@ -233,7 +218,7 @@ def ranked_probability_score(prediction: Any, score: Any, *, weight: Any = None,
     return float(np.average(rps, weights=None if weight is None else np.asarray(weight)[rows]))
 
 
-def log_loss(prediction: Any, score: Any = None, *, weight: Any = None, mask: Any = None) -> float:
+def log_loss(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Mean of -s log p - (1 - s) log(1 - p), in nats; p is kept 1e-15 away from 0 and 1 (float32: 6e-8)."""
     return _mean_losses(prediction, score, weight, mask)[0]
 
@@ -280,12 +265,12 @@ def paired_difference(
     return mean, float(np.sqrt(share**2 @ (loss_difference - mean) ** 2 * n / (n - 1))) if n > 1 else None
 
 
-def brier_score(prediction: Any, score: Any = None, *, weight: Any = None, mask: Any = None) -> float:
+def brier_score(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Mean of (p - s)^2 (Brier 1950, for one of two outcomes)."""
     return _mean_losses(prediction, score, weight, mask)[1]
 
 
-def accuracy(prediction: Any, score: Any = None, *, weight: Any = None, mask: Any = None) -> float:
+def accuracy(prediction: Any, score: Any, *, weight: Any = None, mask: Any = None) -> float:
     """Share of matches won by the favourite; equal probabilities count half, and a draw is half a win for either."""
     return _mean_losses(prediction, score, weight, mask)[2]
 

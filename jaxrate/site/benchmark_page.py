@@ -140,7 +140,7 @@ def describe_gap(gap: float, half: float, measure: Measure = LOG_LOSS) -> str:
     return f"{text} ± {half:.{measure.digits}f}" if half else text
 
 
-class Standing(NamedTuple):
+class ComparisonSummary(NamedTuple):
     """What a comparison says of systems, beside that whose ratings are shown."""
 
     finding: Finding
@@ -174,7 +174,7 @@ class Standing(NamedTuple):
         return round(1000 * result.quality[self.measure.calls])
 
 
-def find_standing(comparison: Comparison | None, name: str) -> Standing | None:
+def find_standing(comparison: Comparison | None, name: str) -> ComparisonSummary | None:
     """The standing of systems, where that of this name is shown; None without differences."""
     if comparison is None or len(comparison.results) < 2 or _difference(comparison.results[0]) is None:
         return None
@@ -183,7 +183,7 @@ def find_standing(comparison: Comparison | None, name: str) -> Standing | None:
     finding = find_best_system([*map(name_in_print, results)], [*map(_difference, results)], others)
     behind = [x for x in results if judge_gap_to_best(_difference(x), pairs) == "behind"]
     equal, shown = [x for x in results if x not in behind], next((x for x in behind if x.name == name), None)
-    return Standing(finding, equal, shown, _measure(comparison), next(iter(comparison.counts)))
+    return ComparisonSummary(finding, equal, shown, _measure(comparison), next(iter(comparison.counts)))
 
 
 def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: bool = False) -> list[str]:

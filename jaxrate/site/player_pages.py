@@ -70,7 +70,7 @@ def write_player_pages(
     partners, num_joined = table_rows.find_acquaintances(site_data, columns, line_ups.mates)
     upsets, (season_heads, seasons, strips) = (
         table_rows.find_upset_wins(site_data, columns),
-        table_rows.build_player_seasons(site_data),
+        table_rows.build_player_season_tables(site_data),
     )
     forms = table_rows.find_forms(site_data, [f"<bdi>{x}</bdi>" for x in names])
     encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode

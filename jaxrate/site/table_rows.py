@@ -377,7 +377,7 @@ def _draw_reign(names: HostArray, begin: HostArray, end: HostArray) -> str:
     return f'{head}"{escape(", ".join(names.tolist()))}"><path d="{bars}"/></svg>'
 
 
-def build_player_seasons(data: SiteData) -> tuple[str, list[str], list[str]]:
+def build_player_season_tables(data: SiteData) -> tuple[str, list[str], list[str]]:
     """What pages of players say of seasons, as HTML by id; empty of players with fewer than two.
 
     Returns:

@@ -138,7 +138,7 @@ def _rules_for_draws(converted: TableRows, names: Sequence[str]) -> list[DrawRul
     return [converted.draws] if converted.draws else [*flag_rules(others, roles.winner_first)]
 
 
-def _iterate_columns(files: TableSource, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Column]]]:
+def _iterate_column_batches(files: TableSource, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Column]]]:
     """The number of the first row, and columns by name, of batches of rows; errors about rows count from the first."""
     first = 0
     for batch in files.batches(columns):
@@ -150,7 +150,7 @@ def _iterate_columns(files: TableSource, columns: Sequence[str]) -> Iterator[tup
 def _distinct_categories(files: TableSource, columns: list[str]) -> HostArray:
     """The names of categories in order of first appearance."""
     names, kind = dict[Any, None](), None
-    for first, values in _iterate_columns(files, [*dict.fromkeys(columns)]):
+    for first, values in _iterate_column_batches(files, [*dict.fromkeys(columns)]):
         with offset_row_errors(first):
             labels = to_ids(columns, values, subject="categories")[1]
         names |= dict.fromkeys(labels.tolist())
@@ -168,7 +168,7 @@ def _find_table_seasons(reading: TableReading, season: str) -> dict[str, float]:
         raise ValueError(NO_TIME_MESSAGE)
 
     def read_season_matches() -> Iterable[MatchSeasons]:
-        for first, columns in _iterate_columns(reading.source, (season, str(reading.roles.time))):
+        for first, columns in _iterate_column_batches(reading.source, (season, str(reading.roles.time))):
             with offset_row_errors(first):
                 days = reading.times(columns)
             yield match_seasons_from_column(season, columns, days, first)

@@ -92,11 +92,11 @@ def infer_from_two(
     measured = condition_lead_on_statistics(model, constants, lead, variance, event.context.columns)
     result = likelihood(model, constants, measured.lead, measured.variance, event)
     message = result.message.after(measured.message, measured.lead - lead)
-    message_of_each = divide_between_players(two.variances, message)
+    message_of_each = split_message_between_players(two.variances, message)
     return Inference(message_of_each, lambda: measured.log_density + result.log_likelihood())
 
 
-def divide_between_players(variances: Array, message: ScalarMessage, sign: float = -1.0) -> Message:
+def split_message_between_players(variances: Array, message: ScalarMessage, sign: float = -1.0) -> Message:
     """The messages about one linear predictor of two players, from one about their difference; or their sum: sign 1."""
     first, second = (message.through(x) for x in (variances[1], variances[0]))
     return stack_messages(first, ScalarMessage(second.precision, sign * second.surprise))
@@ -277,7 +277,9 @@ def infer_from_points(
     strength, log_likelihood_of_margin = infer_from_two(infer_from_margin, model, constants, two, event)
     precision = jnp.broadcast_to(1.0 / params.total_noise**2, total.shape)
     off = total_in_rating_points(model, constants, event) - total
-    pace = divide_between_players(two.covariance[..., PACE, PACE], ScalarMessage(precision, precision * off), sign=1.0)
+    pace = split_message_between_players(
+        two.covariance[..., PACE, PACE], ScalarMessage(precision, precision * off), sign=1.0
+    )
     own, of_pace = strength.precision[..., 0, 0], pace.precision[..., 0, 0]
     message = Message(
         symmetric_pair(own, jnp.zeros_like(own), of_pace),
