@@ -70,10 +70,10 @@ import jaxrate as jr, numpy as np
 from pathlib import Path
 from jaxrate.core.optional_imports import NEEDS
 from jaxrate.data.table_files import open_table_source
-from jaxrate.docs.site_build import write_docs
+from jaxrate.docs.__main__ import write_docs
 from jaxrate.history.out_of_core.chunk_reading import write_sorted_copy
 
-extras = [*NEEDS, "click", "pandas", "polars", "rich", "sphinx"]
+extras = [*NEEDS, "click", "pandas", "polars", "rich"]
 assert not {*extras} & {*sys.modules}
 sys.modules |= dict.fromkeys(extras)
 nfl = jr.data.datasets.nfl()

@@ -15,6 +15,7 @@ NEEDS = {  # by package: what needs it, and what brings it
     "PIL": ("heat maps of pages need pillow", "jaxrate[plot]"),
     "pyarrow": ("tables need pyarrow", "jaxrate[data]"),
     "python_calamine": ("spreadsheets need python-calamine", "jaxrate[data]"),
+    "sphinx": ("the documentation needs sphinx", "jaxrate[docs]"),
     "sklearn": ("boosted trees need scikit-learn", "scikit-learn"),
 }
 

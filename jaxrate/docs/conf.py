@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import jaxrate
-from jaxrate.docs import sphinx_transforms
+from jaxrate.docs import docstrings
 from jaxrate.docs.page_sources import guides_that_call
-from jaxrate.docs.reference import system_modules_and_states
+from jaxrate.systems import ALL_SYSTEMS
 
 HERE = Path(__file__).parent
 LOGO = str(HERE / "static" / "bars.svg")
-setup = sphinx_transforms.connect_changes
+setup = docstrings.connect_changes
 
 project = "jaxrate"
 version = release = jaxrate.__version__
@@ -28,12 +28,10 @@ extensions = [
 ]
 templates_path = [str(HERE / "templates")]  # autosummary looks beside the sources otherwise
 html_static_path = ["static"]
-html_context = {"default_mode": "auto"}
 html_theme = "pydata_sphinx_theme"
 html_css_files = ["identity.css"]
 html_favicon = LOGO
 html_search_scorer = str(HERE / "static" / "search_order.js")
-html_show_sourcelink = False
 html_copy_source = False
 html_sidebars: dict[str, list[str]] = {"index": [], "search": []}
 html_theme_options = {
@@ -41,23 +39,22 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search_box"],
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_toc_level": 2,
-    "navigation_with_keys": False,
     "back_to_top_button": False,
 }
 
 nb_execution_mode = "off"  # the outputs that are kept are shown
-nb_code_prompt_show = "Show the code that prepares this"
-nb_code_prompt_hide = "Hide the code"
 myst_enable_extensions = ["colon_fence", "attrs_inline"]
 myst_heading_anchors = 4
 
+systems = {name: make() for name, make in ALL_SYSTEMS.items()}
+states = {name: type(system.init(system.params, 1)) for name, system in systems.items()}
 autosummary_context = {
-    "systems": system_modules_and_states(),
-    "guides": {f"jaxrate.{name}": guides_that_call(name) for name in sphinx_transforms.PUBLIC},
+    "formulas": {f"jaxrate.{name}": make.__module__ for name, make in ALL_SYSTEMS.items()},
+    "states": {f"jaxrate.{name}": f"{state.__module__}.{state.__name__}" for name, state in states.items()},
+    "guides": {f"jaxrate.{name}": guides_that_call(name) for name in docstrings.PUBLIC},
 }
 autodoc_typehints_format = "short"
 autodoc_class_signature = "mixed"
@@ -84,7 +81,6 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "min_reported_time": 1e6,
     "show_signature": False,
-    "reset_modules": ("matplotlib",),
     "remove_config_comments": True,
 }
 exclude_patterns = [

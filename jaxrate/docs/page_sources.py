@@ -1,70 +1,15 @@
-"""The source files of all pages: front page, guides, notebooks and lists of public names."""
+"""The source files of all pages: front page, guides, notebooks, and lists of public names."""
 
-import base64
-import json
+import inspect
 import re
 import shutil
+from inspect import get_annotations
+from operator import attrgetter
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from jaxrate.docs.reference import write_reference
-
-FINDING_MARK = "**Finding.** "  # begins the paragraph of the first cell that says what comes out
-NOTEBOOK_CARD = """:::{{grid-item-card}} {title}
-:link: {stem}
-:link-type: doc
-:img-top: {stem}.png
-:img-alt: the first picture of the notebook
-
-{finding}
-:::
-"""
-NOTEBOOKS_PAGE = """# Notebooks
-
-Worked examples with their outputs, and what each of them finds.
-
-::::{{grid}} 1 2 2 3
-:gutter: 3
-
-{cards}::::
-
-```{{toctree}}
-:hidden:
-
-{entries}```
-"""
-
-
-def write_notebooks(source: Path, folder: Path) -> None:
-    """Copy the notebooks, with links to guides as these pages have them, and list them with what they find."""
-    folder.mkdir()
-    cards, entries = "", ""
-    for path in sorted(source.glob("*.ipynb")):
-        text = path.read_text(encoding="utf-8").replace("](../jaxrate/guides/", "](../guides/")
-        (folder / path.name).write_text(text, encoding="utf-8")
-        notebook = json.loads(text)
-        (folder / f"{path.stem}.png").write_bytes(first_picture(notebook))
-        title, finding = title_and_finding(notebook)
-        title = f"{path.stem.partition('_')[0]}. {title}"
-        cards += NOTEBOOK_CARD.format(title=title, stem=path.stem, finding=finding)
-        entries += f"{title} <{path.stem}>\n"
-    (folder / "index.md").write_text(NOTEBOOKS_PAGE.format(cards=cards, entries=entries), encoding="utf-8")
-
-
-def title_and_finding(notebook: dict[str, Any]) -> tuple[str, str]:
-    """The title, without what follows a colon, and the paragraph of the first cell that says what comes out."""
-    head = "".join(notebook["cells"][0]["source"])
-    title = head.partition("\n")[0].lstrip("# ").partition(":")[0]
-    finding = head.partition(FINDING_MARK)[2].partition("\n\n")[0]
-    return title, re.sub(r"\s+", " ", finding)
-
-
-def first_picture(notebook: dict[str, Any]) -> bytes:
-    """The first picture among the outputs, as PNG."""
-    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
-    pictures = [output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})]
-    return base64.b64decode("".join(pictures[0]))
-
+import jaxrate
 
 PACKAGE = Path(__file__).parents[1]
 GUIDES = PACKAGE / "guides"
@@ -77,15 +22,9 @@ PICTURE = r"""```{figure} /gallery/\1/images/sphx_glr_\2_\3.png
 
 \4 [The code](/gallery/\1/\2.rst)
 ```"""
+NOTEBOOKS = "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
 LISTS_OF_NAMES = "changes", "contributing", "questions", "start"  # guides that name much
 MAX_GUIDES = 4  # to which the page of a function leads
-
-
-def guides_by_task() -> dict[str, list[str]]:
-    """The names of the guides by the headings below which `start.md` lists them."""
-    _, *parts = re.split(r"^### (.+)$", (GUIDES / "start.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    links = (re.findall(r"^- \[.+?\]\((\w+)\.md\)", part, re.MULTILINE) for part in parts[1::2])
-    return {task: guides for task, guides in zip(parts[::2], links, strict=True) if guides}
 
 
 def write_sources(folder: Path) -> None:
@@ -97,24 +36,32 @@ def write_sources(folder: Path) -> None:
     Raises:
       ValueError: if the package is installed without its source.
     """
-    root = PACKAGE.parent
-    if not (root / "notebooks" / "gallery").is_dir():
+    notebooks, pictures = PACKAGE.parent / "notebooks", PACKAGE.parent / "experiments" / "results"
+    if not (notebooks / "gallery").is_dir():
         raise ValueError("gallery and notebooks are not here: build the documentation in a clone of the source")
     (folder / "guides").mkdir(parents=True)
     for path in GUIDES.glob("*.md"):
-        text = show_gallery(path.read_text(encoding="utf-8"))
-        if path.stem == "start":  # the changes stand in the head of all pages
-            for task, guides in guides_by_task().items():
-                entries = "\n".join(x for x in guides if x != "changes")
-                text += f"\n```{{toctree}}\n:hidden:\n:caption: {task}\n{entries}\n```\n"
+        text = show_gallery(path.read_text(encoding="utf-8")) + (list_guides() if path.stem == "start" else "")
         (folder / "guides" / path.name).write_text(text, encoding="utf-8")
     shutil.copy(Path(__file__).parent / "templates" / "front_page.md", folder / "index.md")
-    for picture in (root / "experiments" / "results").glob("nfl*.png"):
+    for picture in pictures.glob("nfl*.png"):
         shutil.copy(picture, folder)
     write_reference(folder / "reference")
-    ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(root / "notebooks" / "gallery", folder / "scripts", ignore=ignore)
-    write_notebooks(root / "notebooks", folder / "notebooks")
+    (folder / "notebooks").mkdir()
+    for path in (notebooks / "README.md", *notebooks.glob("*.ipynb")):
+        text = path.read_text(encoding="utf-8").replace("](../jaxrate/guides/", "](../guides/")
+        (folder / "notebooks" / path.name).write_text(text + NOTEBOOKS * (path.suffix == ".md"), encoding="utf-8")
+    shutil.copytree(notebooks / "gallery", folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def list_guides() -> str:
+    """The guides in the order of `start.md`, below its headings; the changes stand in the head of all pages."""
+    headings = re.findall(
+        r"^### (.+)\n\n((?:- .+\n)+)", (GUIDES / "start.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    links = {task: re.findall(r"^- \[.+?\]\((?!changes)(\w+)\.md\)", text, re.MULTILINE) for task, text in headings}
+    trees = ("\n".join(["```{toctree}", ":hidden:", f":caption: {task}", *x, "```"]) for task, x in links.items() if x)
+    return "\n" + "\n\n".join(trees) + "\n"
 
 
 def show_gallery(text: str) -> str:
@@ -127,3 +74,100 @@ def guides_that_call(name: str) -> list[str]:
     call = re.compile(rf"\b(?:jr\.)?{re.escape(name)}\b" if "." in name else rf"\bjr\.{name}\b(?!\.)")
     paths = [path for path in sorted(GUIDES.glob("*.md")) if path.stem not in LISTS_OF_NAMES]
     return [path.stem for path in paths if call.search(path.read_text(encoding="utf-8"))][:MAX_GUIDES]
+
+
+SECTIONS = {  # of the reference, by title: what it is for, and the folders of the package that it shows
+    "Data": ("Tables and public formats become events; simulated leagues; the league that ships.", "data"),
+    "Events": ("Matches, rating periods and rounds, as arrays.", "events"),
+    "Rating systems": ("The fifteen systems, each with its hyperparameters and formulas.", "systems", "parts"),
+    "Official ratings": ("The rules of federations, as systems.", "federations"),
+    "Rating": ("A system goes through a history, or learns one result at a time; runs are saved.", "replay", "live"),
+    "Leaderboards and careers": ("Ratings by name and date, records of players, saved runs.", "history"),
+    "Comparisons": ("How well systems predict, beside each other and beside ceilings.", "evaluation"),
+    "Predictions": (
+        "Matches, seasons and tournaments to come, and how good predictions were.",
+        "forecasts",
+        "metrics",
+    ),
+    "Fitting": ("Hyperparameters by gradient, with standard errors and intervals.", "fitting"),
+    "Fixed strengths": ("Players who do not change: strengths, certain ranks, tests of drift.", "arena"),
+    "Plots and pages": ("Pictures, reports and sites.", "plots", "site"),
+    "Parts of systems": ("What a system of your own needs.", "extend"),
+    "Worlds of Urnings": ("Matchmakers, tests and simulated worlds of urns.", "urns"),
+    "Testing a system": ("The contract that every system satisfies.", "testing"),
+}
+SECTION_PAGE = """{}
+{}
+
+{}
+
+.. currentmodule:: jaxrate
+
+.. autosummary::
+   :toctree: .
+   :nosignatures:
+
+{}"""
+REFERENCE_PAGE = """Reference
+=========
+
+Every public function and class has a page, by section.
+
+{}
+.. toctree::
+   :hidden:
+
+{}"""
+
+
+def get_public(name: str) -> Any:
+    """The object of a name as after `jaxrate.`."""
+    return attrgetter(name)(jaxrate)
+
+
+def list_sections() -> dict[str, list[str]]:
+    """All public functions and classes, as after `jaxrate.`, by the title of their section."""
+    sections: dict[str, list[str]] = {title: [] for title in SECTIONS}
+    title_of_folder = {folder: title for title, (_, *folders) in SECTIONS.items() for folder in folders}
+    for name in sorted(dir(jaxrate), key=lambda name: (inspect.ismodule(get_public(name)), name)):
+        value = get_public(name)
+        folder = getattr(value, "__module__", value.__name__).split(".")[1]
+        sections[title_of_folder[folder]] += _list_members(name, value) if inspect.ismodule(value) else [name]
+    return sections
+
+
+def _list_members(name: str, module: ModuleType) -> list[str]:
+    """The functions and classes of a module, and of the modules among its public names."""
+    members = []
+    defined = [n for n, x in vars(module).items() if getattr(x, "__module__", "") == module.__name__ and n[0] != "_"]
+    for member in sorted(getattr(module, "__all__", defined)):
+        value, path = getattr(module, member), f"{name}.{member}"
+        if inspect.ismodule(value):
+            members += _list_members(path, value)
+        elif callable(value) and getattr(jaxrate, member, None) is not value:
+            members.append(path)
+    return members
+
+
+def list_result_types(names: list[str]) -> list[str]:
+    """The classes of the package that these functions return and that are none of their names."""
+    public = [get_public(name) for name in names]
+    hints = [get_annotations(inspect.unwrap(value)).get("return") for value in public]
+    kinds = {x for hint in hints for x in (hint, *getattr(hint, "__args__", ())) if inspect.isclass(x)} - {*public}
+    own = [x for x in kinds if x.__module__.startswith("jaxrate.") and x.__name__[0] != "_"]
+    return sorted(f"~{x.__module__}.{x.__name__}".replace("jaxrate.", "") for x in own)
+
+
+def write_reference(folder: Path) -> None:
+    """Write a page for each section, and their list; autosummary makes the pages of functions and classes."""
+    folder.mkdir()
+    sections, items, stems = list_sections(), "", ""
+    sections["Types of results"] = list_result_types([name for names in sections.values() for name in names])
+    for title, names in sections.items():
+        purpose, stem = SECTIONS.get(title, ("What functions return.",))[0], title.lower().replace(" ", "_")
+        rows = "".join(f"   {name}\n" for name in names)
+        (folder / f"{stem}.rst").write_text(
+            SECTION_PAGE.format(title, "=" * len(title), purpose, rows), encoding="utf-8"
+        )
+        items, stems = f"{items}* :doc:`{title} <{stem}>`: {purpose}\n", f"{stems}   {stem}\n"
+    (folder / "index.rst").write_text(REFERENCE_PAGE.format(items, stems), encoding="utf-8")

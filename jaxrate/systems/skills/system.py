@@ -8,8 +8,8 @@ and their own side by +1 or -1, and a should perform better by
     d = x_a^T theta_a - x_b^T theta_b + side_advantage side + sum_k w_k z_k
         + experience (log(1 + games_a) - log(1 + games_b))
 
-with the covariates z_k of the match. The variances of x^T theta are s_a and s_b; `match_growth`^2 is added to that of a
-common skill in every match, before it counts.
+with the covariates z_k of the match. The variances of x^T theta are s_a and s_b; the square of `match_growth` is added
+to that of a common skill in every match, before it counts.
 
 Time. Between events variances grow by growth^2 a period, each kind of part by its own. With `reversion` tau it is the
 Ornstein-Uhlenbeck process about a newcomer's mean: after t the share k = exp(-t / tau) of a lead is left, and

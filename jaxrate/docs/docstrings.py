@@ -1,11 +1,11 @@
-"""What is changed between docstrings and pages: links of names, signatures, and what browsers would stumble over."""
+"""Docstrings in Markdown and signatures, as autodoc and napoleon read them, and links of the names in all pages."""
 
-import builtins
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Mapping
-from functools import partial
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, get_type_hints
 
@@ -14,15 +14,42 @@ from pygments.lexers.special import TextLexer  # type: ignore[import-untyped]
 from sphinx import addnodes
 from sphinx.transforms import SphinxTransform
 
-from jaxrate.docs.example_outputs import example_outputs, functions_with_examples
-from jaxrate.docs.reference import add_fields, get_public, list_sections, to_restructured
+from jaxrate.docs.example_outputs import example_outputs, split_examples
+from jaxrate.docs.page_sources import get_public, list_sections
 
-OUTPUTS: dict[str, str] = {}  # of examples, by their code
-SECTIONS = list_sections()
-PUBLIC = {name for section in SECTIONS for name in section.pages}
+CODE_OR_SIGN = re.compile(r"`([^`]+)`|([*|\\]|(?<=\w)_(?!\w))")  # signs are those that reStructuredText would read
+PYTHON_CODE = re.compile(r"\bjr\.|\bimport |\btesting\.")
+FIELD = re.compile(r"^    (?!_)(\w+): (?:[^#\n]*(?:\n {8}[^#\n]*)*  # (.*)|.*$)", re.MULTILINE)
+FILE_ROW = re.compile(r"^\w+(?:\.py|/) .*\n?", re.MULTILINE)  # of the files of a folder, for those who read its code
 LINKED_CODE = re.compile(r"(?P<prefix>jr\.)?(?P<name>[\w.]*\w)(?:\(\)$|(?P<arguments>.+))?", re.DOTALL)
-for section in SECTIONS:  # public names of modules are no paths of files; Sphinx imports them
-    sys.modules |= {f"jaxrate.{name}": get_public(name) for name in section.names_by_module if name}
+OUTPUTS: dict[str, str] = {}  # of examples, by their code
+PUBLIC = {name for names in list_sections().values() for name in names}
+for space in {name.rpartition(".")[0] for name in PUBLIC} - {""}:  # no paths of files; Sphinx imports them
+    sys.modules[f"jaxrate.{space}"] = get_public(space)
+
+
+def to_restructured(docstring: str, outputs: Mapping[str, str]) -> str:
+    """A docstring as reStructuredText: code becomes literal, and indented blocks code, with outputs of examples."""
+    parts, sections = split_examples(FILE_ROW.sub("", docstring))
+    for i, code in enumerate(parts):
+        if i % 2 == 0:
+            parts[i] = _escape_text(code)
+            continue
+        code = textwrap.dedent(code).strip("\n")
+        blocks = ("python" if PYTHON_CODE.search(code) else "text", code), ("text", outputs.get(code, ""))
+        parts[i] = "".join(f".. code-block:: {x}\n\n{textwrap.indent(y, '   ')}\n\n" for x, y in blocks if y)
+    return "".join([*parts, _escape_text(sections)])
+
+
+def _escape_text(text: str) -> str:
+    return CODE_OR_SIGN.sub(lambda x: f"``{' '.join(x[1].split())}``" if x[1] else rf"\{x[2]}", text)
+
+
+def add_fields(kind: type, docstring: str) -> str:
+    """The docstring of a class, with its fields and the comments beside them; none that Python made."""
+    text = "" if docstring.startswith(f"{kind.__name__}(") else docstring
+    fields = FIELD.findall(inspect.getsource(kind)) if "__annotations__" in vars(kind) else []
+    return text + "\n\nFields:\n" * bool(fields) + "".join(f"  {name}: {comment}\n" for name, comment in fields)
 
 
 class LinkNames(SphinxTransform):
@@ -57,24 +84,19 @@ def skip_field(app: Any, kind: str, name: str, value: Any, skip: bool, options: 
     return True if type(value).__name__ == "_tuplegetter" or name in ("count", "index") else None
 
 
-def simplify_signature(app: Any, value: Any, is_bound: bool) -> None:
-    """Before a signature is printed, leave out what checks read, and `Any`, which says less than the docstring."""
+def simplify_annotations(app: Any, value: Any, is_bound: bool) -> None:
+    """Before a signature is printed, leave out what only checks read."""
     for function in filter(inspect.isfunction, (value, value.__new__, value.__init__)):
-        signature = inspect.signature(function)
-        plain = partial(plain_type, vars(sys.modules.get(function.__module__, builtins)))
-        parameters = [x.replace(annotation=plain(x.annotation)) for x in signature.parameters.values()]
-        result = plain(signature.return_annotation)
-        vars(function)["__signature__"] = signature.replace(parameters=parameters, return_annotation=result)
-        function.__annotations__ = {}  # which Sphinx would prefer
+        for name, annotation in [*function.__annotations__.items()]:
+            with suppress(NameError):  # of types that only checkers know
+                one = SimpleNamespace(__annotations__={name: annotation})
+                function.__annotations__ |= get_type_hints(one, function.__globals__)
 
 
-def plain_type(names: Mapping[str, Any], annotation: Any) -> Any:
-    """An annotation without what only checks read; none in place of `Any`, which says less than the docstring."""
-    try:
-        hint = get_type_hints(SimpleNamespace(__annotations__={"x": annotation}), dict(names))["x"]
-    except NameError:  # of a type that only checkers know
-        return annotation
-    return inspect.Parameter.empty if hint is Any else hint
+def omit_any(app: Any, kind: str, name: str, value: Any, options: Any, signature: str, result: str) -> Any:
+    """A signature without `Any`, which says less than the docstring."""
+    plain = re.sub(r": ~typing\.Any(?: (=) |(?=[,)]))", r"\1", signature or "")
+    return signature and plain, "" if result == "~typing.Any" else result
 
 
 def mend_page(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
@@ -87,15 +109,14 @@ def mend_page(app: Any, page: str, template: str, context: dict[str, Any], tree:
     body = re.sub(r'<a class="viewcode-back".*?</a>', "", body)
     context["body"] = body.replace("<div id='sg-tag-list' class='sphx-glr-tag-list'></div>", "")
     if make_toctree := context.get("generate_toctree_html"):
-        context["generate_toctree_html"] = lambda *args, **options: name_summaries(make_toctree(*args, **options))
+        context["generate_toctree_html"] = lambda *args, **options: name_buttons(str(make_toctree(*args, **options)))
 
 
-def name_summaries(toctree: Any) -> str:
+def name_buttons(toctree: str) -> str:
     """A list of pages whose buttons, which show the pages below a page, have names. Code breaks between its words."""
-    named = re.sub(
-        r"(<a [^>]*>([^<]*)</a>\s*<details[^>]*>\s*<summary)", r'\1 aria-label="Pages below \2"', str(toctree)
-    )
-    return re.sub(r">\w+(?:[._]\w+)+</a>", lambda x: re.sub(r"([._])", r"\1<wbr>", x[0]), named)
+    button, named = r"(<a [^>]*>([^<]*)</a>\s*<details[^>]*>\s*<summary)", r'\1 aria-label="Pages below \2"'
+    toctree = re.sub(button, named, toctree)
+    return re.sub(r">\w+(?:[._]\w+)+</a>", lambda x: re.sub(r"([._])", r"\1<wbr>", x[0]), toctree)
 
 
 def connect_changes(app: Any) -> None:
@@ -103,7 +124,8 @@ def connect_changes(app: Any) -> None:
     app.add_lexer("csv", TextLexer)
     app.connect("autodoc-process-docstring", convert_docstring, priority=400)
     app.connect("autodoc-skip-member", skip_field)
-    app.connect("autodoc-before-process-signature", simplify_signature)
+    app.connect("autodoc-before-process-signature", simplify_annotations)
+    app.connect("autodoc-process-signature", omit_any)
     app.add_transform(LinkNames)
     app.connect("html-page-context", mend_page, priority=900)  # after the theme, which makes lists of pages
-    OUTPUTS.update(example_outputs(functions_with_examples()))
+    OUTPUTS.update(example_outputs())
