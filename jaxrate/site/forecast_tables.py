@@ -1,6 +1,7 @@
 """Tables of forecasts: chances, scorelines, and what they are made of."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any, NamedTuple, TypeAlias
 
@@ -32,6 +33,7 @@ class MatchForecast(NamedTuple):
 
     number: int  # in the order of the file, from 0
     day: str
+    is_past: bool  # whether the day was over when the pages were made
     clock: str  # the time of the day, where the file has one
     first: str
     second: str
@@ -278,9 +280,9 @@ SEASON_HEADINGS = {
     "last_3": "last three",
     "relegated": "relegated",
 }
-PROBABILITY_COLUMNS = "win", "draw", "loss"
-SEASON_CHANCES = {"win", "top_4", "last_3", "relegated"}
-PAST_BADGE = ' <small class="badge">past</small>'
+SEASON_CHANCES = "champion", "top four", "last three", "relegated"
+EVENT_CHANCES, ODDS = ("first wins", "draw", "second wins"), ("odds first", "odds draw", "odds second")
+WORDS = "name", "date", "contest"  # headings of columns that hold no figures
 
 
 class ForecastTable(NamedTuple):
@@ -304,27 +306,64 @@ def build_forecast_tables(
     is_past: Callable[[Any], bool] = lambda _: False,
 ) -> list[ForecastTable]:
     """Tables of the season and of future events, if given; `is_past` tells of a day whether it is over."""
-    tables, places = [], places or {}
-    if season_forecast is not None:
-        shown, champions = season_forecast.columns(), season_forecast.champion
-        if "top_4" in shown and "relegated" not in shown:  # nobody said how many are
-            shown = ColumnTable(dict(shown) | {"last_3": season_forecast.place[:, -3:].sum(axis=1)})
-        note = f"{season_forecast.samples:,} simulated seasons; \u201c\u2013\u201d: in none of them."
-        cells = {name: [_format_season_chance(x) for x in shown[name].tolist()] for name in SEASON_CHANCES & {*shown}}
-        if champions is not None:
-            cells["win"] = [f"champion{'s' * noun.is_collective}" * bool(x) for x in champions]
-        title, headings = "How the season may end", SEASON_HEADINGS
-        table = _build_table(title, "season", shown, headings, note, places, cells)
-        table.columns[0] = table.columns[0]._replace(head=escape(noun.one))
-        table.columns.insert(0, make_column("figure", "place", range(1, len(table.rows) + 1), str))
-        tables.append(table)
-    if event_forecasts is not None:
-        note = "Odds are fair: one divided by the chance." if "odds_win" in event_forecasts else ""
-        title = f"Forecasts of {'matches' if 'a' in event_forecasts else 'contests'}"
-        days = [row["time"] for row in event_forecasts.to_records() if "time" in row]
-        cells = {"time": [_format_value("time", x, places) + PAST_BADGE * is_past(x) for x in days]}
-        tables.append(_build_table(title, "coming", event_forecasts, EVENT_HEADINGS, note, places, cells))
-    return tables
+    tables = [] if season_forecast is None else [_tabulate_season(season_forecast, noun, places or {})]
+    return tables if event_forecasts is None else [*tables, _tabulate_events(event_forecasts, places or {}, is_past)]
+
+
+def _tabulate_season(season: SeasonForecast, noun: PlayerOrTeamNoun, places: Places) -> ForecastTable:
+    """The table of a season, with the last three where nobody said how many are relegated."""
+    table = dict(season.columns())
+    if "top_4" in table and not season.relegated:
+        table["last_3"] = season.place[:, -3:].sum(axis=1)
+    rows = _list_rows(table, SEASON_HEADINGS)
+    show = {
+        "name": partial(link_player, places=places),
+        "points": "{:g}".format,
+        "expected points": "{:.0f}".format,
+        "goal difference": lambda x: use_minus_sign(format_decimals(x, 0, signed=True)),
+        **dict.fromkeys(SEASON_CHANCES, _format_season_chance),
+    }
+    place, (name, *columns) = make_column("figure", "place", range(1, len(rows) + 1), str), _build_columns(rows, show)
+    if season.champion is not None:
+        words = [f"champion{'s' * noun.is_collective}" * x for x in season.champion.tolist()]
+        columns = [x._replace(cells=words) if x.head == "champion" else x for x in columns]
+    columns = [place, name._replace(head=escape(noun.one)), *columns]
+    note = f"{season.samples:,} simulated seasons; \u201c\u2013\u201d: in none of them."
+    return ForecastTable("How the season may end", "season", rows, columns, note, [])
+
+
+def _tabulate_events(forecasts: ColumnTable, places: Places, is_past: Callable[[Any], bool]) -> ForecastTable:
+    """The table of matches, or of contests, to come."""
+    rows, events, matches, columns = _list_rows(forecasts, EVENT_HEADINGS), "contests", list[MatchForecast](), []
+    if "a" in forecasts:
+        events, matches = "matches", [_match_forecast(*x, is_past) for x in enumerate(forecasts.to_records())]
+    else:
+        show = {
+            "name": partial(link_player, places=places),
+            "date": lambda x: mark_dates(x) + ' <small class="badge">past</small>' * is_past(x),
+            "expected place": "{:,.1f}".format,
+            **dict.fromkeys(EVENT_CHANCES, lambda x: _shade(format_percentage(x), x)),
+            **dict.fromkeys(ODDS, format_odds),
+        }
+        columns = _build_columns(rows, show)
+    note = "Odds are fair: one divided by the chance." if "odds_win" in forecasts else ""
+    about = matches, "side" in forecasts, _describe_unconnected(forecasts)
+    return ForecastTable(f"Forecasts of {events}", "coming", rows, columns, note, *about)
+
+
+def _list_rows(forecasts: Mapping[str, HostArray], headings: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The rows of a table, by the headings of those columns that have one."""
+    return ColumnTable({headings[name]: x for name, x in forecasts.items() if name in headings}).to_records()
+
+
+def _build_columns(rows: list[dict[str, Any]], show: Mapping[str, Callable[[Any], Any]]) -> list[Column]:
+    """The columns of rows, whose values are shown so, or else as they are."""
+    columns = []
+    for head in rows[0]:
+        show_value = show.get(head, lambda x: escape(str(x)))
+        cells = ["" if row[head] is None else str(show_value(row[head])) for row in rows]
+        columns.append(Column("words" if head in WORDS else "figure", head, cells, head))
+    return columns
 
 
 def _describe_unconnected(forecasts: ColumnTable) -> str:
@@ -338,25 +377,7 @@ def _describe_unconnected(forecasts: ColumnTable) -> str:
     return f"No chain of {events} joins those in {join_names(names)}: ratings cannot be compared, {strangers}."
 
 
-def _build_table(
-    title: str, file: str, forecasts: ColumnTable, headings: dict[str, str], note: str, places: Places,
-    known_cells: Mapping[str, list[str]],
-) -> ForecastTable:  # fmt: skip
-    chosen = ColumnTable({name: forecasts[name] for name in forecasts if name in headings})
-    rows = [{headings[name]: x for name, x in row.items()} for row in chosen.to_records()]
-    columns = []
-    for name in chosen:
-        cells = known_cells.get(name) or [_format_value(name, row[headings[name]], places) for row in rows]
-        kind, head = "words" if name in ("player", "time", "contest") else "figure", headings[name]
-        columns.append(Column(kind, escape(head), cells, escape(head)))
-    is_matches = {"a", "b", "win", "loss"} <= set(forecasts)
-    matches = [_match_forecast(*x) for x in enumerate(forecasts.to_records())] if is_matches else []
-    return ForecastTable(
-        title, file, rows, columns, note, matches, "side" in forecasts, _describe_unconnected(forecasts)
-    )
-
-
-def _match_forecast(number: int, row: dict[str, Any]) -> MatchForecast:
+def _match_forecast(number: int, row: dict[str, Any], is_past: Callable[[Any], bool]) -> MatchForecast:
     sides = [("a", "win"), ("b", "loss")]
     if row.get("side") is not None and row["side"] == row["b"]:
         sides.reverse()
@@ -369,6 +390,7 @@ def _match_forecast(number: int, row: dict[str, Any]) -> MatchForecast:
     return MatchForecast(
         number,
         day,
+        is_past(day or None),
         clock[:5],
         str(row[first]),
         str(row[second]),
@@ -380,31 +402,15 @@ def _match_forecast(number: int, row: dict[str, Any]) -> MatchForecast:
 
 def _format_season_chance(chance: float) -> str:
     """The share of simulated seasons in whole percents; even one that all of them agree on is not certain."""
-    text = f"{format_whole_percent(min(100.0 * chance, 99.9))}%" if chance else "\N{EN DASH}"
-    return _shade(escape(text.replace("<", "< ").replace(">", "> ")), chance)
+    text = format_whole_percent(min(100.0 * chance, 99.9)).replace("<", "< ").replace(">", "> ")
+    return _shade(f"{text}%" if chance else "\N{EN DASH}", chance)
 
 
 def _shade(text: str, chance: float) -> str:
-    """A cell on a ground that is the stronger, the greater its chance is."""
-    return f'<span class="shade" style="--share:{100 * chance:.0f}%">{text}</span>'
+    """A text on a ground that is the stronger, the greater its chance is."""
+    return f'<span class="shade" style="--share:{100 * chance:.0f}%">{escape(text)}</span>'
 
 
 def format_odds(odds: float) -> str:
     """Odds with three digits, as bookmakers have them: 2.27, 12.5, 62."""
     return f"{odds:.2f}" if odds < 9.995 else f"{odds:.1f}" if odds < 19.95 else f"{odds:,.0f}"
-
-
-def _format_value(name: str, value: Any, places: Places) -> str:
-    """The cell of a value as HTML."""
-    if name == "player":
-        return str(link_player(str(value), places))
-    if not isinstance(value, float):
-        return "" if value is None else mark_dates(str(value))
-    if name in PROBABILITY_COLUMNS:
-        return _shade(escape(format_percentage(value)), value)
-    if name.startswith("odds_"):
-        return format_odds(value)
-    digits = {"goal_difference": 0, "expected_points": 0, "expected_rank": 1}.get(name)
-    if digits is None:
-        return f"{value:g}"
-    return use_minus_sign(format_decimals(value, digits, signed=name == "goal_difference"))

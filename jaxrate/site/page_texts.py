@@ -519,7 +519,7 @@ def build_fixtures(
         return None
     matches = tables[-1].matches
     cards = forecast_tables.build_scoreline_cards(None if coming is None else scorelines, matches)
-    ahead = [not data.is_past(x.day) for x in matches]
+    ahead = [not x.is_past for x in matches]
     finding = ""
     if season is not None:
         leader = [places.get(str(x), ("", str(x)))[1] for x in season.player]
