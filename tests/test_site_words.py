@@ -346,7 +346,7 @@ def test_a_system_within_chance_of_the_best_is_equal_and_no_worse():
     several = compared._replace(results=[best, *near, elo])
     for name in ("skills", "trueskill"):
         standing = find_standing(several, name)
-        assert str(standing.finding) == "Skills, Glicko and TrueSkill predicted about equally well"
+        assert str(standing.finding).startswith("Skills, Glicko and TrueSkill predicted about equally well, ")
         assert standing.describe() == "They called 617 to 640 of 1,000 matches right."
         assert standing.describe_limit(4) == ""
         assert advise_best_system(several, name) == []
@@ -355,11 +355,12 @@ def test_a_system_within_chance_of_the_best_is_equal_and_no_worse():
     assert len(advise_best_system(several, "elo")) == 3
     one_off = near[0]._replace(log_loss_difference=LogLossDifference(0.005, 0.0022))  # a bar that does not cross 0
     view = comparison_view(compared._replace(results=[best, one_off, near[1], elo]), "skills", "matches")
-    assert view["title"] == "Skills, Glicko and TrueSkill predicted about equally well"
+    told = "Skills, Glicko and TrueSkill predicted about equally well, level with Cy, behind the blend of all"
+    assert view["title"] == told
     rule = "As 4 systems were compared, a gap is beyond chance from 1.3 times its margin on."
     assert view["explanation"].endswith(rule)
     level = compared._replace(results=[best, *(x._replace(name=f"system {i}") for i, x in enumerate(near * 2))])
-    assert str(find_standing(level, "skills").finding) == "All 5 systems predicted about equally well"
+    assert str(find_standing(level, "skills").finding).startswith("All 5 systems predicted about equally well, ")
 
 
 def test_contests_of_many_have_a_finding_and_bins():

@@ -179,11 +179,18 @@ def find_standing(comparison: Comparison | None, name: str) -> ComparisonSummary
     if comparison is None or len(comparison.results) < 2 or _difference(comparison.results[0]) is None:
         return None
     results, pairs = comparison.results, count_pairs(len(comparison.results))
-    others = {"the blend of all" if x.kind == "blend" else name_in_print(x): _difference(x) for x in comparison.others}
-    finding = find_best_system([*map(name_in_print, results)], [*map(_difference, results)], others)
+    finding = _find_best(results, comparison.others)
     behind = [x for x in results if judge_gap_to_best(_difference(x), pairs) == "behind"]
     equal, shown = [x for x in results if x not in behind], next((x for x in behind if x.name == name), None)
     return ComparisonSummary(finding, equal, shown, _measure(comparison), next(iter(comparison.counts)))
+
+
+def _find_best(systems: Sequence[ScoredForecaster], others: Sequence[ScoredForecaster]) -> Finding:
+    """Which of the systems predicted best, and which other forecasts did as well or better; a blend only if better."""
+    gaps = {name_in_print(x): _difference(x) for x in others if x.kind != "blend"}
+    blends = [_difference(x) for x in others if x.kind == "blend"]
+    gaps |= {"the blend of all": gap for gap in blends if judge_gap_to_best(gap) == "ahead"}
+    return find_best_system([*map(name_in_print, systems)], [*map(_difference, systems)], gaps)
 
 
 def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: bool = False) -> list[str]:

@@ -106,7 +106,8 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
     },
     "predicted best": {
         "alone": "Log loss of {subject}",
-        "level": "{subject} predicted about equally well",
+        "beside others": "{subject} {since}",
+        "level": "{subject} predicted about equally well{since}",
         "of two": "{subject} predicted better than {other}, beyond chance",
         "of all": "{subject} predicted best, beyond chance",
         "of systems": "{subject} predicted best of {amount} systems, {since}",
@@ -491,20 +492,24 @@ def find_best_system(names: Sequence[str], gaps: Sequence[Any], others: Mapping[
     pairs are allowed for (Bonferroni). `others` are those of forecasts by no system, by name: the best one is not said
     to be better than what is level with it or ahead.
     """
+    place, pairs = _describe_place_among(others), count_pairs(len(names))
     if len(names) < 2:
-        return Finding("predicted best", "alone", names[0])
-    pairs = count_pairs(len(names))
+        return Finding("predicted best", "beside others" if place else "alone", names[0], since=place)
     level = [name for name, gap in zip(names, gaps, strict=True) if judge_gap_to_best(gap, pairs) != "behind"]
     if len(level) > 1:
         subject = f"All {len(names)} systems" if len(level) == len(names) > 2 else list_names(level)
-        return Finding("predicted best", "level", subject)
-    best = Finding("predicted best", "of two" if len(names) == 2 else "of all", names[0], names[1])
-    found = {
-        x: [name for name, gap in others.items() if gap and judge_gap_to_best(gap) == x] for x in ("equal", "ahead")
-    }
-    ways = {"level with": found["equal"], "behind": found["ahead"]}
-    since = ", ".join(f"{way} {join_names(those)}" for way, those in ways.items() if those)
-    return best._replace(certainty="of systems", amount=f"{len(names)}", since=since) if since else best
+        return Finding("predicted best", "level", subject, since=place and f", {place}")
+    if place:
+        return Finding("predicted best", "of systems", names[0], amount=f"{len(names)}", since=place)
+    return Finding("predicted best", "of two" if len(names) == 2 else "of all", names[0], names[1])
+
+
+def _describe_place_among(others: Mapping[str, Any]) -> str:
+    """Which other forecasts the best system is level with or behind, by their gaps to it; nothing if it is ahead."""
+    relations = {name: judge_gap_to_best(gap) for name, gap in others.items() if gap is not None}
+    ways = {"level with": "equal", "behind": "ahead"}
+    those = {way: [x for x in relations if relations[x] == wanted] for way, wanted in ways.items()}
+    return ", ".join(f"{way} {join_names(names)}" for way, names in those.items() if names)
 
 
 def judge_gap_to_best(gap: LogLossDifference | PairOrderDifference | None, num_comparisons: int = 1) -> str:
