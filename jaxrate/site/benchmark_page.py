@@ -187,9 +187,8 @@ def find_standing(comparison: Comparison | None, name: str) -> ComparisonSummary
 
 def _find_best(systems: Sequence[ScoredForecaster], others: Sequence[ScoredForecaster]) -> Finding:
     """Which of the systems predicted best, and which other forecasts did as well or better; a blend only if better."""
-    gaps = {name_in_print(x): _difference(x) for x in others if x.kind != "blend"}
-    blends = [_difference(x) for x in others if x.kind == "blend"]
-    gaps |= {"the blend of all": gap for gap in blends if judge_gap_to_best(gap) == "ahead"}
+    told = [x for x in others if x.kind != "blend" or judge_gap_to_best(_difference(x)) == "ahead"]
+    gaps = {"the blend of all" if x.kind == "blend" else name_in_print(x): _difference(x) for x in told}
     return find_best_system([*map(name_in_print, systems)], [*map(_difference, systems)], gaps)
 
 

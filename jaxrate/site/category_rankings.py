@@ -239,20 +239,22 @@ def ranking_links_with_leaders(data: SiteData, strengths: list[CategoryStrengths
 
 
 def category_pages(data: SiteData, strengths: list[CategoryStrengths]) -> Iterator[SitePage]:
-    """The pages of all rankings by category."""
+    """The pages of all rankings by category; all pages link the first of those that are no columns'."""
+    nouns = pluralise(category_noun(data.rated))
+    links = iter([nouns.capitalize()])
     for one in strengths:
         if not one.path:
             continue
         title, sentence = _write_finding(data, one)
-        about: dict[str, Any] = {"current": one.path, "place": one.place, "is_by_column": one.is_by_column}
-        about["nouns"] = pluralise(category_noun(data.rated))
+        about = {"current": one.path, "place": one.place, "is_by_column": one.is_by_column, "nouns": nouns}
         for part in split_ranking(one.path, one.path.removesuffix(".html"), len(one.listed)):
-            is_first = part["earlier"] is None
-            heading = title if is_first else f"Ranks {part['begin']:,} to {part['end']:,} {one.place}"
+            heading, told, summary, link = f"Ranks {part['begin']:,} to {part['end']:,} {one.place}", "", "", ""
+            if part["earlier"] is None:
+                heading, told, summary = title, sentence, f"{title}. {sentence}"
+                link = "" if one.is_by_column else next(links, "")
             table = _render_category_ranking(data, one, part["begin"] - 1, part["end"])
-            variables = about | part | {"ranking": table, "sentence": sentence if is_first else ""}
-            summary = f"{title}. {sentence}" if is_first else ""
-            yield SitePage(part["path"], "category", heading, variables, summary)
+            variables = about | part | {"ranking": table, "sentence": told}
+            yield SitePage(part["path"], "category", heading, variables, summary, link)
 
 
 def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:

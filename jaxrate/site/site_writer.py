@@ -24,7 +24,7 @@ from jaxrate.site.page_texts import Fixtures, PageViews, build_fixtures, build_p
 from jaxrate.site.player_pages import CAREERS_FOLDER, count_latest_events, write_player_pages
 from jaxrate.site.table_rows import SitePage, build_leaders, render_ranking, split_ranking
 from jaxrate.views.line_ups import contest_label_column
-from jaxrate.views.wording import category_noun, pluralise, spell_dates
+from jaxrate.views.wording import spell_dates
 
 SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed
 
@@ -99,7 +99,6 @@ def write_site(
     site["rankings_by_column"] = {
         name: category_rankings.ranking_links_with_leaders(data, rankings) for name, rankings in by_column.items()
     }
-    site["pages"] = _list_navigation(views, fixtures)
     site["overall_text"] = category_rankings.describe_overall_rating(data) if site["lists"] else ""
     site["leaders"] = join_names([data.names[i] for i in data.listed[:PREVIEW_PLAYERS]] or ["nobody"])
     site["stamp"] = views.shared["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
@@ -113,10 +112,9 @@ def write_site(
         "quality": {},
     }
     templates.globals = templates.globals | views.variables | given
-    pages = {
-        x.path: _render_page(templates, views, x, description)
-        for x in _list_pages(views, [*strengths, *chain(*by_column.values())], fixtures)
-    }
+    listed = [*_list_pages(views, [*strengths, *chain(*by_column.values())], fixtures)]
+    site["pages"] = [(x.path.removesuffix(".html"), x.link) for x in listed if x.link]
+    pages = {x.path: _render_page(templates, views, x, description) for x in listed}
     _prepare_folder(folder)
     links = permalinks | dict(zip(map(str, rated.players.tolist()), data.slugs, strict=True))
     files[page_templates.PERMALINKS_FILE] = site_data.script_safe_json(links, indent=0)
@@ -189,55 +187,34 @@ def _write_downloads(folder: Path, views: PageViews, fixtures: Fixtures | None) 
         write_table(columns, folder / f"data/{name}.csv", csv_safe=True)
 
 
-def _list_navigation(views: PageViews, fixtures: Fixtures | None) -> list[tuple[str, str]]:
-    """The pages that all pages link, by their names without suffix."""
-    lists = views.site["lists"]
-    pages = {
-        "index": "Ranking",
-        "coming": "Fixtures" if fixtures else "",
-        lists[1]["path"].removesuffix(".html") if lists else "category": (
-            pluralise(category_noun(views.data.rated)).capitalize() if lists else ""
-        ),
-        "pairs": views.site["pair_title"] if views.matchups else "",
-        "quality": "Accuracy",
-        "about": "Method",
-    }
-    return [(name, text) for name, text in pages.items() if text]
-
-
 def _list_pages(
     views: PageViews, strengths: list[category_rankings.CategoryStrengths], fixtures: Fixtures | None
-) -> list[SitePage]:
-    """All pages but those of players."""
+) -> Iterator[SitePage]:
+    """All pages but those of players, in the order of the links to them."""
     data, site = views.data, views.site
-    pages = [*_ranking_pages(views), *category_rankings.category_pages(data, strengths)]
-    if views.matchups:
-        matrices = category_rankings.build_matrix_views(data, views.matchups, strengths)
-        summary = f"{matrices[0]['finding']}." if matrices[0]["finding"] else ""
-        pages.append(SitePage("pairs.html", "pairs", site["pair_title"], {"views": matrices}, summary))
+    yield from _ranking_pages(views)
     if fixtures is not None:
-        pages.append(
-            SitePage(
-                "coming.html", "coming", "Fixtures", fixtures._asdict(), fixtures.finding and f"{fixtures.finding}."
-            )
-        )
-    pages.append(SitePage("quality.html", "quality", "Accuracy", {}, views.variables["accuracy"].text))
-    summary = f"How the ratings are made. {site['summary']}"
-    return [*pages, SitePage("about.html", "about", "Method", {}, summary)]
+        about = fixtures._asdict(), fixtures.finding and f"{fixtures.finding}.", "Fixtures"
+        yield SitePage("coming.html", "coming", "Fixtures", *about)
+    yield from category_rankings.category_pages(data, strengths)
+    if views.matchups:
+        matrices, title = category_rankings.build_matrix_views(data, views.matchups, strengths), site["pair_title"]
+        summary = f"{matrices[0]['finding']}." if matrices[0]["finding"] else ""
+        yield SitePage("pairs.html", "pairs", title, {"views": matrices}, summary, title)
+    yield SitePage("quality.html", "quality", "Accuracy", {}, views.variables["accuracy"].text, "Accuracy")
+    yield SitePage("about.html", "about", "Method", {}, f"How the ratings are made. {site['summary']}", "Method")
 
 
 def _ranking_pages(views: PageViews) -> Iterator[SitePage]:
     """The pages of the ranking; the first is the index."""
-    data, total = views.data, len(views.data.listed)
+    data, site, link = views.data, views.site, views.data.link_to_page
     heading = "Ranks" if data.current.group is None else data.noun.many.capitalize()
-    for part in split_ranking("index.html", "ranking", total):
-        span = f"{heading} {part['begin']:,} to {part['end']:,}"
-        is_first = part["earlier"] is None
-        begin, end = part["begin"] - 1, part["end"]
-        ranking = render_ranking(data, views.lines, begin, end, data.link_to_page)
-        leaders = build_leaders(data, data.link_to_page) if is_first else {}
-        variables = part | {"ranking": ranking, "leaders": leaders, "current": "index.html", "first": is_first}
-        yield SitePage(part["path"], "index", views.site["title"] if is_first else span, variables)
+    for part in split_ranking("index.html", "ranking", len(data.listed)):
+        begin, end, is_first = part["begin"], part["end"], part["earlier"] is None
+        variables = part | {"ranking": render_ranking(data, views.lines, begin - 1, end, link), "current": "index.html"}
+        variables |= {"leaders": build_leaders(data, link) if is_first else {}, "first": is_first}
+        title, name = (site["title"], "Ranking") if is_first else (f"{heading} {begin:,} to {end:,}", "")
+        yield SitePage(part["path"], "index", title, variables, link=name)
 
 
 def _render_page(templates: Any, views: PageViews, page: SitePage, description: str | None) -> str:

@@ -34,6 +34,7 @@ class SitePage(NamedTuple):
     heading: str
     variables: dict[str, Any]  # of the template
     summary: str = ""  # for search engines
+    link: str = ""  # the text of the link that all pages have to it
 
 
 def split_ranking(first_path: str, stem: str, total: int) -> list[dict[str, Any]]:
