@@ -338,7 +338,7 @@ def _rank_at_ends(data: SiteData, begin: HostArray) -> HostArray:
 
 
 def build_leaders(data: SiteData, link: Callable[[int], str]) -> dict[str, Any]:
-    """Who ranked first at the ends of most seasons, as a finding and a table; nothing of a short history."""
+    """Who ranked first at the ends of most seasons, as a finding and a table; nothing of a short history, or of one."""
     seasons = list_seasons(data)
     begin = np.array([*seasons.values()])
     if len(begin) < MIN_SEASONS:
@@ -347,7 +347,7 @@ def build_leaders(data: SiteData, link: Callable[[int], str]) -> dict[str, Any]:
     counts = is_first.sum(axis=0)
     leaders = np.argsort(-counts, kind="stable")[: counts.astype(bool).sum()]
     shown = leaders[:MAX_LEADERS].tolist()
-    if not shown:
+    if len(shown) < 2:
         return {}
     edges = np.append(begin, data.careers.time.max())
     edges = np.round(1000 * (edges - edges[0]) / (edges[-1] - edges[0])).astype(int)
@@ -362,12 +362,13 @@ def build_leaders(data: SiteData, link: Callable[[int], str]) -> dict[str, Any]:
         *_peak_column(data, data.full_leaderboard, np.argsort(data.leaderboard_ids)[shown]),
     ]
     others = len(leaders) - len(shown)
-    note = f" {data.noun.quantify(others)} more ranked first at the end of some." * (others > 0)
+    so_far = f", the last one as of {data.last_day}" if data.last_day else ""
+    more = f" {data.noun.quantify(others)} more ranked first at the end of some." * (others > 0)
     ranks = np.where(is_first, 1.0, np.nan)
     return {
         "finding": str(find_most_firsts(ranks, {i: data.names[i] for i in shown}, is_yearly=True)),
         "table": render_table("Who ranked first", columns, "rows static narrow reigns", style=axis.grid),
-        "note": f"Marks are seasons at whose end a {data.noun.one} ranked first.{note}",
+        "note": f"Marks are seasons at whose end a {data.noun.one} ranked first{so_far}.{more}",
     }
 
 
