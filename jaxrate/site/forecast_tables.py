@@ -316,7 +316,7 @@ def _tabulate_season(season: SeasonForecast, noun: PlayerOrTeamNoun, places: Pla
     if "top_4" in table and not season.relegated:
         table["last_3"] = season.place[:, -3:].sum(axis=1)
     rows = _list_rows(table, SEASON_HEADINGS)
-    show = {
+    show: dict[str, Callable[[Any], Any]] = {
         "name": partial(link_player, places=places),
         "points": "{:g}".format,
         "expected points": "{:.0f}".format,
@@ -338,7 +338,7 @@ def _tabulate_events(forecasts: ColumnTable, places: Places, is_past: Callable[[
     if "a" in forecasts:
         events, matches = "matches", [_match_forecast(*x, is_past) for x in enumerate(forecasts.to_records())]
     else:
-        show = {
+        show: dict[str, Callable[[Any], Any]] = {
             "name": partial(link_player, places=places),
             "date": lambda x: mark_dates(x) + ' <small class="badge">past</small>' * is_past(x),
             "expected place": "{:,.1f}".format,

@@ -86,7 +86,7 @@ def script_settings(data: site_data.SiteData, context: Mapping[str, Any], course
     return settings | {
         "halves": data.is_draw_half,
         "digits": data.digits,
-        "leads": data.level is not None,
+        "leads": data.drifts,
         "since": data.change_period or None,
         "course": course,
         "category": wording.category_noun(data.rated),
@@ -105,13 +105,13 @@ def equal_partners(rated: History, listed: HostArray) -> Partners | None:
 
 def pair_fields(rated: History, matchups: Mapping[Any, MatchupTables]) -> dict[str, Any]:
     """The variables of the fields that choose a pair, from the tables by category."""
-    tables, num_players = list(matchups.values()), len(rated.players)
-    count = min([x.even.left.shape[1] for x in tables], default=num_players)
+    tables, num_players = [*matchups.values()][:1], len(rated.players)  # which are alike by category
+    count = min([x.even.left.shape[1] for x in matchups.values()], default=num_players)
     categories = [wording.format_category(name) for name in matchups if name is not None]
     return {
         "few": count if count < num_players else 0,
-        "sided": bool(tables) and all(x.home is not None for x in tables),
-        "drawn": bool(tables) and all(x.draw is not None for x in tables),
+        "sided": any(x.home is not None for x in tables),
+        "drawn": any(x.draw is not None for x in tables),
         "categories": categories,
         "category_noun": wording.category_noun(rated),
         "in_series": not any(x.casefold() in wording.SURFACES for x in categories),  # tennis has none

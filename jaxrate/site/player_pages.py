@@ -168,7 +168,7 @@ def _match_columns(site_data: SiteData) -> dict[str, Any]:
     careers, line_ups, table = site_data.careers, site_data.line_ups, site_data.rated.events
     opponents: Any = line_ups.opponents
     columns: dict[str, Any] = {"opponent": opponents.player if line_ups.are_alone else opponents.to_tuples()}
-    columns["score"] = [int(x) if x in (0.0, 1.0) else x for x in round_for_json(np.asarray(line_ups.score), 3)]
+    columns["score"] = values_for_json(np.asarray(line_ups.score), 3)
     ground = sides_of_career_events(site_data.rated, careers)
     columns |= {} if ground is None else {"ground": ground}
     told = {"chance": "win", "draw": "draw"} if {"win", "draw"} <= table.keys() else {"chance": "prediction"}
@@ -226,9 +226,8 @@ def _note_peak(site_data: SiteData, player: int) -> dict[str, Any]:
     if peak < 0:
         return {}
     noted: dict[str, Any] = {"peak": peak - int(site_data.careers.start[player]) + 1}
-    if site_data.level is not None:
-        lead = float(site_data.careers.after.mean[peak] - site_data.level[peak])
-        noted["lead"] = round(lead, site_data.digits + EXTRA_DIGITS)
+    if site_data.drifts:
+        noted["lead"] = round(float(site_data.leads[peak]), site_data.digits + EXTRA_DIGITS)
     return noted
 
 
@@ -246,7 +245,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
     board, last_on, ids = site_data.full_leaderboard, site_data.last_event_heading, site_data.leaderboard_ids
     standings = _describe_standings(site_data, "current " if context["some_current"] else "")
     games, peak = np.asarray(board.games).astype(int).tolist(), np.asarray(board.peak, float).tolist()
-    results, above = _describe_results(site_data), "" if site_data.level is None else " over the median"
+    results, above = _describe_results(site_data), " over the median" * site_data.drifts
     half = [""] * len(ids) if board.deviation is None else half_widths(board.deviation)
     dates = [np.array(x, "M8[D]").astype(str).tolist() for x in (board.peak_time, board.last) if site_data.is_dated]
     texts = [""] * len(ids)
@@ -385,7 +384,7 @@ def write_chart_note(data: SiteData, pauses: HostArray, player: int) -> str:
     time, band = data.careers.time[own], "The band is the 95% interval at the time."
     if data.hindsight is not None:
         band = "The bands are 95% intervals. Hindsight is at the level and spread that the ratings had at the time."
-    above = "" if data.level is None else ", the greatest lead over the median of the active,"
+    above = ", the greatest lead over the median of the active," * data.drifts
     texts = {
         f"All {events} were at one time: they are numbered from the left.": len(time) > 1 and time[0] == time[-1],
         f"The first {FIRST_EVENTS} {events} may run off the chart.": len(time) >= 2 * FIRST_EVENTS,
@@ -411,8 +410,7 @@ def mark_events_after_pauses(data: SiteData) -> HostArray:
 def _peak_label(point: str, data: SiteData, row: int, by_date: bool) -> str:
     """The rating of a peak, with its year, above its point; beside it where a label might stick out of a phone."""
     x, y = (int(z) for z in point.split())
-    level = 0.0 if data.level is None else data.level[row]
-    text = f"peak {data.format_peak(float(data.careers.after.mean[row] - level))}"
+    text = f"peak {data.format_peak(float(data.leads[row]))}"
     if by_date:
         text += f" ({date.fromordinal(EPOCH + int(data.careers.time[row] // 1)).year})"
     edge = " late" if x > (1 - LABEL_ROOM) * UNITS else " early" if x < LABEL_ROOM * UNITS else ""

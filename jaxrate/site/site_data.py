@@ -132,8 +132,9 @@ class SiteData(NamedTuple):
 
     rated: History
     careers: Participations  # rows [R], one for each player and event
-    level: HostArray | None  # [R] the median of the active at the time, which peaks are above; None: it does not drift
-    peak: HostArray  # [num_players] the row of each player's peak, as on leaderboards; -1: they have none
+    leads: HostArray  # [R] the ratings, or how far they are above the median of the active at the time, if that drifts
+    drifts: bool  # whether it does
+    peak: HostArray  # [num_players] the row of each player's greatest lead, as on leaderboards; -1: they have none
     full_leaderboard: Leaderboard
     leaderboard_ids: HostArray  # [num_players] ids in order of the full leaderboard
     current: Leaderboard  # leaderboard of current players
@@ -234,14 +235,13 @@ class SiteData(NamedTuple):
 
     def format_peak(self, peak: float) -> str:
         """A peak as text; nothing for NaN. Leads over the median of the active have a sign."""
-        return self.format_rating(peak, signed=self.level is not None)
+        return self.format_rating(peak, signed=self.drifts)
 
     def peak_definition(self) -> str:
         """What a peak is."""
         events = f"from the {PEAK_MIN_EVENTS}th {self.event} on"
-        if self.level is None:
-            return f"the highest rating {events}"
-        return f"the greatest lead {events} over the median of the active at the time, as that drifts"
+        lead = f"the greatest lead {events} over the median of the active at the time, as that drifts"
+        return lead if self.drifts else f"the highest rating {events}"
 
     def uncertain_half_width(self, deviation: HostArray | None) -> float:
         """Half of the interval above which one of those listed is marked as uncertain; infinite if nobody is."""
@@ -287,11 +287,13 @@ def build_site_data(
         current["change"] = np.where(current.rank_then > 0, current.change, np.nan)
     order, listed = (lookup_ids("player", x.player, rated.players).astype(int) for x in (full_leaderboard, current))
     slugs = assign_slugs(rated.players.tolist(), displayed_names, permalinks or {})
-    digits = coarse_rating_decimals(full_leaderboard.rating)
+    level, peak = rows_of_peaks(rated, careers)
     return SiteData(
         rated,
         careers,
-        *rows_of_peaks(rated, careers),
+        careers.after.mean if level is None else careers.after.mean - level,
+        level is not None,
+        peak,
         full_leaderboard,
         order,
         current,
@@ -302,7 +304,7 @@ def build_site_data(
         event_columns,
         points,
         hindsight,
-        digits,
+        coarse_rating_decimals(full_leaderboard.rating),
         wording.choose_player_or_team_noun(rated, options.get("noun")),
         leaderboard_options,
         lists.resolve_min_games(None),

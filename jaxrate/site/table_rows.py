@@ -453,12 +453,11 @@ def _draw_marks(data: SiteData, begin: HostArray, owner: HostArray, number: Host
 def find_forms(data: SiteData, names: Sequence[str]) -> list[str]:
     """How the rating of each player stands in their career, by id, with these names; the name of one without a peak."""
     careers, listed, start = data.careers, {*data.listed.tolist()}, data.careers.start.tolist()
-    leads = careers.after.mean if data.level is None else careers.after.mean - data.level
-    noun, unit = "rating" if data.level is None else "lead", rating_unit(data.rated.system)
+    noun, unit = "lead" if data.drifts else "rating", rating_unit(data.rated.system)
     now, forms = float(careers.time.max()) if data.rated.clock is not None else 0.0, [*names]
     for i in np.flatnonzero(data.peak >= 0).tolist():
         begin, end = start[i : i + 2]
         days = careers.time[begin:end] if data.is_dated else None
-        form = find_form(names[i], leads[begin:end], days, int(data.peak[i]) - begin, now if i in listed else None)
+        form = find_form(names[i], data.leads[begin:end], days, int(data.peak[i]) - begin, now if i in listed else None)
         forms[i] = str(form._replace(noun=noun, unit=unit))
     return forms
