@@ -30,7 +30,7 @@ from jaxrate.site.page_texts import (
     page_template_context,
 )
 from jaxrate.site.player_pages import summarise_players
-from jaxrate.site.site_data import build_site_data, returned_players
+from jaxrate.site.site_data import build_site_data
 from jaxrate.site.table_rows import find_upset_wins
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.system_titles import describe_system
@@ -181,24 +181,6 @@ def test_tables_of_matches_say_who_was_at_home():
     page = jr.site.report_html(rated._replace(options=rated.options | {"colours": True}), active="all")
     assert ">colour</th>" in page and "<td class=h>Black" in page and ">neutral" not in page
     assert "<label>White <select" in page
-
-
-def test_who_comes_back_was_listed_before():
-    """Of those with ten games Cy had them before the comparison, and Bo, who was told to be back, five."""
-    crowd = [f"C{i}" for i in range(20)]
-    meetings = [(crowd[i], crowd[(i + k) % 20], "2020-01-10") for k in range(1, 6) for i in range(20)]
-    meetings += [("Cy", x, "2016-03-01") for x in crowd[:10]]
-    meetings += [("Bo", x, "2020-01-11") for x in crowd[:5]] + [("Bo", x, "2021-12-30") for x in crowd[:5]]
-    meetings += [(x, "Cy" if x == "C0" else "Di", "2021-12-31") for x in [*crowd, "Ed"]]
-    a, b, date = zip(*sorted(meetings, key=lambda x: x[2]), strict=True)
-    rated = jr.rate(jr.elo(), jr.read({"a": a, "b": b, "score": [1.0] * len(a), "date": date}))
-    found = build_site_data(rated, {})
-    told = dict(zip([found.names[i] for i in found.listed], returned_players(found).tolist(), strict=True))
-    assert "Bo" in told and "Ed" not in told and [x for x in told if told[x]] == ["Cy"]
-    assert re.search(r">New: first time|among current \w+; new: first time", jr.site.report_html(rated))
-
-
-# What a site says of contests, in words: against the measures of the same predictions.
 
 
 def test_pairs_that_tie_are_in_order_and_the_page_says_what_chance_gives():

@@ -24,7 +24,6 @@ from jaxrate.history.leaderboards import (
     PEAK_MIN_EVENTS,
     Leaderboard,
     leaderboard,
-    make_leaderboard_builder,
     rows_of_peaks,
 )
 from jaxrate.history.participations import Participations
@@ -148,7 +147,6 @@ class SiteData(NamedTuple):
     digits: int
     noun: wording.PlayerOrTeamNoun
     leaderboard_options: Mapping[str, Any]
-    min_games: int  # with which a player is listed
     made: datetime  # when the pages are made, in UTC
 
     @property
@@ -278,7 +276,6 @@ def build_site_data(
     careers = rated.rows.once_per_event()
     hindsight = None if smoothed is None else align_hindsight(careers, *smoothed_event_ratings(rated, smoothed))
     count = len(rated.players)
-    lists = make_leaderboard_builder(rated, None, **leaderboard_options)
     full_leaderboard = leaderboard(rated, active="all", top=count)
     current = leaderboard(rated, top=count, **leaderboard_options)
     if not current.num_listed:
@@ -307,7 +304,6 @@ def build_site_data(
         coarse_rating_decimals(full_leaderboard.rating),
         wording.choose_player_or_team_noun(rated, options.get("noun")),
         leaderboard_options,
-        lists.resolve_min_games(None),
         datetime.now(UTC),
     )
 
@@ -421,21 +417,7 @@ def leaderboard_columns(data: SiteData) -> dict[str, Any]:
         rank_then = np.where(current.rank_then > 0, current.rank_then, np.nan)
         columns["change"] = ratings_for_json(data, of_listed(current.change, np.nan))
         columns["then"] = round_for_json(of_listed(rank_then, np.nan), 0)
-        columns["back"] = of_listed(returned_players(data), 0).astype(int).tolist()
     return columns
-
-
-def returned_players(data: SiteData) -> HostArray:
-    """[n] of the list: whether they were on it once, but not at the time that changes count from.
-
-    Who had so many games before then as the list asks for was on it when the last of them was played.
-    """
-    since, rank_then = data.change_since, data.current.rank_then
-    if rank_then is None or data.rated.clock is None or not since:
-        return np.zeros(len(data.listed), bool)
-    begin = float(np.datetime64(since, "D").astype(int)) if data.is_dated else float(since.replace(",", ""))
-    earlier_games = np.diff(np.append(0, np.cumsum(data.careers.time < begin))[data.careers.start])[data.listed]
-    return (np.asarray(rank_then) == 0) & (earlier_games >= max(data.min_games, 1))
 
 
 def script_safe_json(values: Any, **options: Any) -> str:

@@ -14,7 +14,7 @@ from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.leaderboards import Leaderboard, ranks_over_time
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
 from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, show_name, table_head
-from jaxrate.site.site_data import SiteData, ratings_for_json, returned_players, times_for_json
+from jaxrate.site.site_data import SiteData, ratings_for_json, times_for_json
 from jaxrate.views.charts import YEAR, half_widths
 from jaxrate.views.findings import find_form, find_most_firsts
 from jaxrate.views.line_ups import PlayerLists, side_words
@@ -203,11 +203,10 @@ SPAN_PLAYERS = 50  # the greatest range of whose lines is the height of all line
 
 
 class CareerLines(NamedTuple):
-    """The lines of careers of current players, and who of them has returned."""
+    """The lines of careers of current players."""
 
     levels: list[str]  # of each, by rank, as of `ratings_to_level_letters`
     heading: str
-    returned: list[bool]  # of each, by rank, as of `returned_players`
 
 
 def build_career_lines(data: SiteData) -> CareerLines:
@@ -234,7 +233,7 @@ def build_career_lines(data: SiteData) -> CareerLines:
     some = some[~np.isnan(some).all(axis=1)]
     height = float((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max()) if len(some) else 1.0
     levels = [ratings_to_level_letters(row, height) for row in ratings]
-    return CareerLines(levels, heading, returned_players(data).tolist())
+    return CareerLines(levels, heading)
 
 
 def ranked_columns(
@@ -277,7 +276,7 @@ def render_ranking(data: SiteData, lines: CareerLines, begin: int, end: int, lin
     limit = data.uncertain_half_width(board.deviation)
     axis, columns = ranked_columns(data, ids, ranks, board.rating[some], deviation, limit, link)
     if board.change is not None and board.rank_then is not None:
-        moves = map(_describe_move, ranks, board.rank_then[some].tolist(), lines.returned[some])
+        moves = map(_describe_move, ranks, board.rank_then[some].tolist())
         columns.insert(1, Column("move", "move", [*moves], "move", data.change_period))
         signed, about = partial(data.format_rating, signed=True), {"label": "change", "title": data.change_period}
         columns.append(make_column("figure change", "change", board.change[some].tolist(), signed, **about))
@@ -303,9 +302,9 @@ def _peak_column(data: SiteData, board: Leaderboard, some: slice | HostArray) ->
     return [Column("figure peak", "peak", texts, "peak", data.peak_definition())]
 
 
-def _describe_move(rank: int, rank_then: int, has_returned: bool) -> str:
+def _describe_move(rank: int, rank_then: int) -> str:
     if rank_then == 0:
-        return "<span>back</span>" if has_returned else '<span class="up">new</span>'
+        return '<span class="up">joined</span>'
     if rank == rank_then:
         return "\u2013"
     kind, arrow = ("up", "▲") if rank < rank_then else ("drop", "▼")

@@ -43,13 +43,12 @@ function ranking(table, about, { source, linked }) {
 
   function moveOf({ i }) {
     const then = board.then?.[i];
-    return board.current[i] ? (then ? then - board.now[i] : board.back?.[i] ? Number.MAX_VALUE : Infinity) : null;
+    return board.current[i] ? (then ? then - board.now[i] : Infinity) : null;
   }
   function movement(x) {
     if (x === null) return "";
     if (x === 0) return "–";
-    if (x === Number.MAX_VALUE) return make("span", {}, "back");
-    return make("span", { class: x > 0 ? "up" : "drop" }, x === Infinity ? "new" : `${x > 0 ? "▲" : "▼"} ${grouped(Math.abs(x), 0)}`);
+    return make("span", { class: x > 0 ? "up" : "drop" }, x === Infinity ? "joined" : `${x > 0 ? "▲" : "▼"} ${grouped(Math.abs(x), 0)}`);
   }
   function peak(x, i) {
     if (x === null) return "";
