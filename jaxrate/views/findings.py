@@ -106,7 +106,6 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
     },
     "predicted best": {
         "alone": "Log loss of {subject}",
-        "beside others": "{subject} {since}",
         "level": "{subject} predicted about equally well{since}",
         "of two": "{subject} predicted better than {other}, beyond chance",
         "of all": "{subject} predicted best, beyond chance",
@@ -492,9 +491,9 @@ def find_best_system(names: Sequence[str], gaps: Sequence[Any], others: Mapping[
     pairs are allowed for (Bonferroni). `others` are those of forecasts by no system, by name: the best one is not said
     to be better than what is level with it or ahead.
     """
-    place, pairs = _describe_place_among(others), count_pairs(len(names))
     if len(names) < 2:
-        return Finding("predicted best", "beside others" if place else "alone", names[0], since=place)
+        return Finding("predicted best", "alone", names[0])
+    place, pairs = _describe_place_among(others), count_pairs(len(names))
     level = [name for name, gap in zip(names, gaps, strict=True) if judge_gap_to_best(gap, pairs) != "behind"]
     if len(level) > 1:
         subject = f"All {len(names)} systems" if len(level) == len(names) > 2 else list_names(level)
