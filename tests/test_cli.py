@@ -253,7 +253,7 @@ def test_the_command(jaxrate, games, tmp_path):
     params = "--param", "glicko.c=20", "--param", "glicko.side_advantage=30"
     wanted = jaxrate("compare", games, "--side", "home", *params, "--system", "elo", "--system", "glicko",
                      "--last", 0.2, "--json", "-q")[1]  # fmt: skip
-    rows = re.findall(r'data-name="name">(.*?)</td><td class="figure rating" data-name="rating">(.*?)</td>', page)
+    rows = re.findall(r'<bdi>(\w+)</bdi></th><td class="figure" data-name="log loss">(.*?)</td>', page)
     assert "last 120 of 600 matches" in page
     for result in json.loads(wanted)["results"]:
         if result["period"] is None:
