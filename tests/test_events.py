@@ -151,13 +151,6 @@ def test_periods_equal_a_slow_twin(matches, length, data):
     same_periods(jr.periods(matches, period=number), wanted, [float(k) for k, _, _ in wanted])
 
 
-def test_a_match_on_the_boundary_belongs_to_the_period_that_begins():
-    matches = jr.matches([[0, 1]] * 6, [1] * 6, [-1.5, -1.0, -0.5, 0.0, 1.4, 1.5])
-    ragged = jr.periods(matches, 1.5)
-    assert ragged.events.time.tolist() == [-1.5, 0.0, 1.5]
-    assert ragged.pair_start.tolist() == [0, 3, 5, 6]
-
-
 def test_matches_without_weight_count_once_in_a_period():
     context = jr.periods(jr.matches(PLAYER, SCORE, side=[1, 0, -1], category=[0, 1, 2]), 1.0).events.context
     assert context.weight.tolist() == [1.0, 1.0, 1.0]

@@ -190,6 +190,7 @@ def test_draws_of_tables_of_winners_and_losers_count_from_either_side_as_their_w
     either = jr.metrics.calibration_slope(np.append(p, 1 - p), np.append(score, 1 - score))
     winner_first = jr.metrics.calibration_slope(np.where(score >= 0.5, p, 1 - p), np.maximum(score, 1 - score))
     assert winner_first.slope == pytest.approx(either.slope, abs=1e-9)
+    assert winner_first.error == pytest.approx(np.sqrt(2.0) * either.error, rel=1e-6)
 
 
 # Bands, urns per side and the test of one skill against laws worked out otherwise.
@@ -275,8 +276,6 @@ def test_bad_urns_of_two_times_are_refused():
 
 
 # Probabilities from odds, RPS and the calibration slope: against slow twins, worked examples, and bad input.
-
-# Odds
 
 
 def slow_probabilities(odds, method):
@@ -440,17 +439,6 @@ def test_bold_predictions_have_a_slope_below_1():
     ]
     slopes, stated = np.array(errors).T
     assert np.std(slopes) == pytest.approx(np.mean(stated), rel=0.2)
-
-
-def test_the_slope_of_tables_of_winners_and_losers():
-    """Each match counts from both sides, and once in the error."""
-    rng = np.random.default_rng(5)
-    p = rng.uniform(0.1, 0.9, 2000)
-    score = (rng.random(2000) < p).astype(float)
-    either = jr.metrics.calibration_slope(np.concatenate([p, 1 - p]), np.concatenate([score, 1 - score]))
-    winner_first = jr.metrics.calibration_slope(np.where(score == 1, p, 1 - p), np.ones(2000))
-    assert winner_first.slope == pytest.approx(either.slope, abs=1e-9)
-    assert winner_first.error == pytest.approx(np.sqrt(2.0) * either.error, rel=1e-6)
 
 
 def test_predictions_that_say_nothing_have_no_slope():

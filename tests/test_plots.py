@@ -101,11 +101,6 @@ def test_trajectory_is_the_history(ax, name):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("", "rating (points)")
 
 
-def test_trajectory_without_deviations_is_a_line(ax):
-    plots.trajectory(jr.rate(jr.elo(), games("numbers")), "P9", ax=ax)
-    assert len(ax.lines) == 1 and not ax.collections and ax.get_xlabel() == "time"
-
-
 def test_trajectories_share_axes_and_differ_in_colour(ax):
     plots.trajectory(past("elo"), [f"P{i}" for i in range(4, 9)], ax=ax)
     plots.trajectory(past("elo"), [f"P{i}" for i in range(9, 12)], ax=ax)
@@ -227,9 +222,6 @@ def test_matchups_are_the_matchups(ax):
     assert [label.get_text() for label in ax.get_yticklabels()] == chosen
 
 
-# Careers
-
-
 @lru_cache
 def rated_games(clock="dates"):
     return jr.rate(jr.glicko(), games(clock))
@@ -318,9 +310,6 @@ def test_scorelines_are_drawn_as_they_are_predicted(ax):
 
 
 # Pictures of fits.
-
-
-# Fits
 
 
 @lru_cache
@@ -688,11 +677,6 @@ def test_intervals_are_those_of_the_table(ax, found):
     np.testing.assert_allclose(drawn(ax, "value").get_xdata(), found.rating[order])
 
 
-def test_intervals_of_the_best(ax, found):
-    plots.intervals(found, top=2, ax=ax)
-    assert len(rows(ax)) == 2
-
-
 def test_rank_sets_are_bars_from_the_least_to_the_greatest_rank(ax, found):
     ranks = jr.arena.rank_sets(found, level=0.5)
     assert (ranks.least[:-1] > 1).any()
@@ -767,9 +751,6 @@ def test_numbers_stand_out_from_every_colour_of_cells(palette):
 
 
 # Pictures of predictions.
-
-
-# Predictions
 
 
 def test_calibration_is_that_of_the_metrics(ax):

@@ -22,7 +22,6 @@ from tests.reference.skills_twin import Skills, game
 from tests.reference.smooth_twin import Smoother, dense
 from tests.test_goals import games_of as goal_games
 from tests.test_goals import league as goal_league
-from tests.test_goals import system_of as goal_system_of
 from tests.test_skills import (
     CASES,
     FADING_FORM,
@@ -240,21 +239,6 @@ def test_ratings_as_of_any_time(double):
         (np.diff(board.rating[board.group == group]) <= 0).all() for group in set(board.group)
     )
     assert jr.leaderboard(found).rating.max() == np.asarray(jr.ratings(system, found.state).mean).max()
-    mine = jr.career(found, "player 3")
-    match, side = np.nonzero(events.player == 3)
-    np.testing.assert_array_equal(mine["rating"], np.asarray(smoothed.rating.mean)[match, side])
-    assert mine["opponent"].tolist() == names[events.player[match, 1 - side]].tolist()
-    best = jr.history.peak_ratings(found, top=PLAYERS)
-    np.testing.assert_array_equal(np.sort(best.rating)[::-1], best.rating)
-    assert (
-        best.rating[best.player == "player 3"] == mine["rating"].max() and best.rating[0] == smoothed.rating.mean.max()
-    )
-    assert jr.history.peak_ratings(found, top=2, cautious=3).rating[0] <= best.rating[0] and "95% interval" in str(best)
-    pytest.importorskip("matplotlib")
-    line = jr.plots.trajectory(found, players="player 3").get_lines()[0]
-    assert line.get_label() == "player 3" and line.get_ydata().tolist() == mine["rating"].tolist()
-    drawn = jr.plots.careers(found, "player 3", others=["player 4"], step=30.0).get_lines()
-    assert drawn[1].get_ydata()[-1] == mine["rating"][-1]
     with pytest.raises(ValueError, match="is a date, but the history counts time in numbers"):
         jr.leaderboard(found, as_of="1985-01-27")
     with pytest.raises(ValueError, match="has hyperparameters of its own"):
@@ -407,10 +391,3 @@ def test_a_filter_goes_on_where_hindsight_ends(double):
     for name, place in last.items():
         assert rating[place] == pytest.approx(ends[name], abs=0.2)
         assert np.isfinite(at_end[name])
-
-
-@pytest.mark.full
-def test_hindsight_forecasts_goals(double):
-    events = goal_league()
-    forecast = jr.forecasts.forecast_by_smoothing(goal_system_of("expected"), events, start=60.0, refit=30.0)
-    assert np.isfinite(forecast.prediction).all() and len(forecast.prediction) == len(events.score)

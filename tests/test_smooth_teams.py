@@ -1,12 +1,9 @@
-"""Hindsight for contests of teams against the slow twin, the exact posterior, TrueSkill through time and the filter."""
+"""Hindsight for contests of teams against the slow twin, the exact posterior and the filter."""
 
 import itertools
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.special import ndtri
 
 import jaxrate as jr
 from jaxrate.smoothing import timelines
@@ -18,7 +15,6 @@ from tests.reference.teams_twin import TeamSkills, participant
 from tests.test_skills_teams import CASES, PLAYERS, STATISTICS, history, system_of
 
 CONTESTS = 16
-PEERS = json.loads((Path(__file__).parent / "reference" / "team_smooth_peers.json").read_text())
 
 
 def short_history(mixed=False, seed=0, n=CONTESTS, **options):
@@ -118,31 +114,6 @@ def test_margins_are_exact(double):
     assert less.min() > 0.7 and less.mean() < 1.0
 
 
-@pytest.mark.full  # the twin has them, and `test_smooth.py` that of matches
-@pytest.mark.parametrize("case", ["example", "ties"])
-def test_against_trueskill_through_time(double, case):
-    peer = PEERS[case]
-    teams = [[(who, place) for place, team in enumerate(contest) for who in team] for contest in peer["teams"]]
-    rank = [[-peer["results"][i][place] for _, place in contest] for i, contest in enumerate(teams)]
-    contest = np.repeat(np.arange(len(teams)), [len(x) for x in teams])
-    names = sorted({who for x in teams for who, _ in x})
-    rounds = jr.rounds(
-        contest, [names.index(who) for x in teams for who, _ in x], np.concatenate(rank),
-        team=[place for x in teams for _, place in x], time=np.asarray(peer["time"])[contest],
-    )  # fmt: skip
-    p_draw, margin = peer["p_draw"], None
-    if p_draw:
-        margin = float(ndtri(0.5 * (1.0 + p_draw)) * 2.0**0.5)
-    system = jr.skills(
-        jr.parts.skill(initial_rating=0, initial_deviation=peer["sigma"], growth=peer["gamma"], deviation_max=1e4),
-        observe=jr.parts.result(noise=2.0**0.5, draw_margin=margin),
-        period=1.0,
-    )
-    found = smooth_events(system, rounds, tolerance=1e-10)
-    np.testing.assert_allclose(found.rating.mean, peer["mean"], atol=1e-6)
-    np.testing.assert_allclose(found.rating.deviation, peer["deviation"], atol=1e-6)
-
-
 def test_contests_that_are_refused():
     plain = [0, 0, 1, 1], [0, 1, 1, 2], [1, 2, 1, 2]
     with refused("row 2 (counting from 0): time 1.0 is earlier than 2.0 in the row before; sort the contests by time"):
@@ -180,42 +151,10 @@ def named_history():
     return jr.data.Dataset(rounds, names, np.arange(len(rounds.events.player)), clock="numbers", contests=contests)
 
 
-def test_careers_leaderboards_and_peaks(double):
-    data, system = named_history(), system_of("draws")
-    found, rated = jr.smooth(system, data), jr.rate(system, data)
-    smoothed = found.hindsight
-    flat, start = data.rounds.events, data.rounds.player_start
-    contest = np.repeat(np.arange(9), np.diff(start))
-    row = np.flatnonzero(flat.player == 3)
-    mine, before = jr.career(found, "player 3"), jr.career(rated, "player 3")
-    np.testing.assert_array_equal(mine["rating"], np.asarray(smoothed.rating.mean)[row])
-    np.testing.assert_array_equal(mine["time"], flat.time[contest[row]])
-    for name in ("contest", "participants", "teams", "rank"):
-        np.testing.assert_array_equal(mine[name], before[name])
-    np.testing.assert_allclose(
-        mine["expected_rank"], 1 + (1 - np.asarray(smoothed.prediction)[row]) * (mine["teams"] - 1)
-    )
-    best = jr.history.peak_ratings(found, top=PLAYERS)
-    assert (
-        best.rating[best.player == "player 3"] == mine["rating"].max() and best.rating[0] == smoothed.rating.mean.max()
-    )
-    board = jr.leaderboard(found)
-    np.testing.assert_array_equal(np.sort(board.rating)[::-1], board.rating)
-    assert sorted(board.games) == sorted(rated.games[rated.games > 0])
-    several = np.array([len({*flat.team[contest == i]}) > 1 for i in range(9)])
-    middle = np.flatnonzero(several)[2]  # the third from which something is learnt
-    early, mean = np.asarray(smoothed.at(flat.time[middle]).mean), np.asarray(smoothed.rating.mean)
-    np.testing.assert_allclose(early[flat.player[contest == middle]], mean[contest == middle], rtol=1e-12)
-    assert np.isnan(early).sum() == PLAYERS - len(np.unique(flat.player[(contest <= middle) & several[contest]])) > 0
-
-
-def test_pages_and_plots_show_contests_in_hindsight(double):
+def test_pages_show_contests_in_hindsight(double):
     data, system = named_history(), system_of("draws")
     found, rated = jr.smooth(system, data), jr.rate(system, data)
     page = jr.site.report_html(rated, top=1, smoothed=found)
     assert "in hindsight" in page
     with refused("smoothed must be of the same contests as the rated history, in their order"):
         jr.site.report_html(rated._replace(events={name: x[2:] for name, x in rated.events.items()}), smoothed=found)
-    pytest.importorskip("matplotlib")
-    line = jr.plots.trajectory(found, players="player 3").get_lines()[0]
-    assert line.get_ydata().tolist() == jr.career(found, "player 3")["rating"].tolist()
