@@ -127,19 +127,7 @@ WINNER_NAME = "winner|winning|victor|whowon|^prefer|preference$|^choice|^chosen|
 DRAW_NAMES = tuple(
     f"{start}{word}{end}"
     for start in ("", "is", "was", "game", "match")
-    for word in (
-        "draw",
-        "draws",
-        "drawn",
-        "drew",
-        "tie",
-        "ties",
-        "tied",
-        "remis",
-        "unentschieden",
-        "empate",
-        "stalemate",
-    )
+    for word in _split_at_blanks("draw draws drawn drew tie ties tied remis unentschieden empate stalemate")
     for end in ("", "flag")
 )
 TIME_WORDS = "date", "datetime", "timestamp", "time", "at", "day", "on"

@@ -971,9 +971,6 @@ def check_read_arguments(
     arguments = select_role_arguments(columns)
     check_argument("read", "upcoming", bool, upcoming)
     check_argument("read", "on_faulty", Literal["error", "skip"], on_faulty)
-    for role in ("age", "expected_goals"):
-        check_argument("read", role, str | Sequence[str] | None, arguments[role])
-    check_argument("read", "statistics", str | Sequence[str] | Mapping[str, Any] | None, arguments["statistics"])
     check_date_style(dates)
     check_texts("na_values", na_values)
     check_texts("unfinished", unfinished)
@@ -996,8 +993,7 @@ def _add_fixtures(data: Dataset, table: TableRows, is_coming: HostArray) -> Data
     if not is_coming.any():
         return data
     coming = table.keep(is_coming)
-    coming = coming._replace(roles=coming.roles._replace(upcoming=True, last_rank=None))
-    fixtures = build_dataset(coming, names_of_earlier_data(data), True)
+    fixtures = build_dataset(coming.change({}, upcoming=True, last_rank=None), names_of_earlier_data(data), True)
     return data._replace(fixtures=fixtures._replace(upcoming=True))
 
 

@@ -74,14 +74,8 @@ OUTCOME_WORDS = (
     OutcomeWords(("g", "ganado", "victoria"), ("p", "perdido", "derrota"), ("e", "empate", "empatado")),
     OutcomeWords(("v", "victoire", "vitória", "vittoria"), ("d", "p", "défaite", "derrota"), ("n", "e", "nul")),
 )
-NO_WINNER_WORDS = (
-    *DRAW_WORDS,
-    "no winner",
-    "tie (bothbad)",
-    "both_bad",
-    "both bad",
-    "both_equal",
-)  # in place of the name of the winner
+# in place of the name of the winner
+NO_WINNER_WORDS = *DRAW_WORDS, "no winner", "tie (bothbad)", "both_bad", "both bad", "both_equal"
 DRAW_PATTERN = r"½|1/2-1/2|\b(draw|drawn|drew|tie|tied|stalemate|remis|empate|unentschieden)\b"
 DRAWN_MATCH_PATTERN = rf"(match |game )?({DRAW_PATTERN})"
 WORDS_OF_WINNING = r"^(winner:?|win for) | (won|wins?|beat)\b.*$"  # beside a name, as "Ash won by 5 runs"

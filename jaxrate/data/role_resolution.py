@@ -8,13 +8,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
 from jaxrate.data.column_conversion import to_numbers
-from jaxrate.data.column_role_definitions import (
-    COLUMN_ROLES,
-    PLAYER_PAIR,
-    WINNER_LOSER,
-    as_column_list,
-    raise_first,
-)
+from jaxrate.data.column_role_definitions import COLUMN_ROLES, PLAYER_PAIR, WINNER_LOSER, as_column_list, raise_first
 from jaxrate.data.table_sources import Column, check_columns_exist_and_unique
 from jaxrate.events import fail_where
 

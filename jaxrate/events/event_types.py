@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core.array_types import Array, HostArray
@@ -131,6 +130,8 @@ class Periods(NamedTuple):
 
     def combine_by_player(self, values: Array, operation: str = "add", start: float = 0.0) -> Array:
         """[A, ...] of each player, the sums of values [2, M, ...] over their games; or their maxima, from a start."""
+        import jax.numpy as jnp  # which readers of tables do without
+
         combined = jnp.full((*self.player.shape, *values.shape[2:]), start, values.dtype)
         for rows, of_side in zip(self.participant_rows, values, strict=True):
             combined = getattr(combined.at[rows], operation)(of_side)
@@ -186,6 +187,8 @@ class Rounds(NamedTuple):
 
     def combine_by_player(self, values: Array, operation: str = "add", start: float = 0.0) -> Array:
         """[P, ...] of the player of each participation, the sums of values [P, ...] over theirs; or their maxima."""
+        import jax.numpy as jnp  # which readers of tables do without
+
         if self.seat is None:
             return values
         combined: Array = getattr(jnp.full_like(values, start).at[self.seat], operation)(values)[self.seat]

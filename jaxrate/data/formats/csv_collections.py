@@ -1,5 +1,6 @@
 """Collections of results in CSV and JSON: tennis, football, contests, races, films, games of Lichess."""
 
+import csv
 import io
 import json
 import os
@@ -276,20 +277,16 @@ def _open_ratings(file: Path) -> TableSource:
     return table_in_memory(table, RATING_COLUMNS, f"{file.name}: ", where)
 
 
+TITLES = {".csv": ("movies.csv", ","), ".dat": ("movies.dat", "::"), ".data": ("u.item", "|")}  # beside such ratings
+
+
 def _read_titles(ratings: Path) -> dict[str, str]:
     """The titles of movies by id, from the file in the folder of the ratings; none if there is no such file."""
-    file = ratings.with_name({".csv": "movies.csv", ".dat": "movies.dat"}.get(ratings.suffix, "u.item"))
-    if not file.is_file():
-        return {}
-    if file.suffix == ".csv":
-        columns = load_texts(
-            open_csv_files(file, [file], "MovieLens movies", ["movieId", "title"]), ["movieId", "title"]
-        )
-        pairs = zip(*(column.to_pylist() for column in columns.values()), strict=True)
-        return {key: title or "" for key, title in pairs}
-    mark = "::" if file.suffix == ".dat" else "|"
-    lines = decode_utf8_or_latin1(file.read_bytes()).splitlines()
-    return {key: rest.partition(mark)[0] for key, found, rest in (line.partition(mark) for line in lines) if found}
+    name, mark = TITLES.get(ratings.suffix, TITLES[".data"])
+    file = ratings.with_name(name)
+    lines = decode_utf8_or_latin1(file.read_bytes()).splitlines() if file.is_file() else []
+    records = csv.reader(lines) if mark == "," else (line.split(mark) for line in lines)
+    return {record[0]: record[1] for record in records if len(record) > 1}
 
 
 # Races
