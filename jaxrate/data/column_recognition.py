@@ -130,7 +130,7 @@ def resolve_table(
     """
     check_role_arguments(arguments)
     derived_players, players = find_player_columns(table, arguments, upcoming)
-    derived = [*filter(None, [derived_players]), *derive_named_points(table.names, arguments["margin"])]
+    derived = [*derived_players, *derive_named_points(table.names, arguments["margin"])]
     table = reduce(append_columns, derived, table)
     check_players(table, players, arguments)
     search = load_open_columns(table, players, {**arguments, **players.columns}, upcoming, na_values)
@@ -168,31 +168,29 @@ def append_columns(table: TableSource, derived: DerivedColumns) -> TableSource:
 
 def find_player_columns(
     table: TableSource, arguments: Mapping[str, Any], upcoming: bool
-) -> tuple[DerivedColumns | None, "PlayerColumns"]:
+) -> tuple[list[DerivedColumns], "PlayerColumns"]:
     """The columns of the players, and those of them that the table does not have itself.
 
     Raises:
       ValueError: if nothing tells who plays.
     """
-    contest = as_column_list(arguments["contest"])
+    contest, derived = as_column_list(arguments["contest"]), list[DerivedColumns]()
     if len(contest) > 1:
         check_columns_exist_and_unique(table.names, contest)
-        joined = join_columns(contest)
-        arguments = {**arguments, "contest": joined.names[0]}
-        players = recognise_players(Header.of_columns([*table.names, *joined.names]), arguments, upcoming)
-        assert players is not None
-        return joined, players
+        derived = [join_columns(contest)]
+        contest = derived[0].names
     arguments = {**arguments, "contest": next(iter(contest), None)}
-    players = recognise_players(Header.of_columns(table.names), arguments, upcoming)
+    names = [*table.names, *contest] if derived else table.names
+    players = recognise_players(Header.of_columns(names), arguments, upcoming)
     if players is None:
         return split_pairs_in_cells(table)
     season = _season_of_contests(table, players, arguments)
     if season is None:
-        return None, players
+        return derived, players
     joined = join_columns([season, players.names[0]])
     others = [note for note in players.notes if not note.endswith(" for the contest")]
     notes = f"{season} and {players.names[0]} for the contest", *others
-    return joined, players._replace(columns=players.columns | {"contest": joined.names[0]}, notes=notes)
+    return [joined], players._replace(columns=players.columns | {"contest": joined.names[0]}, notes=notes)
 
 
 def derive_named_points(names: Sequence[str], margin: Any) -> list[DerivedColumns]:
@@ -250,7 +248,7 @@ DASHES = "[-\u2013\u2014]"
 PAIR_NAMES = r"match(up|es)?|game|fixture|bout|fight|teams|players|pairing|opponents|meeting|encounter"
 
 
-def split_pairs_in_cells(table: TableSource) -> tuple[DerivedColumns, "PlayerColumns"]:
+def split_pairs_in_cells(table: TableSource) -> tuple[list[DerivedColumns], "PlayerColumns"]:
     """Two columns from one whose cells name both players; ValueError if there is none.
 
     "Ada vs. Bo" tells of any column, and "Ada - Bo" of one that is called as matches are.
@@ -264,7 +262,7 @@ def split_pairs_in_cells(table: TableSource) -> tuple[DerivedColumns, "PlayerCol
             if cells and all(isinstance(cell, str) and re.match(pattern, cell) for cell in cells):
                 split = split_column(name, pattern)
                 pair = dict(zip(PLAYER_PAIR, split.names, strict=True))
-                return split, PlayerColumns(PLAYER_PAIR, pair, notes=(f"the two names in {name} for a and b",))
+                return [split], PlayerColumns(PLAYER_PAIR, pair, notes=(f"the two names in {name} for a and b",))
     header = Header.of_columns(table.names)
     for roles in (PLAYER_PAIR, WINNER_LOSER):
         own = {role: column for role in roles if (column := header.find_own(role)) is not None}

@@ -372,7 +372,7 @@ def _records_of_inner_lists(records: Sequence[Mapping[Any, Any]]) -> Sequence[Ma
     """The records of matches in records of rounds, each with the values of its round; others as they are."""
     for name in EVENT_LISTS:
         if records and all(is_list_of_records(record.get(name)) for record in records):
-            merged = (record | dict(x) for record in records for x in record[name])
+            merged = ({**record, **x} for record in records for x in record[name])
             return [{key: value for key, value in record.items() if key != name} for record in merged]
     return records
 
