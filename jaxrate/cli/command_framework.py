@@ -303,7 +303,7 @@ def _plain_name(parameter: click.Parameter) -> str:
     return parameter.opts[-1].removeprefix("--")
 
 
-def check_only(allowed: Iterable[str], what: str) -> None:
+def check_no_other_options(allowed: Iterable[str], what: str) -> None:
     """ValueError if an option other than these was given; `what` it cannot be combined with."""
     for name in given_parameters(click.get_current_context()):
         if name.lstrip("-") not in ("FILE", "json", "quiet", "verbose", *allowed):

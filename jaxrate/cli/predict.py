@@ -8,7 +8,7 @@ from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.command_framework import Output, check_only, command
+from jaxrate.cli.command_framework import Output, check_no_other_options, command
 from jaxrate.cli.file_rating import parse_library_time
 from jaxrate.cli.lazy_imports import jax, np
 from jaxrate.cli.options import (
@@ -202,7 +202,7 @@ def predict(
     """
     columns = pop_columns(season)
     if _is_plan(file):
-        check_only(TOURNAMENT_OPTIONS, "a tournament, whose plan says its rules")
+        check_no_other_options(TOURNAMENT_OPTIONS, "a tournament, whose plan says its rules")
         if not simulate:
             raise ValueError(f"{file} is the plan of a tournament; add --simulate")
     rated, columns = split_reading_options(jr.load(run), columns)

@@ -14,7 +14,7 @@ import click
 import jaxrate as jr
 from jaxrate.cli import file_rating
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.command_framework import Output, check_only, command, prefix_errors_with_file
+from jaxrate.cli.command_framework import Output, check_no_other_options, command, prefix_errors_with_file
 from jaxrate.cli.dry_run import describe_run
 from jaxrate.cli.file_rating import RateOptions, Rating, RatingTask
 from jaxrate.cli.lazy_imports import np
@@ -117,7 +117,7 @@ CHUNK_OPTIONS = (
 
 def rate_by_chunks(report: ProgressReport, request: RatingRequest, sizes: dict[str, Any], asked: RateOptions) -> Rating:
     """Rate by chunks; `sizes` has the arguments of `Chunks` by name, None where no option gives one."""
-    check_only(ALLOWED_OPTIONS, "rating in chunks")
+    check_no_other_options(ALLOWED_OPTIONS, "rating in chunks")
     if unknown := [name for name in request.columns if name not in (*COLUMN_ROLES, "sort")]:
         raise ValueError(f"--column {unknown[0]} cannot be combined with rating in chunks")
     if asked.out is None:
@@ -306,7 +306,7 @@ def career_sections(rated: jr.History, name: str, career: dict[str, Any], count:
     """The last `count` events of the career of a player, with the ratings after them, as pages have it."""
     kind, total = "match" if rated.contests is None else "contest", len(career["rating"])
     shown = {key: x[-count:] for key, x in (career | {"rating": career["rating"] + career["change"]}).items()}
-    table = _with_words(to_text_table(columns_in_percent(_arrange_career(shown, rated.clock))), rated)
+    table = _name_career_columns(to_text_table(columns_in_percent(_arrange_career(shown, rated.clock))), rated)
     caption = f"Ratings are after each {kind}{', deviations before it' if 'deviation' in career else ''}."
     learns_margins = rated.system.settings.get("outcome") == "margin"
     if learns_margins and "score" in shown and np.any((shown["score"] == 1.0) & (shown["change"] < 0.0)):
@@ -328,7 +328,7 @@ def _arrange_career(career: dict[str, Any], clock: str | None) -> dict[str, Any]
     return {name: columns[name] for name in names if name in columns}
 
 
-def _with_words(table: TextTable, rated: jr.History) -> TextTable:
+def _name_career_columns(table: TextTable, rated: jr.History) -> TextTable:
     """A table of events with the headings of careers: their date, the expected score, whose rating."""
     words = {"probability": "expected"} | ({"time": "date"} if rated.clock == "dates" else {})
     headings = [words.get(x, re.sub(r"s rating$", "'s rating", x)) for x in table.headings]
@@ -337,7 +337,7 @@ def _with_words(table: TextTable, rated: jr.History) -> TextTable:
 
 def to_match_table(matches: Any, rated: jr.History, caption: str = "", top: int | None = None) -> TextTable:
     """Matches in the words of careers, with the expected score in percent."""
-    return _with_words(to_text_table(columns_in_percent(matches), caption, top), rated)
+    return _name_career_columns(to_text_table(columns_in_percent(matches), caption, top), rated)
 
 
 OF_ONE_HISTORY = (  # options that a rating league by league does not take

@@ -254,7 +254,7 @@ def to_ids(
     parts = [*known, *(_to_name_column(name, columns[name], known, subject) for name in names)]
     code, values = _encode_values([subject] * len(known) + [*map(repr, names)], parts)
     code = np.append(code[:num_known], code[num_known:].reshape(len(names), -1).T)
-    rank, values = _by_first_appearance(code, values)
+    rank, values = _number_by_first_appearance(code, values)
     if (rank[:num_known] != np.arange(num_known)).any():
         raise ValueError(f"history has a name of {subject} twice")
     ids = rank[num_known:].reshape(-1, len(names))
@@ -316,7 +316,7 @@ def _to_int64_or_text(columns: Sequence[Column]) -> list[Column]:
     return [column.cast(arrow.large_string()) for column in columns]
 
 
-def _by_first_appearance(code: HostArray, values: HostArray) -> tuple[HostArray, HostArray]:
+def _number_by_first_appearance(code: HostArray, values: HostArray) -> tuple[HostArray, HostArray]:
     """Numbers [n] and the values by number, with the numbers in the order in which they appear first."""
     position = np.arange(len(code))
     first = np.empty(len(values), np.int64)

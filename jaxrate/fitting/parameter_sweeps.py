@@ -311,16 +311,16 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
     unbound, bind, slope = UNBOUNDED_NUMBERS[getattr(fit.system.space, name).space]
     best_value = getattr(fit.params, name)
     width, centre = _initial_width(fit, name, fit.standard_error[name] * slope(best_value)), unbound(best_value)
-    curve = _try_values(task, name, others, None, centre + np.linspace(-width, width, INITIAL_VALUES))
+    curve = _extend_deviance_curve(task, name, others, None, centre + np.linspace(-width, width, INITIAL_VALUES))
     for _ in range(MAX_EXTENSIONS):
         ends = (curve.t[-1], width, curve.root[-1] < border), (curve.t[0], -width, curve.root[0] > -border)
         further = [end + along * np.array([0.25, 0.5, 0.75, 1.0]) for end, along, is_open in ends if is_open]
-        curve = _try_values(task, name, others, curve, np.concatenate([np.empty(0), *further]))
+        curve = _extend_deviance_curve(task, name, others, curve, np.concatenate([np.empty(0), *further]))
     for _ in range(NUM_REFINEMENTS):
         is_outside = np.abs(curve.root) > border
         passes = np.flatnonzero(is_outside[1:] != is_outside[:-1])
         steps = [np.linspace(curve.t[i], curve.t[i + 1], BORDER_VALUES + 2)[1:-1] for i in passes]
-        curve = _try_values(task, name, others, curve, np.concatenate([np.empty(0), *steps]))
+        curve = _extend_deviance_curve(task, name, others, curve, np.concatenate([np.empty(0), *steps]))
     low, high = (x if math.isinf(x) else bind(x) for x in curve.interval(border))
     return LikelihoodInterval(name, low, high, level, curve.profile, curve.root)
 
@@ -362,7 +362,7 @@ def upper_border_crossing(t: HostArray, root: HostArray, border: float) -> float
     return float(np.interp(border, running_max, t)) if running_max[-1] >= border else math.inf
 
 
-def _try_values(
+def _extend_deviance_curve(
     task: PredictionTask, name: str, others: tuple[str, ...], curve: DevianceCurve | None, t: HostArray
 ) -> DevianceCurve:
     """The curve with further unbounded numbers t, as far as the factory allows them."""

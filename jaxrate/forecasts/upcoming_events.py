@@ -123,7 +123,7 @@ def read_upcoming_events(rated: History, source: Any, options: FixtureOptions) -
         elif not any(map(str.isdigit, time)):  # as dates have
             raise ValueError(f"no column {time!r} of times{did_you_mean_suffix(time, source.names)}")
     data = _read_source(rated, source, columns)
-    _check_names(rated, data, newcomers)
+    _check_no_unknown_players(rated, data, newcomers)
     data = split_unsupported_teams(rated.system, data)
     if rated.seasons and not data.seasons and is_table(source):
         latest = max(rated.seasons.items(), key=lambda season: season[1])[0]
@@ -313,10 +313,6 @@ class PlayedResults(NamedTuple):
     score: HostArray  # [n] of the first player
     goals: HostArray  # [n, 2] of both sides; 0 where they are not needed
 
-    def select(self, rows: HostArray) -> "PlayedResults":
-        """Some of the matches."""
-        return PlayedResults(*(x[rows] for x in self))
-
 
 NO_RESULTS = PlayedResults(np.empty((0, 2), object), np.empty(0), np.empty((0, 2)))
 
@@ -354,7 +350,7 @@ def read_season_results(
         _check_results_are_of_one_season(title, data, coming)
     else:
         chosen = np.isin(seasons, coming_seasons[coming.rows])
-    past = _played_results(rated, data, options, needs_goals).select(chosen)
+    past = PlayedResults(*(x[chosen] for x in _played_results(rated, data, options, needs_goals)))
     if is_beside:
         text = f"took {len(past.score):,} results in the table of what is to come for those of the season so far"
         warn_caller(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning)
@@ -459,7 +455,7 @@ def _warn_if_season_has_begun(rated: History, coming: Dataset, begin: float) -> 
 
 def _played_results(rated: History, data: Dataset, options: FixtureOptions, needs_goals: bool) -> PlayedResults:
     """Played matches between players of the history; ValueError if goals are needed and unknown."""
-    _check_names(rated, data, options.get("newcomers", False))
+    _check_no_unknown_players(rated, data, options.get("newcomers", False))
     score = np.asarray(data.matches.score)
     if not np.isin(score, (0.0, 0.5, 1.0)).all():
         raise ValueError("the results of a season must be wins, draws and losses")
@@ -488,7 +484,7 @@ def _read_results(rated: History, source: Any, columns: FixtureOptions) -> tuple
     return table.title, data, None if seasons is None else seasons[data.rows]
 
 
-def _check_names(rated: History, data: Dataset, newcomers: bool) -> None:
+def _check_no_unknown_players(rated: History, data: Dataset, newcomers: bool) -> None:
     """ValueError for players whom the history does not have, unless newcomers are allowed; it has the nearest names."""
     names, shown = data.players[len(rated.players) :].tolist(), MAX_SUGGESTIONS
     if newcomers or not names:

@@ -151,9 +151,9 @@ def concatenate_event_columns(first: EventColumns, second: EventColumns) -> Even
     sizes = len(first["row"]), len(second["row"])
     second = second | {"event": second["event"] + (first["event"][-1] + 1 if sizes[0] else 0)}
     if "teams" in first or "teams" in second:
-        first, second = (_with_teams(columns) for columns in (first, second))
+        first, second = (_add_team_column(columns) for columns in (first, second))
     if "contest" in first:
-        first, second = _with_labels_of_one_type(first, second)
+        first, second = _unify_contest_labels(first, second)
     both = {**(first if len(first) > len(second) else second), **first, **second}
     return {
         name: np.concatenate(
@@ -168,7 +168,7 @@ def _missing_values(known: HostArray, count: int) -> HostArray:
     return np.full((count, *known.shape[1:]), value, known.dtype)
 
 
-def _with_teams(columns: EventColumns) -> EventColumns:
+def _add_team_column(columns: EventColumns) -> EventColumns:
     """Columns with those of teams: everybody is alone where there were none, and 0 where they are not known."""
     if "team" in columns:
         return columns
@@ -181,7 +181,7 @@ def _with_teams(columns: EventColumns) -> EventColumns:
     return dict([*items[:end], ("teams", columns["participants"]), ("team", place), *items[end:]])
 
 
-def _with_labels_of_one_type(*tables: EventColumns) -> list[EventColumns]:
+def _unify_contest_labels(*tables: EventColumns) -> list[EventColumns]:
     """Columns in which contests are called by text, if not all are called by numbers."""
     if all(columns["contest"].dtype.kind in "iu" for columns in tables):
         return [*tables]

@@ -197,7 +197,7 @@ def drifting_level(rows: Participations, clock: str | None) -> HostArray | None:
     return np.interp(rows.end if rows.have_all_times else rows.event, times, median)
 
 
-class ListRules(TypedDict, total=False):
+class LeaderboardRules(TypedDict, total=False):
     """Who is on a leaderboard, and what players are ranked by; see `leaderboard`."""
 
     active: Any
@@ -220,7 +220,7 @@ def leaderboard(
     as_of: Any = None,
     since: Any = None,
     category: Any = None,
-    **rules: Unpack[ListRules],
+    **rules: Unpack[LeaderboardRules],
 ) -> Leaderboard:
     """The `top` players by mean rating; ties by id. Players whom no chain of events joins are ranked apart.
 
@@ -284,7 +284,7 @@ def leaderboard(
 
 
 def make_leaderboard_builder(
-    rated: History, rule_time: float | None, **rules: Unpack[ListRules]
+    rated: History, rule_time: float | None, **rules: Unpack[LeaderboardRules]
 ) -> "HistoryLeaderboardBuilder":
     """The builder of lists of everybody, all by one rule: without `min_games`, by that of the list at `rule_time`."""
     rated.check_has_events(all_of_them=True)
@@ -548,7 +548,7 @@ class HistoryLeaderboardBuilder:
         return number + 1, self.rated.players[ranked_ids[first]], size
 
 
-def ranks_over_time(rated: History, times: HostArray, **rules: Unpack[ListRules]) -> HostArray:
+def ranks_over_time(rated: History, times: HostArray, **rules: Unpack[LeaderboardRules]) -> HostArray:
     """[M, num_players] the ranks of all players on the lists as of times [M], the earliest first.
 
     NaN where they are not listed. The lists are those of `leaderboard`, all by one rule: without `min_games`, by that
@@ -567,7 +567,7 @@ def ranks_over_time(rated: History, times: HostArray, **rules: Unpack[ListRules]
 BLOCK = 64  # times of the lists that are looked at together, the latest first
 
 
-def lead_start(rated: History, **rules: Unpack[ListRules]) -> float | None:
+def lead_start(rated: History, **rules: Unpack[LeaderboardRules]) -> float | None:
     """The time of the events that made the leader the leader: they are first on all lists since then, and not before.
 
     The lists are those of `leaderboard` with the same arguments, as of each time with events, of each day if there are

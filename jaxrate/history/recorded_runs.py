@@ -230,10 +230,10 @@ def calibrated_as_history(system: RatingSystem, onto: History) -> RatingSystem:
     """The system, calibrated as that of the history is, if it is given as it was before."""
     if slope_of_history(onto) is None or wrapper_names(system):
         return system
-    return set_slope(system, onto.system.params.calibration_slope)
+    return set_calibration_slope(system, onto.system.params.calibration_slope)
 
 
-def set_slope(system: RatingSystem, slope: float) -> RatingSystem:
+def set_calibration_slope(system: RatingSystem, slope: float) -> RatingSystem:
     """The calibrated system with this slope, to six digits."""
     slope = float(f"{slope:.6g}")
     if wrapper_names(system):
@@ -269,7 +269,7 @@ def calibrated_by_end(system: RatingSystem, slope: OnlineSlope | None) -> tuple[
     """The system with the slope that is known at the end, and the options of its history. Without a slope as it is."""
     if slope is None:
         return system, {}
-    return set_slope(system, slope.learn().slope), {OPTION: slope._asdict()}
+    return set_calibration_slope(system, slope.learn().slope), {OPTION: slope._asdict()}
 
 
 def describe_calibration(system: RatingSystem, options: Mapping[str, Any]) -> str:

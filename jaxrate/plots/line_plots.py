@@ -12,7 +12,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History, format_time
-from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, ListRules, ranks_over_time
+from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, LeaderboardRules, ranks_over_time
 from jaxrate.history.participations import Participations
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.line_end_labels import EDGE_SHARE
@@ -201,7 +201,7 @@ def ranks(
     others: Iterable[Any] = (),
     ax: "Axes | None" = None,
     backend: Backend = "matplotlib",
-    **rules: Unpack[ListRules],
+    **rules: Unpack[LeaderboardRules],
 ) -> Any:
     """Plot ranks through a history; the scale is logarithmic, the best on top. Three players or more have a panel each.
 
@@ -259,7 +259,7 @@ def ranks(
 
 
 def _rank_table(
-    rated: History, moments: HostArray, labels: Mapping[int, str], rules: ListRules
+    rated: History, moments: HostArray, labels: Mapping[int, str], rules: LeaderboardRules
 ) -> tuple[HostArray, HostArray, bool]:
     """Ranks [m, N] of all players, NaN where they are not listed, behind their moments [m].
 
@@ -274,7 +274,7 @@ def _rank_table(
         is_early &= ~is_early[-1]
     ranks, begin = np.where(is_early, np.nan, ranks), 0
     if rules.get("min_games") != 0:
-        of_any_games: ListRules = {**rules, "min_games": 0}
+        of_any_games: LeaderboardRules = {**rules, "min_games": 0}
         everybody = ranks_over_time(rated, moments, **of_any_games)
         listed, playing = (np.sum(~np.isnan(x), axis=1) for x in (ranks, everybody))
         begin = int(np.argmax((listed > 0) & ((2 * listed >= playing) | (2 * listed >= np.median(listed)))))

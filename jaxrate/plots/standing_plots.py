@@ -13,7 +13,7 @@ from jaxrate.core.text_format import coarse_rating_decimals, format_decimals
 from jaxrate.forecasts.knockout_forecasts import matchup_matrix
 from jaxrate.forecasts.season_simulation import SeasonForecast, TournamentForecast
 from jaxrate.history.history import History, player_groups
-from jaxrate.history.leaderboards import ListRules
+from jaxrate.history.leaderboards import LeaderboardRules
 from jaxrate.history.leaderboards import leaderboard as list_leaders
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.plots import plot_style as style
@@ -108,7 +108,7 @@ def matchups(
     category: Any = None,
     ax: "Axes | None" = None,
     backend: Backend = "matplotlib",
-    **rules: Unpack[ListRules],
+    **rules: Unpack[LeaderboardRules],
 ) -> Any:
     """Plot the expected score of each player, in rows, against each other one, in percent (a draw is half a win).
 

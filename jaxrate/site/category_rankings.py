@@ -99,7 +99,7 @@ def _build_rankings_of_column(data: SiteData, name: str, values: HostArray) -> l
     if not 1 < len(names) <= MAX_VALUES or share < MIN_OWN_SHARE:
         return []
     groups, deviation, mean = data.groups[data.listed], data.full_leaderboard.deviation, _overall_ratings(data)
-    deviation = None if deviation is None else _by_id(data, deviation)
+    deviation = None if deviation is None else _values_by_id(data, deviation)
     rankings = []
     for value, slug in zip(names, assign_slugs(names, [f"{name} {x}" for x in names], {}), strict=True):
         of_value = own == value
@@ -157,7 +157,7 @@ def _list_current_players(data: SiteData, games: HostArray, is_met: HostArray) -
     return data.listed[games >= least], least
 
 
-def draw_player_tables(data: SiteData, strengths: list[CategoryStrengths]) -> list[str]:
+def render_player_category_tables(data: SiteData, strengths: list[CategoryStrengths]) -> list[str]:
     """A table for each player, by id, in HTML: their rating, rank and results in each category that they have met."""
     texts, head, noun = [""] * len(data.names), "", escape(category_noun(data.rated))
     for one in strengths:
@@ -280,10 +280,10 @@ def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:
 
 def _overall_ratings(data: SiteData) -> Any:
     """[num_players] ratings over all categories, by id."""
-    return _by_id(data, data.full_leaderboard.rating)
+    return _values_by_id(data, data.full_leaderboard.rating)
 
 
-def _by_id(data: SiteData, values: HostArray) -> HostArray:
+def _values_by_id(data: SiteData, values: HostArray) -> HostArray:
     """[num_players] values of the leaderboard of all, by id."""
     column = np.empty(len(data.names))
     column[data.leaderboard_ids] = values

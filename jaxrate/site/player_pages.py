@@ -16,7 +16,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, use_minus_sign
 from jaxrate.history.leaderboards import PEAK_MIN_EVENTS
 from jaxrate.site import table_rows
-from jaxrate.site.category_rankings import CategoryStrengths, draw_player_tables
+from jaxrate.site.category_rankings import CategoryStrengths, render_player_category_tables
 from jaxrate.site.drawings import axis_marks
 from jaxrate.site.html_tables import mark_dates
 from jaxrate.site.site_data import (
@@ -65,7 +65,7 @@ def write_player_pages(
     columns = career_columns(site_data, pauses)
     rows, charts = table_rows.build_event_table_cells(site_data, columns), draw_career_charts(site_data, pauses)
     summaries, start = summarise_players(site_data, context), site_data.careers.start.tolist()
-    strengths, most = draw_player_tables(site_data, category_strengths), count_latest_events(line_ups)
+    strengths, most = render_player_category_tables(site_data, category_strengths), count_latest_events(line_ups)
     opponents, num_met = table_rows.find_acquaintances(site_data, columns, line_ups.opponents)
     partners, num_joined = table_rows.find_acquaintances(site_data, columns, line_ups.mates)
     upsets, (season_heads, seasons, strips) = (
