@@ -86,8 +86,6 @@ rate days.csv --as-of 2023-01-01 :: no matches up to --as-of
 rate days.csv --as-of May :: --as-of May: there is no such date; write one as 2026-05-31
 rate days.csv --format fotball :: unknown format 'fotball'; did you mean 'football'?
 rate days.csv --format football --a x :: --a cannot be combined with --format football
-rate maps.csv --system category_glicko :: needs the categories of both players of every match
-rate maps.csv --category a1 b1 --system category_glicko --param categories=2 :: row \d+ .*category 2, counting from 0,
 rate maps.csv --category a1 --column mixtures=Random=Zerg:x :: --column mixtures Random=Zerg:x: write as in
 rate maps.csv --category a1 --column mixtures=Random --column mixtures=Random :: --column mixtures names Random twice
 rate maps.csv --column mixtures=Random :: mixtures need category
@@ -95,7 +93,6 @@ rate races.csv --rank place --system glicko :: glicko does not rate contests of 
 rate races.csv --rank place --period 7 :: rating periods are of matches of two, not of contests; leave out --period
 rate races.csv --rank place --dry-run --period 7 :: rating periods are of matches of two, not of contests; leave out
 rate races.csv --rank place --as-of 2023-05-01 :: no contests up to --as-of
-rate teams.csv --team contest :: row 2 \(counting from 0, line 4\): rank 2.0 differs from 1.0 of the same team
 rate teams.csv --team side --format pgn :: --team cannot be combined with --format pgn
 fit --free c :: Missing argument 'FILE'
 fit games.csv --data-share 80 :: --data-share must be a number above 0 and of at most 1, got 80
@@ -109,7 +106,6 @@ compare games.csv --param long.toml :: period must be a number above 0, got 'lon
 compare games.csv --system elo --system glicko --param kk=3 :: elo and glicko: no parameter 'kk'; did you mean 'k'?
 compare games.csv --param eloo.k=3 :: --param eloo.k: no system 'eloo' here; did you mean 'elo'?
 predict elo june.csv --scorelines :: this elo says nothing of scorelines; take skills that learn from goals
-compare games.csv --fit :: --fit needs matches before the scored ones; score the last part, as with --last
 compare races.csv --rank place --system elo :: none of these systems rates contests: elo
 compare teams.csv --team side --system elo_mmr :: none of these systems rates teams: elo_mmr; try skil
 report games.csv --player 'player 7' :: no player 'player 7'; did you mean 'player
@@ -150,7 +146,6 @@ rate bad.csv --out new | a,b,score,time x,y,1,1 y,x,0,2 x,y,1,1 :: row 2 .*: tim
 rate bad.csv | a,b,score Ada,Bo,0x1 Ada,Bo,1 Ada,Bo,maybe :: row 0 .*line 2.*: column 'score' is '0x1'.*\n.*line 4
 arena bad.csv | a,b,score x,y,0.5 :: all 1 comparable votes are ties, which --ties davidson cannot fit; take --ties half
 arena bad.csv | a,b,score x,y,1 :: give a prior, as --prior 350
-arena bad.csv | a,b,score x,y,0.7 y,x,1 :: row 0 \(counting from 0, line 2\): score 0.7 is no win
 arena bad.csv | a,b,wins,losses x,y,3,2 y,z,many,3 :: line 3\): column 'wins' is 'many', not a number
 arena bad.csv --moved | a,b,wins,losses,time x,y,7,5,1 :: of votes with times, and not of counts
 arena bad.csv --moved | a,b,score x,y,1 y,x,1 :: name their column with --time
