@@ -43,7 +43,7 @@ def test_rate_prints_and_saves_what_it_computes(jaxrate, games, tmp_path, system
     prediction = result.predictions["prediction"].to_numpy()
     assert f"{system}: 594 matches of 40 players" in text
     assert f"log loss          {jr.metrics.log_loss(prediction, data.matches.score):.4f}" in text
-    assert str(to_text_table(jr.leaderboard(result, top=10))) in text
+    assert to_text_table(jr.leaderboard(result, top=10)).describe() in text
     written = {"ratings.parquet", "predictions.parquet", "ratings.csv", "predictions.csv", "run.json", "state.npz"}
     assert {p.name for p in out.iterdir()} == written
     board = jr.leaderboard(result, top=40)
@@ -113,11 +113,11 @@ def test_compare_says_what_the_side_is_worth_and_to_whom_it_is_unknown(jaxrate, 
     code, text, errors = jaxrate(*options)
     data = jr.read(games, side="home")
     found = jr.compare(data, ["elo", "urnings"], last=0.25)
-    notes = jaxrate(*options, "-v")[1].partition(" Unlike in jaxrate rate, chances are not calibrated.\n")
-    assert code == 0 and errors == "" and notes[0].endswith("\n" + found.notes[0])
-    assert text.splitlines()[-1] == f"{found.notes[0]}{notes[1].rstrip()} (-v: more)"
-    assert notes[2] == "\n".join([*found.notes[1:], ""])
-    assert found.notes[-3] == "Not used by urnings: the side." and " points for elo, from the 450" in notes[2]
+    uncalibrated = "Unlike in jaxrate rate, chances are not calibrated"
+    assert code == 0 and errors == "" and text.splitlines()[-1] == f"{uncalibrated} (-v: more)"
+    text = jaxrate(*options, "-v")[1]
+    assert text.endswith("\n".join(["", f"{uncalibrated}.", *found.notes, ""]))
+    assert found.notes[-3] == "Not used by urnings: the side." and " points for elo, from the 450" in text
     code, _, errors = jaxrate("compare", games, "--fit")
     assert code == 2 and "--fit needs matches before the scored ones; score the last part, as with --last" in errors
 

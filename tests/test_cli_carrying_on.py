@@ -40,7 +40,7 @@ def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):
         f"glicko: {len(saved.predictions)} matches of {len(saved.players)} players\n\n"
         f"{jr.leaderboard(saved, top=3, as_of=2000)}\nthe first 3 of 30 players (--top 30 for all)\n"
     )
-    assert str(to_text_table(jr.leaderboard(saved, top=3))) not in text
+    assert to_text_table(jr.leaderboard(saved, top=3)).describe() not in text
 
 
 def test_a_state_is_shown_beside_files_of_parquet(jaxrate, run, monkeypatch):
@@ -89,10 +89,10 @@ def test_player_shows_every_match(jaxrate, tmp_path):
     code, text, _ = jaxrate("rate", path, "--system", "elo", "--player", "Ada", "--out", tmp_path / "run")
     assert code == 0
     lines = text.split("Ada: 2 matches\n\n")[1].splitlines()
-    assert lines[0].split() == ["date", "opponent", "score", "expected", "change", "rating"]
-    assert lines[1].split() == ["2024-01-01", "Bo", "1", "50%", "+16.0", "1,516.0"]
+    assert lines[0].split() == ["date", "opponent", "result", "expected", "change", "rating"]
+    assert lines[1].split() == ["2024-01-01", "Bo", "W", "50%", "+16.0", "1,516.0"]
     when, opponent, score, expected, change, rating = lines[2].split()
-    assert (when, opponent, score, expected) == ("2024-01-03", "Cy", "0", "50%")
+    assert (when, opponent, score, expected) == ("2024-01-03", "Cy", "L", "50%")
     final = float(jr.load(tmp_path / "run").state.rating[0])
     assert float(change) == pytest.approx(final - 1516, abs=0.051)
     assert float(rating.replace(",", "")) == pytest.approx(final, abs=0.051)

@@ -55,7 +55,7 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     )
     result = jr.history.rating_history(system, data.rounds)
     assert text.startswith("share: 30 contests, 180 participations of 13 players\n\n")
-    assert str(to_text_table(jr.leaderboard(jr.rate(system, data), top=10))) in text
+    assert to_text_table(jr.leaderboard(jr.rate(system, data), top=10)).describe() in text
     assert "\n30 contests, 180 participations in " in text
     quality = re.findall(r"\n(?:pairs in order|rank error)(?:, 5 before)? +(\S+%)", text)
     assert quality == lines_of(data.rounds, result.before.mean) and float(quality[0][:-1]) > 60

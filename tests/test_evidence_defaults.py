@@ -70,7 +70,7 @@ def test_rate_learns_from_what_the_file_has(jaxrate, football):
     data = jr.read(football, margin=["home_goals", "away_goals"], season="season")
     system = make_system_for_data("skills", {}, None, data)
     assert code == 0 and text.startswith("skills: 90 matches")
-    assert str(to_text_table(jr.leaderboard(jr.rate(system, data), top=10))).splitlines()[1] in text
+    assert to_text_table(jr.leaderboard(jr.rate(system, data), top=10)).describe().splitlines()[1] in text
     note = "skills also learns from the side (54 points), margins and seasons; --plain turns this off"
     assert note in errors and errors.count("also learns") == 1
     code, text, errors = jaxrate("rate", football, "--plain", "--no-calibrate")

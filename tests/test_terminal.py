@@ -61,7 +61,7 @@ def test_rows_are_never_wrapped(terminal, monkeypatch, columns):
     monkeypatch.setenv("NO_COLOR", "1")
     screen = terminal(columns)
     table = TextTable(HEADINGS, [ROW, (2, "大坂なおみ", *ROW[2:])], caption="since 2020")
-    print_sections("glicko: 2 matches", table, "log loss 0.6")
+    print_sections("glicko: 2 matches", table, "log loss 0.6", verbose=True)
     assert "\x1b[3" not in screen.getvalue()
     text = ESCAPES.sub("", screen.getvalue())
     assert text.startswith("glicko: 2 matches\n\n")
@@ -162,13 +162,27 @@ def test_commands_fit_their_tables_into_the_terminal(jaxrate, terminal, tmp_path
     rated, compared = (path, "--system", "glicko"), (path, "--system", "elo")
     asked = {"rate": rated, "compare": compared, "predict": (run, later)}
     screen = terminal(80)
-    code, _, errors = jaxrate(command, *asked[command], "-q")
+    code, _, errors = jaxrate(command, *asked[command], "-qv")
     lines = ESCAPES.sub("", screen.getvalue()).splitlines()
     assert code == 0 and any(line.startswith("hidden in 80 columns: ") for line in lines) == (command != "predict"), (
         errors
     )
     tables = [line for line in lines if re.search(r"\S  +\S", line)]
     assert len(tables) > 1 and max(map(display_width, tables)) <= 80
+
+
+def test_one_line_stands_beneath_a_table(terminal):
+    """Defect: under ten rows stood five lines, at 80 columns more than half of the text."""
+    caption = "32 of 123, who played in 365 days (--list active=all for everybody)\nchange: since 2020"
+    for columns, is_terminal in ((80, True), (120, True), (80, False)):
+        screen = terminal(columns, is_terminal=is_terminal)
+        print_sections(TextTable(HEADINGS, [ROW], caption=caption))
+        lines = ESCAPES.sub("", screen.getvalue()).rstrip().splitlines()
+        assert lines[-1] == "32 of 123, who played in 365 days (-v: more)" and lines[-2 - is_terminal].startswith(
+            "   1"
+        )
+        print_sections(TextTable(HEADINGS, [ROW], caption=caption), verbose=True)
+        assert "(--list active=all for everybody)\nchange: since 2020\n" in ESCAPES.sub("", screen.getvalue())
 
 
 def test_a_career_is_its_last_matches_unless_all_are_asked_for(jaxrate, tmp_path):

@@ -92,7 +92,7 @@ def compare(
     nouns = file_rating.plural_of_rated(file, request.columns)
     notes = [*contest_metrics_notes(comparison.results[0].quality), *comparison.notes]
     if data.of_matches and not (fitting or fits):
-        notes[0] += " Unlike in jaxrate rate, chances are not calibrated."
+        notes.insert(0, "Unlike in jaxrate rate, chances are not calibrated.")
     return Output(_comparison_sections(comparison, nouns, last, notes), _json_result(comparison, file))
 
 

@@ -164,6 +164,7 @@ def choose_reading_and_system(
 Section = str | TextTable
 SHOWN_PLAYERS = 10  # of lists, the first ones
 SHOWN_EVENTS = 20  # of a career, the last ones
+RESULTS = {1.0: "W", 0.5: "D", 0.0: "L"}
 
 
 class Answer(NamedTuple):
@@ -318,7 +319,9 @@ def career_sections(rated: jr.History, name: str, career: dict[str, Any], count:
 
 def _arrange_career(career: dict[str, Any], clock: str | None) -> dict[str, Any]:
     """The columns of a career in their order, with both points in one; narrow terminals leave out the last ones."""
-    columns = dict(career)
+    columns = {"result" if name == "score" else name: x for name, x in career.items()}
+    if "score" in career:
+        columns["result"] = np.array([RESULTS.get(x, f"{x:g}") for x in career["score"].tolist()])
     if "points" in columns:
         pairs = zip(columns["points"].tolist(), columns.pop("opponents_points").tolist(), strict=True)
         columns["points"] = np.array([f"{x:g}\u2013{y:g}" if x == x and y == y else "" for x, y in pairs])

@@ -134,7 +134,7 @@ MIN_TEXT_WIDTH, USUAL_TEXT_WIDTH = 8, 24  # cells to which names are cut: at lea
 SHORT_TEXT_WIDTH = 14  # before the expected score or the odds are left out
 OPTIONAL_COLUMNS = (  # which a narrow terminal leaves out, the least important first
     *("matches/s", "participations/s", "a replay", "on a GPU", "unit", "range"),
-    *("on", "at", "earlier rank", "calibration error", "Brier score"),
+    *("on", "at", "earlier rank", "calibration error", "calibration slope", "Brier score"),
     *("peak", "interval", "last played", "games", "its deviation", "rank needed", "loser's rating", "winner's rating"),
     *("opponent's rating", "deviation", "votes", "log loss saved", *ODDS_HEADINGS, "side", "expected", "95% interval"),
 )
@@ -143,6 +143,7 @@ SHORTENING_COLUMNS = "expected", *ODDS_HEADINGS  # for which names are cut
 HIDDEN_NAMES = {"on": "date of peak", "at": "time of peak"}
 FLOWING_COLUMNS = "source", "meaning", "range", "unit", "note"  # of phrases, which take several lines
 UP, DOWN, QUIET = "green", "red", "dim"  # in the colours of the terminal's own theme
+GAINS_AND_LOSSES = {"+": UP, "W": UP, "-": DOWN, "L": DOWN}  # by the beginning of a cell
 STYLES = {"rank": QUIET, "ranks": QUIET, "95% interval": QUIET, "player": "bold", "team": "bold", "system": "bold"}
 
 
@@ -156,15 +157,17 @@ class TextTable(NamedTuple):
     bold: tuple[str, ...] = ()  # further headings whose cells are bold, as those of players
     spans: Sequence[tuple[float, float, float]] = ()  # of rows: low end, value and high end, drawn where there is room
 
-    def shorten_caption(self) -> TextTable:
-        """The table with one line beneath it."""
-        first, _, rest = self.caption.partition("\n")
-        more = f"{first[:-1]}; -v: more)" if first.endswith(")") else f"{first} (-v: more)"
-        return self._replace(caption=more if rest else first)
-
-    def __str__(self) -> str:
+    def describe(self, *, verbose: bool = True) -> str:
+        """The table as text of any width."""
         table = format_table([*self.headings], self.rows, left_aligned=self.left_aligned)
-        return f"{table}\n{self.caption}" if self.caption else table
+        return "\n".join([table, *select_footnotes(self.caption.splitlines(), verbose=verbose)])
+
+
+def select_footnotes(lines: list[str], *, verbose: bool) -> list[str]:
+    """The lines beneath a table; unless `verbose` the first one, without what stands in brackets if there are more."""
+    if verbose or len(lines) < 2:
+        return lines
+    return [f"{re.sub(r' [(][^()]*[)]$|[.]$', '', lines[0])} (-v: more)"]
 
 
 def to_text_table(table: Any, caption: str = "", top: int | None = None) -> TextTable:
@@ -206,16 +209,17 @@ def first_rows_caption(num_rows: int, count: int, nouns: str) -> str:
 
 def print_sections(*sections: str | TextTable, verbose: bool = False) -> None:
     """Print texts and tables with a blank line between them; empty texts are left out."""
-    contents = [x.shorten_caption() if isinstance(x, TextTable) and not verbose else x for x in sections if x]
+    contents = [section for section in sections if section]
     console = open_console(sys.stdout)
     if console is None:
-        print_escaped("\n\n".join(map(str, contents)))
+        texts = (x.describe(verbose=verbose) if isinstance(x, TextTable) else x for x in contents)
+        print_escaped("\n\n".join(texts))
         return
     if isinstance(contents[0], TextTable):
         console.print()  # after the notes
     for section, following in zip(contents, [*contents[1:], ""], strict=True):
         if isinstance(section, TextTable):
-            _print_table(console, section)
+            _print_table(console, section, verbose=verbose)
         else:
             is_title = isinstance(following, TextTable) and "\n" not in section.strip()
             _print_text(console, section, "bold" if is_title else "")
@@ -227,13 +231,13 @@ def _print_text(console: lazy.Console, text: str, style: str) -> None:
     console.print(lazy.Text(escape_control_characters(text), style), soft_wrap=not sys.stdout.isatty())
 
 
-def _print_table(console: lazy.Console, table: TextTable) -> None:
+def _print_table(console: lazy.Console, table: TextTable, *, verbose: bool) -> None:
     """Print a table, and beneath it its caption and the columns that do not fit."""
     fitted, hidden = _fit_table(table, console.width)
     console.print(fitted)
     names = ", ".join(HIDDEN_NAMES.get(name, name) for name in hidden if name != "interval")
     note = f"hidden in {console.width} columns: {names} (a wider window shows more)" if names else ""
-    if lines := [line for line in (table.caption, note) if line]:
+    if lines := select_footnotes([*table.caption.splitlines(), *filter(None, [note])], verbose=verbose):
         console.print()
         _print_text(console, "\n".join(lines), QUIET)
 
@@ -309,6 +313,6 @@ def _list_column_choices(headings: list[str]) -> Iterator[tuple[list[int], int]]
 def _style_cell(table: TextTable, heading: str, cell: str) -> lazy.Text:
     """A cell in its style: colours of gains and losses, and bold names."""
     style = "bold" if heading in table.bold else STYLES.get(heading, "")
-    if heading == "change" and cell[:1] in ("+", "-"):
-        style = UP if cell[0] == "+" else DOWN
+    if heading in ("change", "result"):
+        style = GAINS_AND_LOSSES.get(cell[:1], style)
     return lazy.Text(cell, style, overflow="ellipsis", no_wrap=heading not in FLOWING_COLUMNS)
