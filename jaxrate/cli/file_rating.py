@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from inspect import signature, unwrap
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.command_framework import prefix_errors, prefix_errors_with_file
+from jaxrate.cli.command_framework import is_on_command_line, prefix_errors, prefix_errors_with_file
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.options import (
     OUTPUT_MARKERS,
@@ -228,7 +228,7 @@ def read_events_with_evidence(
 
 def drop_unnamed_side(data: jr.data.Dataset, request: RatingRequest) -> jr.data.Dataset:
     """The data without sides, if they are plain and no option names the side."""
-    if not request.plain or "side" in request.columns or not data.of_matches:
+    if not request.plain or is_on_command_line("side") or not data.of_matches:
         return data
     return data._replace(events=data.matches._replace(context=data.matches.context._replace(side=None)))
 
@@ -326,7 +326,7 @@ def choose_system(
         system = lazy.make_system_for_data(name, changes, request.period, data, data_share)
     if fitting:
         system = lazy.add_parts_to_fit(system, changes, data, round(len(data.rows) * data_share))
-    elif request.fitted is None:
+    else:
         note_evidence(report, system, data)
         note_idle_side_advantage(report, data, [system])
     space = {} if system.space is None else system.space._asdict()
@@ -339,9 +339,8 @@ def drop_fitted_seasons_from_changes(
     data: jr.data.Dataset, fitted: FittedParams, changes: dict[str, Any]
 ) -> dict[str, Any]:
     """The changes that a file of hyperparameters asks for, without its seasons where the data have their own."""
-    own = fitted.values.get("seasons")
-    is_dropped = bool(own and data.seasons) and changes.get("seasons") == own
-    return {key: x for key, x in changes.items() if not (key == "seasons" and is_dropped)}
+    dropped = "seasons" if fitted.values.get("seasons") and data.seasons else ""
+    return {key: x for key, x in changes.items() if key != dropped}
 
 
 def check_system(
@@ -406,8 +405,6 @@ def columns_of_saved_run(
 def _note_unused_data(report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset) -> None:
     """Say in a line what of the data changes nothing, and what learns from it."""
     unused = [name for name, is_used in lazy.use_of_data_features(system, data).items() if not is_used]
-    if system.name == SKILLS and "category_lead" in data.covariates:
-        unused = [name for name in unused if name != "categories"]
     if not unused:
         return
     advice = ["--column category_lead=200"] * ("categories" in unused) if system.name == SKILLS else [SKILLS]
@@ -474,23 +471,23 @@ def rate_and_evaluate_task(
     counts += "" if data.of_matches else f", {format_count(len(data.rows), 'participation')}"
     metrics = lazy.evaluate_predictions(history, data)
     constant = lazy.describe_constant_forecast(data, loss=metrics.get("log loss"))
-    lines = [f"{counts} in {seconds:.2f} s, compilation included", *metric_lines(metrics)]
-    lines += constant if report.verbose or len(constant) > 1 else []  # of which the second line is advice
-    lines += calibration_lines(history.system, history.options) if report.verbose else []
+    lines = [f"{counts} in {seconds:.2f} s, compilation included"]
+    lines += quality_lines(history, metrics, constant, verbose=report.verbose)
     return Rating(history, text="\n".join(lines).replace("FILE", quote(request.file)), metrics=metrics)
 
 
-def metric_lines(metrics: Mapping[str, float | None]) -> list[str]:
-    """A line for each metric, and one that explains those of contests."""
+def quality_lines(
+    rated: jr.History, metrics: Mapping[str, float | None], constant: list[str], *, verbose: bool
+) -> Iterator[str]:
+    """A line for each metric, what those of contests are, and who loses to the `constant` forecast; or more."""
     texts = {metric_heading(name): lazy.format_metric(name, value) for name, value in metrics.items()}
     width, digits = max(map(len, texts)) + 1, max(map(len, texts.values()))
-    return [*(f"{name:<{width}}{text:>{digits}}" for name, text in texts.items()), *contest_metrics_notes(metrics)]
-
-
-def calibration_lines(system: jr.extend.RatingSystem, options: Mapping[str, Any]) -> list[str]:
-    """Whether and how the predictions of a history with these options are calibrated."""
-    text = lazy.describe_calibration(system, options)
-    return [text + " (--no-calibrate turns this off.)" * (lazy.OPTION in options)] if text else []
+    yield from (f"{name:<{width}}{text:>{digits}}" for name, text in texts.items())
+    yield from contest_metrics_notes(metrics)
+    if verbose or len(constant) > 1:  # of which the second line is advice
+        yield from constant
+    if verbose and (text := lazy.describe_calibration(rated.system, rated.options)):
+        yield text + " (--no-calibrate turns this off.)" * (lazy.OPTION in rated.options)
 
 
 def check_players_exist(data: jr.data.Dataset, names: Iterable[str]) -> None:

@@ -30,7 +30,6 @@ from jaxrate.data.column_role_definitions import (
     FORMAT_NAMES,
     LAYOUT_ROLES,
     LISTED_ROLES,
-    PLAYER_PAIR,
 )
 
 
@@ -469,8 +468,6 @@ def pop_columns(values: dict[str, Any]) -> dict[str, Any]:
     own = {name: values.pop(name) for name in OWN_NAMES if name in values}
     given = {name: x for name, x in own.items() if x not in (None, (), [], False)} | values.pop("column")
     shipped = SHIPPED_COLUMNS if is_shipped_dataset(values.get("file")) else {}
-    if values.get("plain"):
-        shipped = {name: x for name, x in shipped.items() if name in PLAYER_PAIR}
     return shipped | {name: [*x] if isinstance(x, tuple) else x for name, x in given.items()}
 
 

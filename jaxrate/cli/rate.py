@@ -135,8 +135,7 @@ def rate_by_chunks(report: ProgressReport, request: RatingRequest, sizes: dict[s
     report.note(f"saved the run to {asked.out}")
     count = lazy.describe_event_counts(rated.num_rows, rated.contests)
     lines = [f"{count} in {rated.seconds['all']:.2f} s, reading, writing and compilation included"]
-    lines += file_rating.metric_lines(rated.quality)
-    lines += file_rating.calibration_lines(rated.system, rated.options) if report.verbose else []
+    lines += file_rating.quality_lines(rated, rated.quality, [], verbose=report.verbose)
     return Rating(rated, text="\n".join(lines), metrics=rated.quality)
 
 

@@ -255,19 +255,20 @@ def use_of_data_features(system: RatingSystem, data: Dataset) -> dict[str, bool]
     if system.factory is None or system.name not in ALL_SYSTEMS:
         return {}
     settings = system.settings
-    has_categories = "categories" in system.features and settings.get("categories", 2) > 1
+    covariates = match_prior_columns(settings)
+    has_categories = settings.get("categories", 2 * ("categories" in system.features)) > 1
     has_margins = settings.get("margin") and settings.get("outcome", "margin") in ("margin", "points", "goals")
     kinds: dict[str, tuple[Any, Any]] = {  # whether the data have it, and whether the system uses it
         "the side": (has_sides(data), uses_side(system)),
         "margins": (data.margin, has_margins),
         "seasons": (data.seasons, settings.get("seasons")),
         "league seasons": (data.league_season, settings.get("league_season")),
-        "categories": (data.categories is not None, has_categories),
+        "categories": (data.categories is not None, has_categories or "category_lead" in covariates),
         "expected goals": (data.expected_goals, settings.get("expected_goals")),
         "statistics": (data.statistics, settings.get("statistics")),
     }
     uses = {kind: bool(is_used) for kind, (is_there, is_used) in kinds.items() if is_there}
-    return uses | {name: name in match_prior_columns(settings) for name in data.covariates}
+    return uses | {name: name in covariates for name in data.covariates}
 
 
 NOTES = {  # by the fact: of the systems that share a detail
