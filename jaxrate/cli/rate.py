@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -318,9 +318,7 @@ def career_sections(rated: jr.History, name: str, career: dict[str, Any], count:
 
 def _arrange_career(career: dict[str, Any], clock: str | None) -> dict[str, Any]:
     """The columns of a career in their order, with both points in one; narrow terminals leave out the last ones."""
-    columns = {"result" if name == "score" else name: x for name, x in career.items()}
-    if "score" in career:
-        columns["result"] = np.array([RESULTS.get(x, f"{x:g}") for x in career["score"].tolist()])
+    columns = _name_results(career)
     if "points" in columns:
         pairs = zip(columns["points"].tolist(), columns.pop("opponents_points").tolist(), strict=True)
         columns["points"] = np.array([f"{x:g}\u2013{y:g}" if x == x and y == y else "" for x, y in pairs])
@@ -328,6 +326,13 @@ def _arrange_career(career: dict[str, Any], clock: str | None) -> dict[str, Any]
     times = ["time"] if clock is not None else []
     names = dict.fromkeys([*times, "opponent", "side", *[*columns][1:rating], "change", *[*columns][rating:]])
     return {name: columns[name] for name in names if name in columns}
+
+
+def _name_results(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns with a result, as W, in place of the score, where they have one."""
+    named = {"result" if name == "score" else name: x for name, x in columns.items()}
+    scores = columns.get("score", np.array([])).tolist()
+    return named | ({"result": np.array([RESULTS.get(x, f"{x:g}") for x in scores])} if scores else {})
 
 
 def _name_career_columns(table: TextTable, rated: jr.History) -> TextTable:
@@ -339,7 +344,7 @@ def _name_career_columns(table: TextTable, rated: jr.History) -> TextTable:
 
 def to_match_table(matches: Any, rated: jr.History, caption: str = "", top: int | None = None) -> TextTable:
     """Matches in the words of careers, with the expected score in percent."""
-    return _name_career_columns(to_text_table(columns_in_percent(matches), caption, top), rated)
+    return _name_career_columns(to_text_table(columns_in_percent(_name_results(matches)), caption, top), rated)
 
 
 OF_ONE_HISTORY = (  # options that a rating league by league does not take
