@@ -246,12 +246,13 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
     standings = _describe_standings(site_data, "current " if context["some_current"] else "")
     games, peak = np.asarray(board.games).astype(int).tolist(), np.asarray(board.peak, float).tolist()
     results, above = _describe_results(site_data), " over the median" * site_data.drifts
-    half = [""] * len(ids) if board.deviation is None else half_widths(board.deviation)
+    margins = [""] * len(ids)
+    if board.deviation is not None:
+        margins = [f" ± {x:,.{site_data.digits}f}" for x in half_widths(board.deviation).tolist()]
     dates = [np.array(x, "M8[D]").astype(str).tolist() for x in (board.peak_time, board.last) if site_data.is_dated]
     texts = [""] * len(ids)
     for at, i in enumerate(ids.tolist()):
-        rating = f"{standings.get(i, 'Rating')} {site_data.format_rating(board.rating[at])}"
-        rating += f" ± {half[at]:,.{site_data.digits}f}" if board.deviation is not None else ""
+        rating = f"{standings.get(i, 'Rating')} {site_data.format_rating(board.rating[at])}{margins[at]}"
         played = f"{format_count(games[at], context['event'])}{results[i] * (games[at] > 0)}"
         peaked_on, last = (f" on {x[at]}" for x in dates) if dates else ("", "")
         top = f"peak {site_data.format_peak(peak[at])}{above}{peaked_on}" if peak[at] == peak[at] else ""
@@ -423,8 +424,7 @@ def _frame(
 ) -> str:  # fmt: skip
     """The chart around its lines: grid and labels of both axes; of events that are counted these are whole numbers."""
     (low, high), (left, right) = ratings, times
-    heights = [(y, f"{y:,.6g}" if abs(y) < 1e5 else f"{y:,.0f}") for y in axis_marks(low, high)]
-    down = [((high - y) / (high - low), use_minus_sign(text)) for y, text in heights]
+    down = [((high - y) / (high - low), use_minus_sign(f"{y:,.10g}")) for y in axis_marks(low, high)]
     grid = "".join(f"M0 {round(UNITS * at)}H{UNITS}" for at, _ in down)
     tall = "".join(f'<b class="tall" style="top:{100 * at:.1f}%">{text}</b>' for at, text in down)
     widths = _date_marks(left, right) if by_date else [(x, f"{x:.9g}") for x in axis_marks(left, right)]

@@ -100,18 +100,11 @@ def write_site(
         name: category_rankings.ranking_links_with_leaders(data, rankings) for name, rankings in by_column.items()
     }
     site["overall_text"] = category_rankings.describe_overall_rating(data) if site["lists"] else ""
-    site["leaders"] = join_names([data.names[i] for i in data.listed[:PREVIEW_PLAYERS]] or ["nobody"])
+    site["leaders"] = join_names(data.names[i] for i in data.listed[:PREVIEW_PLAYERS])
     site["stamp"] = views.shared["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
     templates = page_templates.make_template_environment().overlay()  # all pages of a process share the other
-    given = {
-        "site": site,
-        "shared": views.shared,
-        "headline": views.headline,
-        "h": 1,
-        "is_report": False,
-        "quality": {},
-    }
-    templates.globals = templates.globals | views.variables | given
+    given = {"h": 1, "is_report": False, "quality": {}, "site": site, "shared": views.shared}
+    templates.globals = templates.globals | views.variables | given | {"headline": views.headline}
     listed = [*_list_pages(views, [*strengths, *chain(*by_column.values())], fixtures)]
     site["pages"] = [(x.path.removesuffix(".html"), x.link) for x in listed if x.link]
     pages = {x.path: _render_page(templates, views, x, description) for x in listed}
