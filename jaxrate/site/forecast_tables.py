@@ -21,7 +21,7 @@ from jaxrate.forecasts.prediction_explanations import TEXT_COLUMNS, Explanation,
 from jaxrate.forecasts.scorelines import Scorelines, summarise_scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.site.html_tables import Column, link_player, make_column, mark_dates, show_name
+from jaxrate.site.html_tables import Column, link_player, make_column, mark_dates
 from jaxrate.views.line_ups import HOME, SideWords
 from jaxrate.views.wording import PLAYERS, PlayerOrTeamNoun, format_rating
 
@@ -360,7 +360,7 @@ def _build_columns(rows: list[dict[str, Any]], show: Mapping[str, Callable[[Any]
     """The columns of rows, whose values are shown so, or else as they are."""
     columns = []
     for head in rows[0]:
-        show_value: Callable[[Any], Any] = show.get(head, show_name)
+        show_value: Callable[[Any], Any] = show.get(head, lambda x: escape(str(x)))
         cells = ["" if row[head] is None else str(show_value(row[head])) for row in rows]
         columns.append(Column("words" if head in WORDS else "figure", head, cells, head))
     return columns
