@@ -165,7 +165,7 @@ NOTED = rf"""
 rate bad.csv | a,b,score x,y,1 y,z,0 :: no column of dates, so uncertainty does not grow with time
 rate bad.csv --skip-incomplete | a,b,score,time Ada,Bo,1,1 ada,Bo,0,2 Ada,Bo,1, :: skipped 1 of 3 rows, which lack a
 rate bad.csv | a,b,score,date x,y,1,2024-01-01 x,y,1,2024-01-01 :: line 3 repeats line 2; they count again
-rate bad.csv | team_a,team_b,score A;B,C;D,1 A;C,B;D,0 :: (if semicolons divide players, say --a team_a, --b team_b,)
+rate bad.csv | team_a,team_b,score A;B,C;D,1 A;C,B;D,0 :: rated as one, apart from the members; if they are teams, say
 rate bad.csv --na-values void | home,away,result x,y,W y,x,void x,y,D x,y,P :: 2 matches of 2 teams
 rate bad.csv --as-of 2024-01-05T18:29 | {MOMENTS} :: glicko: 1 match
 rate bad.csv --as-of 2024-01-05 | {MOMENTS} :: glicko: 2 matches
