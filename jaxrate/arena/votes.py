@@ -243,22 +243,26 @@ def find_count_columns(
       ValueError: if one of wins and losses is unknown, a column is not there, or is named twice, or columns of votes
         are named beside counts.
     """
-    spelt, of_votes = partial(find_column_ignoring_case, names), [x for x in ROLES_OF_VOTES if x in columns]
+    spelt, of_votes = partial(find_column_ignoring_case, names), [*filter(columns.__contains__, ROLES_OF_VOTES)]
     usual = next(filter(all, (tuple(map(spelt, pair)) for pair in USUAL_COLUMNS)), (None, None))
-    if not any(named) and (None in usual or spelt("score") is not None or {*of_votes} - {"weight"}):
+    has_usual = None not in usual and spelt("score") is None
+    if not any(named) and not (has_usual and {*of_votes} <= {"weight"}):
         return None
     if of_votes:
         raise ValueError(f"`{of_votes[0]}` is for votes; counts have `wins`, `losses` and `tied`")
-    wins, losses = named.wins or usual[0], named.losses or usual[1]
-    if wins is None or losses is None:
-        missing = "wins" if wins is None else "losses"
-        raise ValueError(f"counts need columns of wins and of losses; name one with `{missing}`")
     ties = named.ties or tuple(filter(None, [spelt("ties")]))
-    columns = [str(wins), str(losses), *ties]
-    check_columns_exist_and_unique(names, columns)
-    if len({*columns}) < len(columns):
-        raise ValueError(f"wins, losses and ties must be different columns, got {', '.join(columns)}")
-    return CountColumns(wins, losses, ties)
+    return _check_count_columns(names, CountColumns(named.wins or usual[0], named.losses or usual[1], ties))
+
+
+def _check_count_columns(names: list[str], counts: CountColumns) -> CountColumns:
+    for role, column in (("wins", counts.wins), ("losses", counts.losses)):
+        if column is None:
+            raise ValueError(f"counts need columns of wins and of losses; name one with `{role}`")
+    used = [str(counts.wins), str(counts.losses), *counts.ties]
+    check_columns_exist_and_unique(names, used)
+    if len({*used}) < len(used):
+        raise ValueError(f"wins, losses and ties must be different columns, got {', '.join(used)}")
+    return counts
 
 
 def counts_of_dataset(data: Dataset, columns: CountColumns) -> VoteCounts:
