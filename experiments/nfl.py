@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 from common import log_losses, mean_and_error, measure
 from figures import legend_above, plt
-from matplotlib.colors import to_hex
 from PIL import Image
 
 import jaxrate as jr
@@ -38,14 +37,6 @@ SYSTEMS = {
     "margin_elo": (GUIDE["margin_elo"](), ("k", "revert", "initial_rating", "side_advantage")),
 }
 TEAMS = ["Green Bay Packers", "San Francisco 49ers", "New England Patriots", "Kansas City Chiefs"]
-DARK = {
-    "paper": "#10182a",
-    "colours": {style.INK: "#e8e8e8", style.GREY: "#a9b4c4", style.RULE: "#2c3a58", style.PALE: "#44516e",
-                "#0072b2": "#56b4e9"},
-}  # fmt: skip
-DARK["colours"] |= {
-    text: DARK["colours"].get(line.lower(), line) for line, text in style.TEXT_COLOURS.items() if text != "#000000"
-}
 CAREERS = {  # and the years that are shown
     "Green Bay Packers": (1958, 1970),
     "Pittsburgh Steelers": (1969, 1984),
@@ -95,19 +86,6 @@ def phone_picture():
     return ax.figure
 
 
-def darken(figure):
-    """A figure of `jr.plots` for dark pages."""
-    figure.set_facecolor(DARK["paper"])
-    for artist in figure.findobj(lambda artist: hasattr(artist, "get_color")):
-        colour = DARK["colours"].get(to_hex(artist.get_color()))
-        if colour:
-            artist.set_color(colour)
-    for axes in figure.axes:
-        axes.spines[:].set_color(DARK["colours"][style.GREY])
-        axes.tick_params(color=DARK["colours"][style.GREY], labelcolor=DARK["colours"][style.GREY])
-    return figure
-
-
 def hindsight():
     """Four careers, before each game and in the light of all."""
     system = jr.skills(
@@ -145,7 +123,7 @@ def part_pictures(options):
     if options.out and not options.quick:
         figure = picture()
         save(figure, options.out.with_suffix(".png"))
-        save(darken(figure), options.out.with_name("nfl_dark.png"))
+        save(plots.darken(figure), options.out.with_name("nfl_dark.png"))
         save(phone_picture(), options.out.with_name("nfl_phone.png"), dpi=200)
         save(hindsight(), options.out.with_name("nfl_hindsight.png"))
 

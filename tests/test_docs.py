@@ -109,7 +109,7 @@ def test_every_plot_has_a_script_that_draws_it():
     scripts = {
         path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "notebooks" / "gallery").rglob("plot_*.py")
     }
-    style = {"COLOURS", "PAPER", "make_axes"}
+    style = {"COLOURS", "PAPER", "darken", "make_axes"}
     assert {f"plot_{name}" for name in jr.plots.__all__ if name not in style} == scripts.keys()
     for name, text in scripts.items():
         assert f"plots.{name.removeprefix('plot_')}(" in text

@@ -21,7 +21,7 @@ plot_style.py         axes, titles, colours, legends and names of all plots, and
 
 from jaxrate.plots.fit_plots import belief, loss_surface, profile
 from jaxrate.plots.line_plots import careers, ranks, trajectory
-from jaxrate.plots.plot_style import COLOURS, PAPER, make_axes
+from jaxrate.plots.plot_style import COLOURS, PAPER, darken, make_axes
 from jaxrate.plots.prediction_plots import calibration, comparison, loss_by_difference, residuals, scorelines
 from jaxrate.plots.standing_plots import distribution, intervals, leaderboard, matchups, odds, rank_sets, win_matrix
 
@@ -32,6 +32,7 @@ __all__ = [
     "calibration",
     "careers",
     "comparison",
+    "darken",
     "distribution",
     "intervals",
     "leaderboard",

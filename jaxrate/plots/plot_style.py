@@ -1,5 +1,6 @@
 """The style of all plots: colours, axes, names and titles; and checks of what they are drawn from."""
 
+import json
 import re
 import textwrap
 import warnings
@@ -42,6 +43,15 @@ NAMED_COLOURS = *COLOURS, GREY  # of lines with names
 PALE = "#c3c8d1"  # lines of players without names
 RULE = "#e4e1d8"  # grids, and cells without a value
 PAPER = "#fbfaf7"
+DARK_COLOURS = dict.fromkeys(("#000000", INK), "#e8e8e8") | {  # on dark pages, of those on paper
+    PAPER: "#10182a",
+    GREY: "#a9b4c4",
+    RULE: "#2c3a58",
+    PALE: "#44516e",
+    "#0072b2": "#56b4e9",
+    **{text: line for line, text in TEXT_COLOURS.items() if text not in (COLOURS[6], "#006dab")},
+    "#006dab": "#56b4e9",
+}
 MIN_CONTRAST = 4.5  # of text to what is behind it, in luminance
 MARKERS = "os^DvPX"
 LINE_STYLES = "-", "--", "-.", ":"
@@ -107,6 +117,42 @@ def make_axes(
     _write_titles(figure, title, subtitle, source)
     style_axes(ax, grid)
     return ax
+
+
+def darken(picture: Any) -> Any:
+    """A picture for dark pages: the figure of these axes, which is changed, or another interactive chart.
+
+        jr.plots.darken(jr.plots.leaderboard(rated)).savefig("leaderboard_dark.png")
+
+    Args:
+      picture: axes of a plot, their figure, or a chart of Altair.
+    """
+    if hasattr(picture, "to_dict"):
+        text = json.dumps(picture.to_dict())
+        for light, dark in DARK_COLOURS.items():
+            text = re.sub(light, dark, text, flags=re.IGNORECASE)
+        return type(picture).from_json(text)
+    figure = picture if hasattr(picture, "savefig") else get_figure(picture)
+    for name in ("color", "facecolor", "edgecolor"):
+        for artist in figure.findobj(lambda artist: hasattr(artist, f"get_{name}")):  # noqa: B023
+            _darken_artist(artist, name)
+    for axes in figure.axes:
+        axes.tick_params(color=DARK_COLOURS[GREY])
+    return figure
+
+
+def _darken_artist(artist: Any, name: str) -> None:
+    """Change a colour of an artist, and what sets it off, to those on dark pages; cells keep the colours of theirs."""
+    from matplotlib.colors import to_hex, to_rgba
+
+    colour = getattr(artist, f"get_{name}")()
+    if isinstance(colour, np.ndarray) and colour.ndim == 2:
+        colour = colour[0] if len(colour) else "none"
+    is_seen = to_rgba(colour)[3] > 0.0 and str(colour) != "black"
+    if is_seen and (dark := DARK_COLOURS.get(to_hex(colour))):
+        getattr(artist, f"set_{name}")(dark)
+    for effect in artist.get_path_effects() or ():
+        effect._gc["foreground"] = DARK_COLOURS[PAPER]
 
 
 def make_picture_axes(ax: "Axes | None", size: tuple[float, float], text: PictureText, grid: Any = "y") -> "Axes":
@@ -194,7 +240,7 @@ def cell_text_colour(red: float, green: float, blue: float) -> str:
     """White where it stands out from a colour by 4.5 to 1, otherwise black, which then does so."""
     linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in (red, green, blue)]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#ffffff" if 1.05 / (luminance + 0.05) >= MIN_CONTRAST else "#000000"
+    return "white" if 1.05 / (luminance + 0.05) >= MIN_CONTRAST else "black"
 
 
 def add_colour_bar(ax: "Axes", image: Any, label: str, **look: Any) -> None:
