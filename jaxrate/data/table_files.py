@@ -1,6 +1,7 @@
 """Tables in files and in memory, opened: Parquet, CSV, JSON, spreadsheets, standard input, and folders of them."""
 
 import codecs
+import csv
 import datetime
 import io
 import json
@@ -14,7 +15,7 @@ from glob import glob
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from jaxrate.core.memory_checks import check_memory_fits
@@ -109,7 +110,7 @@ def _open_text_file(path: Path, title: str) -> TableSource:
     with open_stream() as file:
         is_json = file.read(CHECKED_BYTES).removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
     if not is_json:
-        return _open_csv(open_stream, title, is_tsv=suffix == ".tsv")
+        return open_csv(open_stream, title, is_tsv=suffix == ".tsv")
     with open_stream() as file:
         columns, line_of = read_json_records(file.read(), suffix in (".jsonl", ".ndjson"))
     where = _make_row_locator(title, lambda row: f"line {line_of[row]}" if line_of else None)
@@ -143,7 +144,7 @@ def _open_parquet(path: Path, title: str) -> TableSource:
     return source._replace(types={field.name: field.type for field in schema}, num_rows=count)
 
 
-def _open_csv(open_stream: Callable[[], Any], title: str, is_tsv: bool) -> TableSource:
+def open_csv(open_stream: Callable[[], Any], title: str, is_tsv: bool) -> TableSource:
     """The table in text with delimiters: commas, or tabs of a TSV.
 
     In a header without commas a semicolon, a tab or "|" is found as well.
@@ -188,51 +189,35 @@ def _infer_encoding(start: bytes) -> str | None:
 
 
 def _open_spreadsheet(path: Path, title: str, sheet: str = "") -> TableSource:
-    """A sheet, or the first that is not empty, of a spreadsheet, below titles of one cell; cells are text as in CSV."""
+    """A sheet, or the first that is not empty, of a spreadsheet, as the CSV that stands below titles of one cell."""
     sheets = _read_sheets(path)
     if not sheets:
         raise ValueError("the file is empty")
     name = sheet or next(iter(sheets))
     if name not in sheets:
         raise ValueError(f"no sheet {name!r}{did_you_mean_suffix(name, sheets)} (there are: {', '.join(sheets)})")
-    rows = sheets.pop(name)
-    head, records = _split_head(rows)
-    filled = [i for i, text in enumerate(head) if text]
-    names = name_repeated_columns([head[i] for i in filled])
-    columns = {text: [row.cells[i] or None for row in records] for text, i in zip(names, filled, strict=True)}
-    where = _make_row_locator(title, lambda row: f"row {records[row].number} of the sheet")
-    table = table_in_memory(columns, names, title, where)
+    rows, text = sheets.pop(name), io.StringIO(newline="")
+    head = next((i for i, row in enumerate(rows) if sum(map(bool, row)) > 1), 0)
+    csv.writer(text).writerows(row if i >= head and any(row) else [] for i, row in enumerate(rows))
+    content = text.getvalue().encode()
+    table = open_csv(lambda: io.BytesIO(content), title, is_tsv=False)
     if sheet or not sheets:
         return table
     others = f"{join_names(map(repr, sheets))} (which {path.name}#{next(iter(sheets))} names)"
     return table._replace(note=f"sheet {name!r} for the table, and not {others}")
 
 
-class SheetRow(NamedTuple):
-    """A row of a spreadsheet."""
-
-    number: int  # from 1
-    cells: list[str]
-
-
-def _split_head(rows: list[SheetRow]) -> tuple[list[str], list[SheetRow]]:
-    """The cells of the first row with several that are filled, or else of the first row, and the rows below."""
-    head = next((i for i, row in enumerate(rows) if sum(map(bool, row.cells)) > 1), 0)
-    return rows[head].cells, rows[head + 1 :]
-
-
-def _read_sheets(path: Path) -> dict[str, list[SheetRow]]:
-    """The rows of a spreadsheet that are not empty, by the sheet, of those that have some."""
+def _read_sheets(path: Path) -> dict[str, list[list[str]]]:
+    """The rows of a spreadsheet by the sheet, of those that are not empty, with the texts of their cells."""
     calamine, sheets = import_optional("python_calamine"), {}
     try:
         book = calamine.CalamineWorkbook.from_object(open_decompressed(path))
         for name in book.sheet_names:
-            rows = enumerate(book.get_sheet_by_name(name).to_python(skip_empty_area=False), 1)
-            texts = [SheetRow(number, [*map(_cell_text, row)]) for number, row in rows]
-            sheets[name] = [row for row in texts if any(row.cells)]
+            rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+            sheets[name] = [[*map(_cell_text, row)] for row in rows]
     except calamine.CalamineError as error:
         raise ValueError(f"no spreadsheet that can be read: {error}") from None
-    return {name: rows for name, rows in sheets.items() if rows}
+    return {name: rows for name, rows in sheets.items() if any(map(any, rows))}
 
 
 def _cell_text(value: Any) -> str:

@@ -32,15 +32,8 @@ from jaxrate.data.column_role_definitions import COLUMN_ROLES
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.date_parsing import parse_eight_digit_dates, parse_times
 from jaxrate.data.faulty_rows import map_row_errors
-from jaxrate.data.table_files import join_tables, open_table_file, table_in_memory
-from jaxrate.data.table_sources import (
-    Column,
-    TableSource,
-    add_location_to_data_errors,
-    batches_to_table,
-    import_pyarrow,
-    iterate_csv_batches,
-)
+from jaxrate.data.table_files import join_tables, open_csv, open_table_file, table_in_memory
+from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
 from jaxrate.events.dataset import Dataset
 
 
@@ -97,8 +90,9 @@ def open_csv_files(path: Path, files: Sequence[Path], description: str, needed: 
 
 def load_texts(table: TableSource, needed: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Column]:
     """Columns as text; optional ones that are not there have no values."""
-    arrow = import_pyarrow()
-    loaded = table.load([name for name in (*needed, *optional) if name in table.names])
+    arrow, names = import_pyarrow(), [name for name in (*needed, *optional) if name in table.names]
+    with add_location_to_data_errors(table.title, table.where):
+        loaded = table.load(names, names)
     if not len(loaded):
         raise ValueError(f"{table.title}no rows")
     empty = arrow.chunked_array([arrow.nulls(len(loaded), arrow.large_string())])
@@ -267,14 +261,8 @@ def _open_ratings(file: Path) -> TableSource:
     """The ratings in a file without a header, whose fields are separated by "::" or tabs."""
     mark = b"::" if file.suffix == ".dat" else b"\t"
     content = ",".join(RATING_COLUMNS).encode() + b"\n" + file.read_bytes().replace(mark, b",")
-
-    def where(row: int) -> str:
-        return f"{file.name}: line {row + 1}"
-
-    with add_location_to_data_errors(f"{file.name}: ", where):
-        batches = iterate_csv_batches(lambda: io.BytesIO(content), RATING_COLUMNS)
-        table = batches_to_table(batches, RATING_COLUMNS)
-    return table_in_memory(table, RATING_COLUMNS, f"{file.name}: ", where)
+    table = open_csv(lambda: io.BytesIO(content), f"{file.name}: ", is_tsv=False)
+    return table._replace(where=lambda row: f"{file.name}: line {row + 1}")
 
 
 TITLES = {".csv": ("movies.csv", ","), ".dat": ("movies.dat", "::"), ".data": ("u.item", "|")}  # beside such ratings
