@@ -254,7 +254,7 @@ def ids_of_different_players(players: Any) -> dict[Any, int]:
 
 SIDES = {"a": 1.0, "b": -1.0}  # as in `read`
 NUMBER_RANGES = {"side": (-1.0, 1.0), "weight": (MIN_WEIGHT, MAX_WEIGHT)}  # of a match
-EVENT_NOUNS: dict[type, str] = {Matches: "match", Rounds: "contest"}
+EVENT_NAMES: dict[type, str] = {Matches: "matches", Rounds: "contests"}
 FIELDS: dict[type, tuple[str, ...]] = {  # what may be known of an event
     Matches: ("side", "weight", "category", "columns"),
     Rounds: ("weight", "ceiling", "noise", "category", "columns"),
@@ -279,7 +279,7 @@ def parse_fields(kind: type, context: Mapping[str, Any], categories: Sequence[An
     for name, value in known.items():
         if name not in FIELDS[kind]:
             hint = f"; give {name} as columns={{{name!r}: {value!r}}}" if isinstance(value, (int, float)) else ""
-            raise ValueError(f"a {EVENT_NOUNS[kind]} has no {name!r}; it has {join_names(FIELDS[kind])}{hint}")
+            raise ValueError(f"{EVENT_NAMES[kind]} have no {name!r}; they have {join_names(FIELDS[kind])}{hint}")
     if not isinstance(known.get("columns", {}), Mapping):
         raise ValueError(f"columns must be a dict by name, got {known['columns']!r}")
     if isinstance(side := known.get("side"), str):
@@ -389,7 +389,6 @@ CHECKPOINT_EVENTS = 1024  # events between checkpoints of updates, at least
 MAX_RECENT_CHECKPOINTS = 4
 CHECKPOINT_CAPACITY_SHARE = 8  # capacity for players divided by this: at least so many events between checkpoints
 MAX_COMPARED_NAMES = 10_000  # names with which a newcomer's is compared
-EVENT_NAMES = {Matches: "matches", Rounds: "contests"}
 
 
 class Checkpoint(NamedTuple):
@@ -479,7 +478,7 @@ class Live:
                 (system.params, state, key),
                 traits=ProgramTraits(kind, inner_loops=True, stream=kind is Matches),
             )
-            for kind in EVENT_NOUNS
+            for kind in EVENT_NAMES
         }
         last, clock, kind = None, None, None
         if base is not None and base.num_rows:
@@ -669,10 +668,8 @@ class Live:
         known, is_match = old.context | parse_fields(old.kind, context, self._categories), old.kind is Matches
         given, other = (score, rank) if is_match else (rank, score)
         if other is not None or (given is None and not context):
-            fields = "a match has a score; give score=, side=, weight=, category= or columns=, and not rank="
-            if not is_match:
-                fields = "a contest has ranks; give rank=, category=, columns=, weight=, ceiling= or noise="
-            raise ValueError(fields)
+            fields = [f"{name}=" for name in ("score" if is_match else "rank", *FIELDS[old.kind])]
+            raise ValueError(f"this is one of {EVENT_NAMES[old.kind]}; give {join_names(fields, 'or')}")
         if given is not None:
             old = old._replace(result=given if old.sizes is None else check_ranks(old.sizes, given))
         new = old._replace(context=known)

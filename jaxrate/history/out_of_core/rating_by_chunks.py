@@ -452,15 +452,14 @@ def _write_chunk(run: ChunkedRun, progress: RunProgress, chunk: ScheduledChunk, 
     _write_predictions_file(part_file(run.folder, progress.parts), columns)
     if isinstance(sums, ContestMetricSums):
         sums = add_contest_metrics(sums, data.rounds, columns["prediction"], before.mean, progress.ranked[:n])
-        progress.games[:n] += count_games(data.rounds, n)
         progress.ranked[:n] += count_ranked_contests(data.rounds, n)
         contests: Any = data.contests
         progress = progress._replace(
             contests=(progress.contests or 0) + len(contests), last_contest=contests[-1:].tolist()[0]
         )
     else:
-        progress.games[:n] += np.bincount(data.matches.player.ravel(), minlength=n)
         sums = add_match_metrics(sums, prediction, data.matches.score, data.matches.context.weight)
+    progress.games[:n] += count_games(data.events, n)
     flat: Any = data.events.flat
     return progress._replace(
         rows=chunk.end,
