@@ -402,7 +402,7 @@ class HistoryLeaderboardBuilder:
         lead, level = lead_over_level(rows, score, self.rated.clock)
         peak = rows.peak_rows(lead, top_ids, counts, PEAK_MIN_EVENTS)
         if not len(lead):
-            return {"peak": np.full(len(top_ids), np.nan)}, None
+            return {}, None
         columns = {"peak": lead[peak]} | ({} if level is None else {"peak_median": level[peak]})
         columns |= {"peak_time": rows.time[peak]} if self.has_all_times else {}
         columns = {name: np.where(peak < 0, np.nan, x) for name, x in columns.items()}
