@@ -193,9 +193,10 @@ def test_football_at_the_first_try(jaxrate, tmp_path):
 
 def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
     """A run that is carried on, and what it predicts, know the matches before."""
-    spans = "rest=5", "layoff=3", "form=30", "relative_margin=9", "age=pa,pb", "league_season=season"
+    spans = "rest=5", "layoff=3", "activity=9", "form=30", "relative_margin=9", "age=pa,pb", "league_season=season"
     made = [x for span in spans for x in ("--column", span)] + [*GOALS, "--venue", "town", "--system", "skills"]
-    weigh = [x for name in ("rest=9", "layoff=6", "form=20", "ground=7", "age=-2") for x in ("--param", name)]
+    weights = "rest=9", "layoff=6", "activity=4", "form=20", "ground=7", "age=-2"
+    weigh = [x for name in weights for x in ("--param", name)]
     whole, run = league / "whole", league / "run"
     for arguments in (
         ["games.csv", *made, *weigh, *SCALE, "--out", whole],
@@ -205,7 +206,7 @@ def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
         code, _, errors = jaxrate("rate", league / arguments[0], *arguments[1:])
         assert code == 0, errors
     one, other = jr.load(whole), jr.load(run)
-    assert one.system.settings["covariates"] == ("age", "rest", "layoff", "form", "ground")
+    assert one.system.settings["covariates"] == ("age", "rest", "layoff", "activity", "form", "ground")
     assert one.system.settings["margin"] == ("relative_margin",) and one.options["derived"]["ground"] == 730
     assert one.system.settings["league_season"] == "season"
     np.testing.assert_allclose(other.state.mean, one.state.mean, rtol=1e-5)
@@ -214,8 +215,8 @@ def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
     code, _, errors = jaxrate("predict", run, league / "next.csv", "--out", league / "chances.csv")
     assert code == 0, errors
     got = pa.csv.read_csv(league / "chances.csv")["expected"].to_numpy()
-    roles = {"rest": 5, "layoff": 3, "form": 30, "ground": 730, "relative_margin": 9, "age": ("pa", "pb")}
-    roles |= {"league_season": "season", "margin": GOALS[1:], "venue": "town", "upcoming": True}
+    roles = {"rest": 5, "layoff": 3, "activity": 9, "form": 30, "ground": 730, "relative_margin": 9}
+    roles |= {"age": ("pa", "pb"), "league_season": "season", "margin": GOALS[1:], "venue": "town", "upcoming": True}
     to_come = read_by_options(league / "next.csv", roles, one)
     np.testing.assert_allclose(got, jr.predict(one.system, one.state, to_come.events), rtol=1e-5)
     more = "--column", "league_season=season", *GOALS, "--system", "glicko"

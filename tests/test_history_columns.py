@@ -13,8 +13,9 @@ from jaxrate.history.event_columns import no_events
 from tests.conftest import draw_pairs
 
 N, PLAYERS = 60, 6
-SPANS = {"rest": 5.0, "layoff": 4.0, "form": 20.0, "ground": 50.0, "category_lead": 30.0, "relative_margin": 9.0}
-COVARIATES = {"rest": 30.0, "layoff": 40.0, "form": 50.0, "ground": 60.0, "category_lead": 0.9}
+SPANS = {"rest": 5.0, "layoff": 4.0, "activity": 10.0, "form": 20.0, "ground": 50.0, "category_lead": 30.0}
+SPANS |= {"relative_margin": 9.0}
+COVARIATES = {"rest": 30.0, "layoff": 40.0, "activity": 20.0, "form": 50.0, "ground": 60.0, "category_lead": 0.9}
 ROLES = {"margin": ["made", "let"], "venue": "town", "category": "topic"}
 SYSTEM = jr.skills(
     *(parts.covariate(name, weight) for name, weight in COVARIATES.items()), observe=parts.margin("relative_margin")
@@ -50,6 +51,7 @@ def twin(table):
             gone = {j: table["time"][i] - table["time"][j] for j in mine}
             found["rest"][i] += sign * min([SPANS["rest"], *gone.values()])
             found["layoff"][i] += sign * (np.log(max(min(gone.values()) / SPANS["layoff"], 1)) if mine else 0.0)
+            found["activity"][i] += sign * np.log(1 + sum(np.exp(-gone[j] / SPANS["activity"]) for j in mine))
             own = {j: surprises[j] if table["a"][j] == name else -surprises[j] for j in mine}
             found["form"][i] += sign * sum(np.exp(-gone[j] / SPANS["form"]) * own[j] for j in mine)
             here = [j for j in mine if table["town"][j] == table["town"][i] is not None]
@@ -237,7 +239,7 @@ def test_rows_without_a_result_go_on_from_those_with_one():
     with pytest.warns(UserWarning, match="5 of 60 rows have no result"):
         data = with_all(jr.read(table | {"score": scores}, **ROLES))
     slow, coming = twin(table), data.fixtures.matches.context.columns
-    for name in ("rest", "layoff", "ground"):  # which no result changes
+    for name in ("rest", "layoff", "activity", "ground"):  # which no result changes
         np.testing.assert_allclose(coming[name], slow[name][55:], rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(coming["form"][0], slow["form"][55], rtol=1e-12)
     assert np.isfinite(coming["form"]).all() and not coming["relative_margin"].any()

@@ -384,7 +384,7 @@ EVIDENCE_SETTINGS = {  # settings of systems, by the arguments of `read` that th
     **dict.fromkeys(("category", "mixtures"), "categories"),
     "margin": "margin",
     "covariates": "covariates",
-    **dict.fromkeys(("rest", "layoff", "form", "category_lead", "age", "venue"), "covariates"),
+    **dict.fromkeys(("rest", "layoff", "activity", "form", "category_lead", "age", "venue"), "covariates"),
     "season": "seasons",
     "league_season": "league_season",
     "expected_goals": "expected_goals",

@@ -423,6 +423,7 @@ FORMATS_TEXT = f"A public format with columns of its own: {', '.join(FORMAT_NAME
 DERIVED_TEXTS = {  # of columns that are computed from the file, by their name and what their span is in
     ("rest", "DAYS"): "Add the days since each player's last match as a covariate, at most this many.",
     ("layoff", "DAYS"): "Add how long each player has been away as a covariate, from this many days on.",
+    ("activity", "DAYS"): "Add how much each player has played of late as a covariate; matches fade in this many days.",
     ("form", "DAYS"): "Add recent form (results against expectation) as a covariate; it fades in this many days.",
     ("ground", "DAYS"): "With --venue: matches on a ground fade in this many days.  [default: 730]",
     (

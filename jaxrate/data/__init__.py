@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from jaxrate.data import datasets, formats, simulate
     from jaxrate.data.dataset_names import mix_categories, unify_names
     from jaxrate.data.derived_covariates import (
+        add_activity,
         add_category_lead,
         add_form,
         add_ground,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Dataset",
+    "add_activity",
     "add_category_lead",
     "add_form",
     "add_ground",
@@ -62,7 +64,8 @@ __all__ = [
 ]
 _FUNCTIONS = {
     "derived_covariates": [
-        *("add_category_lead", "add_form", "add_ground", "add_layoff", "add_relative_margin", "add_rest"),
+        *("add_activity", "add_category_lead", "add_form", "add_ground", "add_layoff", "add_relative_margin"),
+        "add_rest",
     ],
     "dataset_names": ["mix_categories", "unify_names"],
     "rounds_from_nested_teams": ["from_teams"],
