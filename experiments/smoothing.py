@@ -36,7 +36,7 @@ from jaxrate.smoothing.expectation_propagation import (
 )
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.smoothing.timelines import build_timelines
-from jaxrate.systems.skills.outcome_likelihoods import Q
+from jaxrate.systems.glicko import Q
 from jaxrate.systems.skills.rules import find_smoothing_model
 from jaxrate.systems.skills.system import skills_by_name
 

@@ -140,7 +140,7 @@ def test_glicko2_fractional_periods(x64, periods):
     @quick
     def rate(state, score, periods):
         me, others = jax.tree.map(lambda x: x[:1], state), jax.tree.map(lambda x: x[1:], state)
-        total = tuple(jnp.sum(x, keepdims=True) for x in game_terms(me, others, score, 0.0))
+        total = tuple(jnp.sum(x, keepdims=True) for x in game_terms(me.rating - others.rating, others.variance, score))
         return update_from_total(prepare(system.params), me, total, periods)
 
     after = rate(state, jnp.array([1.0, 0.0, 0.0]), jnp.asarray(float(periods)))

@@ -6,7 +6,7 @@ import pytest
 import jaxrate as jr
 from jaxrate import parts
 from jaxrate.smoothing.smoother import smooth_events
-from jaxrate.systems.skills.outcome_likelihoods import Q
+from jaxrate.systems.glicko import Q
 from jaxrate.systems.skills.system import skills_by_name
 from tests.reference.whole_history_twin import WholeHistory
 

@@ -137,8 +137,7 @@ def _side_point_and_venue_columns(data: Dataset) -> EventColumns:
 
 def _category_column(data: Dataset, seats: tuple[int, ...]) -> EventColumns:
     """The names of the categories of seats; nothing if they are not known, or are shares of several."""
-    flat: Any = data.events.flat
-    category = flat.context.category if data.of_matches else flat.category
+    category = data.events.flat.context.category
     if data.categories is None or not are_plain_names(data.categories):
         return {}
     if category is None or np.size(category) != np.prod(seats):

@@ -79,14 +79,14 @@ def predict(constants: Constants, first: State, second: State, event: Matches | 
 
 
 def evidence(constants: Constants, first: State, second: State, event: Matches | Periods) -> tuple[Terms, Terms]:
-    lead = signed_side_advantage(event, constants.params.side_advantage)
-    return game_terms(first, second, event.score, lead), game_terms(second, first, 1.0 - event.score, -lead)
+    lead = first.rating - second.rating + signed_side_advantage(event, constants.params.side_advantage)
+    return game_terms(lead, second.variance, event.score), game_terms(-lead, first.variance, 1.0 - event.score)
 
 
-def game_terms(player: State, opponent: State, score: Array, lead: float | Array) -> Terms:
-    """The terms of one game in 1/d^2 and in q sum g (s - E) of `player`, with `lead` points of side advantage."""
-    g = attenuation(opponent.variance)
-    e = jax.nn.sigmoid(g * (Q * (player.rating - opponent.rating + lead)))
+def game_terms(lead: Array, opponent_variance: Array, score: Array) -> Terms:
+    """The terms of one game in 1/d^2 and in q sum g (s - E) of a player who is ahead by so much."""
+    g = attenuation(opponent_variance)
+    e = jax.nn.sigmoid(g * (Q * lead))
     return Q**2 * (g * g * (e - e * e)), Q * (g * (score - e))
 
 

@@ -38,10 +38,11 @@ def age(constants: Constants, rows: State, duration: Array) -> State:
 
 def total_terms(constants: Constants, rows: State, opponents: State, event: Any) -> Terms:
     """[A] 1/d^2 and q sum g (s - E) of each player's games, who is as in `rows`, and the opponents as there."""
-    lead = signed_side_advantage(event, constants.params.side_advantage)
-    (first, second), (first_opponent, second_opponent) = split_sides(rows, event), split_sides(opponents, event)
-    one = game_terms(first, second_opponent, event.score, lead)
-    return sum_over_games(rows, event, one, game_terms(second, first_opponent, 1.0 - event.score, -lead))
+    side = signed_side_advantage(event, constants.params.side_advantage)
+    (first, second), (of_second, of_first) = split_sides(rows, event), split_sides(opponents, event)
+    one = game_terms(first.rating - of_first.rating + side, of_first.variance, event.score)
+    other = game_terms(second.rating - of_second.rating - side, of_second.variance, 1.0 - event.score)
+    return sum_over_games(rows, event, one, other)
 
 
 def learn_twice(constants: Constants, rows: State, event: Any) -> State:

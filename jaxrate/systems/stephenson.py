@@ -34,14 +34,14 @@ def prepare(params: Params) -> Constants:
 
 
 def evidence(constants: Constants, first: State, second: State, event: Any) -> tuple[Terms, Terms]:
-    lead = signed_side_advantage(event, constants.params.side_advantage)
-    one = _evidence_about(constants.params, first, second, event.score, lead)
-    return one, _evidence_about(constants.params, second, first, 1.0 - event.score, -lead)
+    lead = first.rating - second.rating + signed_side_advantage(event, constants.params.side_advantage)
+    one = _evidence_about(constants.params, second, event.score, lead)
+    return one, _evidence_about(constants.params, first, 1.0 - event.score, -lead)
 
 
-def _evidence_about(params: Any, player: State, opponent: State, score: Array, lead: float | Array) -> Terms:
+def _evidence_about(params: Any, opponent: State, score: Array, lead: Array) -> Terms:
     """The terms of a game in 1/d^2 and in q sum g (s - E + b / 100), the game itself, and the opponent's rating."""
-    information, surprise = game_terms(player, opponent, score, lead)
+    information, surprise = game_terms(lead, opponent.variance, score)
     bonus = Q * attenuation(opponent.variance) * (0.01 * params.bonus)
     return information, surprise + bonus, jnp.ones_like(score), opponent.rating
 

@@ -279,18 +279,17 @@ class EvidenceMeasures(NamedTuple):
 
 def measure_evidence(data: Dataset, past_events: Matches | Ragged) -> EvidenceMeasures:
     """The sizes of the margins and statistics of the data in these of its events."""
-    flat: Any = past_events.flat
-    holder = flat.context if data.of_matches else flat
-    margins = [np.asarray(holder.columns[name], float) for name in data.margin]
-    statistics = [np.asarray(holder.columns[name], float) for name in data.statistics]
-    if not isinstance(past_events, Matches):
+    flat, columns = past_events.flat, past_events.columns
+    margins = [np.asarray(columns[name], float) for name in data.margin]
+    statistics = [np.asarray(columns[name], float) for name in data.statistics]
+    if not data.of_matches:
         noise = (float(np.std(x[~np.isnan(x)])) if (~np.isnan(x)).any() else 0.0 for x in statistics)
-        first, gap = past_events.player_start[:-1], 0.0
+        first, gap = past_events.start[:-1], 0.0
         if margins:  # between teams that follow each other in the standings
             most, least = (ends.reduceat(margins[0], first) for ends in (np.maximum, np.minimum))
             gap = float(np.mean((most - least) / np.maximum(count_teams(past_events) - 1, 1)))
         return EvidenceMeasures(gap, 0.0, tuple(noise))
-    player, side = np.asarray(flat.player), holder.side
+    player, side = np.asarray(flat.player), flat.context.side
     return EvidenceMeasures(
         float(np.mean(np.abs(first_player_lead(margins)))) if margins else 0.0,
         float(np.mean(margins)) if len(margins) == 2 else 0.0,

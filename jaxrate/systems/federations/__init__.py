@@ -32,15 +32,6 @@ from jaxrate.systems.federations.uscf import uscf, uscf_approximate
 from jaxrate.systems.federations.world_rugby import world_rugby
 
 FEDERATIONS: dict[str, Callable[..., RatingSystem]] = {
-    "fide": fide,
-    "uscf": uscf,
-    "uscf_approximate": uscf_approximate,
-    "dwz": dwz,
-    "ecf": ecf,
-    "ingo": ingo,
-    "egf": egf,
-    "fifa": fifa,
-    "world_rugby": world_rugby,
-    "nfl_elo": nfl_elo,
-    "nba_elo": nba_elo,
+    make.__name__: make
+    for make in (fide, uscf, uscf_approximate, dwz, ecf, ingo, egf, fifa, world_rugby, nfl_elo, nba_elo)
 }

@@ -39,13 +39,13 @@ from jax.scipy.special import erfc, log_ndtr
 from jaxrate.core.array_types import Array
 from jaxrate.events import Matches, Periods
 from jaxrate.numerics.special_functions import log_normal_within, normal_tail, truncated_normal_moments
+from jaxrate.systems.glicko import Q, attenuation, game_terms
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.belief_updates import Inference, Message, ScalarInference, ScalarMessage, symmetric_pair
 from jaxrate.systems.skills.linear_predictors import Predictors
 from jaxrate.systems.skills.parts import PACE, Constants
 from jaxrate.systems.skills.settings import ModelSettings, statistic_noise_name, statistic_scale_name
 
-Q = math.log(10.0) / 400.0
 LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -108,28 +108,15 @@ def stack_messages(first: ScalarMessage, second: ScalarMessage) -> Message:
     return Message(precision[..., None, None], surprise[..., None])
 
 
-def glicko_attenuation(variance: Array) -> Array:
-    """Glicko's g."""
-    return lax.rsqrt(1.0 + 3.0 * Q**2 / math.pi**2 * variance)
-
-
 def infer_from_logistic(
     model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
 ) -> Inference:
     """What Glicko says of the strengths of both players, of which each is attenuated by the opponent alone."""
-
-    def message(lead: Array, opponent_variance: Array, score: Array) -> ScalarMessage:
-        g = glicko_attenuation(opponent_variance)
-        e = jax.nn.sigmoid(g * (Q * lead))
-        return ScalarMessage(Q**2 * (g * g * (e - e * e)), Q * (g * (score - e)))
-
-    first, second = (
-        message(two.lead, two.variances[1], event.score),
-        message(-two.lead, two.variances[0], 1.0 - event.score),
-    )
+    first = ScalarMessage(*game_terms(two.lead, two.variances[1], event.score))
+    second = ScalarMessage(*game_terms(-two.lead, two.variances[0], 1.0 - event.score))
 
     def log_likelihood() -> Array:
-        lead = glicko_attenuation(two.variances[0] + two.variances[1]) * (Q * two.lead)
+        lead = attenuation(two.variances[0] + two.variances[1]) * (Q * two.lead)
         return event.score * jax.nn.log_sigmoid(lead) + (1.0 - event.score) * jax.nn.log_sigmoid(-lead)
 
     return Inference(stack_messages(first, second), log_likelihood)
@@ -137,7 +124,7 @@ def infer_from_logistic(
 
 def logistic_score(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Array:
     """[...] the expected score of the first player."""
-    return jax.nn.sigmoid(glicko_attenuation(two.variances[0] + two.variances[1]) * (Q * two.lead))
+    return jax.nn.sigmoid(attenuation(two.variances[0] + two.variances[1]) * (Q * two.lead))
 
 
 def probit_score(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Array:

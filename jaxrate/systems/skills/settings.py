@@ -222,10 +222,7 @@ def check_contests_fit(model: ModelSettings, ragged: Any) -> None:
             check_column(name, values, is_valid, "it must be 1 for participants who quit, and 0 for those who stayed")
         elif name not in model.statistics:
             check_column_is_complete(name, values)
-    for name in model.kinds:
-        values = (contests.columns or {})[name]
-        check_column_of_kinds(name, values)
-        check_alike_in_all_teams(ragged, values, f"is of another kind, as column {name!r} says,")
+    check_player_kinds(model, ragged)
     if model.margin:
         check_team_mates_have_same_points(model, ragged, contests)
     check_categories_fit(model, contests.category, 1, "contests")
@@ -267,29 +264,28 @@ def check_categories_fit(model: ModelSettings, category: Any, axes: int, events:
 
 
 def check_player_kinds(model: ModelSettings, events: Any) -> None:
-    """ValueError where a player is on both sides, which tell the kinds, or where their column has another number."""
-    flat: Any = events.flat
-    if model.kinds != (SIDES,):
-        for name in model.kinds:
-            check_column_of_kinds(name, flat.context.columns[name])
+    """ValueError where a player is on both sides, which tell the kinds, or where their column is not 0 or 1, or is not
+    the same in all teams of a player.
+    """
+    if model.kinds == (SIDES,):
+        pair = np.asarray(events.pairs)
+        both = np.isin(pair[:, 1], pair[:, 0])
+        fail_where(
+            both, lambda row: f"player {pair[row, 1]} is of both kinds: kinds='sides' takes all who are a for one"
+        )
         return
-    pair = np.asarray(events.pairs)
-    both = np.isin(pair[:, 1], pair[:, 0])
-    fail_where(both, lambda row: f"player {pair[row, 1]} is of both kinds: kinds='sides' takes all who are a for one")
+    for name in model.kinds:
+        values = np.asarray(events.columns[name])
+        rule = "it must be 1 for players of the second kind, 0 for those of the first"
+        check_column(name, values, np.isin(values, (0, 1)), rule)
+        check_alike_in_all_teams(events, values, f"is of another kind, as column {name!r} says,")
 
 
-def check_column_of_kinds(name: str, values: Any) -> None:
-    """ValueError where a column of the kinds of players has another number than 0 and 1."""
-    rule = "it must be 1 for players of the second kind, 0 for those of the first"
-    check_column(name, np.asarray(values), np.isin(values, (0, 1)), rule)
-
-
-def check_alike_in_all_teams(ragged: Any, values: Any, difference: str) -> None:
+def check_alike_in_all_teams(events: Any, values: Any, difference: str) -> None:
     """ValueError that tells the difference where values [R, ...] of a player in several teams of a contest differ."""
-    flat = ragged.events
-    if flat.seat is None:
+    flat, values = events.flat, np.asarray(values)
+    if getattr(flat, "seat", None) is None:
         return
-    values = np.asarray(values)
-    first_seat = np.repeat(ragged.player_start[:-1], np.diff(ragged.player_start)) + flat.seat
+    first_seat = np.repeat(events.start[:-1], np.diff(events.start)) + flat.seat
     differs = (values != values[first_seat]).reshape(len(first_seat), -1).any(axis=1)
     fail_where(differs, lambda row: f"player {flat.player[row]} {difference} in another of their teams")
