@@ -22,7 +22,6 @@ from jaxrate.core.rules import Params
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import count_teams, has_tied_teams
 from jaxrate.events.dataset import resolve_events_and_num_players
-from jaxrate.events.event_builders import check_matches
 from jaxrate.fitting.free_parameters import FreeParameterTransform, ParameterSettings, to_hyperparameters
 from jaxrate.replay.execution import jit_with_small_matrix_compile_options
 from jaxrate.replay.player_rows import as_device_arrays
@@ -63,32 +62,30 @@ class StaticEvidenceArguments(NamedTuple):
 def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem:
     """The problem of a history; ValueError where slopes of the evidence are not those with fixed sites."""
     params: Any = system.params
-    model, events = resolve_smoothing_model(system), resolve_events_and_num_players(data)[0]
-    if events.nouns != "matches":
-        return _prepare_evidence_problem_of_contests(model, params, events)
-    matches = check_matches(events)
+    model, history = resolve_smoothing_model(system), resolve_events_and_num_players(data)[0]
+    if history.nouns == "periods":
+        raise ValueError("the evidence is of matches or contests, each at its own time; take objective=ahead()")
+    events = check_smoothable_events(model, history)
+    flat: Any = events.flat
     if model.outcome == "logistic":
         reason = "has no slopes, as its messages are Glicko's; take `result`"
         raise ValueError(f"the evidence of skills that observe `logistic` {reason}")
-    if matches.context.weight is not None and (np.asarray(matches.context.weight) != 1).any():
+    if flat.context.weight is not None and (np.asarray(flat.context.weight) != 1).any():
         raise ValueError("the evidence is of whole matches, but there are weights other than 1; leave them out")
-    drawn = (matches.score != 0) & (matches.score != 1)
-    if model.outcome == "win" and params.draw_margin is None and drawn.any():
-        row = int(np.flatnonzero(drawn)[0])
-        raise ValueError(f"row {row} is no win and no loss: half a win has no likelihood; give a draw_margin")
-    num_players = int(np.max(matches.player)) + 1
-    timelines, _ = build_timelines(matches, num_players, model)
-    return EvidenceProblem(model, timelines, np.ones(len(matches.score)))
+    if model.outcome == "win" and params.draw_margin is None:
+        _check_no_draws(events)
+    timelines, _ = build_timelines(events, int(np.max(flat.player)) + 1, model)
+    rows, is_contested = np.diff(events.start), count_teams(events) > 1
+    return EvidenceProblem(model, timelines, np.repeat(is_contested / rows, rows))
 
 
-def _prepare_evidence_problem_of_contests(model: ModelSettings, params: Any, events: Any) -> EvidenceProblem:
-    if events.nouns != "contests":
-        raise ValueError("the evidence is of matches or contests, each at its own time; take objective=ahead()")
-    if model.outcome == "win" and params.draw_margin is None and has_tied_teams(events):
-        raise ValueError("teams tie, which is no win and no loss: half a win has no likelihood; give a draw_margin")
-    timelines, _ = build_timelines(check_smoothable_events(model, events), int(np.max(events.flat.player)) + 1, model)
-    size, is_contest = np.diff(events.player_start), count_teams(events) > 1
-    return EvidenceProblem(model, timelines, np.repeat(is_contest / size, size))
+def _check_no_draws(events: Any) -> None:
+    """ValueError for a match that is drawn, or teams that tie, which have no likelihood without a draw margin."""
+    of_contests = events.nouns == "contests"
+    drawn = [] if of_contests else np.flatnonzero((events.score != 0) & (events.score != 1))
+    if len(drawn) or (of_contests and has_tied_teams(events)):
+        what = "teams tie, which" if of_contests else f"row {drawn[0]}"
+        raise ValueError(f"{what} is no win and no loss: half a win has no likelihood; give a draw_margin")
 
 
 @jit_with_small_matrix_compile_options
