@@ -82,7 +82,7 @@ def prepare_evidence_problem(system: RatingSystem, data: Any) -> EvidenceProblem
 def _check_no_draws(events: Any) -> None:
     """ValueError for a match that is drawn, or teams that tie, which have no likelihood without a draw margin."""
     of_contests = events.nouns == "contests"
-    drawn = () if of_contests else np.flatnonzero((events.score != 0) & (events.score != 1))
+    drawn: Any = () if of_contests else np.flatnonzero((events.score != 0) & (events.score != 1))
     if len(drawn) or (of_contests and has_tied_teams(events)):
         what = "teams tie, which" if of_contests else f"row {drawn[0]}"
         raise ValueError(f"{what} is no win and no loss: half a win has no likelihood; give a draw_margin")
