@@ -338,8 +338,6 @@ def read_season_results(
         return _played_results(rated, results, options, needs_goals)
     is_beside = results is None
     if is_beside and not (coming.played and is_table(source)):
-        if is_list_of_name_tuples(source):
-            return NO_RESULTS
         return _results_in_history(rated, source, coming, options, needs_goals)
     # a table with both gave its warnings when it was read for what is to come
     with warnings.catch_warnings(action="ignore") if is_beside else nullcontext():
@@ -398,9 +396,11 @@ def _results_in_history(
 ) -> PlayedResults:
     """The results in the history of the season of what is to come; none of a new one, and of leagues that are over.
 
-    Where no column names the season, it is the last that has begun. A warning says that there are no results if the
-    history is likely to have some.
+    Where no column names the season, it is the last that has begun; pairs of names are of none. A warning says that
+    there are no results if the history is likely to have some.
     """
+    if is_list_of_name_tuples(source):
+        return NO_RESULTS
     labels = _season_labels(rated, source, options)
     starts = rated.seasons | (coming.seasons or {}) if rated.seasons else {}
     named = starts.keys() if labels is None else {*labels[coming.rows].tolist()}
