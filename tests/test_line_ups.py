@@ -130,7 +130,14 @@ def test_blank_cells_are_nobody(blank, wanted, tmp_path):
 def test_winners_and_losers_and_players_beside_numbered_columns():
     """Numbered columns beside named sides or contests are sets, or more about the players."""
     won = {"winner1_name": ["Ann"], "winner2_name": ["Bob"], "loser1_name": ["Cy"], "loser2_name": ["Di"]}
-    assert jr.read(won).rounds.events.rank.tolist() == [0, 0, 2, 2]
+    doubles = {"w1": ["Ann"], "w2": ["Bob"], "l1": ["Cy"], "l2": ["Di"]}
+    for table in (won, doubles):
+        assert jr.read(table).rounds.events.rank.tolist() == [0, 0, 2, 2]
+    sets_of_tennis = {"Winner": ["Ann"], "Loser": ["Bob"], "W1": [6], "L1": [4], "W2": [6], "L2": [3]}
+    assert jr.read(sets_of_tennis).matches.player.tolist() == [[0, 1]]
+    assert jr.read({"winners": [["Ann", "Bob"]], "losers": [["Cy", "Di"]]}).rounds.events.rank.tolist() == [0, 0, 2, 2]
+    best = {"prompt": [7, 7, 7], "model": ["m1", "m2", "m3"], "rank": [2, 1, 2]}
+    assert jr.read(best).rounds.events.player.tolist() == [0, 1, 2]
     pair = jr.read({"a": ["Ann"], "b": ["Bob"], "a1": ["x"], "b1": ["y"], "b2": ["z"], "score": [1]})
     assert pair.matches.player.tolist() == [[0, 1]]
     sets = {"a1": [6, 4], "a2": [7, 6], "b1": [3, 6], "b2": [5, 7]}

@@ -418,7 +418,8 @@ def _numbered_players(header: Header, upcoming: bool) -> Iterator[PlayerColumns]
     for templates in LINE_UP_SPELLINGS:
         sides = [_numbered_columns(header, template) for template in templates]
         if all(sides) and sum(map(len, sides)) > 2:
-            roles = WINNER_LOSER if "winner" in templates[0] and not upcoming else PLAYER_PAIR
+            is_winner_first = templates[0] == "w{number}" or "winner" in templates[0]
+            roles = WINNER_LOSER if is_winner_first and not upcoming else PLAYER_PAIR
             for role, columns, template in zip(roles, sides, templates, strict=True):
                 _check_numbers_without_gap(role, columns, template)
             first, second = ([columns[number] for number in sorted(columns)] for columns in sides)

@@ -52,7 +52,9 @@ SIDE_PAIRS = (
     SidesSpelling(("a",), ("b",)),
     SidesSpelling(("left",), ("right",)),
     SidesSpelling(
-        ("winner", "winning", "w", "chosen", "preferred"), ("loser", "losing", "l", "rejected"), kind="winner"
+        ("winner", "winners", "winning", "w", "chosen", "preferred"),
+        ("loser", "losers", "losing", "l", "rejected"),
+        kind="winner",
     ),
     SidesSpelling(("team", "club", "squad", "country", "nation", ""), OPPONENT, kind="own"),
     SidesSpelling(
@@ -68,6 +70,7 @@ LINE_UP_PATTERNS = _split_at_blanks(
 )
 LINE_UP_SPELLINGS = (  # how the players of both sides of a match are numbered or lettered
     ("a{number}", "b{number}"),
+    ("w{number}", "l{number}"),
     ("player1{letter}", "player2{letter}"),
     *(
         (pattern.replace("{}", first), pattern.replace("{}", second))
@@ -160,11 +163,12 @@ SPELLINGS = {  # of the roles that one column has
     "contest": _split_at_blanks("""
         contest race raceid event eventid contestid tournamentid gameid matchid heat racename eventname contestname
         tournament tournamentname tourney tourneyname competition wettkampf rennen meet match game round
+        prompt promptid question questionid
     """),
     "participant": _split_at_blanks("""
         player participant driver driverid drivername driverref athlete competitor rider horse swimmer skater runner
         golfer cyclist skier rower sailor boat crew dog pilot fahrer handle username playername name team teamname
-        playerid teamid
+        playerid teamid model modelname
     """),
     "rank": _split_at_blanks("""
         positionorder position finishposition finishingposition finalposition finish place pos placing placement

@@ -98,6 +98,7 @@ from jaxrate.data.result_parsing import (
     ResultColumn,
     check_texts,
     draws_in_results,
+    fail_where_no_result,
     flags_of_draws,
     in_play_mask,
     mentions_draw,
@@ -607,6 +608,8 @@ def parse_result_columns(
     if roles.contest is None:
         names = [name for name in (*roles.result_columns, *roles.margin) if name in rows.columns]
         rows = rows.change({name: replace_na_values(rows.columns[name], na_values) for name in names})
+        for name in (x for x in names if x != roles.result):
+            fail_where_no_result(name, rows.columns[name], numbers_or_nan(rows.columns[name]))
     if roles.result not in rows.columns:
         return rows
     players = {} if roles.contest is not None else {name: rows.columns[name] for name in roles.first_players}

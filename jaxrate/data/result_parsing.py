@@ -378,15 +378,20 @@ def result_column_to_scores(results: ResultColumn, notation: Notation | None) ->
     parsed = parse_results(results) if notation is None else ParsedResults(notation.read(results), notation)
     if parsed is None or parsed.notation.plain:
         return column, PLAIN, None
+    fail_where_no_result(name, column, parsed.score)
+    scores = import_pyarrow().chunked_array([import_pyarrow().array(parsed.score, from_pandas=True)])
+    return scores, parsed.notation, f"{name} {parsed.notation.note}" if parsed.notation.note else None
+
+
+def fail_where_no_result(name: str, column: Column, results: HostArray) -> None:
+    """RowError where a value of the column says no result [n], which is NaN there; it tells how to say that."""
     fail_where(
-        np.isnan(parsed.score) & ~missing_mask(column),
+        np.isnan(results) & ~missing_mask(column),
         lambda row: (
             f"column {name!r} is {format_value_for_error(cell_value(column, row))}, no result as the others are; "
             f"if it means that there is none, say na_values=[{format_value_for_error(str(cell_value(column, row)))}]"
         ),
     )
-    scores = import_pyarrow().chunked_array([import_pyarrow().array(parsed.score, from_pandas=True)])
-    return scores, parsed.notation, f"{name} {parsed.notation.note}" if parsed.notation.note else None
 
 
 def to_sides(name: str, column: Column) -> HostArray:
