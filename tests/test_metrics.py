@@ -105,9 +105,9 @@ def test_an_empty_bin_is_nan_and_adds_no_error():
 
 def test_tables_are_refused():
     table = {"prediction": [0.5], "score": [1]}
-    with refused("prediction must be numbers, got one of type dict"):
+    with refused("prediction must be [n] numbers, as rated.predictions['prediction'], got one of type dict"):
         jr.metrics.log_loss(table, table["score"])
-    with refused("score must be numbers, got one of type Dataset"):
+    with refused("score must be [n] numbers, as rated.predictions['score'], got one of type Dataset"):
         jr.metrics.log_loss([0.5], jr.data.datasets.nfl())
 
 

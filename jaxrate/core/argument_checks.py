@@ -415,7 +415,7 @@ Hyperparameters: TypeAlias = Annotated[
 
 def to_floats(name: str, values: Any) -> np.ndarray[Any, Any]:
     """Numbers as an array in float64; ValueError for anything else."""
-    if hasattr(values, "_fields") or not is_number_or_numeric_array(values):
+    if not is_number_or_numeric_array(values):
         raise ValueError(f"{name} must be numbers, got {format_value_or_type(values)}")
     return np.asarray(values, np.float64)
 

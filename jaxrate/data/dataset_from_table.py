@@ -608,8 +608,6 @@ def parse_result_columns(
     if roles.contest is None:
         names = [name for name in (*roles.result_columns, *roles.margin) if name in rows.columns]
         rows = rows.change({name: replace_na_values(rows.columns[name], na_values) for name in names})
-        for name in (x for x in names if x != roles.result):
-            fail_where_no_result(name, rows.columns[name], numbers_or_nan(rows.columns[name]))
     if roles.result not in rows.columns:
         return rows
     players = {} if roles.contest is not None else {name: rows.columns[name] for name in roles.first_players}
@@ -639,12 +637,13 @@ def match_status_columns(names: Iterable[str], used: Collection[str]) -> list[st
 
 
 def check_points_not_negative(rows: TableRows) -> None:
-    """RowError where the points of a side, in columns that nobody named, are no number or negative."""
+    """RowError where the points of a side, in columns that nobody named, are no numbers or negative."""
     points = rows.roles.points if len(rows.roles.points) == 2 and not rows.roles.margin else ()
     advice = f"correct it, or name both columns as the margin, which may be: margin={list(points)!r}"
     for name in points:
-        is_bad = to_numbers(name, rows.columns[name], default=0.0) < 0
-        fail_at_cells(is_bad, name, rows.columns[name], f"and points are not negative; {advice}")
+        values = numbers_or_nan(rows.columns[name])
+        fail_where_no_result(name, rows.columns[name], values)
+        fail_at_cells(values < 0, name, rows.columns[name], f"and points are not negative; {advice}")
 
 
 def split_by_result(rows: TableRows, na_values: Sequence[str] = ()) -> PlayedAndComingMasks:

@@ -34,7 +34,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxrate.core.argument_checks import check_not_traced, enforce_argument_annotations, to_floats
+from jaxrate.core.argument_checks import (
+    check_not_traced,
+    enforce_argument_annotations,
+    format_value_or_type,
+    is_number_or_numeric_array,
+    to_floats,
+)
 from jaxrate.core.array_types import HostArray
 from jaxrate.events import (
     Matches,
@@ -99,6 +105,9 @@ def check_and_select_samples(prediction: Any, score: Any, weight: Any, mask: Any
     expected = expected_score_from_prediction(prediction)
     for name, x in {"prediction": expected, "score": score, "weight": weight, "mask": mask}.items():
         check_not_traced(name, x, "a loss of what is traced is written with jax.numpy")
+        if name in ("prediction", "score") and (hasattr(x, "_fields") or not is_number_or_numeric_array(x)):
+            given = format_value_or_type(x)
+            raise ValueError(f"{name} must be [n] numbers, as rated.predictions[{name!r}], got {given}")
     p, s = to_floats("prediction", expected), to_floats("score", score)
     w = np.ones(p.shape) if weight is None else to_floats("weight", weight)
     keep = np.ones(p.shape, bool) if mask is None else np.asarray(mask)
