@@ -340,6 +340,7 @@ def pack_plain_match(match: LiveEvent, ids: list[int]) -> PackedEvent | None:
 def to_events(events: Sequence[LiveEvent], ids: Mapping[Any, int]) -> Matches | Ragged:
     """Matches as `jr.matches` makes them, or contests as `jr.rounds` does, checked as there; ids are by name."""
     names, _, result, time, *_ = zip(*events, strict=True)
+    check_concrete("live results are rated", result, "; jr.scan takes traced ones")
     further = _context_columns(events)
     if events[0].sizes is None:
         return matches([[ids[x] for x in pair] for pair in names], result, time, **further)
