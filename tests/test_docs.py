@@ -124,11 +124,11 @@ def test_every_plot_has_a_script_that_draws_it():
 @pytest.mark.parametrize(
     ("docstring", "outputs", "lines"),
     [
-        ("As `jr.rate`, `a_\nb` and *x_:\n- one", {}, [r"As ``jr.rate``, ``a_ b`` and \*x\_:", "- one"]),
+        ("As `jr.rate`, `a_\nb`s and *x_:\n- one", {}, [r"As ``jr.rate``\ , ``a_ b``\ s and \*x\_:", "- one"]),
         ("Two.\n\n    jr.two()\n\nMore.", {"jr.two()": "2"}, ["Two.", ".. code-block:: python", "   jr.two()",
          ".. code-block:: text", "   2", "More."]),
         ("A box:\n\n    x = 1\n", {}, ["A box:", ".. code-block:: text", "   x = 1"]),
-        ("One.\n\nArgs:\n  x: `y`.\n\n    jr.x", {}, ["One.", "Args:", "  x: ``y``.", "    jr.x"]),
+        ("One.\n\nArgs:\n  x: `y`.\n\n    jr.x", {}, ["One.", "Args:", r"  x: ``y``\ .", "    jr.x"]),
         ("Files.\n\na.py  of a\nb/    of b\n", {}, ["Files."]),
     ],
 )  # fmt: skip

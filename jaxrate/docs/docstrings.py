@@ -42,7 +42,8 @@ def to_restructured(docstring: str, outputs: Mapping[str, str]) -> str:
 
 
 def _escape_text(text: str) -> str:
-    return CODE_OR_SIGN.sub(lambda x: f"``{' '.join(x[1].split())}``" if x[1] else rf"\{x[2]}", text)
+    """Text with literals, each before a blank that is not shown, and without signs that would be read."""
+    return CODE_OR_SIGN.sub(lambda x: rf"``{' '.join(x[1].split())}``\ " if x[1] else rf"\{x[2]}", text)
 
 
 def add_fields(kind: type, docstring: str) -> str:

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from operator import itemgetter
 from os import PathLike
 from typing import Any, Literal, NamedTuple, Unpack
 
@@ -348,7 +349,7 @@ def read_season_results(
         _check_results_are_of_one_season(title, data, coming)
     else:
         chosen = np.isin(seasons, coming_seasons[coming.rows])
-    past = PlayedResults(*(x[chosen] for x in _played_results(rated, data, options, needs_goals)))
+    past = PlayedResults(*map(itemgetter(chosen), _played_results(rated, data, options, needs_goals)))
     if is_beside:
         text = f"took {len(past.score):,} results in the table of what is to come for those of the season so far"
         warn_caller(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning)
