@@ -38,7 +38,7 @@ class Matches(NamedTuple):
 
     @property
     def num_rows(self) -> int:
-        """The number of matches: each has a prediction."""
+        """The number of matches, each of which has a prediction."""
         return len(self.score)
 
     @property
@@ -115,7 +115,7 @@ class Periods(NamedTuple):
 
     @property
     def num_rows(self) -> int:
-        """The number of pairs: each has a prediction."""
+        """The number of pairs, each of which has a prediction."""
         return len(self.score)
 
     @property
@@ -172,7 +172,7 @@ class Rounds(NamedTuple):
 
     @property
     def num_rows(self) -> int:
-        """The number of participations: each has a prediction."""
+        """The number of participations, each of which has a prediction."""
         return len(self.weight)
 
     @property
@@ -219,7 +219,7 @@ class Ragged(NamedTuple):
 
     @property
     def num_rows(self) -> int:
-        """The number of pairs of periods, or of participations: each has a prediction."""
+        """The number of pairs of periods, or of participations, each of which has a prediction."""
         return self.events.num_rows
 
     @property
