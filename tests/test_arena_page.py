@@ -59,7 +59,9 @@ def test_one_table_has_all_without_a_script(twelve):
     text = [f"{a} to {b}" if a < b else f"{a}" for a, b in zip(ranks.least[order], ranks.greatest[order], strict=True)]
     assert cells(page, "figure ranks") == text
     assert page.count('class="figure ranks sure"') == (ranks.least == ranks.greatest).sum()  # told as "rank 1"
-    assert page.count(strengths.players[5]) == 3  # the table, and the row and the column of the matrix
+    assert (
+        page.count(strengths.players[5]) == 5
+    )  # also in the matrix and two lists
 
 
 def test_bars_are_where_the_axis_says(twelve):
@@ -155,6 +157,33 @@ def opened(request, chromium, tmp_path):
     return chromium, strengths, ranks
 
 
+def check_pair(browser, strengths, ranks):
+    """The second is compared with the eighth, and the first row tells who is surely worse."""
+    browser.execute_script(
+        "const x = document.getElementById('first'); x.value = 7; x.dispatchEvent(new Event('change'))"
+    )
+    a, b = strengths.players[strengths.order[[1, 7]]]
+    (points, error), (win, tie, _) = strengths.difference(a, b), strengths.probability(a, b)
+    votes = jr.arena.votes_needed(strengths, a, b)
+    if ranks.surely_better[strengths.order[1], strengths.order[7]]:
+        sure = "The order is certain."
+    elif points > strengths.errors_to_either_side * error:
+        sure = "For these two alone, that is beyond chance."
+    else:
+        sure = f"{votes:,.0f} more votes between the two would tell them apart."
+    score, margin = 100 * (win + tie / 2), strengths.errors_to_either_side * error
+    lead = f"The lead is {points:.0f} ± {margin:.0f} points."
+    assert texts(browser, "#verdict") == [f"{a} would win {score:.0f} of 100 votes against {b}. {lead} {sure}"]
+    assert "first=7" in browser.current_url
+    at = strengths.order[0]
+    browser.execute_script(
+        "const row = [...document.querySelectorAll('#board tbody tr')].find((x) => x.cells[0].textContent === '1');"
+        "row.dispatchEvent(new PointerEvent('pointerover', { bubbles: true }))"
+    )
+    worse = {x.removesuffix(" ▽ surely worse") for x in texts(browser, "#board tr.worse .name")}
+    assert worse == {*strengths.players[ranks.surely_better[at]]} and not texts(browser, "#board tr.better")
+
+
 def test_a_browser_finds_sorts_and_reads(opened):
     browser, strengths, _ = opened
     assert findings(browser) == {}
@@ -175,6 +204,7 @@ def test_a_browser_finds_sorts_and_reads(opened):
     saved = downloaded(browser, "#board").splitlines()
     assert saved[0] == "place,model,rating,low,high,best rank,worst rank,votes,score"
     assert len(saved) == len(strengths.players) + 1
+    check_pair(browser, *opened[1:])
     if texts(browser, "#heat"):
         browser.find_element("css selector", "#pairs summary").click()
         browser.execute_script(

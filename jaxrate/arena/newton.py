@@ -102,9 +102,9 @@ def outcome_probabilities(model: str, eta: Any, kappa: float) -> tuple[Any, Any,
     return win, -np.expm1(-2.0 * kappa) * np.exp(kappa + kappa) * win * loss, loss
 
 
-def vote_information(model: str, eta: float, kappa: float) -> float:
+def vote_information(model: str, eta: Any, kappa: float) -> Any:
     """The Fisher information of one vote about eta: the mean squared derivative of its log likelihood."""
-    win, tie, loss = (float(x) for x in outcome_probabilities(model, eta, kappa))
+    win, tie, loss = outcome_probabilities(model, eta, kappa)
     if model == "rao_kupper":
         return win * (1.0 - win) ** 2 + loss * (1.0 - loss) ** 2 + tie * (loss - win) ** 2
     return 0.25 * (win + loss - (win - loss) ** 2)

@@ -10,7 +10,6 @@ and each player who is surely better than j lowers j's best rank. Differences th
 which is then computed again from the rest (step-down, Romano and Wolf 2005), until no more are sure.
 """
 
-import math
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -169,17 +168,31 @@ def votes_needed(
     points, error = strengths.difference(a, b)
     check_in_open_unit_interval("level", level)
     check_in_open_unit_interval("power", power)
-    points = points if difference is None else difference
     first, second = (find_player_id(strengths.players, player) for player in (a, b))
+    lead = float(strengths.rating[first] - strengths.rating[second])
+    return float(further_votes(strengths, lead, points if difference is None else difference, error, level, power))
+
+
+def further_votes(
+    strengths: Strengths, lead: Any, difference: Any, error: Any, level: float = 0.95, power: float = 0.8
+) -> HostArray:
+    """The votes that `votes_needed` tells, of any number of pairs: whole numbers, or inf.
+
+    Args:
+      strengths: the estimates.
+      lead: rating of the first of each pair less that of the second.
+      difference: the differences to be detected (points).
+      error: the standard error of each lead now (points).
+      level: the confidence level of the two-sided test.
+      power: the probability that the difference is detected.
+    """
     normal = NormalDist()
-    error_needed = abs(points) / (normal.inv_cdf(0.5 + 0.5 * level) + normal.inv_cdf(power))
-    if not error_needed > 0:
-        return math.inf
-    if error <= error_needed:
-        return 0.0
-    eta = (strengths.rating[first] - strengths.rating[second]) / POINTS_PER_LOG_STRENGTH
-    information_per_vote = float(vote_information(strengths.model, eta, strengths.kappa)) / POINTS_PER_LOG_STRENGTH**2
-    return float(math.ceil((error_needed**-2 - error**-2) / information_per_vote))
+    error_needed = np.abs(difference) / (normal.inv_cdf(0.5 + 0.5 * level) + normal.inv_cdf(power))
+    log_odds = np.asarray(lead) / POINTS_PER_LOG_STRENGTH
+    information_per_vote = vote_information(strengths.model, log_odds, strengths.kappa) / POINTS_PER_LOG_STRENGTH**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        missing = np.ceil((error_needed**-2.0 - np.asarray(error, float) ** -2.0) / information_per_vote)
+    return np.where(error_needed > 0, np.where(error <= error_needed, 0.0, missing), np.inf)
 
 
 def check_in_open_unit_interval(name: str, value: float) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from jaxrate.arena.rank_inference import RankSets
+from jaxrate.arena.rank_inference import RankSets, further_votes
 from jaxrate.arena.strength_drift import StrengthDrift
 from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.argument_checks import enforce_argument_annotations
@@ -40,6 +40,9 @@ NUM_GROUPS = 100  # groups of players with adjacent places
 MAX_HEAT_LABELS = 14  # names beside the heat map
 TOP_ROWS = 25  # of more than 30 players, which a script shows until all are asked for
 MAX_DRIFT_ROWS = 10
+MAX_COMPARED_PLAYERS = 64  # of whom any two are compared
+SURELY_BETTER = 128  # added to the percentage of who is
+MOST_VOTES = 1e9  # that a page tells to be needed
 FAR_SPREADS = 1.5  # distances of the quartiles, or widths of intervals, below the lower quartile, where the axis ends
 NO_VALUE, NO_VALUE_COLOUR = 101, "#e4e1d8"  # in place of a percentage
 ERROR_WORDS = {
@@ -88,6 +91,8 @@ def arena_page_html(
     than 30 players the first 25 are shown at first. A strong line stands where the order is certain for everybody.
     Who beats whom is a table of numbers for the first 20 players, with a heat map of all if there are more; of over
     200 players, those with adjacent places are grouped.
+    With a script, the row that is pointed at tells who is surely better and surely worse, and any two of the first 64
+    are compared, with the votes that are needed to tell them apart.
 
     Args:
       strengths: strengths from `jr.arena.fit_strengths`.
@@ -110,10 +115,13 @@ def arena_page_html(
     words, names = make_noun(noun, MODELS), [" ".join(str(x).split()) for x in strengths.players]
     views = _certainty_view(strengths, ranks, names, words) | _ranking_view(strengths, ranks, names, words)
     views |= _matrix_view(strengths, names) | _drift_view(drift, words)
+    pairs = encode_pairs(strengths, ranks)
     certain = "What is certain" if views["findings"] else "What is not certain" if views["doubt"] else ""
     links = {"#certain": certain, "#ranking": "Ranking", "#matrix": "Who beats whom" * bool(views["matrix"])}
+    links |= {"#two": "Compare two" * (pairs is not None)}
     links |= {"#moved": "Who changed" * (drift is not None), "#about": "Method"}
     data: dict[str, Any] = {"noun": words.one, "heat": views["heat_map"] and views["heat_map"].data}
+    data["pairs"] = pairs
     data["axis"] = {"low": views["axis"].low, "high": views["axis"].high}
     return render_page(
         "arena.html",
@@ -127,6 +135,7 @@ def arena_page_html(
         left_out=about.get("left_out", "")[:1].upper() + about.get("left_out", "")[1:],
         strengths=strengths,
         ranks=ranks,
+        compared=[] if pairs is None else [names[i] for i in findings.rated_ids(strengths)[: pairs["players"]]],
         model=strengths.model.replace("_", "-").title(),
         noun=words,
         assumption=confidence_assumption(strengths, about.get("clusters", ())),
@@ -244,6 +253,31 @@ def _matrix_view(strengths: Strengths, names: list[str]) -> dict[str, Any]:
         "rated": len(rated),
         "whole": join_figures,
     }
+
+
+def encode_pairs(strengths: Strengths, ranks: RankSets | None) -> dict[str, Any] | None:
+    """Any two of the best players with a finite rating, for the script; None where leads have no errors.
+
+    Rows and columns of its tables, in base64, are of the best players first: votes won of 100 with who is surely better
+    (bytes), errors of leads in tenths of points (16 bits), and further votes that tell two apart (32 bits).
+    """
+    ids = findings.rated_ids(strengths)[:MAX_COMPARED_PLAYERS]
+    if strengths.covariance is None or not strengths.converged or len(ids) < 2:
+        return None
+    lead = strengths.rating[ids, None] - strengths.rating[ids]
+    covariance = strengths.covariance[np.ix_(ids, ids)]
+    variance = np.add.outer(np.diag(covariance), np.diag(covariance)) - 2.0 * covariance
+    error = np.sqrt(np.maximum(variance, 0.0))
+    percent = encode_percentages_as_bytes(strengths.expected_percentages(ids))
+    surely = np.zeros(percent.shape, bool) if ranks is None else ranks.surely_better[np.ix_(ids, ids)]
+    tables = {
+        "score": percent + np.where(surely, SURELY_BETTER, 0).astype(np.uint8),
+        "error": np.minimum(np.rint(10.0 * error), np.iinfo(np.uint16).max).astype("<u2"),
+        "needed": np.minimum(further_votes(strengths, lead, lead, error), MOST_VOTES).astype("<u4"),
+    }
+    facts = {"players": len(ids), "first": int(np.isposinf(strengths.rating).sum())}
+    facts["width"] = strengths.errors_to_either_side
+    return facts | {name: b64encode(table.tobytes()).decode() for name, table in tables.items()}
 
 
 def _never_met(strengths: Strengths, players: list[int]) -> list[list[bool]]:

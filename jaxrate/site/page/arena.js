@@ -1,5 +1,7 @@
 // The page of an arena works without a script. This one searches, sorts and downloads its table, and reads its heat map.
 
+const SURELY_BETTER = 128; // added to the percentage of who is
+const MOST_VOTES = 1e9; // that are told to be needed
 const data = JSON.parse(byId("data").textContent);
 const board = byId("board");
 const rows = [...document.querySelectorAll("#ranking tbody tr")];
@@ -60,5 +62,43 @@ if (heat) {
     cell.textContent = value > 100 ? name(places[i]) : `${name(places[i])} against ${name(places[j])}: ${value} of 100 votes.`;
   };
   for (const kind of ["pointerdown", "pointermove"]) heat.addEventListener(kind, read);
+}
+// Any two are compared, and the row that is pointed at tells who is surely better and surely worse.
+
+if (data.pairs) {
+  const { players: n, first: skipped, width, score, error, needed } = data.pairs;
+  const bytes = (packed) => Uint8Array.from(atob(packed), (x) => x.charCodeAt(0));
+  const [scores, errors, missing] = [bytes(score), new Uint16Array(bytes(error).buffer), new Uint32Array(bytes(needed).buffer)];
+  const isBetter = (a, b) => a >= 0 && b >= 0 && a < n && b < n && scores[n * a + b] >= SURELY_BETTER;
+  const chosen = ["first", "second"].map(byId);
+  const verdict = () => {
+    const [a, b] = chosen.map((field) => Number(field.value)).sort((x, y) => x - y);
+    if (a === b) return ["Choose two different ones."];
+    const [ahead, behind] = [a, b].map((i) => data.board[skipped + i]);
+    const rating = data.columns.indexOf("rating");
+    const [lead, margin, votes] = [ahead[rating] - behind[rating], (width * errors[n * a + b]) / 10, missing[n * a + b]];
+    const more = votes < MOST_VOTES ? `${grouped(votes, 0)} more votes` : "No number of votes";
+    const sure = isBetter(a, b) ? "The order is certain." : lead > margin ? "For these two alone, that is beyond chance." : `${more} between the two would tell them apart.`;
+    const won = ` would win ${scores[n * a + b] % SURELY_BETTER} of 100 votes against `;
+    return [make("bdi", {}, ahead[1]), won, make("bdi", {}, behind[1]), `. The lead is ${grouped(lead, 0)} ± ${grouped(margin, 0)} points. ${sure}`];
+  };
+  chosen.forEach((field, i) => {
+    field.value = asked().get(field.id) ?? i;
+    if (field.selectedIndex < 0) field.value = i;
+    field.addEventListener("change", () => {
+      remember({ [field.id]: field.value });
+      byId("verdict").replaceChildren(...verdict());
+    });
+  });
+  byId("verdict").replaceChildren(...verdict());
+  const place = (row) => Number(row?.cells[0].textContent ?? 0) - 1 - skipped;
+  const mark = (at) => {
+    for (const row of board.tBodies[0].rows) {
+      row.classList.toggle("better", isBetter(place(row), at));
+      row.classList.toggle("worse", isBetter(at, place(row)));
+    }
+  };
+  board.addEventListener("pointerover", ({ target }) => mark(place(target.closest("tbody tr"))));
+  board.addEventListener("pointerleave", () => mark(-1));
 }
 document.documentElement.dataset.ready = "";
