@@ -59,9 +59,7 @@ def test_one_table_has_all_without_a_script(twelve):
     text = [f"{a} to {b}" if a < b else f"{a}" for a, b in zip(ranks.least[order], ranks.greatest[order], strict=True)]
     assert cells(page, "figure ranks") == text
     assert page.count('class="figure ranks sure"') == (ranks.least == ranks.greatest).sum()  # told as "rank 1"
-    assert (
-        page.count(strengths.players[5]) == 5
-    )  # also in the matrix and two lists
+    assert page.count(strengths.players[5]) == 5  # also in the matrix and two lists
 
 
 def test_bars_are_where_the_axis_says(twelve):

@@ -275,7 +275,7 @@ def encode_pairs(strengths: Strengths, ranks: RankSets | None) -> dict[str, Any]
         "error": np.minimum(np.rint(10.0 * error), np.iinfo(np.uint16).max).astype("<u2"),
         "needed": np.minimum(further_votes(strengths, lead, lead, error), MOST_VOTES).astype("<u4"),
     }
-    facts = {"players": len(ids), "first": int(np.isposinf(strengths.rating).sum())}
+    facts: dict[str, Any] = {"players": len(ids), "first": int(np.isposinf(strengths.rating).sum())}
     facts["width"] = strengths.errors_to_either_side
     return facts | {name: b64encode(table.tobytes()).decode() for name, table in tables.items()}
 
