@@ -100,15 +100,20 @@ def probability_clip_margin(prediction: Any) -> float:
     return 1e-15 if np.asarray(expected_score_from_prediction(prediction)).dtype == np.float64 else 2.0**-24
 
 
+def _to_column_of_run(name: str, values: Any) -> HostArray:
+    """[n] numbers; ValueError for anything else, as a rated history, which tells where such numbers are."""
+    if hasattr(values, "_fields") or not is_number_or_numeric_array(values):
+        given = format_value_or_type(values)
+        raise ValueError(f"{name} must be [n] numbers, as rated.predictions[{name!r}], got {given}")
+    return to_floats(name, values)
+
+
 def check_and_select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> Samples:
     """The predictions, scores and weights under the mask, checked."""
     expected = expected_score_from_prediction(prediction)
     for name, x in {"prediction": expected, "score": score, "weight": weight, "mask": mask}.items():
         check_not_traced(name, x, "a loss of what is traced is written with jax.numpy")
-        if name in ("prediction", "score") and (hasattr(x, "_fields") or not is_number_or_numeric_array(x)):
-            given = format_value_or_type(x)
-            raise ValueError(f"{name} must be [n] numbers, as rated.predictions[{name!r}], got {given}")
-    p, s = to_floats("prediction", expected), to_floats("score", score)
+    p, s = _to_column_of_run("prediction", expected), _to_column_of_run("score", score)
     w = np.ones(p.shape) if weight is None else to_floats("weight", weight)
     keep = np.ones(p.shape, bool) if mask is None else np.asarray(mask)
     if p.ndim != 1 or not p.shape == s.shape == w.shape == keep.shape:
