@@ -20,7 +20,7 @@ from jaxrate.site.benchmark_page import (
     find_standing,
 )
 from jaxrate.site.forecast_tables import (
-    ExplanationTexts,
+    ExplanationFormat,
     build_explanation_tables,
     build_forecast_tables,
     format_odds,
@@ -150,7 +150,7 @@ def test_why_a_match_is_forecast_so_adds_up_to_the_difference():
     forecast = {"a": ["Ada"], "b": ["Bo"], "side": ["Bo"], "win": [0.6], "loss": [0.4]}
     (table,) = build_forecast_tables(ColumnTable(forecast), None)
     (told,), more = build_explanation_tables(
-        [one], table.matches, ExplanationTexts({"Ada": ("", "Ada L.")}, 0, "chance")
+        [one], table.matches, ExplanationFormat({"Ada": ("", "Ada L.")}, 0, "chance")
     )
     assert told.title == "Bo \u2013 Ada L." and more == 0
     assert [x.head for x in told.columns[1:]] == ["<bdi>Bo</bdi>", "<bdi>Ada L.</bdi>", "difference"]

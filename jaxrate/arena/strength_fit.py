@@ -564,7 +564,7 @@ class ComparedPlayers(NamedTuple):
         return expanded
 
 
-class Estimate(NamedTuple):
+class LikelihoodMaximum(NamedTuple):
     """The maximum of the likelihood of the players who are rated, perhaps padded to N."""
 
     model: str
@@ -578,7 +578,7 @@ class Estimate(NamedTuple):
 
 def _fit_rankings(
     rounds: Ragged, names: HostArray, choices: FitChoices, last_place_unranked: bool
-) -> tuple[Estimate, ComparedPlayers]:
+) -> tuple[LikelihoodMaximum, ComparedPlayers]:
     """The strengths of a Plackett-Luce model of contests, and their players."""
     has_played = np.bincount(np.asarray(rounds.flat.player), minlength=len(names)) > 0
     is_anchor, strength = resolve_anchors(choices.anchors, names, has_played)
@@ -600,7 +600,7 @@ def _fit_rankings(
         problem = RankingProblem(pad_rankings(inner), *held)
         maximum = jax.tree.map(np.asarray, maximise_rankings(problem, start))
         uncertainty = _estimate_uncertainty_of_rankings(problem, maximum.x, choices)
-    estimate = Estimate("plackett_luce", problem, start, maximum, uncertainty, float(inner.weight.sum()))
+    estimate = LikelihoodMaximum("plackett_luce", problem, start, maximum, uncertainty, float(inner.weight.sum()))
     counted = _contest_counts_and_beaten_shares(rows, len(names))
     return estimate, ComparedPlayers(names, is_anchor, comparability, is_rated, *counted)
 
@@ -736,7 +736,7 @@ def fit_strengths(
 
 def _fit_votes(
     votes: Votes, ties: str, covariates: tuple[str, ...], choices: FitChoices
-) -> tuple[Estimate, ComparedPlayers]:
+) -> tuple[LikelihoodMaximum, ComparedPlayers]:
     """The strengths of a model of paired comparisons, and their players."""
     count = votes.num_players
     cells = count_votes_in_cells(votes.player, votes.outcome, votes.covariates, count)
@@ -768,7 +768,7 @@ def _fit_votes(
         else:
             uncertainty = uncertainty_with_others_fixed(fitted, votes, choices.errors)
     units = dict(zip(covariates, unit, strict=True))
-    estimate = Estimate(model, problem, x, maximum, uncertainty, float(counts.sum()), units)
+    estimate = LikelihoodMaximum(model, problem, x, maximum, uncertainty, float(counts.sum()), units)
     games = _votes_per_player(cells, count)
     ends, won = np.concatenate([cells.first, cells.second]), np.concatenate([win + 0.5 * tie, loss + 0.5 * tie])
     score = np.divide(np.bincount(ends, won, count), games, out=np.full(count, np.nan), where=games > 0)
@@ -842,7 +842,7 @@ def _comparability_notes(players: HostArray, comparability: Comparability, prior
     return [note.format(format_players(mask)) for note, mask in notes.items() if mask.any()]
 
 
-def _build_strengths(estimate: Estimate, players: ComparedPlayers, prior: float | None) -> Strengths:
+def _build_strengths(estimate: LikelihoodMaximum, players: ComparedPlayers, prior: float | None) -> Strengths:
     """The result, in points and for all players."""
     model, problem, start, maximum, uncertainty, votes, covariate_unit = estimate
     n, comparability = len(problem.is_fixed), players.comparability

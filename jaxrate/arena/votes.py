@@ -119,7 +119,7 @@ def votes_from_data(data: Any, ties: str, covariates: Sequence[str], cluster: An
     if isinstance(data, VoteCounts):
         player, outcome, columns = data.player, (data.wins, data.ties, data.losses), data.columns or {}
     elif isinstance(data, Matches):
-        player, outcome, context = np.asarray(data.player), _match_outcomes(data, ties), data.context
+        player, outcome, context = np.asarray(data.player), _win_tie_loss_weights(data, ties), data.context
         columns = {**(context.columns or {}), **({} if context.side is None else {"side": context.side})}
     else:
         kind = "periods" if isinstance(data, Ragged) else type(data).__name__
@@ -144,7 +144,7 @@ def resolve_cluster_columns(cluster: Any) -> list[Any]:
     return cluster_columns
 
 
-def _match_outcomes(matches: Matches, ties: str) -> tuple[HostArray, HostArray, HostArray]:
+def _win_tie_loss_weights(matches: Matches, ties: str) -> tuple[HostArray, HostArray, HostArray]:
     """Wins, ties and losses of player 0, by weight."""
     score = np.asarray(matches.score, np.float64)
     is_tie = score == 0.5

@@ -303,7 +303,7 @@ class RatingTask(NamedTuple):
     calibrate: bool | None = None  # as in `jr.rate`
 
 
-def choose_system(
+def make_rating_task(
     report: ProgressReport,
     request: RatingRequest,
     data: jr.data.Dataset,

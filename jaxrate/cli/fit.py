@@ -83,7 +83,7 @@ def fit(
     lazy.resolve_loss(settings["loss"])
     data, request = file_rating.read_events_with_evidence(report, request, first)
     fitting = not settings["free"] or "side_advantage" in settings["free"]
-    task = file_rating.choose_system(report, request, data, fitting=fitting, data_share=settings["data_share"])
+    task = file_rating.make_rating_task(report, request, data, fitting=fitting, data_share=settings["data_share"])
     task = task._replace(system=_add_predictions(task.system, calibrated=calibrated, outlook=outlook))
     events = task.data.events if task.period is None else jr.periods(task.data.matches, task.period)
     result = _fit_with_progress(report, task, events, settings)
@@ -94,7 +94,7 @@ def fit(
     sections: list[str | TextTable] = [
         f"{task.system.name}: {count_events_and_players(task, request)}",
         _hyperparameter_table(result, task.system),
-        "\n".join(_lines_about(result, lazy.losses_of_switches(result, task.system, events))),
+        "\n".join(_format_fit_summary(result, lazy.losses_of_switches(result, task.system, events))),
     ]
     return Output(sections, _json_result(result, task, request.file), 0 if is_done else 1)
 
@@ -140,12 +140,12 @@ def _fit_with_progress(
         return jr.fit(task.system, events, free=free, objective=objective, watch=watch, steps=steps, starts=starts)
 
 
-def _lines_about(fit_result: jr.fitting.Fit, switches: dict[str, Any]) -> Iterator[str]:
+def _format_fit_summary(fit_result: jr.fitting.Fit, switch_off_losses: dict[str, Any]) -> Iterator[str]:
     """How good the fit is, why it ended, and how to use it, with the losses of what may be switched off."""
     yield fit_result.summary()
-    better_off = [name for name, loss in switches.items() if loss.off <= loss.start]
+    better_off = [name for name, loss in switch_off_losses.items() if loss.off <= loss.start]
     for name in better_off:
-        loss = switches[name]
+        loss = switch_off_losses[name]
         losses = f"loss {loss.off:.5f} without it, {loss.start:.5f} with the value at the start"
         yield f"{name} is better switched off: --param {name}=none ({losses})"
     determined = [key for key in fit_result.free if key not in fit_result.open]

@@ -58,7 +58,7 @@ def rate_leagues(report: ProgressReport, request: RatingRequest, by: str, asked:
         raise ValueError(f"--list {unknown[0]} cannot be combined with --by")
     data, request = file_rating.read_events_with_evidence(report, request)
     league = file_rating.load_columns(file_rating.open_file_table(request.file), [by], "--by: ", as_texts=True)[by]
-    task = file_rating.choose_system(report, request, data)
+    task = file_rating.make_rating_task(report, request, data)
     with report.stage("rating leagues"), prefix_errors_with_file(request.file):
         leagues = jr.history.rate_leagues(task.system, task.data, league, period=task.period, calibrate=task.calibrate)
     facts = {"columns": request.columns, "teams": file_rating.is_about_teams(request.file, request.columns)}
@@ -157,7 +157,7 @@ def choose_reading_and_system(
         sample = jr.read(source, sort=reading.roles.time is not None, **columns)
     sample = sample._replace(seasons=reading.seasons, categories=reading.categories)
     sample = file_rating.drop_unnamed_side(sample, request)
-    return reading, file_rating.choose_system(report, request._replace(columns=columns), sample), columns
+    return reading, file_rating.make_rating_task(report, request._replace(columns=columns), sample), columns
 
 
 Section = str | TextTable
@@ -448,7 +448,7 @@ def _choose_dry_run(
         files = lazy.join_files(request.file)
         return choose_reading_and_system(report, request, asked, files)[1], files.count_rows()
     data, request = file_rating.read_events_with_evidence(report, request)
-    return file_rating.choose_system(report, request, data), None
+    return file_rating.make_rating_task(report, request, data), None
 
 
 def _show_run(asked: RateOptions, request: RatingRequest, saved: Any) -> Rating:
@@ -495,7 +495,7 @@ def _choose_task(
     report: ProgressReport, asked: RateOptions, request: RatingRequest, data: jr.data.Dataset
 ) -> RatingTask:
     """What to rate by which system, which predicts draws by rules of its own if these are asked for and it has them."""
-    task = file_rating.choose_system(report, request, data)
+    task = file_rating.make_rating_task(report, request, data)
     if not asked.outlook or lazy.has_outcome_wrapper(task.system):
         return task
     if lazy.find_own_draw_predict_rule(task.system) is not None:

@@ -82,7 +82,7 @@ def report(
         shown = lazy.unique_display_names(data.players, load_display_names(names, data.players))
         data = data._replace(players=np.array(shown, object))
     file_rating.check_players_exist(data, players)
-    task = file_rating.choose_system(report, request, data)
+    task = file_rating.make_rating_task(report, request, data)
     smoothed = file_rating.smooth_task(report, task) if show else None
     rating = file_rating.rate_and_evaluate_task(report, task, request)
     settings["comparison"] = _compare_with_baselines(report, task, request, others, last)

@@ -287,7 +287,7 @@ def choose_hidden_columns(cells: list[list[str]], left_aligned: set[str], width:
     """
     natural = [max(map(lazy.cell_len, column)) for column in zip(*cells, strict=True)]
     hidden: list[int] = []
-    for hidden, least in _list_column_choices(cells[0]):
+    for hidden, least in _layouts_from_widest(cells[0]):
         widths = [
             min(x, max(least, lazy.cell_len(heading))) if heading in left_aligned else x
             for i, (x, heading) in enumerate(zip(natural, cells[0], strict=True))
@@ -298,7 +298,7 @@ def choose_hidden_columns(cells: list[list[str]], left_aligned: set[str], width:
     return sorted(hidden)
 
 
-def _list_column_choices(headings: list[str]) -> Iterator[tuple[list[int], int]]:
+def _layouts_from_widest(headings: list[str]) -> Iterator[tuple[list[int], int]]:
     """Which columns to leave out, and the least width of names, in the order in which that is tried."""
     optional = [i for name in OPTIONAL_COLUMNS for i, heading in enumerate(headings) if heading == name]
     others = [i for i in reversed(range(2, len(headings))) if i not in optional]

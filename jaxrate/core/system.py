@@ -31,25 +31,26 @@ def accept_any_events(_events: Any) -> None:
     """Any events do."""
 
 
-def check_event_kind(name: str, rated: tuple[type, ...], events: Any) -> None:
+def check_event_type(system_name: str, accepted_types: tuple[type, ...], events: Any) -> None:
     """ValueError unless a system of this name, which rates events of these types, rates such events.
 
     Args:
-      name: the name of the system.
-      rated: the types of events that it rates.
+      system_name: the name of the system.
+      accepted_types: the types of events that it rates.
       events: events, of which `Ragged` ones are of the type that they hold; or a type.
     """
     is_bare = isinstance(events, (Periods, Rounds))
     events = events.events if isinstance(events, Ragged) else events
     kind = events if isinstance(events, type) else type(events)
-    if kind not in rated or is_bare:
+    if kind not in accepted_types or is_bare:
         hints: dict[type, str] = {
             Rounds: "; jr.elo_mmr() and jr.skills() rate contests, and others that `jaxrate systems` shows"
         }
-        if rated == (Periods,):
+        if accepted_types == (Periods,):
             hints[Matches] = "; group them by periods(matches, length), or give `rate` a period"
         hint = "; they come as jr.periods and jr.rounds make them" if is_bare else hints.get(kind, "")
-        raise ValueError(f"{name} rates {' or '.join(x.__name__ for x in rated)}, not {kind.__name__}{hint}")
+        accepted = " or ".join(x.__name__ for x in accepted_types)
+        raise ValueError(f"{system_name} rates {accepted}, not {kind.__name__}{hint}")
 
 
 class Settings(dict[str, Any]):
@@ -93,7 +94,7 @@ class RatingSystem(NamedTuple):
     def check(self, events: Any) -> None:
         """ValueError for events of a kind that it neither rates nor predicts, or that lack what it needs."""
         if type(events) is not Matches:  # which all predict
-            check_event_kind(self.name, self.events, events)
+            check_event_type(self.name, self.events, events)
         self.check_events(events)
 
     def make(self, **changes: Any) -> "RatingSystem":

@@ -77,8 +77,8 @@ from jaxrate.data.result_parsing import (
 from jaxrate.data.role_resolution import ColumnRoles, check_line_up_roles, resolve_roles
 from jaxrate.data.table_sources import (
     Column,
+    MissingColumnError,
     TableSource,
-    UnreadableTableError,
     check_columns_exist_and_unique,
     import_pyarrow,
     shorten_to_one_line,
@@ -1009,7 +1009,7 @@ ADVICE = {  # by the role that is missing, with columns that may have it
 MATRIX_ADVICE = "columns and rows have the same names: write a row for each match of a matrix, with a, b and score"
 
 
-def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, Any]) -> UnreadableTableError:
+def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, Any]) -> MissingColumnError:
     """The error for a table without a column that it needs: it shows the first rows, and the arguments to write.
 
     Args:
@@ -1024,7 +1024,7 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
     advice = MATRIX_ADVICE if is_matrix else ADVICE.get(role, "name it, as {role}={x!r}")
     advice = advice.format(role=role, **_example_columns(others))
     message = f"no column {COLUMN_ROLES[role].default[0]!r}; {advice} (there are: {', '.join(map(str, table.names))})"
-    return UnreadableTableError("\n  ".join([shorten_to_one_line(message), *format_first_rows(columns)]))
+    return MissingColumnError("\n  ".join([shorten_to_one_line(message), *format_first_rows(columns)]))
 
 
 def _example_columns(columns: Mapping[str, Column]) -> dict[str, Any]:

@@ -238,7 +238,7 @@ def build_dataset(table: TableRows, earlier: NamesOfEarlierData, in_order: bool)
     with map_row_errors(rows):
         read = read_event_columns(roles, columns, table.clock, earlier)
         if are_teams:
-            read, row = split_teams(roles, columns, rows, read, earlier.players)
+            read, row = team_matches_to_contests(roles, columns, rows, read, earlier.players)
             rows = rows[row]
     with map_row_errors(rows):
         order = _row_order(read, in_order)
@@ -384,7 +384,7 @@ def _read_players(names: Sequence[str], columns: dict[str, Column], earlier: Any
     return player, players
 
 
-def split_teams(
+def team_matches_to_contests(
     roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, read: EventColumns, earlier: Any
 ) -> tuple[EventColumns, HostArray]:
     """Matches of teams as contests with a row for each player, and in which row of the columns each of these stands.

@@ -66,7 +66,7 @@ def arrow_errors() -> tuple[type[Exception], ...]:
     return (import_pyarrow().ArrowException,) if has_pyarrow() else ()
 
 
-class UnreadableTableError(ValueError):
+class MissingColumnError(ValueError):
     """A table lacks a column that it needs; further lines of the message show its first rows."""
 
 
@@ -84,7 +84,7 @@ def add_location_to_data_errors(title: str, where: Callable[[int], str]) -> Iter
         if "invalid UTF8" in message:
             message = NOT_UTF8 if numbered else message.partition(":")[0] + ": " + NOT_UTF8
         raise ValueError(location + message) from None
-    except UnreadableTableError as error:
+    except MissingColumnError as error:
         raise ValueError(f"{title}{error}") from None
     except (ValueError, *READ_ERRORS) as error:
         if title and str(error).startswith(title):  # it was named nearer to the table

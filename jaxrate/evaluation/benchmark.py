@@ -21,7 +21,7 @@ from jaxrate.evaluation.ceilings import (
     describe_external_forecasts,
     first_trained_match,
     match_features,
-    outcome_shares,
+    outcome_weights,
     past_frequencies,
     resolve_external_forecasts,
     resolve_stack_columns,
@@ -417,7 +417,7 @@ def _rate_systems(
         if target.num_outcomes == 3:
             predictions[name] = score_probabilities(result.prediction)
         else:
-            predictions[name] = outcome_shares(np.asarray(target.select_predictions(result.prediction), np.float64), 2)
+            predictions[name] = outcome_weights(np.asarray(target.select_predictions(result.prediction), np.float64), 2)
         entry = score_forecast(name, "system", predictions[name][num_past:], target)
         row = entry.row._replace(system=contender.system, fit_seconds=seconds, memory=peak_memory_bytes())
         entries.append(entry._replace(row=row._replace(speed=len(target.score) / run_seconds)))
@@ -437,7 +437,7 @@ def _score_other_forecasts(
     if len(predictions) > 1 and target.num_outcomes == 2:
         expected = [p[:, 1] for p in predictions.values()]
         _, blend, _ = blend_one_step_ahead(expected, target.score, target.weight, target.mask)
-        forecasts.append(("blend", "blend", outcome_shares(blend, 2)))
+        forecasts.append(("blend", "blend", outcome_weights(blend, 2)))
     forecasts += [(x.name, x.kind, x.as_outcomes(target.num_outcomes)) for x in external]
     return [score_forecast(name, kind, x[target.num_past :], target) for name, kind, x in forecasts]
 

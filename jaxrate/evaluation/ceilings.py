@@ -198,7 +198,7 @@ def past_frequencies(score: HostArray, side: HostArray | None, num_past: int, nu
     if side is None or (np.ptp(side) == 0 and is_winner_first(score)):  # winners come first, and not who has the side
         side = np.zeros(len(score))
     sides = np.asarray(side, np.float64)
-    shares, past_side = outcome_shares(score[:num_past], num_outcomes), sides[:num_past, None]
+    shares, past_side = outcome_weights(score[:num_past], num_outcomes), sides[:num_past, None]
     own_shares = np.where(past_side < 0, shares[:, ::-1], shares)  # of who has the side
     is_sided = np.abs(past_side) > 0.5
     even = (shares + shares[:, ::-1]).sum(axis=0) + 1.0  # one of each is added, so that nothing is impossible
@@ -207,7 +207,7 @@ def past_frequencies(score: HostArray, side: HostArray | None, num_past: int, nu
     return (counts / counts.sum(axis=1, keepdims=True))[np.rint(np.clip(sides, -1.0, 1.0)).astype(int) + 1]
 
 
-def outcome_shares(score: HostArray, num_outcomes: int) -> HostArray:
+def outcome_weights(score: HostArray, num_outcomes: int) -> HostArray:
     """[n, K] how much each result counts: one of three, or of two in parts."""
     if num_outcomes == 2:
         return np.stack([1.0 - score, score], axis=1)
@@ -367,7 +367,9 @@ def boosted_forecast(features: Features, score: HostArray, num_past: int, num_ou
         num_sides = 2
     both = np.concatenate([values[:num_sides] for values in features.values()], axis=2)
     past, ahead = np.concatenate(both[:, first:num_past]), np.concatenate(both[:, num_past:])
-    shares = np.concatenate([outcome_shares(x[first:num_past], num_outcomes) for x in (score, 1.0 - score)[:num_sides]])
+    shares = np.concatenate(
+        [outcome_weights(x[first:num_past], num_outcomes) for x in (score, 1.0 - score)[:num_sides]]
+    )
     num_trained = num_past - first
     is_early = np.arange(num_trained) < num_trained - round(num_trained * VALIDATED_SHARE)
     thread_limits = import_module("threadpoolctl").threadpool_limits  # which scikit-learn depends on

@@ -505,15 +505,15 @@ def _split_choices(named: Mapping[str, Any], target: ScoringTarget) -> tuple[dic
 
 
 def _make_contenders(
-    data: Dataset, choices: Mapping[str, Any], lengths: tuple[float | None, ...], num_past: int
+    data: Dataset, choices: Mapping[str, Any], period_lengths: tuple[float | None, ...], num_past: int
 ) -> list[Contender]:
-    """The chosen systems in all forms in which they rate: event by event, and in periods of these lengths."""
+    """The chosen systems in all forms in which they rate: event by event, and in periods of these period_lengths."""
     contenders = []
     for name, choice in choices.items():
         events = make_contender(name, choice, data).system.events
         contenders += [
             make_contender(name, choice, data, num_past, x)
-            for x in lengths
+            for x in period_lengths
             if (Periods if x is not None else type(data.events.flat)) in events
         ]
     if not contenders:

@@ -218,15 +218,15 @@ def simulate_bracket(key: Key, win: Numbers | Callable[[Any], Any], samples: int
         return _simulate_fixed_bracket(key, probabilities, slots, int(samples), CHUNK_NUMBERS // len(slots))
     shape = jax.eval_shape(lambda k: jnp.asarray(win(k)), key).shape
     slots = _check_order(order, shape)  # (compiled anew by every call: what the function closes over may have changed)
-    return _simulate_brackets(key, win, slots, shape[-1], int(samples), CHUNK_NUMBERS // math.prod(shape))
+    return _simulate_rounds_won(key, win, slots, shape[-1], int(samples), CHUNK_NUMBERS // math.prod(shape))
 
 
 @partial(jax.jit, static_argnums=(3, 4))
 def _simulate_fixed_bracket(key: Array, win: Array, slot: Array, samples: int, size: int) -> Array:
-    return _simulate_brackets(key, lambda _: win, slot, win.shape[-1], samples, size)
+    return _simulate_rounds_won(key, lambda _: win, slot, win.shape[-1], samples, size)
 
 
-def _simulate_brackets(
+def _simulate_rounds_won(
     key: Array, draw_probabilities: Callable[[Array], Any], slot: Array, players: int, samples: int, size: int
 ) -> Array:
     """Frequencies of rounds won, from simulations of `size` tournaments at a time."""

@@ -408,7 +408,7 @@ def _results_in_history(
     first = coming.matches.time.min()
     begins = [start for name, start in starts.items() if name in named and start <= first]
     begin = (max if labels is None else min)(begins, default=np.inf)
-    chosen = _choose_season(rated.events, coming, begin)
+    chosen = _season_event_mask(rated.events, coming, begin)
     if chosen.any() and _has_scores(rated, chosen, needs_goals):
         return _take_results(rated, chosen, needs_goals)
     _warn_if_season_has_begun(rated, coming, begin)
@@ -430,9 +430,9 @@ def _take_results(rated: History, chosen: HostArray, needs_goals: bool) -> Playe
     return PlayedResults(rated.players[events["player"][chosen]], np.asarray(events["score"])[chosen], goals)
 
 
-def _choose_season(events: Any, coming: Dataset, begin: float) -> HostArray:
+def _season_event_mask(events: Any, coming: Dataset, season_start: float) -> HostArray:
     """[n] which events of a history are from this time on, and of the leagues of what is to come."""
-    chosen = events["time"] >= begin
+    chosen = events["time"] >= season_start
     pairs = events["player"][chosen]
     league = group_players(len(coming.players), pairs, np.arange(len(pairs)))
     chosen[chosen] = np.isin(league[pairs[:, 0]], league[np.intersect1d(pairs, coming.matches.player)])

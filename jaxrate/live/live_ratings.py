@@ -291,7 +291,7 @@ def parse_fields(kind: type, context: Mapping[str, Any], categories: Sequence[An
     return known
 
 
-def split_teams(players: Any) -> tuple[list[Any], list[int]]:
+def team_matches_to_contests(players: Any) -> tuple[list[Any], list[int]]:
     """The names of a contest's players, team by team, and the sizes of the teams; a name outside a list is a team."""
     if not is_list(players) or not len(players):
         raise ValueError(
@@ -554,11 +554,11 @@ class Live:
         """
         moment = self._event_time(current, time, self._initial.last)
         event = self._check_event(current, ((a, b), None, score), moment, context)
-        position = bisect_right(current.log, event.time, hi=current.number, key=lambda x: read_event(x).time)
+        position = bisect_right(current.log, event.time, hi=current.number, key=lambda x: unpickle_event(x).time)
         if position == current.number:
             return self._append(current, event)
         self._warn_newcomers_like_players(current, self._pack(current, event)[1])
-        later = map(read_event, current.log[position : current.number])
+        later = map(unpickle_event, current.log[position : current.number])
         return self._replace_events(current, position, [event, *later])[0]
 
     @take_turns
@@ -601,7 +601,9 @@ class Live:
           ValueError: as `update`, and as `jr.rounds` does, with the player's place in the list as the row.
         """
         moment = self._event_time(current, time, current.last)
-        return self._append(current, self._check_event(current, (*split_teams(players), rank), moment, context))
+        return self._append(
+            current, self._check_event(current, (*team_matches_to_contests(players), rank), moment, context)
+        )
 
     @take_turns
     def predict_round(self, current: LiveState, /, players: Sequence[Any], *, time: Any = None, **context: Any) -> Any:
@@ -615,7 +617,7 @@ class Live:
         Warns:
           UserWarning: as `predict`.
         """
-        return self._predict(current, (*split_teams(players), None), time, context)
+        return self._predict(current, (*team_matches_to_contests(players), None), time, context)
 
     # --- Corrections. ---
 
@@ -665,7 +667,7 @@ class Live:
             raise ValueError("nothing to correct: no result since start_history")
         index = check_count("index, from 0 or, of the last, -1,", index, -current.number, current.number - 1)
         position = index % current.number
-        old, *later = map(read_event, current.log[position : current.number])
+        old, *later = map(unpickle_event, current.log[position : current.number])
         known, is_match = old.context | parse_fields(old.kind, context, self._categories), old.kind is Matches
         given, other = (score, rank) if is_match else (rank, score)
         if other is not None or (given is None and not context):
@@ -720,7 +722,7 @@ class Live:
             if base is None:
                 raise ValueError("nothing has been rated yet")
             return base
-        log = [*map(read_event, current.log[: current.number])]
+        log = [*map(unpickle_event, current.log[: current.number])]
         events = to_events(log, current.ids)
         result, performances = rating_history_with_performances(
             self._system,
@@ -857,7 +859,7 @@ class Live:
         number, players, state = checkpoints[-1]
         state = init_or_copy_state(self._system, self._system.params, state, current.capacity, players)
         log, ids = current.log[:number], dict(islice(current.ids.items(), players))
-        before = read_event(log[-1]) if log else self._initial
+        before = unpickle_event(log[-1]) if log else self._initial
         new_state = LiveState(state, number, players, log, ids, before.last, before.clock, before.kind, checkpoints)
 
         def rate(event: LiveEvent) -> Any:
@@ -866,7 +868,7 @@ class Live:
             return prediction
 
         for record in current.log[number:position]:
-            rate(read_event(record))
+            rate(unpickle_event(record))
         new_state = _add_checkpoint(new_state)  # later changes are near, mostly
         predictions = [rate(event) for event in events]
         if position < current.number:
@@ -909,7 +911,7 @@ class Live:
         self._current = new_state
 
 
-def read_event(record: bytes) -> LiveEvent:
+def unpickle_event(record: bytes) -> LiveEvent:
     """An event of the log."""
     return LiveEvent(*pickle.loads(record))
 

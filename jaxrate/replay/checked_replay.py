@@ -22,7 +22,7 @@ from jaxrate.core.argument_checks import (
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
 from jaxrate.core.rules import Params, Record, Rules, State
-from jaxrate.core.system import RatingSystem, check_event_kind, check_period_length
+from jaxrate.core.system import RatingSystem, check_event_type, check_period_length
 from jaxrate.events import (
     Matches,
     Ragged,
@@ -384,7 +384,7 @@ def scan(
     if not isinstance(events, Matches if plan is None else (Matches, Ragged, PlacedEvents)):
         kind = type(events).__name__
         raise ValueError(f"scan takes Matches, or events with a plan from schedule_by_level, not {kind} alone")
-    check_event_kind(system.name, system.events, type(events.flat))
+    check_event_type(system.name, system.events, type(events.flat))
     ids_checked = not is_traced(events.flat.player)
     if isinstance(events, Matches):
         events = check_known_columns(events)
@@ -452,7 +452,7 @@ def check_system_takes_events(
     `params`: hyperparameters in place of those of the system.
     """
     check_concrete("events are checked and arranged", events, TRACED_HINT)
-    check_event_kind(system.name, system.events, type(events.flat) if isinstance(events, PlacedEvents) else events)
+    check_event_type(system.name, system.events, type(events.flat) if isinstance(events, PlacedEvents) else events)
     check_contest_features_supported(system, events, has_teams=getattr(events.flat, "solo", None) is None)
     check_period_length(system.name, system.params if params is None else params, getattr(events, "length", None))
     system.check(events_for_check(events))

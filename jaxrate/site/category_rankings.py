@@ -162,7 +162,7 @@ def render_player_category_tables(data: SiteData, strengths: list[CategoryStreng
     texts, head, noun = [""] * len(data.names), "", escape(category_noun(data.rated))
     for one in strengths:
         played = np.arange(len(texts)) if one.games is None else np.flatnonzero(one.games)
-        columns = _player_table_columns(data, one, played)
+        columns = _category_columns(data, one, played)
         head = table_head(columns)
         for i, row in zip(played.tolist(), table_rows(columns), strict=True):
             texts[i] += row
@@ -171,22 +171,22 @@ def render_player_category_tables(data: SiteData, strengths: list[CategoryStreng
     return [f"{head}{text}</tbody></table>" if text else "" for text in texts]
 
 
-def _player_table_columns(data: SiteData, one: CategoryStrengths, played: HostArray) -> list[Column]:
+def _category_columns(data: SiteData, strengths: CategoryStrengths, played: HostArray) -> list[Column]:
     """The columns of those who played in a category."""
     rank, noun = np.zeros(len(data.names), int), escape(category_noun(data.rated))
-    rank[one.listed] = np.arange(1, len(one.listed) + 1)
-    name = f'<a href="../{one.path}">{escape(one.name)}</a>' if one.path else escape(one.name)
-    assert one.deviation is not None
-    ratings = zip(one.mean[played].tolist(), half_widths(one.deviation[played]).tolist(), strict=True)
+    rank[strengths.listed] = np.arange(1, len(strengths.listed) + 1)
+    name = f'<a href="../{strengths.path}">{escape(strengths.name)}</a>' if strengths.path else escape(strengths.name)
+    assert strengths.deviation is not None
+    ratings = zip(strengths.mean[played].tolist(), half_widths(strengths.deviation[played]).tolist(), strict=True)
     columns = [
         Column("words", noun, [name] * len(played)),
         Column("figure", "rating", [f"{data.format_rating(x)} ± {y:,.{data.digits}f}" for x, y in ratings]),
         make_column("figure", "rank", rank[played].tolist(), lambda x: f"{x:,}" * bool(x)),
     ]
-    if one.results:
-        records = zip(*(x[played].tolist() for x in one.results.values()), strict=True)
-        count = "\N{EN DASH}".join(["{:,}"] * len(one.results)).format
-        columns.append(make_column("figure", "\N{EN DASH}".join(one.results), records, lambda row: count(*row)))
+    if strengths.results:
+        records = zip(*(x[played].tolist() for x in strengths.results.values()), strict=True)
+        count = "\N{EN DASH}".join(["{:,}"] * len(strengths.results)).format
+        columns.append(make_column("figure", "\N{EN DASH}".join(strengths.results), records, lambda row: count(*row)))
     return columns
 
 

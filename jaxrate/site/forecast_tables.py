@@ -59,7 +59,7 @@ class ExplanationTable(NamedTuple):
     row_kinds: dict[int, str]  # of the rows that are sums
 
 
-class ExplanationTexts(NamedTuple):
+class ExplanationFormat(NamedTuple):
     """How explanations are told."""
 
     places: Places
@@ -73,7 +73,7 @@ class ExplanationTexts(NamedTuple):
 
 
 def build_explanation_tables(
-    explanations: Sequence[Explanation], matches: Sequence[MatchForecast], texts: ExplanationTexts
+    explanations: Sequence[Explanation], matches: Sequence[MatchForecast], texts: ExplanationFormat
 ) -> tuple[list[ExplanationTable], int]:
     """The first explanations as tables, and how many more there are.
 
@@ -94,7 +94,7 @@ def build_explanation_tables(
     return tables, max(len(explanations) - MAX_EXPLANATIONS, 0)
 
 
-def _tabulate_match(one: Explanation, match: MatchForecast | None, texts: ExplanationTexts) -> ExplanationTable:
+def _tabulate_match(one: Explanation, match: MatchForecast | None, texts: ExplanationFormat) -> ExplanationTable:
     """A row for each part: that of both, and the difference; the last rows are the sums and what is expected."""
     players = [*map(str, one.parts["player"])]
     is_turned = match is not None and match.first != players[0]

@@ -525,6 +525,6 @@ def build_fixtures(
         leader = [places.get(str(x), ("", str(x)))[1] for x in season.player]
         finding = str(find_first_in_the_end(leader, season.place[:, 0], is_decided=season.champion is not None))
     expected = "expected score, draws as half" if site["draws"] else "chance"
-    texts = forecast_tables.ExplanationTexts(places, data.digits, expected, site["sides"])
+    texts = forecast_tables.ExplanationFormat(places, data.digits, expected, site["sides"])
     explained, more = forecast_tables.build_explanation_tables(explanations, matches, texts)
     return Fixtures(tables, places, finding, cards, [*compress(cards, ahead)], explained, more)

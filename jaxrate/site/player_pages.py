@@ -211,7 +211,7 @@ def player_career(
         career["pauses"] = np.flatnonzero(career["pauses"]).tolist()
     if "ground" in career:
         career["ground"] = "".join(map(str, career["ground"]))
-    career |= _note_peak(site_data, player)
+    career |= _peak_fields(site_data, player)
     if places is not None:
         return career | _number_others(career, places.__getitem__)
     numbers: dict[int, int] = {}
@@ -220,7 +220,7 @@ def player_career(
     return career | {"others": [(site_data.slugs[x], site_data.names[x]) for x in numbers], "columns": further}
 
 
-def _note_peak(site_data: SiteData, player: int) -> dict[str, Any]:
+def _peak_fields(site_data: SiteData, player: int) -> dict[str, Any]:
     """The peak of a player by the number of its event, and how far it is above the level, if that drifts."""
     peak = int(site_data.peak[player])
     if peak < 0:

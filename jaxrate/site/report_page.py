@@ -72,7 +72,7 @@ def report_html(
     listed, accuracy = data.listed.tolist(), views.variables["accuracy"]
     long_ids = list(dict.fromkeys([*listed[:top], *chosen]))
     short_ids = [i for i in listed[top : top + SHORT_SECTIONS] if i not in set(long_ids)] if top else []
-    sections = _build_sections(views, long_ids, short_ids)
+    sections = _build_player_sections(views, long_ids, short_ids)
     shown, nouns = min(RANKING_ROWS, len(listed)), views.site["nouns"]
     compared = comparison_view(comparison, rated.system.name, views.site["events"])
     links = {
@@ -125,14 +125,15 @@ class PlayerSections(NamedTuple):
         return f'data-section="{self.place[player]}"' * (self.place[player] in self.by_place)
 
 
-def _build_sections(views: PageViews, long_ids: list[int], short_ids: list[int]) -> PlayerSections:
+def _build_player_sections(views: PageViews, detailed_ids: list[int], brief_ids: list[int]) -> PlayerSections:
     """The sections of those with more and with fewer events and points of the line."""
-    data, ids = views.data, [*long_ids, *short_ids]
+    data, ids = views.data, [*detailed_ids, *brief_ids]
     place, pauses = np.argsort(data.leaderboard_ids).tolist(), player_pages.mark_events_after_pauses(data)
     columns, summaries = player_pages.career_columns(data, pauses, 0), player_pages.summarise_players(data, views.site)
     forms, sections = find_forms(data, data.names), {}
     for number, i in enumerate(ids):
-        num_events, num_points = (LONG_EVENTS, LONG_POINTS) if number < len(long_ids) else (SHORT_EVENTS, SHORT_POINTS)
+        is_detailed = number < len(detailed_ids)
+        num_events, num_points = (LONG_EVENTS, LONG_POINTS) if is_detailed else (SHORT_EVENTS, SHORT_POINTS)
         rows, is_drawn = _choose_rows(data, i, pauses, num_events, num_points)
         section = player_pages.player_career(data, i, columns, rows, place)
         begin, end = data.careers.start[i : i + 2].tolist()

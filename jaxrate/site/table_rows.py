@@ -404,7 +404,10 @@ def build_player_season_tables(data: SiteData) -> tuple[str, list[str], list[str
         *_result_columns(data, known, first),
     ]
     cells = [[f"<td{' class=n' * (x.kind == 'figure')}>{text}" for text in x.cells] for x in columns]
-    rows, marks = ["<tr>" + "".join(x) for x in zip(*cells, strict=True)], _draw_marks(data, begin, owner, number, rank)
+    rows, marks = (
+        ["<tr>" + "".join(x) for x in zip(*cells, strict=True)],
+        _season_rank_marks(data, begin, owner, number, rank),
+    )
     bounds = np.searchsorted(owner, np.arange(count + 1)).tolist()
     several = [slice(a, b if b > a + 1 else a) for a, b in pairwise(bounds)]
     return table_head(columns), ["".join(rows[x][::-1]) for x in several], ["".join(marks[x]) for x in several]
@@ -433,7 +436,9 @@ def count_results(data: SiteData, rows: HostArray | slice = slice(None)) -> dict
     return {way: np.bincount(player[x], minlength=len(data.names)) for way, x in result_masks(data, rows).items()}
 
 
-def _draw_marks(data: SiteData, begin: HostArray, owner: HostArray, number: HostArray, rank: HostArray) -> list[str]:
+def _season_rank_marks(
+    data: SiteData, begin: HostArray, owner: HostArray, number: HostArray, rank: HostArray
+) -> list[str]:
     """A mark for each season of each player, the darker the better the rank, from its begin to its end on the chart."""
     careers = data.careers
     left, right = careers.time[careers.start[owner]], careers.time[careers.start[owner + 1] - 1]

@@ -38,7 +38,7 @@ from jaxrate.systems.skills.belief_updates import (
     sum_outer_products,
     time_transition,
 )
-from jaxrate.systems.skills.parts import Constants, State, rated_numbers, select_by_kind
+from jaxrate.systems.skills.parts import Constants, State, rated_numbers, select_by_player_kind
 from jaxrate.systems.skills.settings import ModelSettings
 
 
@@ -86,7 +86,7 @@ def make_node_dynamics(
     model: ModelSettings, constants: Constants, timelines: Timelines, loadings: Array
 ) -> NodeDynamics:
     """The dynamics of these timelines; `loadings` are X [..., k, D] of participants."""
-    own = select_by_kind(constants, timelines.kind_at_node)
+    own = select_by_player_kind(constants, timelines.kind_at_node)
     transitions = [time_transition(model, constants, own, timelines.elapsed)]
     if timelines.seasons_begun is not None:
         transitions.append(season_transition(model, constants, timelines.seasons_begun))
@@ -120,7 +120,7 @@ def _forward_step(
     model: ModelSettings, constants: Constants, belief: NodeBelief, dynamics: NodeDynamics, site: GaussianSite
 ) -> tuple[NodeBelief, tuple[NodePrediction, NodeBelief]]:
     """The belief after a node, from that after the previous one; and the prediction and the belief before its site."""
-    own = select_by_kind(constants, dynamics.kind)
+    own = select_by_player_kind(constants, dynamics.kind)
     newcomer = NodeBelief(
         jnp.zeros_like(belief.mean), jnp.diag(jnp.broadcast_to(jnp.asarray(own.variance), belief.mean.shape))
     )

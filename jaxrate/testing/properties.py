@@ -446,7 +446,7 @@ def perturbable_parameters(system: RatingSystem) -> dict[str, float]:
     return values
 
 
-def make_histories_for_batch(case: SystemFormPrecision) -> list[tuple[Any, Params]]:
+def make_histories_and_params(case: SystemFormPrecision) -> list[tuple[Any, Params]]:
     """Three histories of one shape, each with another value of the first perturbable hyperparameter."""
     first, second = cases.split_seasons(case)
     new_ids = np.random.default_rng(1).permutation(cases.player_count(case.form))
@@ -493,7 +493,7 @@ def perturbation_directions(case: SystemFormPrecision, inputs: ReplayInputs) -> 
 
 def chunks_of_several_histories_in_one_batch_equal_runs(case: SystemFormPrecision) -> None:
     """Under jit, vmap and lax.scan, with other hyperparameters in each."""
-    histories, inputs, lengths = make_histories_for_batch(case), [], []
+    histories, inputs, lengths = make_histories_and_params(case), [], []
     with strict_precision(case.double):
         for events, params in histories:
             chunks = cases.split_in_chunks(case, events)

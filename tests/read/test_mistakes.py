@@ -9,7 +9,7 @@ import pytest
 
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.dataset_names import NamesOfEarlierData, check_known_categories, mix_categories, unify_names
-from jaxrate.data.table_sources import UnreadableTableError, add_location_to_data_errors
+from jaxrate.data.table_sources import MissingColumnError, add_location_to_data_errors
 from tests.conftest import mark_full, refused
 from tests.read.tables import KINDS, MEMORY, table
 
@@ -357,5 +357,5 @@ def test_a_file_is_named_once_and_its_rows_stay_lines():
     located = add_location_to_data_errors("x.csv: ", str)
     nearer = add_location_to_data_errors("x.csv: ", str)
     with pytest.raises(ValueError) as refusal, located, nearer:
-        raise UnreadableTableError("no column 'a'\n  rank  model")
+        raise MissingColumnError("no column 'a'\n  rank  model")
     assert str(refusal.value) == "x.csv: no column 'a'\n  rank  model"

@@ -21,7 +21,7 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
 from jaxrate.core.hashable_values import bind
 from jaxrate.core.rules import Record
-from jaxrate.core.system import RatingSystem, check_event_kind, set_default_period
+from jaxrate.core.system import RatingSystem, check_event_type, set_default_period
 from jaxrate.data.faulty_rows import map_row_errors
 from jaxrate.data.table_files import join_files
 from jaxrate.data.table_sources import TableSource, add_location_to_data_errors, atomic_replacement, import_pyarrow
@@ -216,7 +216,7 @@ def rate_by_chunks(
 def _check_period(system: RatingSystem, reading: TableReading, period: float | None) -> None:
     """ValueError unless the system rates these events, in such periods."""
     has_contests = reading.has_contests
-    check_event_kind(system.name, system.events, Rounds if has_contests else Matches if period is None else Periods)
+    check_event_type(system.name, system.events, Rounds if has_contests else Matches if period is None else Periods)
     if period is None:
         return
     if has_contests:

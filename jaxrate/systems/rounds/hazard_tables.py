@@ -194,13 +194,13 @@ def make_expected_wins_integration_method(
 ) -> ExpectedWinsIntegrationMethod:
     """The quadratures of a tabulated density for expected wins."""
     about = tabulated_density
-    shape, beats = partial(cdf_and_density_at, table), partial(_win_probability, table, about.pairs)
+    shape, beats = partial(cdf_and_density_at, table), partial(_win_and_loss_probabilities, table, about.pairs)
     coarse, fine = (PerformanceDistribution(shape, 1.0, *rule) for rule in (about.coarse, about.finer))
     smooth = _LOGISTIC_SCALE / about.fine
     return ExpectedWinsIntegrationMethod(coarse, fine, beats, len(about.pairs.nodes), smooth, about.reach)
 
 
-def _win_probability(
+def _win_and_loss_probabilities(
     table: HazardTable, quadrature: Quadrature, lead: Array, deviation: Array, other_deviation: Array
 ) -> tuple[Array, Array]:
     """The chances of two performances below and above each other, integrated over the narrower of the two."""

@@ -8,7 +8,7 @@ parts.py                the parts of what is believed of a player, and the state
 belief_updates.py       what time, and messages about linear predictors, make of beliefs
 linear_predictors.py    what participants are believed to bring to an event
 outcome_likelihoods.py  likelihoods of results, margins, statistics and points of two players
-own_observations.py     observations of matches of a user's own, by functions of the lead
+user_observations.py    observations of matches of a user's own, by functions of the lead
 goal_likelihoods.py     goals: beliefs about the logarithms of rates, likelihoods of counts and chances of results
 team_results.py         results of contests of teams: performances, evidence of members, likelihoods and messages
 """

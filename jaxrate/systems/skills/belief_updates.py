@@ -29,7 +29,7 @@ from jaxrate.systems.skills.parts import (
     indicate_numbers,
     model_parts,
     participant_values,
-    select_by_kind,
+    select_by_player_kind,
     with_vectors,
     without_vectors,
 )
@@ -106,7 +106,7 @@ def assign_newcomer_kinds(model: ModelSettings, constants: Constants, rows: Stat
     new = jnp.isinf(rows.time)
     old: Any = rows.kind
     kind = jnp.where(new, max_value_per_player(event, model.kinds, 0.0), old)
-    variance = select_by_kind(constants, kind).variance
+    variance = select_by_player_kind(constants, kind).variance
     covariance = jnp.where(new[..., None, None], variance[..., None] * unit_matrices(rows.covariance), rows.covariance)
     return rows._replace(kind=kind, covariance=covariance)
 
@@ -134,7 +134,7 @@ def max_value_per_player(event: Any, names: tuple[str, ...], padding_value: floa
 
 def age_by_clock(model: ModelSettings, constants: Constants, rows: State, duration: Array) -> State:
     """After some time in units of the clock: a Wiener process, or an Ornstein-Uhlenbeck process about newcomers."""
-    own = select_by_kind(constants, rows.kind)
+    own = select_by_player_kind(constants, rows.kind)
     return revert_means_and_grow_variances(constants, own, rows, *time_transition(model, constants, own, duration))
 
 
@@ -169,7 +169,7 @@ def apply_clock_seasons(model: ModelSettings, constants: Constants, rows: State,
 
 def apply_seasons(model: ModelSettings, constants: Constants, rows: State, count: Array) -> State:
     """After so many seasons [...]."""
-    own = select_by_kind(constants, rows.kind)
+    own = select_by_player_kind(constants, rows.kind)
     return revert_means_and_grow_variances(constants, own, rows, *season_transition(model, constants, count))
 
 
@@ -230,7 +230,7 @@ def add_match_growth(
     model: ModelSettings, constants: Constants, covariance: Array, kind: Array | None, count: Array | None
 ) -> Array:
     """The covariances after so many matches [...], but for what they say; None: after one."""
-    growth = select_by_kind(constants, kind).match_growth
+    growth = select_by_player_kind(constants, kind).match_growth
     if growth is None:
         return covariance
     growth = jnp.broadcast_to(growth, covariance.shape[:-2]) if count is None else growth * count

@@ -122,12 +122,16 @@ def infer_from_logistic(
     return Inference(stack_messages(first, second), log_likelihood)
 
 
-def logistic_score(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Array:
+def logistic_expected_score(
+    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+) -> Array:
     """[...] the expected score of the first player."""
     return jax.nn.sigmoid(attenuation(two.variances[0] + two.variances[1]) * (Q * two.lead))
 
 
-def probit_score(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Array:
+def probit_expected_score(
+    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+) -> Array:
     """[...] the expected score of the first player; a draw is half a win."""
     inverse = lax.rsqrt(constants.noise + two.variances[0] + two.variances[1])
     lead, margin = two.lead, constants.params.draw_margin

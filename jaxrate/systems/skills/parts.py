@@ -231,7 +231,7 @@ class Constants(NamedTuple):
     noise: Any  # the variance; None: the observation has its own
 
 
-def select_by_kind(constants: Constants, kind: Array | None) -> PlayerKindConstants:
+def select_by_player_kind(constants: Constants, kind: Array | None) -> PlayerKindConstants:
     """The constants of players [...] of these kinds, leaves [..., D]; [D] where all are of one kind."""
     if len(constants.kinds) == 1 or kind is None:
         return constants.kinds[0]
@@ -355,7 +355,7 @@ def apply_to_players(function: Callable[..., Any], rows: State, *arrays: Any) ->
 
 def experience_points(constants: Constants, kind: Array | None, games: Array | None) -> Array | None:
     """[...] what so many games are worth to players of these kinds; None: nothing to anybody."""
-    worth = select_by_kind(constants, kind).experience
+    worth = select_by_player_kind(constants, kind).experience
     return None if worth is None or games is None else worth * jnp.log1p(games)
 
 

@@ -71,12 +71,11 @@ from jaxrate.systems.skills.outcome_likelihoods import (
     infer_from_points,
     infer_from_two,
     infer_from_win,
-    logistic_score,
+    logistic_expected_score,
+    probit_expected_score,
     probit_outcomes,
-    probit_score,
     total_of_paces,
 )
-from jaxrate.systems.skills.own_observations import infer_from_own, own_outcomes, own_score
 from jaxrate.systems.skills.parts import (
     STRENGTH,
     Constants,
@@ -98,6 +97,7 @@ from jaxrate.systems.skills.team_results import (
     is_contested,
     member_shares,
 )
+from jaxrate.systems.skills.user_observations import infer_from_own, own_outcomes, own_score
 
 
 def both_have_opponents(_event: Matches | Periods) -> None:
@@ -130,10 +130,10 @@ class Observation(NamedTuple):
 
 
 OF_MATCHES = {
-    "win": Observation(bind(infer_from_two, infer_from_win), probit_score),
-    "logistic": Observation(infer_from_logistic, logistic_score),
-    "margin": Observation(bind(infer_from_two, infer_from_margin), probit_score),
-    "points": Observation(infer_from_points, probit_score),
+    "win": Observation(bind(infer_from_two, infer_from_win), probit_expected_score),
+    "logistic": Observation(infer_from_logistic, logistic_expected_score),
+    "margin": Observation(bind(infer_from_two, infer_from_margin), probit_expected_score),
+    "points": Observation(infer_from_points, probit_expected_score),
     "goals": Observation(infer_from_goals, goal_score, goal_outcomes),
 }
 OF_CONTESTS = {
@@ -152,7 +152,7 @@ def observation_of(model: ModelSettings, event: Matches | Periods | Rounds) -> O
         return OBSERVATIONS_BY_EVENT[type(event)][own]
     infer = bind(infer_from_two, bind(infer_from_own, own))
     if own.outcomes is None:
-        return Observation(infer, probit_score)
+        return Observation(infer, probit_expected_score)
     return Observation(infer, bind(own_score, own), bind(own_outcomes, own))
 
 

@@ -69,7 +69,6 @@ from jaxrate.core.system import RatingSystem, Settings, check_param_names, forma
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
 from jaxrate.events import Matches, Periods, Ragged, Rounds
 from jaxrate.systems.skills import part_declarations
-from jaxrate.systems.skills.own_observations import check_own_observation
 from jaxrate.systems.skills.part_declarations import (
     DEFAULT_NOISE,
     OUTCOMES,
@@ -87,6 +86,7 @@ from jaxrate.systems.skills.settings import (
     OwnPart,
     check_events_fit,
 )
+from jaxrate.systems.skills.user_observations import check_own_observation
 
 OUTCOME_PARTS = {make.__name__: outcome for outcome, make in OUTCOMES.items()}
 OF_FUNCTIONS = "own", "own_observation"  # parts that need a function, which only Python gives
