@@ -324,7 +324,7 @@ def test_rated_histories_and_careers_tell_them(tmp_path):
     moved, gap = career["change"][:2], career["performance"][:2] - career["rating"][:2]
     np.testing.assert_allclose(moved, gap / 2.0, rtol=1e-5)  # half of the way, without its noise
     assert np.isnan(career["rank_needed"][2]) and career["rank_needed"][0] == 2
-    printed = str(pytest.importorskip("jaxrate.cli.rate").career_sections(rated, "A", career)[1]).splitlines()
+    printed = pytest.importorskip("jaxrate.cli.rate").career_sections(rated, "A", career)[1].describe().splitlines()
     assert printed[0].split()[-3:] == ["performance", "rank", "needed"]
     assert printed[1].split()[-2:] == [f"{career['performance'][0]:,.1f}", "2"] and "nan" not in printed[-2]
     jr.save(tmp_path / "run", rated)

@@ -123,7 +123,7 @@ def right_values(history=None):
         components=[(1.0, 1.0)], column="x", first="x", second="y", categories=2, starts=[1.0], since=1.0,
         chances=[[0.5, 0.4], [0.6, 0.5]], elo0=0.0, elo1=5.0, wins=[3], losses=[2],
         results=[1.0, 0.5, 0.0], ratings=[1500.0], total=2, path="table.csv", folder="folder", out="out",
-        stream=jr.data.simulate.stream_league(3, 4),
+        stream=jr.data.simulate.stream_league(3, 4), picture=jr.plots.leaderboard(rated),
     )  # fmt: skip
     return named | {
         "smooth.system": jr.skills(),

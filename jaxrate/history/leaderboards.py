@@ -398,11 +398,11 @@ class HistoryLeaderboardBuilder:
     def _peak_columns(self, counts: HostArray, top_ids: HostArray) -> tuple[dict[str, HostArray], HostArray | None]:
         """The peaks of so many events, and the level of ratings that they are above; None if it does not drift."""
         rows = self.rows
+        if not len(rows.seat):
+            return {}, None
         score = self.apply_caution(rows.after).mean
         lead, level = lead_over_level(rows, score, self.rated.clock)
         peak = rows.peak_rows(lead, top_ids, counts, PEAK_MIN_EVENTS)
-        if not len(lead):
-            return {}, None
         columns = {"peak": lead[peak]} | ({} if level is None else {"peak_median": level[peak]})
         columns |= {"peak_time": rows.time[peak]} if self.has_all_times else {}
         columns = {name: np.where(peak < 0, np.nan, x) for name, x in columns.items()}

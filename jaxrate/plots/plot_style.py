@@ -126,7 +126,13 @@ def darken(picture: Any) -> Any:
 
     Args:
       picture: axes of a plot, their figure, or a chart of Altair.
+
+    Raises:
+      ValueError: for anything else.
     """
+    if not any(hasattr(picture, name) for name in ("to_dict", "savefig", "get_figure")):
+        given = format_value_or_type(picture)
+        raise ValueError(f"picture must be axes, their figure, or a chart of Altair, got {given}")
     if hasattr(picture, "to_dict"):
         text = json.dumps(picture.to_dict())
         for light, dark in DARK_COLOURS.items():
