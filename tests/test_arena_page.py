@@ -168,7 +168,7 @@ def check_pair(browser, strengths, ranks):
     elif points > strengths.errors_to_either_side * error:
         sure = "For these two alone, that is beyond chance."
     else:
-        sure = f"{votes:,.0f} more votes between the two would tell them apart."
+        sure = f"About {float(f'{votes:.2g}'):,.0f} more votes between the two would tell them apart."
     score, margin = 100 * (win + tie / 2), strengths.errors_to_either_side * error
     lead = f"The lead is {points:.0f} ± {margin:.0f} points."
     assert texts(browser, "#verdict") == [f"{a} would win {score:.0f} of 100 votes against {b}. {lead} {sure}"]

@@ -42,7 +42,6 @@ TOP_ROWS = 25  # of more than 30 players, which a script shows until all are ask
 MAX_DRIFT_ROWS = 10
 MAX_COMPARED_PLAYERS = 64  # of whom any two are compared
 SURELY_BETTER = 128  # added to the percentage of who is
-MOST_VOTES = 1e9  # that a page tells to be needed
 FAR_SPREADS = 1.5  # distances of the quartiles, or widths of intervals, below the lower quartile, where the axis ends
 NO_VALUE, NO_VALUE_COLOUR = 101, "#e4e1d8"  # in place of a percentage
 ERROR_WORDS = {
@@ -273,7 +272,7 @@ def encode_pairs(strengths: Strengths, ranks: RankSets | None) -> dict[str, Any]
     tables = {
         "score": percent + np.where(surely, SURELY_BETTER, 0).astype(np.uint8),
         "error": np.minimum(np.rint(10.0 * error), np.iinfo(np.uint16).max).astype("<u2"),
-        "needed": np.minimum(further_votes(strengths, lead, lead, error), MOST_VOTES).astype("<u4"),
+        "needed": np.minimum(further_votes(strengths, lead, lead, error), np.iinfo(np.uint32).max).astype("<u4"),
     }
     facts: dict[str, Any] = {"players": len(ids), "first": int(np.isposinf(strengths.rating).sum())}
     facts["width"] = strengths.errors_to_either_side

@@ -1,7 +1,7 @@
 // The page of an arena works without a script. This one searches, sorts and downloads its table, and reads its heat map.
 
 const SURELY_BETTER = 128; // added to the percentage of who is
-const MOST_VOTES = 1e9; // that are told to be needed
+const MANY_VOTES = 1e5; // of which no number is told
 const data = JSON.parse(byId("data").textContent);
 const board = byId("board");
 const rows = [...document.querySelectorAll("#ranking tbody tr")];
@@ -77,7 +77,7 @@ if (data.pairs) {
     const [ahead, behind] = [a, b].map((i) => data.board[skipped + i]);
     const rating = data.columns.indexOf("rating");
     const [lead, margin, votes] = [ahead[rating] - behind[rating], (width * errors[n * a + b]) / 10, missing[n * a + b]];
-    const more = votes < MOST_VOTES ? `${grouped(votes, 0)} more votes` : "No number of votes";
+    const more = votes > MANY_VOTES ? `More than ${grouped(MANY_VOTES, 0)} votes` : `About ${grouped(Number(votes.toPrecision(2)), 0)} more votes`;
     const sure = isBetter(a, b) ? "The order is certain." : lead > margin ? "For these two alone, that is beyond chance." : `${more} between the two would tell them apart.`;
     const won = ` would win ${scores[n * a + b] % SURELY_BETTER} of 100 votes against `;
     return [make("bdi", {}, ahead[1]), won, make("bdi", {}, behind[1]), `. The lead is ${grouped(lead, 0)} ± ${grouped(margin, 0)} points. ${sure}`];
