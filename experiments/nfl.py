@@ -36,7 +36,7 @@ SYSTEMS = {
     "glicko2": (jr.glicko2(side_advantage=60.0), ("tau", "initial_volatility", "initial_deviation", "side_advantage")),
     "margin_elo": (GUIDE["margin_elo"](), ("k", "revert", "initial_rating", "side_advantage")),
 }
-TEAMS = ["Green Bay Packers", "San Francisco 49ers", "New England Patriots", "Kansas City Chiefs"]
+TEAMS = ["Chicago Bears", "Green Bay Packers", "New England Patriots", "Kansas City Chiefs"]
 CAREERS = {  # and the years that are shown
     "Green Bay Packers": (1958, 1970),
     "Pittsburgh Steelers": (1969, 1984),
