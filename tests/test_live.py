@@ -708,8 +708,8 @@ def test_what_cannot_be_undone_or_corrected_changes_nothing():
             "index, from 0 or, of the last, -1, must be a whole number from -5 to 4, got 5",
         ),
         (lambda: live.correct(0, score=2), "score 2.0 is outside [0, 1]"),
-        (lambda: live.correct(0, rank=[1, 2]), "this is one of matches; give score="),
-        (lambda: live.correct(0), "this is one of matches; give score=, side="),
+        (lambda: live.correct(0, rank=[1, 2]), "the history is of matches; give score="),
+        (lambda: live.correct(0), "the history is of matches; give score=, side="),
         (lambda: live.correct(0, side=3), "side 3.0 is outside [-1, 1]"),
     ):
         with refused(message):
@@ -735,7 +735,7 @@ def test_contests_are_corrected_and_undone():
     live.correct(1, rank=[1, 1, 2])
     live.undo()
     check_same(live, rate([[1, 2, 3], [1, 1, 2], [3, 2, 1]]))
-    with refused("this is one of contests; give rank=, weight=, ceiling=, noise=, category= or columns="):
+    with refused("the history is of contests; give rank=, weight=, ceiling=, noise=, category= or columns="):
         live.correct(0, score=1.0)
     with refused("rank must have 3 numbers"):
         live.correct(0, rank=[1, 2])

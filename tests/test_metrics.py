@@ -107,6 +107,9 @@ def test_tables_are_refused():
     table = {"prediction": [0.5], "score": [1]}
     with refused("prediction must be [n] numbers, as rated.predictions['prediction'], got one of type dict"):
         jr.metrics.log_loss(table, table["score"])
+    frame = pytest.importorskip("pandas").DataFrame(table)
+    with refused("prediction must be [n] numbers, as rated.predictions['prediction'], got one of type DataFrame"):
+        jr.metrics.log_loss(frame, frame["score"])
     with refused("score must be [n] numbers, as rated.predictions['score'], got one of type Dataset"):
         jr.metrics.log_loss([0.5], jr.data.datasets.nfl())
 

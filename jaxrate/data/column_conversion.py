@@ -79,7 +79,8 @@ def _to_arrow(values: Any) -> Any:
     if not _have_one_kind(types):
         return None
     if types == {np.datetime64}:
-        values = np.array(values, "datetime64[s]")
+        units = {time.dtype for time in values if time is not None and not np.isnat(time)}
+        values = np.array(values, units.pop() if len(units) == 1 else "datetime64[s]")  # of several it takes the finest
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         is_known = np.datetime_data(values.dtype) in [(unit, 1) for unit in ARROW_TIME_UNITS]
         values = values if is_known else values.astype("datetime64[s]")

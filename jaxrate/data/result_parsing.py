@@ -91,7 +91,7 @@ SIDE_WORDS = {"h": 1.0, "home": 1.0, "a": -1.0, "away": -1.0, "v": -1.0, "visito
 NUMBER_PATTERN = r"\d+(?:\.\d+)?|½|1/2"
 DASH = "[-:\u2013]"  # or a long one
 ENDINGS = r"aet|a\.e\.t|et|ot|so|sd|pens?|pso|p|agg|n\.?v|n\.?e|forfeit"  # of extra time, shoot-outs, sums of two legs
-AFTER_SCORE = rf"(?:\s*/?\s*(?:\([^()]*\)|\[[^\[\]]*\]|\d?(?:{ENDINGS})\b.*))*\s*$"
+AFTER_SCORE = rf"(?:\s*/?\s*(?:\([^()]*\)|\[[^\[\]]*\]))*(?:\s*/?\s*\d?(?:{ENDINGS})\b.*)?\s*$"
 SCORELINE_PATTERN = rf"^({NUMBER_PATTERN})\s*{DASH}\s*({NUMBER_PATTERN}){AFTER_SCORE}"
 SCORELINE_POINTS = rf"(?i)^\s*(?P<one>\d+)\s*{DASH}\s*(?P<two>\d+){AFTER_SCORE}"  # of Arrow too
 PLACE_PATTERN = r"[=t]?\s*-?\s*(\d+)\s*(?:st|nd|rd|th|\.)?\s*[=t]?"  # with marks of a tie

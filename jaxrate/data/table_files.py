@@ -200,7 +200,9 @@ def _open_spreadsheet(path: Path, title: str, sheet: str = "") -> TableSource:
     head = next((i for i, row in enumerate(rows) if sum(map(bool, row)) > 1), 0)
     csv.writer(text).writerows(row if i >= head and any(row) else [] for i, row in enumerate(rows))
     content = text.getvalue().encode()
-    table = open_csv(lambda: io.BytesIO(content), title, is_tsv=False)
+    numbers = [i + 1 for i, row in enumerate(rows) if i > head and any(row)]  # cells may have several lines
+    where = _make_row_locator(title, lambda row: f"row {numbers[row]} of the sheet")
+    table = open_csv(lambda: io.BytesIO(content), title, is_tsv=False)._replace(where=where)
     if sheet or not sheets:
         return table
     others = f"{join_names(map(repr, sheets))} (which {path.name}#{next(iter(sheets))} names)"
@@ -373,7 +375,7 @@ def records_to_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     flat, columns = [dict(_flatten_values(record)) for record in records], dict[str, list[Any]]()
     for name in dict.fromkeys(chain(*flat)):
         columns |= _split_points_by_side(name, [record.get(name) for record in flat])
-    parents = {str(name).rpartition(".")[0] for name in columns}  # of objects, which some records may lack
+    parents = {str(name)[: dot.start()] for name in columns for dot in re.finditer(r"\.", str(name))}  # of objects
     return {name: x for name, x in columns.items() if name not in parents or any(value is not None for value in x)}
 
 

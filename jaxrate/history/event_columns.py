@@ -239,11 +239,12 @@ def from_table_columns(table: Any, players: HostArray) -> EventColumns:
     for name, values in found.items():
         if name in sides:
             events["player"] = ids
-        elif name.endswith("_a"):
-            events[name[:-2]] = np.stack([values, found[f"{name[:-2]}_b"]], axis=1)
+        elif name.endswith(("_a", "_b")):
+            if name[:-2] not in events:
+                events[name[:-2]] = np.stack([found[f"{name[:-2]}_{side}"] for side in SIDES], axis=1)
         elif not is_of_matches and name.startswith(("rating", "deviation", "category")):
             events[name] = values[:, None]
-        elif not name.endswith("_b"):
+        else:
             events[name] = FROM_TABLE.get(name, np.asarray)(values)
     number = np.arange(len(ids)) if is_of_matches else contest_numbers(found["participants"])
     return events | {"event": number}

@@ -672,7 +672,7 @@ class Live:
         given, other = (score, rank) if is_match else (rank, score)
         if other is not None or (given is None and not context):
             fields = [f"{name}=" for name in ("score" if is_match else "rank", *FIELDS[old.kind])]
-            raise ValueError(f"this is one of {EVENT_NAMES[old.kind]}; give {join_names(fields, 'or')}")
+            raise ValueError(f"the history is of {EVENT_NAMES[old.kind]}; give {join_names(fields, 'or')}")
         if given is not None:
             old = old._replace(result=given if old.sizes is None else check_ranks(old.sizes, given))
         new = old._replace(context=known)

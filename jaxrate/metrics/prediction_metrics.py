@@ -102,7 +102,8 @@ def probability_clip_margin(prediction: Any) -> float:
 
 def _to_column_of_run(name: str, values: Any) -> HostArray:
     """[n] numbers; ValueError for anything else, as a rated history, which tells where such numbers are."""
-    if hasattr(values, "_fields") or not is_number_or_numeric_array(values):
+    is_table = hasattr(values, "_fields") or hasattr(values, "columns")
+    if is_table or not is_number_or_numeric_array(values):
         given = format_value_or_type(values)
         raise ValueError(f"{name} must be [n] numbers, as rated.predictions[{name!r}], got {given}")
     return to_floats(name, values)
@@ -110,7 +111,7 @@ def _to_column_of_run(name: str, values: Any) -> HostArray:
 
 def check_and_select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> Samples:
     """The predictions, scores and weights under the mask, checked."""
-    expected = expected_score_from_prediction(prediction)
+    expected = prediction if hasattr(prediction, "columns") else expected_score_from_prediction(prediction)
     for name, x in {"prediction": expected, "score": score, "weight": weight, "mask": mask}.items():
         check_not_traced(name, x, "a loss of what is traced is written with jax.numpy")
     p, s = _to_column_of_run("prediction", expected), _to_column_of_run("score", score)

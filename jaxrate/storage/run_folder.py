@@ -71,6 +71,7 @@ def name_file_in_errors(name: str) -> Iterator[None]:
         yield
     except Exception as error:
         text = " ".join(str(error).split()) if isinstance(error, ValueError) else repr(error)
+        text = f"{error.args[0]} is missing" if isinstance(error, KeyError) and error.args else text
         raise ValueError(f"{name} is damaged ({text[:300]})") from error
 
 

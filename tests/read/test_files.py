@@ -296,7 +296,10 @@ def test_spreadsheets(games):
     with pytest.raises(ValueError, match=r"^games.xlsx#D: no sheet 'D'; did you mean 'd'\? .there are: b, c, d"):
         read(f"{book}#D")
     rows[2][2] = "Bo"
-    with pytest.raises(ValueError, match=r"^games.xlsx: row 1 \(counting from 0, line 3\): Bo is on both"):
+    with pytest.raises(ValueError, match=r"^games.xlsx: row 1 \(counting from 0, row 3 of the sheet\): Bo is on both"):
+        read(games(spreadsheet({"a": rows}), "games.xlsx"))
+    rows = [["a", "b", "score"], ["Ada\n(Ash)", "Bo", 1], ["Bo", "", 1]]
+    with pytest.raises(ValueError, match=r"^games.xlsx: row 1 \(counting from 0, row 3 of the sheet\): column 'b'"):
         read(games(spreadsheet({"a": rows}), "games.xlsx"))
 
 

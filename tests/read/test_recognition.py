@@ -10,6 +10,7 @@ import pytest
 from jaxrate.data.column_recognition import recognise_evidence_columns
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.dataset_names import NamesOfEarlierData
+from jaxrate.data.table_files import records_to_columns
 
 pa = pytest.importorskip("pyarrow")
 
@@ -582,3 +583,13 @@ def test_a_match_without_a_winner_is_drawn_where_the_points_are_equal(blank):
         assert data.matches.score.tolist() == [1.0, 0.5, 0.0] and len(data.fixtures.matches.score) == 1 and told in said
     contradicted, said = read_noting(table | {"home_score": [2, 1, 4, None]})
     assert contradicted.matches.score.tolist() == [1.0, 0.0] and told not in said
+
+
+def test_marks_after_a_score_are_read_at_once_however_many():
+    with pytest.raises(ValueError, match="no result as the others are"):
+        read({"home": ["Ada", "Bo"], "away": ["Bo", "Ada"], "score": ["1-0", "2-1 " + "ot " * 100 + "\nx"]})
+
+
+def test_an_object_that_a_record_lacks_is_no_column():
+    records = [{"x": 1, "home": None}, {"x": 2, "home": {"team": {"name": "Ada"}}}]
+    assert records_to_columns(records) == {"x": [1, 2], "home.team.name": [None, "Ada"]}

@@ -45,6 +45,11 @@ TYPED |= {
     for zone in (None, "UTC", "+02:00")
 }
 TYPED |= {f"list of {unit}": ([np.datetime64("1971-01-01", unit)] * 3, [365] * 3) for unit in ("Y", "D", "s", "ns")}
+MORNINGS = 21_600_500 + 86_400_000 * np.arange(3)  # milliseconds, each half a second past six
+TYPED["list with parts of seconds"] = (
+    [np.datetime64(x, "ms") for x in MORNINGS.tolist()],
+    (MORNINGS / 86_400_000).tolist(),
+)
 TYPED["list of two units"] = (
     [*map(np.datetime64, ["1971", "1971-01-02", "1973-01-01T00:00:00.000000000"])],
     [365, 366, 1096],

@@ -93,9 +93,9 @@ def _tags_named_by(options: Mapping[str, Any]) -> list[str]:
 
 def _check_tags(tags: Mapping[str, DistinctCells], options: Mapping[str, Any]) -> None:
     """RowError at a game with a result that PGN does not know, or without a player, unless such are left out."""
-    results, known = tags["Result"], (*RESULTS, *options.get("na_values", ()))
+    results = tags["Result"]
     fail_where(
-        ~results.map(known.__contains__, True),
+        ~results.map(RESULTS.__contains__, True),
         lambda row: f"the tag Result is {results.values[results.codes[row]]!r}, not {join_names(RESULTS, 'or')}",
     )
     for name in ("White", "Black") if options.get("on_faulty") != "skip" else ():
