@@ -129,3 +129,75 @@ def test_no_table_of_a_team_or_of_a_season_is_cut(browser, tmp_path):
     assert heads[-3:] == ["champion", "top four", "last three"]
     cells = browser.execute_script("return [...document.querySelectorAll('.season .shade')].map((x) => x.textContent)")
     assert cells and all(re.fullmatch(r"\u2013|[<>] \d+%|\d+%", x) for x in cells)
+
+
+def test_why_opens_below_its_match(browser, tmp_path):
+    """Above the width of phones it was hidden with the switch of short lists, and bars without it were longer."""
+    names = np.array(NAMES[:6], object)
+    a, b = draw_pairs(np.random.default_rng(5), 6, 60).T
+    rated = jr.rate(jr.skills(), jr.read({"a": names[a], "b": names[b], "score": np.arange(60) % 2 * 1.0}))
+    fixtures = {"a": names[:3], "b": names[3:]}
+    coming, explained = (f(rated, fixtures) for f in (jr.forecasts.predict_fixtures, jr.forecasts.explain_fixtures))
+    jr.site.write_site(rated, tmp_path, active="all", coming=coming, explanations=explained[:2])
+    narrowed(browser, 1280, "light")
+    open_page(browser, tmp_path / "coming.html")
+    widths = "return [...document.querySelectorAll('.fixtures td.bar .shares')].map((x) => x.offsetWidth)"
+    assert len(browser.execute_script(widths)) == 3 and len({*browser.execute_script(widths)}) == 1
+    links = browser.find_elements("css selector", ".fixtures .why > summary")
+    assert len(links) == 2
+    for link in links:
+        assert link.size["height"] > 0
+        link.click()
+    tables = browser.find_elements("css selector", ".fixtures .why table")
+    assert len(tables) == 2 and all(x.size["height"] > 50 for x in tables)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_seasons_of_a_century_are_all_told_and_fit_a_phone(browser, tmp_path):
+    """Of 101 seasons the last 60 were told, without a word about the others."""
+    years = np.repeat(np.arange(1876, 2026), 4)
+    day = np.array([f"{year}-0{i % 4 + 2}-01" for i, year in enumerate(years)], "M8[D]")
+    table = {"a": ["Ada", "Bo", "Cy", "Ada"] * 150, "b": ["Bo", "Cy", "Ada", "Cy"] * 150, "date": day}
+    score = np.random.default_rng(7).integers(0, 2, 600).astype(float)
+    jr.site.write_site(jr.rate(jr.elo(), jr.read({**table, "score": score})), tmp_path)
+    narrowed(browser, 390, "light")
+    open_page(browser, tmp_path / "players" / "ada.html")
+    right, widths, rows = browser.execute_script(
+        "const marks = [...document.querySelectorAll('.strip i')].map((x) => x.getBoundingClientRect());"
+        "return [Math.max(...marks.map((x) => x.right)), marks.map((x) => x.width),"
+        " document.querySelectorAll('.seasons tbody tr').length]"
+    )
+    assert rows == len(widths) == 150 and right <= 390 and min(widths[:-1]) > 1.5  # the last season is not over
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    seen = "return [...document.querySelectorAll('.seasons tbody tr')].filter((x) => x.offsetHeight).length"
+    assert browser.execute_script(seen) == 12
+    browser.find_element("css selector", ".seasons + .choose label").click()
+    assert browser.execute_script(seen) == 150
+
+
+@pytest.mark.parametrize("is_decided", [True, False])
+def test_forecasts_of_seasons_fit_a_phone(browser, tmp_path, is_decided):
+    """With goals the last column was cut. A title that is decided needs no column, and else goals have none."""
+    random, names = np.random.default_rng(2), np.array([f"{x} Wanderers" for x in ("Carlow", "Saltburn", *"ABCDEFGH")])
+    a, b = draw_pairs(random, 10, 400).T
+    table = {"a": names[a], "b": names[b], "score": random.choice([0.0, 0.5, 1.0], 400)}
+    rated = jr.rate(jr.elo(), jr.read(table))
+    coming = {"a": names[:5], "b": names[5:]}
+    won = 8 if is_decided else 0  # by the first; more than the others can still get
+    results = {"a": names[[0] * won + [2]], "b": names[[1] * won + [3]], "score": [1.0] * won + [0.5]}
+    season = jr.forecasts.simulate_season(rated, coming, results=results, samples=20, relegated=3)
+    season = season._replace(goal_difference=np.linspace(45.0, -45.0, 10))
+    assert (season.champion is not None) == is_decided
+    jr.site.write_site(rated, tmp_path, active="all", season=season, noun=("team", "teams"))
+    narrowed(browser, 390, "light")
+    open_page(browser, tmp_path / "coming.html")
+    heads, right, overflow = browser.execute_script(
+        "const seen = [...document.querySelectorAll('.season th')].filter((x) => x.offsetWidth);"
+        "const box = document.querySelector('.season').parentElement;"
+        "return [seen.map((x) => x.textContent), Math.max(...seen.map((x) => x.getBoundingClientRect().right)),"
+        " box.scrollWidth - box.clientWidth]"
+    )
+    assert heads[-1] == "relegated" and right <= 390 - 16 and overflow <= 0
+    assert ("champion" in heads) != is_decided
+    marked = browser.execute_script("return document.querySelector('.season tbody tr').textContent")
+    assert ("Carlow Wanderers champions" in marked) == is_decided

@@ -311,7 +311,10 @@ def build_forecast_tables(
 
 
 def _tabulate_season(season: SeasonForecast, noun: PlayerOrTeamNoun, places: Places) -> ForecastTable:
-    """The table of a season, with the last three where nobody said how many are relegated."""
+    """The table of a season, with the last three where nobody said how many are relegated.
+
+    Once the title is decided, a word beside a name stands for the column of champions.
+    """
     table = dict(season.columns())
     if "top_4" in table and not season.relegated:
         table["last_3"] = season.place[:, -3:].sum(axis=1)
@@ -325,8 +328,9 @@ def _tabulate_season(season: SeasonForecast, noun: PlayerOrTeamNoun, places: Pla
     }
     place, (name, *columns) = make_column("figure", "place", range(1, len(rows) + 1), str), _build_columns(rows, show)
     if season.champion is not None:
-        words = [f"champion{'s' * noun.is_collective}" * x for x in season.champion.tolist()]
-        columns = [x._replace(cells=words) if x.head == "champion" else x for x in columns]
+        word = f" <small>champion{'s' * noun.is_collective}</small>"
+        cells = [x + word * is_first for x, is_first in zip(name.cells, season.champion.tolist(), strict=True)]
+        name, columns = name._replace(cells=cells), [x for x in columns if x.head != "champion"]
     columns = [place, name._replace(head=escape(noun.one)), *columns]
     note = f"{season.samples:,} simulated seasons; \u201c\u2013\u201d: in none of them."
     return ForecastTable("How the season may end", "season", rows, columns, note, [])

@@ -313,7 +313,7 @@ def _describe_move(rank: int, rank_then: int) -> str:
 
 # Seasons of players.
 
-MAX_SEASONS = 60  # of the history, of which players have rows: the last ones
+MAX_SEASONS = 150  # of the history, of which players have rows: the last ones
 MIN_SEASONS, MAX_LEADERS, LEADER_MARKS = 5, 8, 4  # of a table of those who ranked first, its rows, and labels or more
 PODIUM = 3  # places
 LETTER_WIDTH = 0.01  # of a chart; the mark of a season has room for its rank if it is wider than all letters and one
