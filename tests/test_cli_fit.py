@@ -4,11 +4,13 @@ import importlib
 import json
 import re
 import tomllib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.cli.file_rating import drop_fitted_seasons_from_changes
 from jaxrate.cli.options import parse_params
 from jaxrate.fitting.fit_results import format_held_out_losses
 from jaxrate.fitting.losses import LOSSES
@@ -158,3 +160,10 @@ def test_options_of_several_words_leave_one_for_the_file(line):
     context = command.make_context("fit", line.split())
     given = [context.params[name] for name in ("file", "free", "margin")]
     assert given == ["games.csv", ("growth", "rest"), ["pa", "pb"]]
+
+
+def test_seasons_that_are_named_hold_where_the_file_and_the_data_have_others():
+    data, fitted = SimpleNamespace(seasons={"2022": 0.0}), SimpleNamespace(values={"seasons": [5.0]})
+    named = {"seasons": "2023-06-01"}
+    assert drop_fitted_seasons_from_changes(data, fitted, named) == named
+    assert drop_fitted_seasons_from_changes(data, fitted, {"seasons": [5.0]}) == {}

@@ -339,8 +339,8 @@ def drop_fitted_seasons_from_changes(
     data: jr.data.Dataset, fitted: FittedParams, changes: dict[str, Any]
 ) -> dict[str, Any]:
     """The changes that a file of hyperparameters asks for, without its seasons where the data have their own."""
-    dropped = "seasons" if fitted.values.get("seasons") and data.seasons else ""
-    return {key: x for key, x in changes.items() if key != dropped}
+    seasons = fitted.values.get("seasons") if data.seasons else None
+    return {key: x for key, x in changes.items() if not (key == "seasons" and x == seasons)}
 
 
 def check_system(
