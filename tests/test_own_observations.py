@@ -275,6 +275,7 @@ def run_observation(log_likelihood, columns=(), **options):
     ("make", "said"),
     [
         (lambda: parts.own_observation("a b", result_log_likelihood), "must be one plain word"),
+        (lambda: parts.own_observation("x", 3), "own_observation: it takes functions, got 3"),
         (lambda: parts.own_observation("win", result_log_likelihood), "'win' is the name of what another observation"),
         (
             lambda: parts.own_observation("x", lambda lead, variance, match, columns=1.0: 0.0),

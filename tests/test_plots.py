@@ -383,6 +383,12 @@ def test_a_profile_of_what_is_no_likelihood_gives_no_interval(ax):
     np.testing.assert_allclose(ax.lines[-1].get_ydata(), 1000 * (loss - 0.2), atol=1e-9)
 
 
+def test_a_profile_of_equal_losses_has_an_axis(ax):
+    equal = np.full(3, 0.2)
+    profile = jr.fitting.LossProfile(np.arange(3.0), equal, None, jr.elo(), "side_advantage", 9, "brier", False)
+    assert plots.profile(profile, ax=ax).get_ylim()[1] > 0.0
+
+
 # Pictures of careers.
 
 
@@ -837,6 +843,7 @@ def test_loss_of_equal_ratings_is_one_bin(ax):
     one = jr.rate(jr.elo(), [{"a": "x", "b": "y", "score": 1.0}])
     plots.loss_by_difference(one, ax=ax)
     np.testing.assert_allclose(drawn(ax, "loss").get_xydata(), [[0.0, np.log(2)]], rtol=1e-6)
+    assert ax.get_ylim()[0] > 0.5
     few = {"a": [*"xxxy"], "b": [*"yyzz"], "score": [1.0, 1.0, 0.0, 0.5]}
     plots.loss_by_difference(jr.rate(jr.elo(), few), ax=ax)
     assert 1 < len(drawn(ax, "loss", 1).get_xydata()) < 4

@@ -150,6 +150,7 @@ def test_settings_of_saved_runs_stand_for_parts(old, system):
         ),
         (lambda: parts.seasons(()), "seasons has no season; leave the part out"),
         (lambda: margin("a", "a"), "margin names a column twice: a, a"),
+        (lambda: margin("a", "b", "c"), "margin takes 1 or 2 names of columns, got 3"),
     ],
 )
 def test_what_makes_no_sense_names_the_part(make, said):

@@ -360,13 +360,17 @@ def read_season_results(
 
 def _report_other_seasons(title: str, is_other: HostArray, seasons: HostArray, coming_seasons: HostArray) -> None:
     """Warn of the results that are of other seasons than what is to come; ValueError if all are."""
-    theirs, names = (
-        join_names(map(repr, np.unique(x).tolist()[-MAX_SUGGESTIONS:])) for x in (seasons[is_other], coming_seasons)
-    )
+    theirs, names = map(_latest_names, (seasons[is_other], coming_seasons))
     text = f"{title}{describe_share(is_other, 'result')} are of other seasons ({theirs}) than what is to come ({names})"
     if is_other.all():
         raise ValueError(f"{text}; name the season of both in the same way")
     warn_caller(f"{text}; they are left out")
+
+
+def _latest_names(labels: HostArray) -> str:
+    """The last of the different labels, quoted; dots stand for those before them."""
+    names = [*map(repr, np.unique(labels).tolist())]
+    return join_names([*["..."] * (len(names) > MAX_SUGGESTIONS), *names[-MAX_SUGGESTIONS:]])
 
 
 def _check_results_are_of_one_season(title: str, data: Dataset, coming: Dataset) -> None:

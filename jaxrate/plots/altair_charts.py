@@ -275,7 +275,7 @@ def _heat_layer(layer: charts.Layer, scale: charts.Scale, size: tuple[int, int])
 
 
 def _rows_of(**columns: Any) -> list[dict[str, Any]]:
-    """The rows of columns for JSON: numbers to six digits, None in place of NaN, and dates as text."""
+    """The rows of columns for JSON: numbers to seven digits, None in place of NaN, and dates as text."""
     values = [_json_values(x) if isinstance(x, np.ndarray) else x for x in columns.values()]
     return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
 

@@ -202,7 +202,7 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None, backend: Backend =
         f"summed excess {result.loss_function.replace('_', ' ')}{' (nats)' * (result.loss_function != 'brier')}",
         source=style.describe_counted_data(f"{count:,.15g} predictions"),
     )  # fmt: skip
-    dense, top, layers = np.linspace(nodes[0], nodes[-1], 401), float(loss.max() - least), list[Layer]()
+    dense, top, layers = np.linspace(nodes[0], nodes[-1], 401), float(loss.max() - least) or 1.0, list[Layer]()
     if result.likelihood:
         top = max(min(MAX_LOSS_SHOWN, top), 2.0 * INTERVAL_DROP)
         left, right = np.array([[max(low, value[0])], [min(high, value[-1])]])

@@ -146,7 +146,6 @@ def _build_player_sections(views: PageViews, detailed_ids: list[int], brief_ids:
             "number": (rows - begin + 1).tolist(),
         }
         section |= {"drawn": np.flatnonzero(is_drawn).tolist()} if not is_drawn.all() else {}
-        section["form"] = forms[i].removeprefix(data.names[i])
         sections[place[i]] = section | {"summary": summaries[i], "note": player_pages.write_chart_note(data, pauses, i)}
     first = None
     if ids:
