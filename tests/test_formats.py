@@ -447,6 +447,12 @@ def test_pgn(folder, monkeypatch, chunk, end):
     assert data.events.time.tolist() == [0] * 4 and data.rows.tolist() == [0, 1, 4, 5] and data.clock is None
 
 
+def test_pgn_draws_of_other_programs(folder):
+    games = "".join(game(result=result) for result in ("½-½", "0.5-0.5", " 1/2-1/2 ", "0-1"))
+    (folder / "games.pgn").write_text(games, encoding="utf-8")
+    assert jr.data.formats.pgn(folder / "games.pgn").matches.score.tolist() == [0.5, 0.5, 0.5, 0.0]
+
+
 def test_pgn_times(folder):
     dates = [
         {"Date": "2024.??.??"},

@@ -193,6 +193,7 @@ def test_draws_of_tables_of_winners_and_losers_count_from_either_side_as_their_w
     either = jr.metrics.calibration_slope(np.append(p, 1 - p), np.append(score, 1 - score))
     winner_first = jr.metrics.calibration_slope(np.where(score >= 0.5, p, 1 - p), np.maximum(score, 1 - score))
     assert winner_first.slope == pytest.approx(either.slope, abs=1e-9)
+    assert jr.metrics.calibration_slope([0.7], [0.5]) == (None, None)  # of one match
     assert winner_first.error == pytest.approx(np.sqrt(2.0) * either.error, rel=1e-6)
 
 

@@ -72,7 +72,7 @@ def calibration_slope(prediction: Any, score: Any, *, weight: Any = None, mask: 
     samples = check_and_select_samples(prediction, score, weight, mask)
     p, s, w = mirror_winner_first(*samples)
     log_odds = clipped_log_odds(p, probability_clip_margin(prediction))
-    if np.ptp(log_odds[w > 0]) == 0.0:
+    if np.ptp(log_odds[w > 0]) == 0.0 or np.count_nonzero(w[: len(samples[0])]) < 2:
         return NO_SLOPE
     x = np.stack([np.ones(len(log_odds)), log_odds], axis=1)
     fit = fit_logistic_regression(x, s, w, np.array([0.0, 1.0]))

@@ -35,6 +35,7 @@ ANY_TAG = re.compile(TAG % rb"\w+")
 TIME_TAGS = "UTCDate", "UTCTime", "Date"
 USED_TAGS = "White", "Black", "Result", *TIME_TAGS, "WhiteElo", "BlackElo"
 RESULTS = "1-0", "0-1", "1/2-1/2", "*"
+OTHER_DRAWS = "½-½", "0.5-0.5"  # of programs that do not keep to the standard
 UNKNOWN = (b"?", b"", None)  # what stands for a value that is not known
 
 
@@ -95,7 +96,7 @@ def _check_tags(tags: Mapping[str, DistinctCells], options: Mapping[str, Any]) -
     """RowError at a game with a result that PGN does not know, or without a player, unless such are left out."""
     results = tags["Result"]
     fail_where(
-        ~results.map(RESULTS.__contains__, True),
+        ~results.map(lambda text: text.strip() in (*RESULTS, *OTHER_DRAWS), True),
         lambda row: f"the tag Result is {results.values[results.codes[row]]!r}, not {join_names(RESULTS, 'or')}",
     )
     for name in ("White", "Black") if options.get("on_faulty") != "skip" else ():
