@@ -448,9 +448,8 @@ def test_pgn(folder, monkeypatch, chunk, end):
 
 
 def test_pgn_draws_of_other_programs(folder):
-    games = "".join(game(result=result) for result in ("½-½", "0.5-0.5", " 1/2-1/2 ", "0-1"))
-    (folder / "games.pgn").write_text(games, encoding="utf-8")
-    assert jr.data.formats.pgn(folder / "games.pgn").matches.score.tolist() == [0.5, 0.5, 0.5, 0.0]
+    text = "".join(game(result=result) for result in ("½-½", "0.5-0.5", " 1/2-1/2 ", "0-1"))
+    assert load(folder, text).matches.score.tolist() == [0.5, 0.5, 0.5, 0.0]
 
 
 def test_pgn_times(folder):
