@@ -161,7 +161,9 @@ def photograph(pages, folder):
             own = page.with_stem(page.stem + screen)
             browser.get((own if own.exists() else page).as_uri())
             picture = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
-            picture.quantize(64).save(folder / f"readme_{title}{screen}{suffix}.png", optimize=True)
+            shown = min(2 * browser.execute_script("return document.body.offsetHeight"), picture.height)
+            picture = picture.crop((0, 0, picture.width, shown)).quantize(64)
+            picture.save(folder / f"readme_{title}{screen}{suffix}.png", optimize=True)
 
 
 if __name__ == "__main__":
