@@ -147,27 +147,34 @@ def test_ranks_count_the_firsts(ranks, others, said):
     assert yearly == said.replace(" on ", " at the end of ").replace("dates", "years")
 
 
-RISE, FALL = np.arange(1400.0, 1600.0, 10.0), np.arange(1600.0, 1400.0, -10.0)  # twenty events, each after 100 days
+AHEAD = [1560.0, 1500.0, 1490.0]
 
 
 @pytest.mark.parametrize(
-    ("ratings", "days_on", "said"),
+    ("ratings", "deviations", "standing", "said"),
     [
-        (RISE, 0, "Ada at the highest rating so far"),
-        (FALL, 0, "Ada at the lowest rating so far"),
-        ([*RISE, 1550.0], 0, "Ada 40 points below the peak rating of 1995"),  # the lowest for long, and yet high
-        ([*RISE, *[1450.0] * 4, 1540.0], 0, "Ada at the highest rating since 1995"),
-        ([*FALL, *[1550.0] * 4, 1460.0], 0, "Ada at the lowest rating since 1995"),
-        ([*FALL, 1440.0], 0, "Ada 70 points below the peak rating of 1992"),  # of those from the tenth on
-        (RISE, None, "Ada peaked at 1,590 points in 1995"),
+        (AHEAD, None, (1, 1, 9.0), "Ada first, 60 points ahead"),
+        (AHEAD, [5.0] * 3, (1, 2, 9.0), "Ada first of group 2, 60 points ahead"),
+        (AHEAD, [400.0] * 3, (1, 1, 9.0), "Ada first, almost level with Bo"),
+        (AHEAD[:1], None, (1, 1, 9.0), "Ada first"),
+        (AHEAD, None, (1200, 1, 25.0), "Ada number 1,200, up 25 points since May 2024"),
+        (AHEAD, None, (3, 2, -1.0), "Ada number 3 of group 2, down 1 point since May 2024"),
+        (AHEAD, None, (3, 1, 0.0), "Ada number 3, unchanged since May 2024"),
+        (AHEAD, None, (3, 1, NAN), "Ada number 3"),
     ],
 )
-def test_a_form_is_high_or_low_in_its_career(ratings, days_on, said):
-    """A team just below its peak was "at the lowest rating since 2019"."""
-    ratings = np.array(ratings)
-    days = (np.datetime64("1990-06-01") + 100 * np.arange(len(ratings))).astype(float)
-    peak, now = 9 + int(np.argmax(ratings[9:])), None if days_on is None else days[-1] + days_on
-    assert str(findings.find_form("Ada", ratings, days, peak, now)._replace(noun="rating")) == said
+def test_the_first_has_the_lead_and_others_their_rank(ratings, deviations, standing, said):
+    names = ["Ada", "Bo", "Cy"][: len(ratings)]
+    lead = findings.find_lead(names, np.array(ratings), deviations and np.array(deviations), "points")
+    found = findings.find_rank("Ada", findings.Standing(*standing, "May 2024"), lead, "points")
+    assert str(found) == said
+
+
+@pytest.mark.parametrize(("step", "said"), [(None, ""), (10, " in Aug 1990"), (1000, " in 1998")])
+def test_who_plays_no_more_has_had_a_peak(step, said):
+    days = None if step is None else np.datetime64("1990-06-01").astype(float) + step * np.arange(10.0)
+    found = findings.find_past_peak("Ada", 1590.0, days, 3 if step == 1000 else 7, "points")
+    assert str(found) == f"Ada peaked at 1,590 points{said}"
 
 
 ORDERED = [[NAN, 60, 80], [40, NAN, 70], [20, 30, NAN]]
@@ -181,8 +188,10 @@ EVEN = [[NAN, 50.2, 70], [49.8, NAN, 70], [30, 30, NAN]]
         (ORDERED, True, "A favoured against the next 2, at 60% or more"),
         ([row[:2] for row in ORDERED[:2]], False, "A favoured against B, at 60%"),
         ([[NAN, 60, 40], [40, NAN, 60], [60, 40, NAN]], False, "Nobody favoured against both others"),
-        (EVEN, False, "A and B even, favoured against C"),
-        ([row[:2] for row in EVEN[:2]], False, "A and B even"),
+        (EVEN, False, "A and B about even, favoured against C"),
+        ([row[:2] for row in EVEN[:2]], False, "A and B about even"),
+        ([[NAN, 54.4], [45.6, NAN]], False, "A and B about even"),
+        ([[NAN, 55.0], [45.0, NAN]], False, "A favoured against B, at 55%"),
         (np.full((5, 5), NAN), False, "Expected scores of A and 4 others"),
     ],
 )

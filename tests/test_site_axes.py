@@ -13,6 +13,7 @@ from jaxrate.site.benchmark_page import comparison_view, find_standing
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.systems.system_titles import system_title
 from tests.browser import inside, open_page, text_of, texts
+from tests.conftest import draw_pairs
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
@@ -158,3 +159,31 @@ def test_matches_of_one_day_are_numbered(browser, tmp_path):
     assert "All matches were at one time: they are numbered from the left." in page
     open_page(browser, (tmp_path / "players" / "ada.html"))
     assert texts(browser, ".chart .wide") == ["1", "2", "3"]
+
+
+def test_pages_of_players_open_on_their_place_in_the_ranking(tmp_path):
+    """With the lead, changes and peaks that the ranking has; one who ended long ago has the peak."""
+    random = np.random.default_rng(4)
+    a, b = draw_pairs(random, 6, 400).T
+    day = np.datetime64("2020-01-01") + 4 * np.arange(400)
+    a, b = (np.where((x == 5) & (day > np.datetime64("2021-01-01")), 6, x) for x in (a, b))
+    score = np.where(a == 0, 1.0, np.where(b == 0, 0.0, random.integers(0, 2, 400)))
+    names = np.array(["Ada", "Bo", "Cy", "Di", "Ed", "Flo", "Gus"])
+    rated = jr.rate(jr.elo(k=8), jr.read({"a": names[a], "b": names[b], "score": score, "date": day}))
+    jr.site.write_site(rated, tmp_path)
+    board = jr.leaderboard(rated)
+    (since,) = re.findall("since (\\d{4}-\\d\\d)", board.scope)[-1:]
+    month = f"{np.datetime64(since, 'D').item():%b %Y}"
+    headings = {}
+    for name in names:
+        (heading,) = re.findall("<h1>(.*?)</h1>", text_of(tmp_path / "players" / f"{name.lower()}.html"))
+        headings[str(name)] = re.sub("<[^>]*>", "", heading)
+    gap = board.rating[0] - board.rating[1]
+    assert headings["Ada"] == f"Ada first, {gap:.0f} points ahead, at the highest rating so far"
+    for name, rank, change in zip(board.player[1:], board.rank[1:], board.change[1:], strict=True):
+        words = f"{name} number {rank}"
+        if change == change and (rounded := round(change)):
+            plural = "s" * (abs(rounded) > 1)
+            words += f", {'up' if rounded > 0 else 'down'} {abs(rounded)} point{plural} since {month}"
+        assert headings[name].startswith(words)
+    assert re.fullmatch("Flo peaked at [\\d,]+ points in [\\w ]+", headings["Flo"])

@@ -630,7 +630,7 @@ def _listed_ratings(leaderboards: HistoryLeaderboardBuilder, players: HostArray,
 LEVEL_CHANCE = 0.6  # of the leader to be the better one, up to which two are almost level
 CLEAR_CHANCE = 0.95  # from which on a lead is told without "probably"
 NUM_QUANTILES = 64  # of the leader's rating, over which the chance to be the best of all is a mean
-EVEN_PERCENT = 50.5  # expected score in percent above which a player is favoured
+EVEN_PERCENT = 54.5  # expected score in percent, above which it is shown as 55 or more and a player is favoured
 FAR_DEVIATIONS = 5.0  # of a difference, beyond which a player is surely not the best
 
 FirstPlace = Literal["level", "probably ahead", "ahead", "probably best", "best"]

@@ -15,8 +15,8 @@ from jaxrate.history.leaderboards import Leaderboard, ranks_over_time
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
 from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, show_name, table_head
 from jaxrate.site.site_data import SiteData, ratings_for_json, times_for_json
-from jaxrate.views.charts import YEAR, half_widths
-from jaxrate.views.findings import find_form, find_most_firsts
+from jaxrate.views.charts import YEAR, format_peak_time, half_widths
+from jaxrate.views.findings import Finding, Standing, find_lead, find_most_firsts, find_past_peak, find_rank
 from jaxrate.views.line_ups import PlayerLists, side_words
 from jaxrate.views.wording import category_noun, rating_unit
 
@@ -455,13 +455,40 @@ def _season_rank_marks(
 
 
 def find_forms(data: SiteData, names: Sequence[str]) -> list[str]:
-    """How the rating of each player stands in their career, by id, with these names; the name of one without a peak."""
-    careers, listed, start = data.careers, {*data.listed.tolist()}, data.careers.start.tolist()
-    noun, unit = "lead" if data.drifts else "rating", rating_unit(data.rated.system)
-    now, forms = float(careers.time.max()) if data.rated.clock is not None else 0.0, [*names]
+    """Where each player stands in the ranking, by id, with these names; the peak of those who play no more.
+
+    A peak is told of others only if it is now. Who neither is listed nor has a peak has the name alone.
+    """
+    careers, start, unit = data.careers, data.careers.start.tolist(), rating_unit(data.rated.system)
+    standings, forms = _find_standings(data, names, unit), [*names]
+    for i, standing in standings.items():
+        forms[i] = str(standing)
+        if 0 <= data.peak[i] == start[i + 1] - 1:
+            noun = "lead" if data.drifts else "rating"
+            forms[i] = str(Finding("form", "at the peak", forms[i], noun=noun))
     for i in np.flatnonzero(data.peak >= 0).tolist():
-        begin, end = start[i : i + 2]
-        days = careers.time[begin:end] if data.is_dated else None
-        form = find_form(names[i], data.leads[begin:end], days, int(data.peak[i]) - begin, now if i in listed else None)
-        forms[i] = str(form._replace(noun=noun, unit=unit))
+        if i not in standings:
+            begin, end = start[i : i + 2]
+            days, row = careers.time[begin:end] if data.is_dated else None, int(data.peak[i])
+            forms[i] = str(find_past_peak(names[i], float(data.leads[row]), days, row - begin, unit))
     return forms
+
+
+def _find_standings(data: SiteData, names: Sequence[str], unit: str) -> dict[int, Finding]:
+    """Where those who are listed stand in the ranking, by id, with these names."""
+    board, since = data.current, data.change_since
+    if since and data.is_dated:
+        since = format_peak_time(np.datetime64(since, "D"), 0.0)
+    changes, groups = np.full(len(data.listed), np.nan), data.groups[data.listed]
+    if since and board.change is not None:
+        changes = np.round(board.change, data.digits)
+    rows = zip(data.listed.tolist(), board.rank.tolist(), groups.tolist(), changes.tolist(), strict=True)
+    standings = {}
+    for i, rank, group, change in rows:
+        lead = None
+        if rank == 1:
+            of_group = np.flatnonzero(groups == group)[:2]
+            deviations = None if board.deviation is None else board.deviation[of_group]
+            lead = find_lead([names[x] for x in data.listed[of_group]], board.rating[of_group], deviations, unit)
+        standings[i] = find_rank(names[i], Standing(rank, group, change, since), lead, unit)
+    return standings

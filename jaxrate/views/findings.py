@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_percentage, join_names
-from jaxrate.history.leaderboards import EVEN_PERCENT, PEAK_MIN_EVENTS, classify_first_place, classify_lead
+from jaxrate.history.leaderboards import EVEN_PERCENT, classify_first_place, classify_lead
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
 from jaxrate.views.charts import Z_95, Curve, Line, format_peak_time, times_span
@@ -47,12 +47,15 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "most": "{subject} rose most since {since}, by {amount}",
         "most of the top": "{subject} rose most of the top {other} since {since}, by {amount}",
     },
-    "form": {  # of a player in their career
-        "highest ever": "{subject} at the highest {noun} so far",
-        "highest": "{subject} at the highest {noun} since {since}",
-        "lowest ever": "{subject} at the lowest {noun} so far",
-        "lowest": "{subject} at the lowest {noun} since {since}",
-        "below": "{subject} {amount} below the peak {noun}{since}",
+    "form": {  # of a player in the ranking, or in their career
+        "first alone": "{subject} first{group}",
+        "first level": "{subject} first{group}, almost level with {other}",
+        "first": "{subject} first{group}, {amount} ahead",
+        "ranked": "{subject} number {rank:,}{group}",
+        "unchanged": "{subject} number {rank:,}{group}, unchanged since {since}",
+        "up": "{subject} number {rank:,}{group}, up {amount} since {since}",
+        "down": "{subject} number {rank:,}{group}, down {amount} since {since}",
+        "at the peak": "{subject}, at the highest {noun} so far",
         "over": "{subject} peaked at {amount}{since}",
     },
     "gained": {"": "The greatest gain {since} is that of {subject}: {amount} above the rating over all."},
@@ -82,8 +85,8 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
     "favoured": {
         "all": "{subject} favoured against {other}, at {noun}{amount}% or more",
         "one": "{subject} favoured against {other}, at {noun}{amount}%",
-        "even": "{subject} even",
-        "even ahead": "{subject} even, favoured against {other}",
+        "even": "{subject} about even",
+        "even ahead": "{subject} about even, favoured against {other}",
         "nobody": "Nobody favoured against {other} others",
         "unknown": "Expected scores of {subject}",
     },
@@ -353,37 +356,38 @@ def _find_best_rank(ranks: Mapping[str, HostArray]) -> Finding:
     return Finding("reached rank", kind, list_names(names), str(len(ranks)), float(min(best.values())))
 
 
-def find_form(name: str, ratings: HostArray, days: HostArray | None, peak: int, now: float | None) -> Finding:
-    """How the last of the ratings [k] of a player compares with the earlier ones, from the tenth event on.
+class Standing(NamedTuple):
+    """Where a player stands in the ranking."""
 
-    High is what is above the middle between the highest and the lowest one, and low what is below.
+    rank: int  # from 1, in the group
+    group: int  # from 1
+    change: float  # of the rating since a time, as it is shown; NaN of who has none
+    since: str  # that time
 
-    Args:
-      name: of the player.
-      ratings: after each event.
-      days: of each event since 1970-01-01; None without dates.
-      peak: the number of the event with the highest rating.
-      now: the day that is compared with; None of those who play no more.
+
+def find_rank(name: str, standing: Standing, lead: Finding | None, unit: str) -> Finding:
+    """The lead of who is first, as `find_lead` has it, or else the rank and the change; None: nobody is behind."""
+    group = f" of group {standing.group}" * (standing.group > 1)
+    found = Finding("form", "ranked", name, unit=unit, details={"rank": standing.rank, "group": group})
+    if standing.rank == 1:
+        if lead is None or lead.certainty == "alone":
+            return found._replace(certainty="first alone")
+        kind = "first level" if lead.certainty == "level" else "first"
+        return found._replace(certainty=kind, other=lead.other, amount=lead.amount)
+    change = standing.change
+    if math.isnan(change):
+        return found
+    kind = "up" if change > 0.0 else "down" if change < 0.0 else "unchanged"
+    return found._replace(certainty=kind, amount=abs(change), since=standing.since)
+
+
+def find_past_peak(name: str, rating: float, days: HostArray | None, peak: int, unit: str) -> Finding:
+    """The highest rating of who plays no more, with its year or its month.
+
+    `days` are those of each event since 1970-01-01, None without dates, and `peak` is the number of the event.
     """
-    last, settled = ratings[-1], ratings[PEAK_MIN_EVENTS - 1 : -1]
-    top = Finding("form", "below", name, amount=float(ratings[peak] - last), unit="points")
-
-    def name_time(word: str, at: int) -> str:
-        """The year or the month of an event, behind a word; nothing without dates."""
-        if days is None:
-            return ""
-        return f"{word}{format_peak_time(np.datetime64(int(days[at]), 'D'), float(days[-1] - days[0]))}"
-
-    if now is None:
-        return top._replace(certainty="over", amount=float(ratings[peak]), since=name_time(" in ", peak))
-    is_high = 2.0 * last >= settled.max(initial=last) + settled.min(initial=last)
-    way, passed = ("highest", np.flatnonzero(settled > last)) if is_high else ("lowest", np.flatnonzero(settled < last))
-    if not len(passed):
-        return Finding("form", f"{way} ever", name)
-    at = int(passed[-1]) + PEAK_MIN_EVENTS - 1
-    if days is not None and now - days[at] >= LONG_DAYS:
-        return Finding("form", way, name, since=name_time("", at))
-    return top._replace(since=name_time(" of ", peak))
+    at = "" if days is None else format_peak_time(np.datetime64(int(days[peak]), "D"), float(days[-1] - days[0]))
+    return Finding("form", "over", name, amount=rating, unit=unit, since=at and f" in {at}")
 
 
 # Who is favoured.
