@@ -79,8 +79,7 @@ def _to_arrow(values: Any) -> Any:
     if not _have_one_kind(types):
         return None
     if types == {np.datetime64}:
-        units = {time.dtype for time in values if time is not None and not np.isnat(time)}
-        values = np.array(values, units.pop() if len(units) == 1 else "datetime64[s]")  # of several it takes the finest
+        values = _to_time_array(values)
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         is_known = np.datetime_data(values.dtype) in [(unit, 1) for unit in ARROW_TIME_UNITS]
         values = values if is_known else values.astype("datetime64[s]")
@@ -89,6 +88,12 @@ def _to_arrow(values: Any) -> Any:
             array = arrow.array(convert(values))
             return array if isinstance(array, arrow.ChunkedArray) else arrow.chunked_array([array])
     return None
+
+
+def _to_time_array(times: Sequence[Any]) -> HostArray:
+    """Times of NumPy [n] and None as an array, in their unit; in seconds if they have several."""
+    units = {time.dtype for time in times if time is not None and not np.isnat(time)}
+    return np.array(times, units.pop() if len(units) == 1 else "datetime64[s]")  # of several NumPy takes the finest
 
 
 def _have_one_kind(types: set[type]) -> bool:

@@ -189,24 +189,28 @@ def _infer_encoding(start: bytes) -> str | None:
 
 
 def _open_spreadsheet(path: Path, title: str, sheet: str = "") -> TableSource:
-    """A sheet, or the first that is not empty, of a spreadsheet, as the CSV that stands below titles of one cell."""
+    """A sheet, or the first that is not empty, of a spreadsheet; ValueError for a name that no sheet has."""
     sheets = _read_sheets(path)
     if not sheets:
         raise ValueError("the file is empty")
     name = sheet or next(iter(sheets))
     if name not in sheets:
         raise ValueError(f"no sheet {name!r}{did_you_mean_suffix(name, sheets)} (there are: {', '.join(sheets)})")
-    rows, text = sheets.pop(name), io.StringIO(newline="")
-    head = next((i for i, row in enumerate(rows) if sum(map(bool, row)) > 1), 0)
-    csv.writer(text).writerows(row if i >= head and any(row) else [] for i, row in enumerate(rows))
-    content = text.getvalue().encode()
-    numbers = [i + 1 for i, row in enumerate(rows) if i > head and any(row)]  # cells may have several lines
-    where = _make_row_locator(title, lambda row: f"row {numbers[row]} of the sheet")
-    table = open_csv(lambda: io.BytesIO(content), title, is_tsv=False)._replace(where=where)
+    table = _open_rows_of_sheet(sheets.pop(name), title)
     if sheet or not sheets:
         return table
     others = f"{join_names(map(repr, sheets))} (which {path.name}#{next(iter(sheets))} names)"
     return table._replace(note=f"sheet {name!r} for the table, and not {others}")
+
+
+def _open_rows_of_sheet(rows: list[list[str]], title: str) -> TableSource:
+    """The rows of a sheet as the CSV that stands below titles of one cell."""
+    head, text = next((i for i, row in enumerate(rows) if sum(map(bool, row)) > 1), 0), io.StringIO(newline="")
+    csv.writer(text).writerows(row if i >= head and any(row) else [] for i, row in enumerate(rows))
+    content = text.getvalue().encode()
+    numbers = [i + 1 for i, row in enumerate(rows) if i > head and any(row)]  # cells may have several lines
+    where = _make_row_locator(title, lambda row: f"row {numbers[row]} of the sheet")
+    return open_csv(lambda: io.BytesIO(content), title, is_tsv=False)._replace(where=where)
 
 
 def _read_sheets(path: Path) -> dict[str, list[list[str]]]:
