@@ -241,11 +241,11 @@ def test_a_lean_is_beyond_chance(chances, wins, lean):
 def test_losses_are_right_or_most_wrong_somewhere():
     def judge(*loss):
         y, half = np.array(loss), np.full(2, 1.96 * 0.01)
-        return findings.judge_losses(Curve("", np.array([10.0, 300.0]), y, y - half, y + half, y, np.full(2, 0.5)))
+        return findings.judge_losses(Curve("", np.array([52.0, 83.0]), y, y - half, y + half, y, np.full(2, 0.5)))
 
     assert judge(0.51, 0.49).certainty == "right"
-    assert judge(0.53, 0.42)[:2] == ("losses", "too cautious") and judge(0.53, 0.42).amount == 300.0
-    assert str(judge(0.56, 0.51)) == "Predictions too bold, most clearly at a difference of 10"
+    assert judge(0.53, 0.42)[:2] == ("losses", "too cautious") and judge(0.53, 0.42).amount == 83.0
+    assert str(judge(0.56, 0.51)) == "Predictions too bold, most clearly of favourites with 52%"
 
 
 @pytest.mark.parametrize(

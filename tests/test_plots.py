@@ -823,14 +823,16 @@ def test_loss_by_difference(ax):
     curves = [line for line in ax.lines if line.get_gid() == "loss"]
     expected = [line for line in ax.lines if line.get_linestyle() == ":"][1:]
     assert [line.get_color() for line in expected] == [line.get_color() for line in curves]
+    assert (ax.get_xlim(), ax.get_xlabel()) == ((49.0, 101.0), "predicted chance of the favourite (%)")
+    mean = np.mean([np.asarray(rated.events["prediction"], float) for rated in (elo, glicko)], axis=0)
+    chance = 100.0 * np.maximum(mean, 1.0 - mean)
+    edges = np.sort(chance)[[0, 99, 199, 299, 399, 499, 599]]
     for number, (curve, grey, rated) in enumerate(zip(curves, expected, (elo, glicko), strict=True)):
         p = np.asarray(rated.events["prediction"], float)
-        difference = np.abs(np.diff(np.asarray(rated.events["rating"], float), axis=1))[:, 0]
-        edges = np.sort(difference)[[0, 99, 199, 299, 399, 499, 599]]
         x, y = curve.get_xydata().T
         for i, (low, high) in enumerate(pairwise(edges)):
-            inside = (difference >= low) & ((difference < high) | (i == 5))
-            assert np.isclose(x[i], difference[inside].mean())
+            inside = (chance >= low) & ((chance < high) | (i == 5))
+            assert np.isclose(x[i], chance[inside].mean())
             assert np.isclose(y[i], jr.metrics.log_loss(p, score, mask=inside), rtol=1e-5)
             assert np.isclose(grey.get_ydata()[i], jr.metrics.log_loss(p, p, mask=inside), rtol=1e-5)
             each = -score * np.log(p) - (1 - score) * np.log1p(-p)
@@ -839,10 +841,16 @@ def test_loss_by_difference(ax):
             np.testing.assert_allclose(interval_ends(ax, number)[i, :, 1], ends, rtol=1e-4)
 
 
+def test_losses_are_of_the_same_matches(ax):
+    few = jr.rate(jr.elo(), [{"a": "x", "b": "y", "score": 1.0}])
+    with pytest.raises(ValueError, match="the same matches; they have 1 or 600"):
+        plots.loss_by_difference({"few": few, "all": past("elo")}, ax=ax)
+
+
 def test_loss_of_equal_ratings_is_one_bin(ax):
     one = jr.rate(jr.elo(), [{"a": "x", "b": "y", "score": 1.0}])
     plots.loss_by_difference(one, ax=ax)
-    np.testing.assert_allclose(drawn(ax, "loss").get_xydata(), [[0.0, np.log(2)]], rtol=1e-6)
+    np.testing.assert_allclose(drawn(ax, "loss").get_xydata(), [[50.0, np.log(2)]], rtol=1e-6)
     assert ax.get_ylim()[0] > 0.5
     few = {"a": [*"xxxy"], "b": [*"yyzz"], "score": [1.0, 1.0, 0.0, 0.5]}
     plots.loss_by_difference(jr.rate(jr.elo(), few), ax=ax)

@@ -49,9 +49,9 @@ def contests():
     return jr.rate(jr.elo_mmr(), jr.data.from_teams([[["Ada"], ["Bo"], ["Cy"]]]))
 
 
-def one_match(rating):
+def one_match(prediction):
     one = jr.rate(jr.elo(), [{"a": "x", "b": "y", "score": 1.0}])
-    return one._replace(events=one.events | {"rating": np.full((1, 2), rating)})
+    return one._replace(events=one.events | {"prediction": np.full(1, prediction)})
 
 
 def compared_contests():
@@ -95,9 +95,9 @@ def distribution(**options):
         (lambda ax: plots.calibration([0.5, NAN], [1, 0], ax=ax), "row 1 (counting from 0): prediction is nan"),
         (lambda ax: plots.calibration({}, [1, 0], ax=ax), "1 to 28 systems, not 0"),
         (lambda ax: plots.calibration([0.5], jr.periods(games().matches, 50.0), ax=ax), "for rating periods, give the"),
-        (lambda ax: plots.loss_by_difference(one_match(NAN), ax=ax), "row 0 (counting from 0): ratings are not finite"),
+        (lambda ax: plots.loss_by_difference(one_match(NAN), ax=ax), "row 0 (counting from 0): predictions are not"),
         (lambda ax: plots.loss_by_difference(contests(), ax=ax),
-         "needs matches, and ratings before them, as from jr.r"),
+         "needs matches, and predictions before them, as from"),
         (lambda ax: plots.residuals(np.full(600, 0.5), games(), active=0, ax=ax),
          'active must be a number above 0, or "all", got 0'),
         (lambda ax: plots.comparison(compared_contests(), ax=ax), "contests of many have no log loss"),

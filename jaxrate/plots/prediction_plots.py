@@ -1,4 +1,4 @@
-"""Predictions against results: calibration, scorelines, losses by the difference of ratings."""
+"""Predictions against results: calibration, scorelines, losses by the chance of the favourite."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import check_count, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_number, format_percentage, format_percentages
+from jaxrate.core.text_format import format_number, format_percentage, format_percentages, join_names
 from jaxrate.evaluation.comparison import Comparison, system_result_label
 from jaxrate.events import Matches, Ragged, fail_where
 from jaxrate.events.dataset import Dataset
@@ -29,7 +29,6 @@ from jaxrate.views.charts import (
     RowView,
     Scale,
     round_scale,
-    snug_scale,
 )
 from jaxrate.views.wording import spell_dates
 
@@ -223,34 +222,40 @@ def loss_by_difference(
     ax: "Axes | None" = None,
     backend: Backend = "matplotlib",
 ) -> Any:
-    """Plot mean log loss by rating difference before the match, and dotted the loss if predictions were right.
+    """Plot mean log loss by the predicted chance of the favourite, and dotted the loss if predictions were right.
 
         jr.plots.loss_by_difference({"Elo": jr.rate(jr.elo(), data), "Glicko": jr.rate(jr.glicko(), data)})
 
-    Bins hold about equally many matches, by the difference without side advantages. Bars are 95% intervals. Above the
-    dotted line of the same colour predictions are overconfident, below it underconfident. The legend of several systems
-    has their mean losses.
+    Bins hold about equally many matches, from those that are close to those with a clear favourite; a draw is half a
+    win. Those of several systems are the same matches, by the chance that the systems give the favourite on average, so
+    that lines can be compared. Bars are 95% intervals. Above the dotted line of the same colour predictions are
+    overconfident, below it underconfident. The legend of several systems has their mean losses.
 
     Args:
-      rated: a history of matches from `jr.rate`, or those of several systems by name.
-      bins: greatest number of bins; equal differences are in one bin.
+      rated: a history of matches from `jr.rate`, or those of several systems by name, of the same matches.
+      bins: greatest number of bins; equal chances are in one bin.
       ax: axes to draw into. None: those of a new figure.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
 
     Raises:
-      ValueError: for a history of contests or with hindsight, or ratings that are not finite.
+      ValueError: for a history of contests or with hindsight, predictions that are not finite, or different matches.
     """
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
     systems = style.values_by_system(rated)
     losses = {format_plot_name(name): _losses_by_match(one) for name, one in systems.items()}
-    curves = {name: _bin_by_difference(*columns, bins) for name, columns in losses.items()}
     match_losses = {name: loss for name, (_, loss, _) in losses.items()}
-    count = len(next(iter(match_losses.values())))
+    counts = {len(loss) for loss in match_losses.values()}
+    if len(counts) > 1:
+        raise ValueError(f"systems must have rated the same matches; they have {join_names(sorted(counts), 'or')}")
+    (count,) = counts
+    mean = np.mean([p for p, _, _ in losses.values()], axis=0)
+    chance = 100.0 * np.maximum(mean, 1.0 - mean)
+    curves = {name: _bin_by_chance(chance, *columns[1:], bins) for name, columns in losses.items()}
     text = PictureText(
         _judge_losses(curves, match_losses),
-        "Mean log loss by rating difference, with 95% intervals; dotted: if predictions were right",
-        "rating difference", "log loss (nats)", style.describe_counted_data(f"{count:,} matches"),
+        "Mean log loss by chance of the favourite, with 95% intervals; dotted: if predictions were right",
+        "predicted chance of the favourite (%)", "log loss (nats)", style.describe_counted_data(f"{count:,} matches"),
     )  # fmt: skip
     labels = {name: f"{name}, {match_losses[name].mean():.3f}" if name else "observed" for name in curves}
     labelled, number = [x._replace(label=labels[name]) for name, x in curves.items()], style.count_lines(ax, "loss")
@@ -259,16 +264,13 @@ def loss_by_difference(
         Layer("line", nothing, nothing, colour=GREY, width=1.2, dash=":", label="if predictions were right")
     ]  # fmt: skip
     drawn = np.concatenate([x for curve in labelled for x in (curve.low, curve.high, curve.expected)])
-    x = snug_scale(np.concatenate([[0.0], *(curve.x for curve in labelled)]))
     layers, legend = [*key, *_curve_layers(labelled, number)], "mean over all matches" * all(curves)
-    return show(LayerView(text, layers, x, round_scale(drawn), (6.8, 5.2), legend, "loss"), ax, backend)
+    percents = Scale(49.0, 101.0, range(50, 101, 10))
+    return show(LayerView(text, layers, percents, round_scale(drawn), (6.8, 5.2), legend, "loss"), ax, backend)
 
 
 def _judge_losses(curves: Mapping[str, Curve], match_losses: Mapping[str, HostArray]) -> findings.Finding:
-    """Which system loses least over all matches; of one, at which differences its predictions are wrong.
-
-    Curves of several systems are not compared at a difference, as the points of one are not those of another.
-    """
+    """Which system loses least over all matches; of one, at which chances its predictions are wrong."""
     if len(curves) == 1:
         return findings.judge_losses(*curves.values())
     names = sorted(curves, key=lambda name: float(match_losses[name].mean()))
@@ -277,25 +279,24 @@ def _judge_losses(curves: Mapping[str, Curve], match_losses: Mapping[str, HostAr
 
 
 def _losses_by_match(rated: History) -> tuple[HostArray, HostArray, HostArray]:
-    """[n] the rating difference before each match, the log loss, and the one expected if predictions are right."""
+    """[n] the prediction of each match, the log loss, and the one expected if predictions are right."""
     rated.check_has_events()
     columns = rated.events
     if "score" not in columns or "rating" not in columns:
-        raise ValueError("the loss by difference needs matches, and ratings before them, as from jr.rate")
+        raise ValueError("the loss by difference needs matches, and predictions before them, as from jr.rate")
     p, score = np.asarray(columns["prediction"], float), np.asarray(columns["score"], float)
-    difference = np.abs(np.diff(np.asarray(columns["rating"], float), axis=1))[:, 0]
-    fail_where(~np.isfinite(difference), lambda row: "ratings are not finite")
+    fail_where(~np.isfinite(p), lambda row: "predictions are not finite")
     margin = prediction_metrics.probability_clip_margin(columns["prediction"])
     loss, expected = (prediction_metrics.losses_of_samples(p, x, margin).log_loss for x in (score, p))
-    return difference, loss, expected
+    return p, loss, expected
 
 
-def _bin_by_difference(difference: HostArray, loss: HostArray, expected: HostArray, bins: int) -> Curve:
+def _bin_by_chance(chance: HostArray, loss: HostArray, expected: HostArray, bins: int) -> Curve:
     """Mean losses in bins with about equally many matches."""
-    edges = np.unique(np.quantile(difference, np.linspace(0.0, 1.0, bins + 1), method="lower"))
-    bin_index = np.clip(np.searchsorted(edges, difference, side="right") - 1, 0, max(len(edges) - 2, 0))
+    edges = np.unique(np.quantile(chance, np.linspace(0.0, 1.0, bins + 1), method="lower"))
+    bin_index = np.clip(np.searchsorted(edges, chance, side="right") - 1, 0, max(len(edges) - 2, 0))
     count = np.bincount(bin_index)
-    x, y, square, right = (np.bincount(bin_index, x) / count for x in (difference, loss, loss**2, expected))
+    x, y, square, right = (np.bincount(bin_index, x) / count for x in (chance, loss, loss**2, expected))
     half = Z_95 * np.sqrt(np.maximum(square - y**2, 0.0) / np.maximum(count - 1, 1))
     return Curve("", x, y, y - half, y + half, count, right)
 

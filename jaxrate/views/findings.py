@@ -103,9 +103,9 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
     },
     "best calibrated": {"": "{subject} calibrated best, off by {amount} percentage points on average"},
     "losses": {
-        "right": "Predictions right at every difference, within chance",
-        "too bold": "Predictions too bold, most clearly at a difference of {amount}",
-        "too cautious": "Predictions too cautious, most clearly at a difference of {amount}",
+        "right": "Predictions right for close and for uneven matches, within chance",
+        "too bold": "Predictions too bold, most clearly of favourites with {amount}%",
+        "too cautious": "Predictions too cautious, most clearly of favourites with {amount}%",
     },
     "predicted best": {
         "alone": "Log loss of {subject}",
@@ -479,7 +479,7 @@ def find_best_calibrated(errors: Mapping[str, float]) -> Finding:
 
 
 def judge_losses(curve: Curve) -> Finding:
-    """At which differences predictions are too bold or too cautious, from losses beside those that are expected."""
+    """At which chances of the favourite predictions are too bold or too cautious, from losses beside expected ones."""
     error, excess = (curve.high - curve.y) / Z_95, curve.y - curve.expected
     z = np.divide(excess, error, out=np.zeros(len(error)), where=error > 0)
     worst = int(np.argmax(np.abs(z)))

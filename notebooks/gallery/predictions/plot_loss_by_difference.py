@@ -1,5 +1,5 @@
-"""Loss by rating difference
-=========================
+"""Loss by chance of the favourite
+===============================
 
 The log loss of close and of uneven games. Dotted is what it would be if the predictions were right.
 """
