@@ -354,10 +354,15 @@ def test_the_headline_begins_with_who_predicted_better():
     for forecast, better, worse in ((truth[:, 2], "theirs", "Elo"), (bad, "Elo", "theirs")):
         found = jr.evaluation.benchmark_systems(data, ["elo"], last=0.8, forecasts={"theirs": forecast}, **KEEP)
         page = benchmark_page_html({"League": found})
-        said = rf"<h1>{better} predicts better than {worse}, by 0\.\d{{4}} ± 0\.\d{{4}} in log loss</h1>"
-        assert re.search(said, page)
+        assert re.search(rf"<h1>{better} called \d{{3}} of 1,000 matches right, {worse} \d{{3}}</h1>", page)
+        loss, gap = r"with 0\.\d{4},", "0\\.\\d{4}\xa0±\xa00\\.\\d{4}"
+        said = rf'<p class="lead">In log loss {better}, {loss} is ahead of {worse}, {loss} by ({gap})'
+        amount = re.search(said, page)[1]
+        assert page.count(amount) == 1 and "The best rating is" not in page  # each is told once
+        assert ("% of the way to it from past frequencies. Every match" in page) == (better == "theirs")
         assert 'Source: Our league, <a href="https://example.org/games">https://example.org/games</a>.' in page
-        assert re.search(r"Elo called \d{3} of 1,000 matches right,? .*theirs \d{3}\b", page)
+        assert re.search(r"<p>Past frequencies called \d{3} of 1,000 matches right\.</p>", page)
+        assert page.count('<span class="beyond">off this axis \u2192</span>') == (better == "theirs")
 
 
 def test_a_browser_finds_nothing_wrong_with_the_page(chromium, tmp_path):

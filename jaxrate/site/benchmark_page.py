@@ -19,6 +19,7 @@ from jaxrate.systems.system_titles import system_title
 from jaxrate.views.findings import (
     Finding,
     count_pairs,
+    find_against_ceiling,
     find_best_system,
     format_gap,
     judge_gap_to_best,
@@ -93,13 +94,20 @@ def _describe_others(comparison: Comparison) -> str:
 def render_system_bars(
     caption: str, head: str, forecasters: Sequence[ScoredForecaster], num_systems: int, measure: Measure = LOG_LOSS
 ) -> Any:
-    """The bars of forecasters, the best system first; a line divides systems from others."""
+    """The bars of forecasters, the best system first; a line divides systems from others.
+
+    Past frequencies do not stretch the axis: off it, an arrow at its end points to their number.
+    """
     gaps = [(0.0, 0.0), *(gap_and_half_width(_difference(x), measure) for x in forecasters[1:])]
-    axis = make_axis(min(gap - half for gap, half in gaps), max(gap + half for gap, half in gaps))
+    spanned = [gap for gap, x in zip(gaps, forecasters, strict=True) if x.kind != "frequencies"]
+    spanned = spanned if len(spanned) > 1 else gaps
+    axis = make_axis(min(gap - half for gap, half in spanned), max(gap + half for gap, half in spanned))
+    beyond = '<span class="beyond">off this axis \u2192</span>'
+    bars = [beyond if sum(gap) > axis.high else interval_bar(axis, *gap, measure.digits) for gap in gaps]
     scale = f'<span class="axis">{axis.labels}</span><span class="hidden">behind</span>'
     columns = [
         Column("words name", head, [escape(name_in_print(x)) for x in forecasters], "name"),
-        Column("interval", scale, [interval_bar(axis, *gap, measure.digits) for gap in gaps]),
+        Column("interval", scale, bars),
         Column("figure change", "behind", ["best", *(describe_gap(*gap, measure) for gap in gaps[1:])], "behind"),
     ]
     border = {num_systems - 1: "border"} if num_systems < len(forecasters) else {}
@@ -239,6 +247,8 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
     if not benchmarks:
         raise ValueError("benchmarks is empty; give one or more, as {'Our league': benchmark}")
     sections = [_build_section(f"history-{i}", *x) for i, x in enumerate(benchmarks.items(), 1)]
+    if len(sections) == 1:
+        sections[0] |= sections[0]["alone"]
     count, num_ahead = len(sections), sum(section["is_ahead"] for section in sections)
     finding = Finding("ceilings", "some" if num_ahead else "none", other=f"{count:,}", amount=f"{num_ahead:,}")
     return render_page(
@@ -247,6 +257,7 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
         title=title,
         links={f"#{x['anchor']}": x["title"] for x in sections} | {"#about": "Method"},
         headline=str(finding) if count > 1 else sections[0]["verdict"],
+        lead="" if count > 1 else sections[0]["lead"],
         summary=_render_summary(sections) if count > 1 else "",
         sections=sections,
         is_fitted=any(row.fit_seconds is not None for benchmark in benchmarks.values() for row in benchmark.rows),
@@ -277,29 +288,69 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
         "title": title,
         "scored": f"{benchmark.scored:,}",
         "scored_on": benchmark.scored_on,
-        "findings": [*(x.replace(" ± ", "\u00a0±\u00a0") for x in findings), _describe_calls([systems[0], *others])],
+        "findings": [*map(_keep_together, findings), _describe_calls([systems[0], *others])],
         "notes": " ".join(_name_systems_in_print(benchmark.notes, systems)),
         "bars": render_system_bars(title, "forecast", [*systems, *others], len(systems)),
         "metrics": _render_metrics(title, benchmark),
         "best": [best, _format_loss(systems[0])],
         "ceiling": ["", "", ""],
         "verdict": str(find_best_system([*map(name_in_print, systems)], [x.log_loss_difference for x in systems])),
+        "lead": "",
         "is_ahead": False,
+        "alone": {},
     }
     if (ceiling := _find_best_ceiling(benchmark)) is None:
         return section
-    gap, name = ceiling.log_loss_difference, name_in_print(ceiling)
-    (lead, half), relation = gap_and_half_width(gap), judge_gap_to_best(gap)
+    gap = ceiling.log_loss_difference
+    lead, half = gap_and_half_width(gap)
+    heading, lead_sentence = _judge_against_ceiling(benchmark, systems[0], ceiling)
+    measured = [row for row in benchmark.rows if row.kind in ("forecast", "odds")]
+    told = {0, *(i for i, row in enumerate(measured, 1) if row is ceiling)}  # the numbers of findings in the lead
+    rest = [_keep_together(x) for i, x in enumerate(findings) if i not in told]
+    uncalled = [row for row in others if row is not ceiling]
     return section | {
-        "ceiling": [name, _format_loss(ceiling), describe_gap(-lead, half)],
-        "verdict": str(Finding("verdict", relation, best, name, format_gap(gap))),
-        "is_ahead": relation == "ahead",
+        "ceiling": [name_in_print(ceiling), _format_loss(ceiling), describe_gap(-lead, half)],
+        "verdict": str(heading),
+        "lead": _keep_together(str(lead_sentence)),
+        "is_ahead": judge_gap_to_best(gap) == "ahead",
+        "alone": {"findings": [*rest, *[_describe_calls(uncalled)] * bool(uncalled)]},
     }
+
+
+def _keep_together(text: str) -> str:
+    """The text with its numbers and their margins on one line."""
+    return text.replace(" ± ", "\u00a0±\u00a0")
+
+
+def _judge_against_ceiling(
+    benchmark: Benchmark, best: ScoredForecaster, ceiling: ScoredForecaster
+) -> tuple[Finding, Finding]:
+    """How many matches the best system and the best other forecast called right, and how they compare in log loss.
+
+    The one that is ahead beyond chance stands first.
+    """
+    gap = ceiling.log_loss_difference
+    relation = "few" if gap is None or gap.error is None else judge_gap_to_best(gap)
+    first, second = (ceiling, best) if relation == "ahead" else (best, ceiling)
+    names, calls = (name_in_print(first), name_in_print(second)), [_format_calls(x) for x in (first, second)]
+    heading = Finding("verdict", "same" if calls[0] == calls[1] else "apart", *names, calls[0], since=calls[1])
+    floor = next(row for row in benchmark.rows if row.kind == "frequencies").quality["log loss"]
+    found = find_against_ceiling(ceiling.name, best.name, gap, floor - best.quality["log loss"])
+    losses = {"loss": _format_loss(first), "other_loss": _format_loss(second)}
+    kind = "ahead" if relation == "behind" else relation
+    share = found.details.get("share")
+    since = "" if share is None else f"; {names[1]} goes {share:.0f}% of the way to it from past frequencies"
+    return heading, Finding("verdict in log loss", kind, *names, format_gap(gap), since=since, details=losses)
+
+
+def _format_calls(forecaster: ScoredForecaster) -> str:
+    """How many of 1,000 matches a forecaster called right."""
+    return f"{1000 * forecaster.quality[LOG_LOSS.calls]:.0f}"
 
 
 def _describe_calls(forecasters: Sequence[ScoredForecaster]) -> str:
     """How many of 1,000 matches each of these called right, in a sentence."""
-    calls = {name_in_print(x): f"{1000 * x.quality[LOG_LOSS.calls]:.0f}" for x in forecasters}
+    calls = {name_in_print(x): _format_calls(x) for x in forecasters}
     texts = [f"{name} {LOG_LOSS.calls_text.format(number, 'matches')}" for name, number in [*calls.items()][:1]]
     return f"{join_names([*texts, *map(' '.join, [*calls.items()][1:])])}."
 

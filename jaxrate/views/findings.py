@@ -206,10 +206,15 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "doubtful": "Mind that {subject} adds more than half of what the ratings say. Is it really known before the "
         "match? If not, the trees are no ceiling.",
     },
-    "verdict": {  # of the best system and the best other forecast, which is behind or ahead
-        "equal": "{subject} predicts as well as {other}, within chance",
-        "behind": "{subject} predicts better than {other}, by {amount} in log loss",
-        "ahead": "{other} predicts better than {subject}, by {amount} in log loss",
+    "verdict": {  # of the best system and the best other forecast, the one that is ahead first
+        "apart": "{subject} called {amount} of 1,000 matches right, {other} {since}",
+        "same": "{subject} and {other} both called {amount} of 1,000 matches right",
+    },
+    "verdict in log loss": {  # of those two
+        "few": "In log loss {subject} has {loss}, and {other} {other_loss}, in too few matches to compare.",
+        "equal": "In log loss {subject}, with {loss}, and {other}, with {other_loss}, are equal within chance: they "
+        "differ by {amount}.",
+        "ahead": "In log loss {subject}, with {loss}, is ahead of {other}, with {other_loss}, by {amount}{since}.",
     },
 }
 
