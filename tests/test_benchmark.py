@@ -7,6 +7,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.evaluation.ceilings import past_frequencies, resolve_external_forecasts
+from jaxrate.evaluation.scored_predictions import format_loss_difference
+from jaxrate.metrics.prediction_metrics import LogLossDifference
 from tests.conftest import draw_pairs, refused
 
 NAMES = ["elo", "glicko"]
@@ -37,6 +39,11 @@ def league():
 def of_two(league):
     data, _ = league
     return jr.evaluation.benchmark_systems(data, NAMES, forecasts={"truth": "p"}, **KEEP)
+
+
+def test_no_difference_is_minus_nothing():
+    assert format_loss_difference(LogLossDifference(-0.00002, 0.0001)) == "0.0000 ± 0.0002"
+    assert format_loss_difference(LogLossDifference(-0.0002, None)) == "-0.0002"
 
 
 def row_of(benchmark, name):

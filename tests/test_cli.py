@@ -82,7 +82,22 @@ def test_rate_in_json(jaxrate, games):
     assert found["against"]["won"] == jr.history.head_to_head(rated, one, two).won and len(found["upsets"]) == 10
     assert found["peaks"][0]["rating"] == pytest.approx(jr.history.peak_ratings(rated, top=1).rating[0])
     career = json.loads(jaxrate("rate", games, "--param", "c=30", "--player", one, "--json")[1])["career"]
+    met = [{key: x for key, x in row.items() if key != "opponent"} for row in career if row["opponent"] == two]
+    others = [row.pop("opponents_rating") for row in found["against"]["matches"]]
+    assert found["against"]["matches"] == met  # the oldest first, as in a career
+    assert others == pytest.approx(jr.history.head_to_head(rated, one, two).matches["opponents_rating"][::-1])
     assert [row["score"] for row in career] == jr.career(rated, one)["score"].tolist()
+
+
+def test_meetings_of_two_are_listed_as_a_career_is(jaxrate, tmp_path):
+    path, rows = tmp_path / "games.csv", ["x,y,1,0,1", "y,x,0,0,2", "x,y,2,3,3", "x,z,5,5,4"]
+    path.write_text("\n".join(["a,b,goals_a,goals_b,time", *rows]))
+    rate = "rate", path, "--margin", "goals_a", "goals_b", "--system", "elo"
+    for top, last, hidden in ((), [*"WDL"], ""), (("--top", 2), [*"DL"], "; the last 2 (--top 3 for all)"):
+        code, text, errors = jaxrate(*rate, "--player", "x", "--player", "y", *top)
+        assert code == 0 and f"x against y: 1 won, 1 drawn, 1 lost; expected 1.6 of 3{hidden}\n" in text, errors
+        assert re.findall(r" ([WDL]) ", text) == last and "2\u20133" in text
+        assert "Ratings are after each match, the opponent's before it." in text
 
 
 def test_alone_it_prints_help(jaxrate):

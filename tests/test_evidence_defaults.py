@@ -97,9 +97,13 @@ def test_who_names_a_system_gets_the_same_evidence(jaxrate, football):
     code, text, errors = jaxrate("compare", football, "--system", "skills", "--system", "elo", "-v")
     assert code == 0 and "skills also learns from the side" in errors and "Not used by elo: margins." in text
     code, _, errors = jaxrate("rate", football, "--param", "c=30")
-    assert (
-        code == 2 and "jaxrate: without --system it is skills for these data: skills has no parameter 'c'\n" in errors
-    )
+    prefix, hint = "without --system it is skills for these data", "; did you mean 'c' of --system glicko?\n"
+    assert code == 2 and f"jaxrate: {prefix}: skills has no parameter 'c'{hint}" in errors
+    errors = [jaxrate("rate", football, "--param", param, *system)[2] for param, system in (
+        ("kk=3", ()), ("kk=3", ("--system", "elo")), ("zzzz=3", ()), ("kk=3", ("--system", "skills")))]  # fmt: skip
+    hints = "'kk'; did you mean 'k' of --system elo?", "'kk'; did you mean 'k'?", "'zzzz'; jaxrate systems skills lists"
+    for said, text in zip(errors, (*hints, "'kk'; jaxrate systems skills lists them"), strict=True):
+        assert f" has no parameter {text}" in said
 
 
 def test_fit_chooses_the_system_that_rate_chooses(jaxrate, football, tmp_path, no_errors):

@@ -206,7 +206,7 @@ class StrengthDrift(PrintedResult):
         """The result in sentences."""
         count = int(self.moved.sum())
         verdict = f"{count} of {len(self.players):,} players moved" if count else "nobody surely moved"
-        saving = f"{self.gain_of_all:+.4f} ± {self.gain_of_all_error:.4f} saved"
+        saving = f"{round(float(self.gain_of_all), 4) + 0.0:+.4f} ± {self.gain_of_all_error:.4f} saved"
         return [
             f"{verdict} (at {self.level:.0%}, all players together)",
             f"log loss {self.static_loss:.4f} at rest, {self.drifting_loss:.4f} with a drift of {self.drift:.0f} points"

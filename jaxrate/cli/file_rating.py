@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -322,8 +323,11 @@ def make_rating_task(
         changes = drop_fitted_seasons_from_changes(data, request.fitted, changes)
         note_open_hyperparameters(report, request.fitted, changes)
     name = request.name or lazy.default_system_name(data)
-    with prefix_errors("" if request.name or not changes else f"without --system it is {name} for these data: "):
+    try:
         system = lazy.make_system_for_data(name, changes, request.period, data, data_share)
+    except ValueError as error:
+        prefix = "" if request.name or not changes else f"without --system it is {name} for these data: "
+        raise ValueError(f"{prefix}{error}{suggest_params(str(error), is_named=not prefix)}") from None
     if fitting:
         system = lazy.add_parts_to_fit(system, changes, data, round(len(data.rows) * data_share))
     else:
@@ -333,6 +337,22 @@ def make_rating_task(
     is_tuned = request.fitted is not None or any(space[key].fitted for key in changes if key in space)
     task = check_system(report, system, data, request)
     return task._replace(calibrate=not (is_tuned or request.no_calibrate))
+
+
+def suggest_params(message: str, *, is_named: bool) -> str:
+    """The end of a message that a system lacks a hyperparameter and has none like it; of other messages nothing.
+
+    It is the nearest one of another system, unless the system was named, or else where those of this one are listed.
+    """
+    unknown = re.search(r"\w+ has no parameter '(\w+)'$", message)
+    if unknown is None:
+        return ""
+    owners: dict[str, str] = {}
+    for other in () if is_named else (*lazy.BASELINES, *jr.extend.ALL_SYSTEMS):
+        owners = dict.fromkeys(jr.extend.ALL_SYSTEMS[other]().params._fields, other) | owners
+    if close := difflib.get_close_matches(unknown[1], owners, n=1):
+        return f"; did you mean {close[0]!r} of --system {owners[close[0]]}?"
+    return f"; jaxrate systems {unknown[0].partition(' ')[0]} lists them"
 
 
 def drop_fitted_seasons_from_changes(

@@ -45,7 +45,7 @@ from jaxrate.cli.terminal_tables import (
     to_text_table,
     warnings_as_notes,
 )
-from jaxrate.core.text_format import format_count, format_decimals, format_unquoted_name, rating_decimals
+from jaxrate.core.text_format import format_count, format_decimals, format_unquoted_name, join_names, rating_decimals
 from jaxrate.data.column_role_definitions import COLUMN_ROLES
 
 MAX_FOLDER_LENGTH = 100  # bytes of the name of a folder
@@ -189,7 +189,7 @@ def answer_questions(rating: Rating, asked: RateOptions) -> Output:
         upsets = jr.history.upsets(rated, player=next(iter(asked.players), None), top=top)
         answers.append(Answer("upsets", upsets.to_records(), ["biggest upsets", to_match_table(upsets, rated)]))
     if len(asked.players) == 2:
-        answers.append(_answer_head_to_head(rated, *asked.players))
+        answers.append(_answer_head_to_head(rated, *asked.players, asked.top or SHOWN_EVENTS))
     elif asked.players:
         answers.append(_answer_career(rating, asked))
     sections = [summary_line(rated), *(x for answer in answers for x in answer.sections)]
@@ -260,15 +260,18 @@ def _answer_career(rating: Rating, asked: RateOptions) -> Answer:
     return Answer("career", lazy.ColumnTable(career).to_records(), sections)
 
 
-def _answer_head_to_head(rated: jr.History, one: str, other: str) -> Answer:
-    """How it stands between two players, and their latest matches."""
+def _answer_head_to_head(rated: jr.History, one: str, other: str, count: int) -> Answer:
+    """How it stands between two players, and their last matches, in the order and the columns of a career."""
     meetings = jr.history.head_to_head(rated, one, other)
-    shown, values = meetings.max_printed_rows, vars(meetings) | {"matches": meetings.matches.to_records()}
-    earlier = max(len(meetings.matches["score"]) - shown, 0)
-    caption = "The latest match comes first. Ratings are those before the match."
-    caption = f"and {earlier:,} before\n{caption}" if earlier else caption
-    table = to_match_table(meetings.matches, rated, caption, shown)
-    return Answer("against", values, [meetings.summary, table] if table.rows else [meetings.summary])
+    career = jr.career(rated, one) | career_sides(rated, one)
+    met = career.pop("opponent") == meetings.opponent
+    matches = {name: x[met] for name, x in career.items()}
+    matches["opponents_rating"] = meetings.matches["opponents_rating"][::-1]
+    total, summary = int(met.sum()), meetings.summary
+    summary += f"; the last {count} (--top {total} for all)" * (count < total)
+    sections = [summary, *career_sections(rated, one, matches, count)[1:]]
+    values = vars(meetings) | {"matches": lazy.ColumnTable(matches).to_records()}
+    return Answer("against", values, sections if total else sections[:1])
 
 
 def _find_category(rated: jr.History, text: str | None) -> Any:
@@ -307,7 +310,8 @@ def career_sections(rated: jr.History, name: str, career: dict[str, Any], count:
     kind, total = "match" if rated.contests is None else "contest", len(career["rating"])
     shown = {key: x[-count:] for key, x in (career | {"rating": career["rating"] + career["change"]}).items()}
     table = _name_career_columns(to_text_table(columns_in_percent(_arrange_career(shown, rated.clock))), rated)
-    caption = f"Ratings are after each {kind}{', deviations before it' if 'deviation' in career else ''}."
+    before = ["deviations"] * ("deviation" in career) + ["the opponent's"] * ("opponents_rating" in career)
+    caption = f"Ratings are after each {kind}{f', {join_names(before)} before it' if before else ''}."
     learns_margins = rated.system.settings.get("outcome") == "margin"
     if learns_margins and "score" in shown and np.any((shown["score"] == 1.0) & (shown["change"] < 0.0)):
         caption = f"A win by less than was expected costs points, as the system learns from margins.\n{caption}"

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
+from jaxrate.core.text_format import format_decimals
 from jaxrate.events.dataset import Dataset, count_first_share
 from jaxrate.events.event_types import count_games
 from jaxrate.history.column_table import ColumnTable, to_numbers_or_texts
@@ -191,7 +192,7 @@ def format_loss_difference(gap: LogLossDifference | None) -> str:
     if gap is None:
         return ""
     half_width = "" if gap.error is None else f" ± {INTERVAL_ERRORS * gap.error:.4f}"
-    return f"{gap.difference:+.4f}{half_width}"
+    return f"{format_decimals(gap.difference, 4, signed=True)}{half_width}"
 
 
 def arrange_cells(rows: Sequence[dict[str, str]]) -> tuple[list[str], list[list[str]]]:

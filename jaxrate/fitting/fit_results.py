@@ -162,5 +162,8 @@ class RollingFits(NamedTuple):
 
     def __repr__(self) -> str:
         columns = zip(self.events, self.default, self.fitted, strict=True)
-        rows = [(i + 1, n, f"{x:.5f}", f"{y:.5f}", f"{y - x:+.5f}") for i, (n, x, y) in enumerate(columns)]
+        rows = [
+            (i + 1, n, f"{x:.5f}", f"{y:.5f}", f"{round(float(y - x), 5) + 0.0:+.5f}")
+            for i, (n, x, y) in enumerate(columns)
+        ]
         return format_table(["fold", "scored", "default loss", "fitted loss", "difference"], rows)

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import check_count, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_number, format_percentage, format_percentages, join_names
+from jaxrate.core.text_format import format_decimals, format_number, format_percentage, format_percentages, join_names
 from jaxrate.evaluation.comparison import Comparison, system_result_label
 from jaxrate.events import Matches, Ragged, fail_where
 from jaxrate.events.dataset import Dataset
@@ -410,6 +410,9 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None, backen
         title, subtitle, f"log loss behind {labels[0]} ({results[0].quality['log loss']:.4f})",
         source=style.describe_counted_data(f"{compared_systems.scored:,} matches"),
     )  # fmt: skip
-    values = [f"{x:+.4f} ± {y:.4f}" if y else "" for x, y in zip(gap, half_width, strict=True)]
+    values = [
+        f"{format_decimals(float(x), 4, signed=True)} ± {y:.4f}" if y else ""
+        for x, y in zip(gap, half_width, strict=True)
+    ]
     ends = gap - half_width, gap + half_width
     return show(RowView(text, labels, gap, *ends, values, head="behind", are_differences=True), ax, backend)
