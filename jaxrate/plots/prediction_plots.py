@@ -245,17 +245,13 @@ def loss_by_difference(
     systems = style.values_by_system(rated)
     losses = {format_plot_name(name): _losses_by_match(one) for name, one in systems.items()}
     match_losses = {name: loss for name, (_, loss, _) in losses.items()}
-    counts = {len(loss) for loss in match_losses.values()}
-    if len(counts) > 1:
-        raise ValueError(f"systems must have rated the same matches; they have {join_names(sorted(counts), 'or')}")
-    (count,) = counts
-    mean = np.mean([p for p, _, _ in losses.values()], axis=0)
-    chance = 100.0 * np.maximum(mean, 1.0 - mean)
+    chance = 100.0 * _chances_of_favourites([p for p, _, _ in losses.values()])
     curves = {name: _bin_by_chance(chance, *columns[1:], bins) for name, columns in losses.items()}
     text = PictureText(
         _judge_losses(curves, match_losses),
         "Mean log loss by chance of the favourite, with 95% intervals; dotted: if predictions were right",
-        "predicted chance of the favourite (%)", "log loss (nats)", style.describe_counted_data(f"{count:,} matches"),
+        "predicted chance of the favourite (%)", "log loss (nats)",
+        style.describe_counted_data(f"{len(chance):,} matches"),
     )  # fmt: skip
     labels = {name: f"{name}, {match_losses[name].mean():.3f}" if name else "observed" for name in curves}
     labelled, number = [x._replace(label=labels[name]) for name, x in curves.items()], style.count_lines(ax, "loss")
@@ -267,6 +263,15 @@ def loss_by_difference(
     layers, legend = [*key, *_curve_layers(labelled, number)], "mean over all matches" * all(curves)
     percents = Scale(49.0, 101.0, range(50, 101, 10))
     return show(LayerView(text, layers, percents, round_scale(drawn), (6.8, 5.2), legend, "loss"), ax, backend)
+
+
+def _chances_of_favourites(predictions: Sequence[HostArray]) -> HostArray:
+    """[n] the chance that several systems give the favourite of each match on average; ValueError for other matches."""
+    counts = {len(p) for p in predictions}
+    if len(counts) > 1:
+        raise ValueError(f"systems must have rated the same matches; they have {join_names(sorted(counts), 'or')}")
+    mean = np.mean(predictions, axis=0)
+    return np.maximum(mean, 1.0 - mean)
 
 
 def _judge_losses(curves: Mapping[str, Curve], match_losses: Mapping[str, HostArray]) -> findings.Finding:

@@ -299,16 +299,22 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
         "is_ahead": False,
         "alone": {},
     }
-    if (ceiling := _find_best_ceiling(benchmark)) is None:
-        return section
+    ceiling = _find_best_ceiling(benchmark)
+    return section if ceiling is None else section | _compare_with_ceiling(benchmark, systems[0], ceiling, findings)
+
+
+def _compare_with_ceiling(
+    benchmark: Benchmark, best: ScoredForecaster, ceiling: ScoredForecaster, findings: Sequence[str]
+) -> dict[str, Any]:
+    """The variables of what the page says of the best system beside the best other forecast."""
     gap = ceiling.log_loss_difference
     lead, half = gap_and_half_width(gap)
-    heading, lead_sentence = _judge_against_ceiling(benchmark, systems[0], ceiling)
+    heading, lead_sentence = _judge_against_ceiling(benchmark, best, ceiling)
     measured = [row for row in benchmark.rows if row.kind in ("forecast", "odds")]
     told = {0, *(i for i, row in enumerate(measured, 1) if row is ceiling)}  # the numbers of findings in the lead
     rest = [_keep_together(x) for i, x in enumerate(findings) if i not in told]
-    uncalled = [row for row in others if row is not ceiling]
-    return section | {
+    uncalled = [row for row in benchmark.rows if row.kind != "system" and row.scored and row is not ceiling]
+    return {
         "ceiling": [name_in_print(ceiling), _format_loss(ceiling), describe_gap(-lead, half)],
         "verdict": str(heading),
         "lead": _keep_together(str(lead_sentence)),
