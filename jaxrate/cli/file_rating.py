@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,6 +31,7 @@ from jaxrate.core.text_format import (
     format_count,
     join_names,
     metric_heading,
+    most_similar_name,
     to_one_line,
 )
 from jaxrate.data.column_role_definitions import is_pgn_file
@@ -327,7 +327,7 @@ def make_rating_task(
         system = lazy.make_system_for_data(name, changes, request.period, data, data_share)
     except ValueError as error:
         prefix = "" if request.name or not changes else f"without --system it is {name} for these data: "
-        raise ValueError(f"{prefix}{error}{suggest_params(str(error), is_named=not prefix)}") from None
+        raise ValueError(f"{prefix}{error}{suggest_params(error, is_named=not prefix)}") from None
     if fitting:
         system = lazy.add_parts_to_fit(system, changes, data, round(len(data.rows) * data_share))
     else:
@@ -339,20 +339,20 @@ def make_rating_task(
     return task._replace(calibrate=not (is_tuned or request.no_calibrate))
 
 
-def suggest_params(message: str, *, is_named: bool) -> str:
-    """The end of a message that a system lacks a hyperparameter and has none like it; of other messages nothing.
+def suggest_params(error: ValueError, *, is_named: bool) -> str:
+    """The end of a message that a system lacks a hyperparameter, if it has none like it and too many to list.
 
     It is the nearest one of another system, unless the system was named, or else where those of this one are listed.
     """
-    unknown = re.search(r"\w+ has no parameter '(\w+)'$", message)
-    if unknown is None:
+    if not isinstance(error, lazy.UnknownParameterError) or error.hint:
         return ""
     owners: dict[str, str] = {}
     for other in () if is_named else (*lazy.BASELINES, *jr.extend.ALL_SYSTEMS):
         owners = dict.fromkeys(jr.extend.ALL_SYSTEMS[other]().params._fields, other) | owners
-    if close := difflib.get_close_matches(unknown[1], owners, n=1):
-        return f"; did you mean {close[0]!r} of --system {owners[close[0]]}?"
-    return f"; jaxrate systems {unknown[0].partition(' ')[0]} lists them"
+    similar = most_similar_name(error.name, owners)
+    if similar is not None:
+        return f"; did you mean {similar!r} of --system {owners[similar]}?"
+    return f"; jaxrate systems {error.system} lists them"
 
 
 def drop_fitted_seasons_from_changes(

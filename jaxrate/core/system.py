@@ -203,12 +203,23 @@ def _complete_system(
     return system._replace(name=name, params=params, space=space, rules=rules, settings=settings, factory=factory)
 
 
+class UnknownParameterError(ValueError):
+    """A name that is none of those that a system has; the hint says which is meant, or all if they are few."""
+
+    def __init__(self, system: str, name: str, hint: str) -> None:
+        super().__init__(system, name, hint)
+        self.system, self.name, self.hint = system, name, hint
+
+    def __str__(self) -> str:
+        return f"{self.system} has no parameter {self.name!r}{self.hint}"
+
+
 def check_param_names(system: str, names: Iterable[str], allowed: Iterable[str]) -> None:
-    """ValueError for a name that is none of those that a system has."""
+    """UnknownParameterError for a name that is none of those that a system has."""
     allowed = [*allowed]
     for name in names:
         if name not in allowed:
-            raise ValueError(f"{system} has no parameter {name!r}{did_you_mean_or_list(name, allowed, 'it has')}")
+            raise UnknownParameterError(system, name, did_you_mean_or_list(name, allowed, "it has"))
 
 
 def replace_params(system: RatingSystem, params: Params) -> RatingSystem:

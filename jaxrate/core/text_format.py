@@ -203,11 +203,17 @@ def format_unquoted_name(value: Any) -> str:
     return truncate_text(escape_control_characters(str(value)).replace("\n", " "))
 
 
-def did_you_mean_suffix(name: Any, names: Iterable[Any]) -> str:
-    """The end of an error message: "; did you mean 'tau'?" with the most similar of `names`, or nothing."""
+def most_similar_name(name: Any, names: Iterable[Any]) -> str | None:
+    """The one of `names` that is written most like this one, in any letter case; None if none is similar."""
     original_names = {str(x).lower(): str(x) for x in names}
     close_names = difflib.get_close_matches(str(name).lower(), original_names, n=1)
-    return f"; did you mean {original_names[close_names[0]]!r}?" if close_names else ""
+    return original_names[close_names[0]] if close_names else None
+
+
+def did_you_mean_suffix(name: Any, names: Iterable[Any]) -> str:
+    """The end of an error message: "; did you mean 'tau'?" with the most similar of `names`, or nothing."""
+    similar = most_similar_name(name, names)
+    return "" if similar is None else f"; did you mean {similar!r}?"
 
 
 MAX_LISTED_NAMES = 30  # in an error message

@@ -106,7 +106,7 @@ def _to_column_of_run(name: str, values: Any) -> HostArray:
     if is_table or not is_number_or_numeric_array(values):
         given = format_value_or_type(values)
         raise ValueError(f"{name} must be [n] numbers, as rated.predictions[{name!r}], got {given}")
-    return to_floats(name, values)
+    return np.asarray(values, np.float64)
 
 
 def check_and_select_samples(prediction: Any, score: Any, weight: Any, mask: Any) -> Samples:
