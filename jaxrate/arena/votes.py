@@ -255,6 +255,7 @@ def find_count_columns(
 
 
 def _check_count_columns(names: list[str], counts: CountColumns) -> CountColumns:
+    """The columns of counts; ValueError if one is not known, is not there, or stands for two outcomes."""
     for role, column in (("wins", counts.wins), ("losses", counts.losses)):
         if column is None:
             raise ValueError(f"counts need columns of wins and of losses; name one with `{role}`")

@@ -643,7 +643,7 @@ def recognise_single_columns(search: RoleSearch, dates: str | None) -> None:
 
 
 def _settle_time_without_dates(search: RoleSearch) -> None:
-    """Take the library's own column as the time, or note that columns that are called as times are hold no dates."""
+    """Take the library's own column as the time, or note that columns with names of times hold no dates."""
     own, others = search.header.find_own("time"), {*search.open.single["time"]} - {search.arguments["rank"]}
     texts = [str(name) for name in search.open.single["time"] if name in others and is_text(search.values[name])]
     if texts or (others and own is not None):
