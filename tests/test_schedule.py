@@ -85,10 +85,11 @@ ragged = st.lists(st.lists(st.integers(0, 14), min_size=1, max_size=12, unique=T
 
 
 @settings(deadline=None, database=None)
-@given(ragged, st.sampled_from([0, schedule.NUMPY_EVENT_SIZE]))
-def test_steps_of_events_of_any_size_equal_the_greedy_twin(events, least):
+@given(ragged, st.sampled_from([0, schedule.SHORT]))
+def test_steps_of_events_of_any_size_equal_the_greedy_twin(events, short):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schedule, "NUMPY_EVENT_SIZE", least)  # by NumPy, and by lists
+        patch.setattr(schedule, "SHORT", short)  # the compiled loop, and NumPy
+        patch.setattr(schedule, "CHUNK", 64)
         assert earliest_steps_of_unlimited_width(*flat(events)).tolist() == greedy(events, len(events))
 
 

@@ -199,7 +199,8 @@ def place_events(events: AnyEvents, plan: Plan) -> PlacedEvents:
 
 def first_event_shape(columns: PlacedEvents, size: tuple[int, int]) -> Any:
     """The types of an event of this padded size."""
-    events, _ = jax.eval_shape(lambda x: gather_events(x, jnp.zeros((1, 1), jnp.int32), size), columns)
+    slot = jax.ShapeDtypeStruct((1, 1), np.int32)
+    events, _ = _gather_compiled.eval_shape(columns, slot, size)
     axes = slice(1, -1) if isinstance(events, Matches) else slice(2, None)  # but those of steps and slots
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[axes], x.dtype), events)
 
@@ -227,6 +228,9 @@ def gather_events(
     if columns.flat.score.ndim == 1:
         return _arrange_matches(jnp, columns.flat, number), number
     return jax.tree.map(lambda x: x if len(x) == len(number) else x[: len(number)], columns.flat), number
+
+
+_gather_compiled = jax.jit(gather_events, static_argnums=2)  # whose types are inferred once
 
 
 def _arrange_matches(numpy: Any, matches: Matches, number: Any) -> Matches:

@@ -7,11 +7,11 @@ of rating them one by one.
 (Room matters: capping a step while filling holes in later ones needs 19,287 steps of 64 for 936,248 tennis matches;
 splitting wide levels afterwards needs 23,404.)
 
-Matches of a long history are arranged by a loop that XLA compiles to native code; other events by Python, which is
-sooner done with them than compiled.
+Long histories are arranged by a loop that XLA compiles to native code, but for large events; others by Python or NumPy,
+which are sooner done with them than compiled.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import pairwise
@@ -49,9 +49,9 @@ from jaxrate.replay.padded_arrays import (
 from jaxrate.replay.plan import NO_SHAPES, AnyEvents, Block, BlockShape, CompiledShapes, Plan, count_ids
 from jaxrate.replay.player_rows import read_index, write_index
 
-SHORT = 1 << 14  # participants of matches, up to which Python does it
-NUMPY_EVENT_SIZE = 20  # participants of an event from which NumPy is faster than lists
-CHUNK = 1 << 17  # matches that a compiled loop is given at a time: one size, one compilation
+SHORT = 1 << 14  # participants, up to which no loop is compiled
+MAX_COMPILED_SIZE = 64  # participants of the largest event, above which NumPy does it
+CHUNK = 1 << 17  # matches, or participants, that a compiled loop is given at a time: one size, one compilation
 LEAST = 1 << 14  # players, and steps, that it has room for at the least
 AHEAD = 8  # matches whose players are fetched before they are needed
 
@@ -88,27 +88,40 @@ def earliest_steps_of_unlimited_width(player: HostArray, player_start: HostArray
       player: [sum of sizes] ids of the participants, the events end to end in order of time.
       player_start: [E + 1] where each event's participants begin; no event is empty.
     """
-    bounds = [*pairwise(player_start.tolist())]
-    if len(player) < NUMPY_EVENT_SIZE * len(bounds):
-        ids = player.tolist()
-        return _earliest_steps_of_small_events(ids[low:high] for low, high in bounds)
-    step, after = np.empty(len(bounds), np.int32), np.zeros(int(player.max(initial=-1)) + 1, np.int32)
-    for i, (low, high) in enumerate(bounds):
+    size = np.diff(player_start)
+    largest = int(size.max(initial=1))
+    if len(player) <= SHORT or largest > MAX_COMPILED_SIZE:
+        return _earliest_steps_by_numpy(player, player_start)
+    place = np.arange(padded_size(largest, minimum=1))
+    steps, after, per_chunk = [], _allocate_next_step_by_player(player), CHUNK // len(place)
+    for low in range(0, len(size), per_chunk):
+        begin, count = player_start[:-1][low : low + per_chunk, None], size[low : low + per_chunk, None]
+        # an empty seat has the first player once more; what fills the last chunk comes after all events
+        events = player[begin + np.where(place < count, place, 0)].astype(np.int32, copy=False)
+        with jax.default_device(_cpu_device_or_none()), jax.disable_jit(False):
+            after, step = _earliest_steps_compiled(after, pad_column(events, per_chunk, 0))
+        steps.append(np.asarray(step)[: len(events)])
+    return np.concatenate(steps)
+
+
+@partial(jax.jit, donate_argnums=0)
+def _earliest_steps_compiled(after: Array, events: Array) -> tuple[Array, Array]:
+    """The step after the last event of each player, and the step of each event [m, size] of ids."""
+
+    def place_event(after: Array, ids: Array) -> tuple[Array, Array]:
+        step = after[ids].max()
+        return after.at[ids].set(step + 1), step
+
+    return lax.scan(place_event, after, events)
+
+
+def _earliest_steps_by_numpy(player: HostArray, player_start: HostArray) -> HostArray:
+    step, after = np.empty(len(player_start) - 1, np.int32), np.zeros(int(player.max(initial=-1)) + 1, np.int32)
+    for i, (low, high) in enumerate(pairwise(player_start.tolist())):
         participants = player[low:high]
         step[i] = after[participants].max()
         after[participants] = step[i] + 1
     return step
-
-
-def _earliest_steps_of_small_events(events: Iterable[list[int]]) -> HostArray:
-    after: defaultdict[int, int] = defaultdict(int)  # the step after the last event of each player
-    step = []
-    for players in events:
-        found = max(map(after.__getitem__, players))
-        step.append(found)
-        for player in players:
-            after[player] = found + 1
-    return np.array(step, np.int32)
 
 
 def _assign_steps_and_slots_in_python(player: HostArray, width: int) -> tuple[HostArray, HostArray]:
