@@ -49,7 +49,7 @@ from jaxrate.replay.padded_arrays import (
 from jaxrate.replay.plan import NO_SHAPES, AnyEvents, Block, BlockShape, CompiledShapes, Plan, count_ids
 from jaxrate.replay.player_rows import read_index, write_index
 
-SHORT = 1 << 14  # participants, up to which no loop is compiled
+SHORT = 1 << 14  # participants of matches, or other events, up to which no loop is compiled
 MAX_COMPILED_SIZE = 64  # participants of the largest event, above which NumPy does it
 CHUNK = 1 << 17  # matches, or participants, that a compiled loop is given at a time: one size, one compilation
 LEAST = 1 << 14  # players, and steps, that it has room for at the least
@@ -90,7 +90,7 @@ def earliest_steps_of_unlimited_width(player: HostArray, player_start: HostArray
     """
     size = np.diff(player_start)
     largest = int(size.max(initial=1))
-    if len(player) <= SHORT or largest > MAX_COMPILED_SIZE:
+    if len(size) <= SHORT or largest > MAX_COMPILED_SIZE:
         return _earliest_steps_by_numpy(player, player_start)
     place = np.arange(padded_size(largest, minimum=1))
     steps, after, per_chunk = [], _allocate_next_step_by_player(player), CHUNK // len(place)
