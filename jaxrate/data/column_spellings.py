@@ -25,8 +25,14 @@ def _split_at_blanks(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-THIRD_SIDES = {"1": "3", "one": "three", "a": "c", "p1": "p3"}  # what a third is called, by the word for the first
-OPPONENT = "opponent", "opp", "opponents", "rival", "versus", "vs"
+THIRD_SIDES = {
+    "1": "3",
+    "one": "three",
+    "first": "third",
+    "a": "c",
+    "p1": "p3",
+}  # what a third is called, by the word for the first
+OPPONENT = "opponent", "opp", "opponents", "opposition", "rival", "versus", "vs"
 HOME_AND_AWAY = (
     SidesSpelling(
         ("home", "h"), ("away", "visitor", "visiting", "visitors", "vis", "v", "road", "guest", "a"), side=True
@@ -41,6 +47,8 @@ HOME_AND_AWAY = (
 SIDE_PAIRS = (
     *HOME_AND_AWAY,
     SidesSpelling(("white", "w"), ("black", "b"), side=True),
+    SidesSpelling(("weiss", "blancs", "blancas", "bianco"), ("schwarz", "noirs", "negras", "nero"), side=True),
+    SidesSpelling(("sente", "east", "affirmative", "aff"), ("gote", "west", "negative", "neg")),
     SidesSpelling(("radiant",), ("dire",), side=True),
     SidesSpelling(("blue", "b"), ("red", "r", "orange", "o")),
     SidesSpelling(("white",), ("blue",)),
@@ -48,7 +56,7 @@ SIDE_PAIRS = (
     SidesSpelling(("host",), ("guest",), side=True),
     SidesSpelling(("playerx",), ("playero",)),
     SidesSpelling(("p1",), ("p2",)),
-    SidesSpelling(("1", "one"), ("2", "two")),
+    SidesSpelling(("1", "one", "first"), ("2", "two", "second")),
     SidesSpelling(("a",), ("b",)),
     SidesSpelling(("left",), ("right",)),
     SidesSpelling(
@@ -71,6 +79,7 @@ LINE_UP_PATTERNS = _split_at_blanks(
 LINE_UP_SPELLINGS = (  # how the players of both sides of a match are numbered or lettered
     ("a{number}", "b{number}"),
     ("w{number}", "l{number}"),
+    ("wplayer{number}", "lplayer{number}"),
     ("player1{letter}", "player2{letter}"),
     *(
         (pattern.replace("{}", first), pattern.replace("{}", second))
@@ -80,18 +89,21 @@ LINE_UP_SPELLINGS = (  # how the players of both sides of a match are numbered o
     ),
 )
 NAME_TEMPLATES = _split_at_blanks("""
-    {}teamname {}team team{} {}teamtag team{}name teams{}name {}name {}playername {}player player{} player{}name {}club
-    club{} {}fighter fighter{} {}username {}user {}bot {}tie model{} {}model model{}name generator{} system{} engine{}
+    {}teamname {}team team{} {}teamtag team{}name teams{}name teams{}teamname teams{} {}teamfullname {}teamshortname
+    {}teamabbrev {}teamabbreviation {}teamcode {}name {}playername {}player player{} player{}name {}club
+    club{} {}fighter fighter{} {}username {}user players{}username players{}name {}bot {}tie model{}
+    {}model response{}model model{}name generator{} system{} engine{}
     agent{} item{} option{} candidate{} opponent{} competitor{} name{} {}nation {}country {}mannschaft {}
-    equipe{} equipo{} squadra{} {}lag {}hold spieler{} joueur{} jugador{} giocatore{}
+    equipe{} equipo{} {}pair {}duo squadra{} {}lag {}hold spieler{} joueur{} jugador{} giocatore{}
     {}teamid team{}id teamid{} {}teamapiid {}playerid player{}id {}id {}neutral
 """)  # names before ids
 GOAL_NOUNS = _split_at_blanks(
-    "score goals goal runs tore goles buts gol gols reti doelpunten"
+    "score goals goal runs tore goles buts gol gols reti doelpunten mal placar"
 )  # of a match, while points may be those of a ranking
 POINT_NOUNS = *GOAL_NOUNS, "points", "pts"  # the first are sought first
 POINT_PATTERNS = _split_at_blanks("""
-    {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} {{}}player{0} player{{}}{0} {0}{{}}team {0}team{{}} {0}player{{}}
+    {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} teams{{}}{0} {{}}player{0} player{{}}{0} {0}{{}}team {0}team{{}}
+    {0}player{{}}
     {{}}final{0} final{0}{{}} {{}}fulltime{0} fulltime{{}}{0} ft{{}}{0} {0}ft{{}} {{}}{0}ft {{}}{0}scored
     {0}fulltime{{}} {0}fulltime{{}}team
 """)  # of a side and a noun, as in "{}score" and "score{}"
@@ -122,22 +134,29 @@ COUNT_TEMPLATES = (  # of results whose size says little, such as the sets that 
     "winnermodel{}",
 )
 RESULT_TEMPLATES = _split_at_blanks("""
-    {}teamwins {}teamwin {}teamwon {}win {}wins {}won {}result {}teamresult team{}win team{}wins team{}won
+    {}teamwins {}teamwin {}teamwon {}win is{}win {}wins {}won {}result {}teamresult team{}win team{}wins team{}won
     team{}result player{}win player{}wins player{}won player{}result result{} {}outcome outcome{} {}score score{}
 """)  # of the first side alone
 # the pattern of columns that say who won, and not how well a player did
-WINNER_NAME = "winner|winning|victor|whowon|^prefer|preference$|^choice|^chosen|^better|^vote"
+WINNER_NAME = (
+    "winner|winning|victor|whowon|^winteam|^(vencedor|ganador|sieger|vainqueur|vincitore)$|"
+    "^prefer|preference$|^choice|^chosen|^better|^vote"
+)
 DRAW_NAMES = tuple(
     f"{start}{word}{end}"
-    for start in ("", "is", "was", "game", "match")
-    for word in _split_at_blanks("draw draws drawn drew tie ties tied remis unentschieden empate stalemate")
+    for start in ("", "is", "isa", "was", "game", "match", "result", "endedin")
+    for word in _split_at_blanks(
+        "draw draws drawn drew tie ties tied remis unentschieden empate pareggio nul stalemate"
+    )
     for end in ("", "flag")
 )
-TIME_WORDS = "date", "datetime", "timestamp", "time", "at", "day", "on"
+# the pattern of columns that say how a match was decided, perhaps that it was not
+MANNER_NAME = "method|decision|decided|verdict|outcome|type$|status|ending|wonby|^how|comment|notes?$"
+TIME_WORDS = "date", "datetime", "timestamp", "time", "at", "day", "on", "utc", "unix"
 TIME_SUBJECTS = _split_at_blanks("""
     match game tourney tournament schedule scheduled event race round play played kickoff start started begin create
     created end ended finish finished complete completed record recorded submit submitted vote voted report reported
-    contest fight bout fixture session series map
+    contest fight bout fixture session series map creation commence submission kick unix
 """)
 ROW_NUMBER_NAMES = "", "unnamed0", "index", "row", "rownumber", "rownames", "rowid"  # of programs that write tables
 SPELLINGS = {  # of the roles that one column has
@@ -145,18 +164,24 @@ SPELLINGS = {  # of the roles that one column has
         ftr fulltimeresult result matchresult gameresult res outcome score ft fulltime ftscore finalscore ergebnis
         resultat resultado risultato esito winner matchwinner winnername winningteam winnerid winnerteam mapwinner
         uitslag placar punteggio wynik wdl wl winloss whitescore victor whowon winnerindex winneridx winningside
-        winningplayer sieger ganador vainqueur vincitore preference preferred humanpreference preferredmodel
-        chosenmodel chosenmodelname bettermodel selected selection
-        winnermodel modelwinner g1winner vote votetype verdict judgment
+        winningplayer winteam sieger ganador vencedor vainqueur vincitore
+        preference preferred humanpreference preferredmodel chosenmodel chosenmodelname bettermodel selected selection
+        winnermodel modelwinner g1winner humanlabel vote votetype verdict judgment
         judgement choice chosen label
     """),  # the last are of votes
     "time": (
         *_split_at_blanks("""
             time date t datetime utcdate dateutc datetimeutc gamedateest day kickoff timestamp tstamp ts unixtime
-            epoch datum fecha data giorno jour dato
+            epoch datum fecha data giorno jour dato dt played created started start ended
+            gamecreation datumuhrzeit datumzeit tarih
         """),
         *(f"{subject}{word}" for subject in TIME_SUBJECTS for word in TIME_WORDS),
-        *(f"{word}{subject}" for word in TIME_WORDS[:3] for subject in TIME_SUBJECTS),
+        *(
+            f"{word}{of}{subject}"
+            for word in (*TIME_WORDS[:3], "unix")
+            for subject in TIME_SUBJECTS
+            for of in ("", "of")
+        ),
     ),
     "neutral": _split_at_blanks("neutral neutralsite neutralvenue neutralground isneutral stadiumneutral"),
     "side": _split_at_blanks("wloc winnerlocation winnerloc"),  # of the winner

@@ -54,6 +54,7 @@ from jaxrate.data.column_role_definitions import Columns, as_column_list, docume
 from jaxrate.data.column_spellings import (
     DRAW_NAMES,
     HOME_AND_AWAY,
+    MANNER_NAME,
     NAME_TEMPLATES,
     SPELLINGS,
     WORDS_OF_SIDES,
@@ -93,6 +94,9 @@ from jaxrate.data.lookalike_names import doubts_about_names
 from jaxrate.data.match_margins import doubts_about_margins, first_player_lead
 from jaxrate.data.match_seasons import NO_TIME_MESSAGE, find_season_starts, match_seasons_from_column
 from jaxrate.data.result_parsing import (
+    DRAW_OR_EQUAL_POINTS,
+    DRAW_PATTERN,
+    DRAWN_MANNER,
     MIN_AGREEMENT,
     Notation,
     ResultColumn,
@@ -739,7 +743,10 @@ def _scores_or_none(rows: TableRows) -> HostArray | None:
 
 
 def flag_rules(names: Iterable[str], is_result: bool) -> Iterator[DrawRule]:
-    """Rules by the columns that are called as flags of draws are, and then as results are if these may say so."""
+    """Rules by the columns that are called as flags of draws are, and then as results or how they came about are.
+
+    The latter only if `is_result` says that these may tell draws.
+    """
     names = [*names]
     for name in names:
         if normalise_column_name(name) in DRAW_NAMES:
@@ -747,6 +754,8 @@ def flag_rules(names: Iterable[str], is_result: bool) -> Iterator[DrawRule]:
     for name in names:
         if is_result and normalise_column_name(name) in SPELLINGS["score"]:
             yield DrawRule((name,), lambda columns, score: draws_in_results(columns[0]))
+        elif is_result and re.search(MANNER_NAME, normalise_column_name(name)):
+            yield DrawRule((name,), lambda columns, score: mentions_draw(columns[0], DRAWN_MANNER))
 
 
 def _possible_draw_rules(rows: TableRows, score: HostArray) -> Iterator[DrawRule]:
@@ -774,9 +783,11 @@ def _draw_rules_by_words(columns: Mapping[str, Column], score: HostArray) -> Ite
     """
     is_missing = np.isnan(score)
     for name, column in columns.items():
-        is_drawn, is_result = mentions_draw(column), normalise_column_name(name) in SPELLINGS["score"]
+        is_result = normalise_column_name(name) in SPELLINGS["score"]
+        pattern = DRAW_OR_EQUAL_POINTS if is_result else DRAW_PATTERN
+        is_drawn = mentions_draw(column, pattern)
         if is_drawn.any() and (is_result or is_missing[is_drawn].mean() >= MIN_AGREEMENT):
-            yield DrawRule((name,), lambda columns, score: mentions_draw(columns[0]) & np.isnan(score))
+            yield DrawRule((name,), lambda columns, score, x=pattern: mentions_draw(columns[0], x) & np.isnan(score))
 
 
 def _draw_rule_by_equal_points(rows: TableRows, score: HostArray, has_ties: bool) -> Iterator[DrawRule]:
@@ -1022,7 +1033,7 @@ def warn_about_columns(resolved: ResolvedTable, used: TableRows, dates: str | No
         warn_caller(f"took {'; '.join(notes)}; name columns to choose others", ColumnsRecognisedWarning)
     with map_row_errors(used.rows):
         hints = doubtful_roles_hints(resolved, roles, used.columns)
-    warn_of_each(hints, ColumnsRecognisedWarning)
+    warn_of_each([*hints, level_points_hint(used)], ColumnsRecognisedWarning)
 
 
 def _doubts_about_dataset(
@@ -1099,6 +1110,19 @@ def doubtful_roles_hints(resolved: ResolvedTable, roles: ColumnRoles, columns: d
         yield from _zero_ranks_hints(roles, columns)
     if roles.team is None:
         yield from _unused_team_hints(resolved, roles)
+
+
+def level_points_hint(rows: TableRows) -> str:
+    """A hint that matches count as won though both had equal points; "" where there are none, or draws are known."""
+    if not rows.roles.winner_first or rows.draws is not None:
+        return ""
+    evidence = recognise_evidence_columns(rows.table.names, rows.roles.player_arguments)
+    points = as_column_list(evidence.get("margin"))
+    if not points:
+        return ""
+    is_level = first_player_lead([numbers_or_nan(column) for column in rows.load_others(points).values()]) == 0
+    shown = f"{describe_share(is_level, 'match')} won by nothing, as {' and '.join(points)} say, count as won"
+    return f"{shown}; if they are drawn, add a column draw of yes and no" if is_level.any() else ""
 
 
 def _unused_side_hints(resolved: ResolvedTable, roles: ColumnRoles) -> Iterator[str]:

@@ -38,8 +38,11 @@ NA_VALUES = (
     "", "-", "--", "-:-", "- : -", "*", "?", "NA", "<NA>", "N/A", "#N/A", "NaN", "NaT", "null", "None", r"\N", "P",
     "P-P", "PP", "Postp", "Postp.", "Postponed", "TBD", "TBA", "TBC", "0000-00-00", "NC", "NC/NC", "No contest",
     "No result", "N/R", "NR", "RET", "ret.", "W/O", "WO", "w.o.", "walkover", "abandoned", "cancelled", "canceled",
+    "unknown", "bye", "+:-", "-:+", "+ - -", "- - +", "+--", "--+", "1-0F", "0-1F", "0-0F", "W:FF", "FF:W",
+    "W-FF", "FF-W",
     "abgesagt", "abgebrochen", "verlegt", "ausgefallen", "annulé", "reporté", "aplazado", "suspendido",
 )  # fmt: skip
+RESULTS_BESIDE = {"-": "+", "p": "g"}  # texts that are results where a column has another one, and else say none
 IN_PLAY_WORDS = (  # without blanks, of a column that says how far a match is
     "1h", "2h", "ht", "1st", "2nd", "q1", "q2", "q3", "q4", "1sthalf", "2ndhalf", "halftime", "half-time", "live",
     "playing", "inplay", "inprogress", "paused",
@@ -47,7 +50,7 @@ IN_PLAY_WORDS = (  # without blanks, of a column that says how far a match is
 DRAW_WORDS = (
     "d", "draw", "drawn", "drew", "tie", "tied", "t", "x", "tiebothbad", "nowinner", "½", "halved", "level", "even",
     "stalemate", "remis", "unentschieden", "empate", "nul", "pareggio", "gelijk", "bothbad", "bothgood", "both",
-    "neither", "equal", "same", "tieinconsistent", "agreed", "jigo",
+    "neither", "equal", "same", "tieinconsistent", "agreed", "jigo", "=",
 )  # fmt: skip
 
 
@@ -59,45 +62,72 @@ class OutcomeWords(NamedTuple):
     draw: tuple[str, ...] = DRAW_WORDS
 
 
+def _add_words_of_wins(names: Sequence[str]) -> tuple[str, ...]:
+    """The names of a side, with those of its win: h, hw, wh."""
+    return tuple(word for name in names for word in (name, f"{name}w", f"w{name}"))
+
+
 OUTCOME_WORDS = (
-    *(OutcomeWords(sides.first, sides.second) for sides in SIDE_PAIRS if sides.kind == "sides"),
+    *(
+        OutcomeWords(_add_words_of_wins(sides.first), _add_words_of_wins(sides.second))
+        for sides in SIDE_PAIRS
+        if sides.kind == "sides"
+    ),
     OutcomeWords(
-        ("w", "win", "won", "wins", "victory", "beat"),
-        ("l", "loss", "lose", "lost", "defeat", "checkmated", "resigned", "timeout"),
+        ("w", "win", "won", "wins", "victory", "beat", "otw", "sow"),
+        ("l", "loss", "lose", "lost", "defeat", "otl", "sol", "checkmated", "resigned", "timeout"),
         (*DRAW_WORDS, "repetition", "insufficient", "timevsinsufficient", "50move"),
     ),
     OutcomeWords(("wl", "winloss", "winlose"), ("lw", "losswin", "losewin"), ("dd", "drawdraw", "tt")),
     OutcomeWords(("a",), ("b",), (*DRAW_WORDS, "c")),  # as language models judge
     OutcomeWords(("true", "yes", "y"), ("false", "no", "n")),
-    OutcomeWords(("1",), ("0",), ("½", "1/2", "0.5", "0,5")),
+    OutcomeWords(("1",), ("0",), ("½", "1/2", "0.5", "0,5", "=")),
     OutcomeWords(("s", "sieg"), ("n", "niederlage"), ("u", "remis", "unentschieden")),
-    OutcomeWords(("g", "ganado", "victoria"), ("p", "perdido", "derrota"), ("e", "empate", "empatado")),
+    OutcomeWords(("+",), ("-",)),
+    OutcomeWords(
+        ("g", "ganado", "victoria"), ("p", "perdido", "derrota", "perdu"), ("e", "empate", "empatado", "n", "nul")
+    ),
     OutcomeWords(("v", "victoire", "vitória", "vittoria"), ("d", "p", "défaite", "derrota"), ("n", "e", "nul")),
 )
 # in place of the name of the winner
 NO_WINNER_WORDS = *DRAW_WORDS, "no winner", "tie (bothbad)", "both_bad", "both bad", "both_equal"
 DRAW_PATTERN = r"½|1/2-1/2|\b(draw|drawn|drew|tie|tied|stalemate|remis|empate|unentschieden)\b"
 DRAWN_MATCH_PATTERN = rf"(match |game )?({DRAW_PATTERN})"
+DRAWN_MANNER = rf"^{DRAWN_MATCH_PATTERN}\s*($|[(,])"  # as "Draw (majority)"
+DRAW_OR_EQUAL_POINTS = rf"{DRAW_PATTERN}|^\s*(?P<points>\d+)\s*[-:\u2013]\s*(?P=points)\s*$"  # as 1-1
 WORDS_OF_WINNING = r"^(winner:?|win for) | (won|wins?|beat)\b.*$"  # beside a name, as "Ash won by 5 runs"
-TRUE_WORDS = "true", "yes", "y", "ja", "oui", "1", "1.0", *(word for word in DRAW_WORDS if word not in ("nul", "no"))
+TRUE_WORDS = (
+    "true",
+    "yes",
+    "y",
+    "ja",
+    "oui",
+    "si",
+    "sí",
+    "1",
+    "1.0",
+    *(word for word in DRAW_WORDS if word not in ("nul", "no")),
+)
 FALSE_WORDS = "false", "f", "no", "n", "nein", "non", "0", "0.0", "", "na", "nan", "null", "none", "-"
 FILLER_WORDS = (
     "the", "win", "wins", "won", "victory", "winner", "winning", "team", "side", "player", "model", "corner", "match",
     "game", "agreed", "for", "by", "of", "vote", "response", "answer", "output", "assistant", "is", "are", "better",
-    "much", "slightly",
+    "much", "slightly", "score",
 )  # fmt: skip
 GLUED_FILLERS = "^(team|player|model)(?=.)|(?<=.)(wins?|won|victory|sieg|team|player|fighter|vote)$"  # as in "homewin"
 SIDE_WORDS = {"h": 1.0, "home": 1.0, "a": -1.0, "away": -1.0, "v": -1.0, "visitor": -1.0, "n": 0.0, "neutral": 0.0}
-NUMBER_PATTERN = r"\d+(?:\.\d+)?|½|1/2"
+NUMBER_PATTERN = r"\d*[.,]\d+|\d+|½|1/2"
 DASH = "[-:\u2013]"  # or a long one
 ENDINGS = r"aet|a\.e\.t|et|ot|so|sd|pens?|pso|p|agg|n\.?v|n\.?e|forfeit"  # of extra time, shoot-outs, sums of two legs
+ENDINGS += "|awarded|awd|wertung|w"  # by a committee
 AFTER_SCORE = rf"(?:\s*/?\s*(?:\([^()]*\)|\[[^\[\]]*\]))*(?:\s*/?\s*\d?(?:{ENDINGS})\b.*)?\s*$"
 SCORELINE_PATTERN = rf"^({NUMBER_PATTERN})\s*{DASH}\s*({NUMBER_PATTERN}){AFTER_SCORE}"
 SCORELINE_POINTS = rf"(?i)^\s*(?P<one>\d+)\s*{DASH}\s*(?P<two>\d+){AFTER_SCORE}"  # of Arrow too
 PLACE_PATTERN = r"[=t]?\s*-?\s*(\d+)\s*(?:st|nd|rd|th|\.)?\s*[=t]?"  # with marks of a tie
 TIME_PATTERN = r"(?=.*[:.])(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)"  # hours, minutes and seconds, or some of these
 SIGNED_NOTE = "as 1, 0 and -1 for win, draw and loss; if -1 says that there is no result, say na_values=['-1']"
-POINTS_AFTER_WORD = r"(?<=[a-z])(\s*\+.*|[\s,(]+\d+\s*[-:\u2013]\s*\d+.*)$"  # as in "W 3-1" and, of Go, "B+2.5"
+# after a word, as in "W 3-1", "L (OT)" and, of Go, "B+2.5"
+POINTS_AFTER_WORD = r"(?<=[a-z])(\s*\+.*|[\s,(]+\d+\s*[-:\u2013]\s*\d+.*|[\s/(]+\d?(ot|so|aet|pens?)\W*)$"
 SET_PATTERN = r"(\d+)\s*[-:/\u2013]\s*(\d+)"
 # sets of a match that was not played to its end, of which they do not say who won
 UNFINISHED_SETS = re.compile(rf"{SET_PATTERN}.*\b(ret|retired|retd|def|default|abd|abandoned|walkover|w/?o)\.?")
@@ -180,8 +210,8 @@ def replace_na_values(column: Column, na_values: Sequence[str] = ()) -> Column:
     texts = (*NA_VALUES, *na_values)
     if not is_text(column):
         return null_where(column, mask_of_texts(column, texts))
-    words = {*map(cell_text, texts)}
     cells = distinct_texts(column)
+    words = {*map(cell_text, texts)} - {text for text, other in RESULTS_BESIDE.items() if other in cells.values}
     return null_where(column, cells.map(lambda x: x in words or UNFINISHED_SETS.fullmatch(x) is not None, False))
 
 
@@ -208,7 +238,7 @@ def _score_of_scoreline(cell: str) -> float:
     match = re.search(SCORELINE_PATTERN, cell)
     if match is None:
         return np.nan
-    one, two = (0.5 if points in ("½", "1/2") else float(points) for points in match.groups())
+    one, two = (0.5 if points in ("½", "1/2") else float(points.replace(",", ".")) for points in match.groups())
     return float(0.5 + 0.5 * np.sign(one - two))
 
 
@@ -226,14 +256,20 @@ def _seconds_in_cell(cell: str) -> float | None:
 
 def _scores_of_winner_names(results: ResultColumn, words_beside: str) -> HostArray:
     """[n] the scores of cells with the name of the winner, perhaps beside some words, or with a word for a draw."""
-    cells = results.texts.merge(lambda cell: re.sub(words_beside, "", cell))
+    cells = results.texts.merge(lambda cell: _name_as_text(re.sub(words_beside, "", cell)))
     positions = {text: position for position, text in enumerate(cells.values)}
     names = [
-        distinct_texts(column).map(lambda text: positions.get(text, -2), -2) for column in results.players.values()
+        distinct_texts(column).map(lambda text: positions.get(_name_as_text(text), -2), -2)
+        for column in results.players.values()
     ]
     won, lost = (position == cells.codes for position in names)
     drawn = cells.map(lambda text: text in NO_WINNER_WORDS or re.match(DRAWN_MATCH_PATTERN, text) is not None, False)
     return np.select([won, lost, drawn], [1.0, 0.0, 0.5], np.nan)
+
+
+def _name_as_text(text: str) -> str:
+    """The name in a cell, of a number without the point that programs add where others are missing."""
+    return text.removesuffix(".0") if text[:-2].isdigit() else text
 
 
 NO_WORDS = r"(?!)"
@@ -427,7 +463,7 @@ def _scores_of_words(scores: Mapping[str, float], results: ResultColumn) -> Host
 
 def _outcome_word(cell: str) -> str:
     """The word that says who has won: "home" of "home win", "1" of "team_1"; "win" where there is no other."""
-    if re.fullmatch(r"[-+\d.,/½]+", cell):
+    if re.fullmatch(r"[-+=\d.,/½]+", cell):
         return cell
     cell = re.sub(POINTS_AFTER_WORD, "", cell)
     if verdict := re.fullmatch(r"\W*(\w+)\s*(>+|=+|<+)\s*(\w+)\W*", cell):  # as "A>>B"
@@ -439,9 +475,9 @@ def _outcome_word(cell: str) -> str:
     return word if word and parts[0] != "no" else "".join(parts)
 
 
-def mentions_draw(column: Column) -> HostArray:
-    """[n] whether a column of text has a word for a draw, as "Match drawn"."""
-    return text_mask(column, lambda cell: re.search(DRAW_PATTERN, cell.lower()))
+def mentions_draw(column: Column, pattern: str = DRAW_PATTERN) -> HostArray:
+    """[n] whether a column of text has a word for a draw, as "Match drawn", or what else a pattern finds."""
+    return text_mask(column, lambda cell: re.search(pattern, cell.lower()))
 
 
 def flags_of_draws(column: Column) -> HostArray:
@@ -460,4 +496,4 @@ def draws_in_results(column: Column) -> HostArray:
     words, draws = distinct_texts(column).merge(_outcome_word), (*DRAW_WORDS, "1/2", "0.5")
     if {*words.values} <= {*chain(*chain(*OUTCOME_WORDS))}:
         return words.map(draws.__contains__, False)
-    return mentions_draw(column)
+    return mentions_draw(column, DRAW_OR_EQUAL_POINTS)

@@ -382,6 +382,17 @@ READINGS = {  # the table, the scores, and a word of the note
         ("player_id", "opponent_id", {"result": ["win", "draw", "loss", "win"]}, "result for the score"),
         ("club", "opponent", {"GF": [2, 1, 0, 3], "GA": [1, 1, 1, 2]}, "GF and GA for the points"),
     )},
+    **{f"{words[0]} and the like": ({a: X, b: Y, "result": words}, [1, 0.5, 0, 1], "result for the score") for a, b, words in (
+        ("team", "opponent", ["W (OT)", "D", "OTL", "W/SO"]),
+        ("player", "opposition", ["+", "=", "-", "+"]),
+        ("local", "visitante", ["G", "E", "P", "G"]),
+        ("home", "away", ["HW", "score draw", "AW", "home win"]),
+        ("weiß", "schwarz", ["1-0", "0,5-0,5", "0:1", "1 : 0"]),
+        ("east", "west", ["east", "draw", "west", "East wins"]),
+    )},
+    "points that were awarded": ({"home": X, "away": Y, "result": ["2:0 Wertung", "1-1", "0-3 awd", "2-1"]}, [1, 0.5, 0, 1], ""),
+    **{f"no game: {word}": ({"white": X, "black": Y, "result": ["1-0", "1/2-1/2", word, "0-1"]}, [1, 0.5, 0], "1 of 4 rows has no")
+       for word in ("+ - -", "1-0F", "unknown")},
     "wins of both": ({"player1": X, "player2": Y, "player1Wins": [2, 1, 0, 2], "player2Wins": [1, 1, 2, 0], "draws": [0, 1, 0, 0]},
                      [1, 0.5, 0, 1], "player1Wins and player2Wins for the points"),
     **{f"{x} and {y}": ({"a": X, "b": Y, x: [3, 1, 0, 2], y: [1, 1, 2, 0]}, [1, 0.5, 0, 1], f"{x} and {y} for the points")
@@ -422,6 +433,18 @@ RESULTS_BESIDE_OTHERS = {  # a file, and the scores of the first players
     "draws in German": ("winner,loser,Unentschieden\nx,y,nein\ny,z,ja\nx,z,nein\n", [1.0, 0.5, 1.0]),
     "a shoot-out": ("team1,team2,winner,result\nx,y,x,normal\ny,z,,tie\nz,x,x,tie\nx,y,y,normal\n", [1, 0.5, 0, 0]),
     "numbers of both sides": ("player1,player2,winner\nx,y,0\ny,x,1\nx,z,2\n", [0.5, 1.0, 0.0]),
+    **{
+        f"draws by {name}": (f"winner,loser,{name}\nx,y,{draw}\ny,z,{other}\nx,z,{other}\n", [0.5, 1.0, 1.0])
+        for name, draw, other in (
+            ("method", "Draw (majority)", "KO"),
+            ("result_type", "tie", "normal"),
+            ("score", "1-1", "2-1"),
+            ("ended_in_draw", "yes", "no"),
+            ("empate", "sí", "no"),
+        )
+    },
+    "no winner at 1-1": ("team1,team2,winner,score\nx,y,x,2-0\ny,z,,1-1\n", [1.0, 0.5]),
+    "numbers with a point": ("player1_id,player2_id,winner_id\n12,15,12.0\n15,16,16.0\n12,16,\n", [1.0, 0.0]),
     "truth": ("team_a,team_b,winner\nx,y,true\ny,x,false\n", [1.0, 0.0]),
     "extra time": ("home,away,goals_home,goals_away,score_fulltime_home,score_fulltime_away\nx,y,2,1,1,1\n", [1.0]),
     "blanks after commas": ("a, b, score\nx, y, 1\ny, x, 0\n", [1.0, 0.0]),
@@ -490,6 +513,12 @@ REFUSED = {  # the table, options, and what is said
 def test_what_cannot_be_told_is_refused(games, table, options, message):
     with pytest.raises(ValueError, match=message):
         read(games(table) if isinstance(table, str) else table, **options)
+
+
+def test_wins_by_nothing_are_told():
+    table = {"winner": ["x", "y"], "loser": ["y", "z"], "winner_score": [1, 3], "loser_score": [1, 2]}
+    assert "1 of 2 matches won by nothing, as winner_score and loser_score say, count as won" in read_noting(table)[1]
+    assert "won by nothing" not in read_noting(table | {"draw": ["yes", "no"]})[1]
 
 
 def test_matches_to_come_are_no_mirrors(games):
@@ -565,6 +594,15 @@ def test_what_counts_as_missing(games, text):
     assert "1 of 3 rows has no result and is left out: 1 is to come (`fixtures` of the data, or jaxrate predict)" in [
         str(x.message) for x in notes
     ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["created_utc", "gameCreation", "unix_timestamp", "commence_time", "date_of_match", "Datum/Uhrzeit", "played"],
+)
+def test_names_of_times(name):
+    for day in (1704067200, "2024-01-01"):
+        assert read_noting({"a": ["x"], "b": ["y"], "score": [1], name: [day]})[0].matches.time.tolist() == [19723]
 
 
 def test_a_table_of_others_may_be_called_dataset():
