@@ -201,6 +201,8 @@ def pair_players(
     ids = ids[np.argsort(-mean, kind="stable")]
     names = rated.players[ids]
     first, second = _candidate_pairs(rated, ids, apart)
+    if not len(first):
+        raise ValueError("so many cannot be kept apart")
     forecasts = predict_fixtures(rated, [*zip(names[first], names[second], strict=True)], side=None)
     if by == "quality" and "quality" not in forecasts:
         raise ValueError(f"{rated.system.name} tells no quality here; rate by jr.forecasts.add_outcomes of it")
