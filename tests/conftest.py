@@ -71,6 +71,16 @@ def draw_pairs(random, players, count):
     return np.stack([first, (first + random.integers(1, players, count)) % players], axis=1)
 
 
+def league_table(players, rows, names=(), **options):
+    """Columns of a simulated league as `jr.read` takes them; those without one of these names are numbered."""
+    from jaxrate.data import simulate
+
+    matches = simulate.league(players, rows, **options).matches
+    names = np.array([*names, *(f"player {i:02}" for i in range(players - len(names)))], object)
+    a, b = names[matches.player].T
+    return {"a": a, "b": b, "score": matches.score, "time": matches.time}
+
+
 @pytest.fixture(params=[False, True], ids=["float32", "float64"])
 def x64(request):
     with jax.enable_x64(request.param):
@@ -221,20 +231,17 @@ def league():
 
 
 @pytest.fixture
-def games(tmp_path, league):
+def games(tmp_path):
     """A CSV file of the league with named players, a side and a column of walkovers."""
-    path = tmp_path / "games.csv"
-    write_games(path, league)
-    return path
+    write_games(tmp_path / "games.csv")
+    return tmp_path / "games.csv"
 
 
-def write_games(path, league):
+def write_games(path):
     import jaxrate as jr
 
-    names = np.array([f"player {i:02}" for i in range(40)])
-    a, b = names[league.player].T
-    columns = {"a": a, "b": b, "score": league.score, "time": league.time}
-    jr.data.write(columns | {"home": np.ones(600), "walkover": np.arange(600) % 100 == 0}, path)
+    more = {"home": np.ones(600), "walkover": np.arange(600) % 100 == 0}
+    jr.data.write(league_table(40, 600, seed=4, draws=0.2) | more, path)
 
 
 @pytest.fixture

@@ -21,11 +21,9 @@ def fitted(count, wins=30):
     """Strengths of so many players, each against the next three; the better ones have the lower numbers."""
     first = np.repeat(np.arange(count), 3)
     second = (first + np.tile([1, 2, 3], count)) % count
-    better = np.where(first < second, 0.7, 0.3)
+    won = (wins * np.where(first < second, 0.7, 0.3)).round()
     names = np.array([f"model {i:03}" for i in range(count)])
-    votes = jr.arena.count_votes(
-        names[first], names[second], (wins * better).round(), (wins * (1 - better)).round(), np.full(3 * count, 4.0)
-    )
+    votes = jr.arena.count_votes(names[first], names[second], won, wins - won, np.full(3 * count, 4.0))
     return jr.arena.fit_strengths(votes)
 
 
@@ -46,29 +44,11 @@ def places(strengths):
     return np.argsort(strengths.order) + 1
 
 
-def cells(page, kind):
-    return re.findall(rf'<td class="{kind}[^"]*"[^>]*>(?:<bdi>)?(.*?)(?:</bdi>)?</td>', page)
-
-
-def test_one_table_has_all_without_a_script(twelve):
-    strengths, ranks = twelve
-    page = jr.site.arena_page_html(strengths, ranks=ranks).partition("<script")[0]
-    order = strengths.order
-    assert cells(page, "words name") == strengths.players[order].tolist()
-    assert cells(page, "figure rating") == [f"{x:,.0f}" for x in strengths.rating[order]]
-    text = [f"{a} to {b}" if a < b else f"{a}" for a, b in zip(ranks.least[order], ranks.greatest[order], strict=True)]
-    assert cells(page, "figure ranks") == text
-    assert page.count('class="figure ranks sure"') == (ranks.least == ranks.greatest).sum()  # told as "rank 1"
-    assert page.count(strengths.players[5]) == 5  # also in the matrix and two lists
-
-
 def test_bars_are_where_the_axis_says(twelve):
     strengths, ranks = twelve
     page = jr.site.arena_page_html(strengths, ranks=ranks)
-    ticks = [
-        (float(at), float(x.replace(",", ""))) for at, x in re.findall(r'<i style="left:([\d.]+)%">([\d,]+)</i>', page)
-    ]
-    (left, low), (right, high) = ticks[0], ticks[-1]
+    ticks = re.findall(r'<i style="left:([\d.]+)%">([\d,]+)</i>', page)
+    (left, low), (right, high) = ((float(at), float(x.replace(",", ""))) for at, x in (ticks[0], ticks[-1]))
     bars = np.array(re.findall(r'<path d="M(-?\d+) 5H(-?\d+)"/><path d="M(-?\d+) 0v10"/>', page), float) / 10
     start, end, at = low + (high - low) * (bars.T - left) / (right - left)
     rating, error = strengths.rating[strengths.order], strengths.standard_error[strengths.order]
@@ -98,8 +78,7 @@ def test_a_line_stands_where_the_order_is_certain(twelve):
     page = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=least, greatest=greatest))
     rows = re.findall(r'<td class="figure rank( border)?"', page)
     assert [bool(x) for x in rows] == [False, True, *[False] * 10]
-    key = "A strong rule: everyone above it is better than everyone below, with 95% confidence."
-    assert key in page.rpartition('id="ranking"')[2].partition("</table>")[2]
+    assert "A strong rule: " in page.rpartition('id="ranking"')[2].partition("</table>")[2]
     free = jr.site.arena_page_html(strengths, ranks=ranks._replace(least=np.ones(12, int), greatest=np.full(12, 12)))
     assert "strong rule" not in free
 
@@ -111,8 +90,6 @@ def test_the_best_pairs_are_numbers_and_all_are_one_click_away(forty):
     assert matrix.count("<tr>") == 21 and matrix.count("<td") == 400
     assert '<details id="pairs"><summary>All 40</summary>' in page and 'id="heat"' in page
     assert '<meta property="og:title" content="GPT votes">' in page
-    assert page.index('id="certain"') < page.index('id="ranking"') < page.index('id="matrix"')
-    assert re.search(r"Ties: \d+ of 100 votes between equals are ties", page)
 
 
 def test_numbers_become_a_heat_map_and_groups():
@@ -124,11 +101,8 @@ def test_numbers_become_a_heat_map_and_groups():
     assert percent[3, 9] == pytest.approx(100 * (win + tie / 2)) and np.isnan(np.diag(percent)).all()
     heat = build_heat_map(strengths, players)
     shown = np.frombuffer(b64decode(heat.data["percent"]), np.uint8).reshape(40, 40)
-    away = ~np.eye(40, dtype=bool)
-    np.testing.assert_array_equal(shown[away], percent[away].round())
-    assert (
-        (np.diag(shown) == 101).all() and not heat.grouped and heat.ticks[0][1:] == (1, strengths.players[players[0]])
-    )
+    np.testing.assert_array_equal(shown, np.where(np.isnan(percent), 101, percent.round()))
+    assert not heat.grouped and heat.ticks[0][1:] == (1, strengths.players[players[0]])
     strengths = fitted(230, wins=100)
     players = strengths.order.tolist()
     heat = build_heat_map(strengths, players)
@@ -224,17 +198,9 @@ def test_the_matrix_is_of_ratings_and_marks_who_never_met(twelve):
     assert page.count('title="never met"') == 12 * 11 - 2 * 36 and "In italics: pairs that never met." in page
     first, second = strengths.players[strengths.order[:2]]
     win, tie, _ = strengths.probability(first, second)
-    assert f"{first} would win {100 * (win + tie / 2):.0f} of 100 votes against {second}, a tie as half." in page
-    assert "Log likelihood" not in page
-    lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
-    assert lead.lstrip().startswith(f"{first} would win ")
-    above, table = page.split('<table id="board"')
-    assert 'class="note"' not in above.partition("<main")[2]  # notes stood above the table
-    assert "A lead of 100 points wins 64 of 100 votes" in table
-    value = round(100 * (win + tie / 2))
-    assert (
-        f'style="--share:{round(200 * (win + tie / 2) - 100)}%;' in page and f'%">{value}</td>' in page
-    )  # white at 50, full at 100
+    value = 100 * (win + tie / 2)
+    assert f"{first} would win {value:.0f} of 100 votes against {second}, a tie as half." in page
+    assert f'style="--share:{round(2 * value - 100)}%;' in page and f'%">{value:.0f}</td>' in page  # white at 50
 
 
 def test_the_headline_and_what_is_certain_are_findings(twelve):
@@ -247,10 +213,6 @@ def test_the_headline_and_what_is_certain_are_findings(twelve):
         assert f"<h1>{findings_of.find_first_place(names, strengths, given, MODELS)}</h1>" in page
         certain = re.findall("<li>(.*?)</li>", page.partition('id="certain"')[2].partition("</section>")[0])
         assert certain == [*map(str, findings_of.find_certain_ranks(names, strengths, given, MODELS))]
-        first = [x.partition(" surely ")[0] for x in certain if "surely among the first 2, at 95% confidence" in x]
-        assert first == [" and ".join(np.array(names)[strengths.order[:2]])] * (
-            given is not None and given is not ranks
-        )
         lead = findings_of.find_lead_in_votes(names, strengths, given, MODELS)
         assert lead.certainty == "open" and f"<p>{'Not certain: ' * bool(certain)}{lead}</p>" in page
         assert ('<h2 id="certain-title">What is not certain</h2>' in page) == (not certain)

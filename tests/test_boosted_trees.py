@@ -9,7 +9,6 @@ import jaxrate as jr
 from jaxrate.evaluation import ceilings as boosted_trees
 from jaxrate.evaluation.ceilings import PLAYED, boosted_forecast, match_features, player_histories
 from jaxrate.metrics.prediction_metrics import losses_by_match
-from tests.conftest import refused
 from tests.test_benchmark import KEEP, make_league, row_of
 
 
@@ -133,16 +132,6 @@ def test_trees_of_win_draw_and_loss_and_columns_of_each_player():
     columns = match_features(data, np.asarray(data.matches.score), [truth], {"age": of_each}, 900)
     np.testing.assert_allclose(columns["age"][1, :, :2], columns["age"][0][:, [1, 0]])
     assert columns["ratings"].shape == (2, 1200, 2)
-
-
-def test_what_trees_refuse():
-    data, _ = make_league(n=200)
-    with refused("boosted trees need 250 matches before the scored ones, got 160"):
-        jr.evaluation.benchmark_systems(data, ["elo"], stack=True, **KEEP)
-    teams = jr.data.from_teams([[["Ada", "Bo"], ["Cy", "Di"]]] * 20)
-    with refused("boosted trees are of matches of two players"):
-        jr.evaluation.benchmark_systems(teams, ["trueskill"], stack=True, **KEEP)
-    assert len(jr.evaluation.benchmark_systems(data, ["elo"], **KEEP).rows) == 2
 
 
 def test_no_scored_match_has_a_say_in_what_trees_see(monkeypatch):

@@ -97,18 +97,6 @@ def test_the_information_of_a_vote_is_its_mean_squared_slope(model):
         assert vote_information(model, eta, 0.7) == pytest.approx(information, rel=1e-6)
 
 
-def test_refusals():
-    found = jr.arena.fit_strengths(table())
-    with pytest.raises(ValueError, match="level must be"):
-        jr.arena.rank_sets(found, level=1.0)
-    with pytest.raises(ValueError, match="power must be"):
-        jr.arena.votes_needed(found, 0, 1, power=0)
-    with pytest.raises(ValueError, match="no covariance"):
-        jr.arena.rank_sets(found._replace(covariance=None))
-    with pytest.raises(ValueError, match="no finite rating"):
-        jr.arena.fit_strengths(jr.arena.count_votes([0, 1, 0], [1, 0, 2], [2, 1, 1], [0, 0, 0])).difference(0, 2)
-
-
 def likeliest(points, frequency, strength):
     """The largest log likelihood of three results whose strength, a function of p, is 0: by golden sections."""
 
@@ -153,39 +141,15 @@ def test_sequential_tests_end():
     going = jr.arena.sprt([100, 400, 104], 0, 5)
     assert going.decision == "continue" and going.lower == -going.upper == pytest.approx(math.log(0.05 / 0.95))
     assert going.games == 604 and going.score == pytest.approx((200 + 104) / 604)
-    assert "LLR" in repr(going) and 0.5 < going.probability_better < 0.7
+    assert 0.5 < going.probability_better < 0.7
     pairs = jr.arena.pentanomial([1, 0.5, 0, 1, 0.5, 0.5, 0, 0])
     assert pairs.tolist() == [1, 0, 2, 1, 0]
     assert jr.arena.sprt(pairs, 0, 5).games == 8
     singles = np.random.default_rng(0).choice([0.0, 0.5, 1.0], 4000, p=[0.2, 0.55, 0.25])
-    five, three = (
-        jr.arena.sprt(jr.arena.pentanomial(singles), 0, 5),
-        jr.arena.sprt(np.bincount((2 * singles).astype(int)), 0, 5),
-    )
+    five = jr.arena.sprt(jr.arena.pentanomial(singles), 0, 5)
+    three = jr.arena.sprt(np.bincount((2 * singles).astype(int)), 0, 5)
     assert five.normalised_elo == pytest.approx(three.normalised_elo, rel=0.05)  # independent games
     assert five.llr == pytest.approx(three.llr, rel=0.1)
-
-
-@pytest.mark.parametrize(
-    ("results", "options", "said"),
-    [
-        ([1, 2], {}, "3 counts of games or 5"),
-        ([0, 0, 0], {}, "there is no game"),
-        ([1, -2, 3], {}, "row 1 .*-2, below 0"),
-        ([1, 2, 3], {"elo1": 0}, "elo0 must be below"),
-        ([1, 2, 3], {"alpha": 0.6, "beta": 0.5}, "alpha and beta"),
-    ],
-)
-def test_sequential_refusals(results, options, said):
-    with pytest.raises(ValueError, match=said):
-        jr.arena.sprt(results, **{"elo0": 0, "elo1": 5} | options)
-
-
-def test_refusals_of_pairs_of_games():
-    with pytest.raises(ValueError, match="3 games do not form pairs"):
-        jr.arena.pentanomial([1, 0, 1])
-    with pytest.raises(ValueError, match="row 1 .*0.7"):
-        jr.arena.pentanomial([1, 0.7])
 
 
 # Whether strengths moved: against twins, on votes of players who did and who did not, and what is refused.
@@ -259,30 +223,11 @@ def test_one_player_moves():
     assert "1 of 8 players moved" in repr(moved) and "<table>" in moved._repr_html_()
 
 
-def alarms(make, sets, monkeypatch, **given):
-    """In how many sets somebody is said to have moved."""
-    monkeypatch.setattr(
-        module, "_static_and_drifting_losses", lambda matches, votes, side: (*np.zeros((2, len(matches.score))), 1, 0)
-    )
-    monkeypatch.setattr(module, "_build_drift_result", lambda found, votes, tests, *rest: tests[-1])
-    return sum(jr.arena.detect_drift(make(seed), **given).any() for seed in range(sets))
-
-
 def test_voters_who_come_and_go_hide_no_change():
     voter = np.random.default_rng(0).integers(0, 60, 4000)
     votes = drawn(3, votes=4000, move=250.0, columns={"voter": voter}, voters=voter)
     moved = jr.arena.detect_drift(votes, cluster="voter")
     assert moved.moved.tolist() == [i == 4 for i in range(PLAYERS)] and moved.p[4] < 1e-3
-
-
-def test_sittings_of_one_voter_raise_alarms_unless_they_count_as_one(monkeypatch):
-    voter = np.repeat(np.arange(30), 40)
-
-    def make(seed):
-        return drawn(seed, columns={"voter": voter}, voters=voter)
-
-    assert alarms(make, 16, monkeypatch) > 8
-    assert alarms(make, 16, monkeypatch, cluster="voter") <= 3
 
 
 def test_who_cannot_be_compared_did_not_move():
@@ -293,17 +238,44 @@ def test_who_cannot_be_compared_did_not_move():
     assert moved.games.tolist() == [61, 60, 1, 1, 1] and "3" in moved.table()
 
 
+def test_sittings_of_one_voter_raise_alarms_unless_they_count_as_one(monkeypatch):
+    nothing = np.zeros(1200)
+    monkeypatch.setattr(module, "_static_and_drifting_losses", lambda *_: (nothing, nothing, 1, 0))
+    monkeypatch.setattr(module, "_build_drift_result", lambda found, votes, tests, *rest: tests[-1])
+    voter = np.repeat(np.arange(30), 40)
+    sets = [drawn(seed, columns={"voter": voter}, voters=voter) for seed in range(16)]
+    assert sum(jr.arena.detect_drift(votes).any() for votes in sets) > 8
+    assert sum(jr.arena.detect_drift(votes, cluster="voter").any() for votes in sets) <= 3
+
+
+def fitted(*counts):
+    return jr.arena.fit_strengths(jr.arena.count_votes(*counts) if counts else table())
+
+
 @pytest.mark.parametrize(
-    ("make", "given", "said"),
+    ("call", "said"),
     [
-        (lambda: jr.arena.count_votes([0], [1], [2], [2]), {}, "and not in VoteCounts: it needs times"),
-        (lambda: jr.matches([[0, 1]] * 2, [1.0, 0.0], time=[3.0, 3.0]), {}, "all matches have the same time"),
-        (lambda: drawn(0, votes=50), {"level": 1.0}, "level must be above 0"),
-        (lambda: drawn(0, votes=50), {"cluster": "voter"}, "no column 'voter'"),
-        (lambda: drawn(0, votes=2, columns={"x": [0, 1], "y": [0, 1]}), {"cluster": ["x", "y"]}, "one column"),
-        (lambda: jr.matches([[0, 1], [1, 2]], [1.0, 1.0], time=[0.0, 1.0]), {}, "give a prior|no two players"),
+        (lambda: jr.arena.rank_sets(fitted(), level=1.0), "level must be"),
+        (lambda: jr.arena.votes_needed(fitted(), 0, 1, power=0), "power must be"),
+        (lambda: jr.arena.rank_sets(fitted()._replace(covariance=None)), "no covariance"),
+        (lambda: fitted([0, 1, 0], [1, 0, 2], [2, 1, 1], [0] * 3).difference(0, 2), "no finite rating"),
+        (lambda: jr.arena.sprt([1, 2], 0, 5), "3 counts of games or 5"),
+        (lambda: jr.arena.sprt([0, 0, 0], 0, 5), "there is no game"),
+        (lambda: jr.arena.sprt([1, -2, 3], 0, 5), "row 1 .*-2, below 0"),
+        (lambda: jr.arena.sprt([1, 2, 3], 0, 0), "elo0 must be below"),
+        (lambda: jr.arena.sprt([1, 2, 3], 0, 5, alpha=0.6, beta=0.5), "alpha and beta"),
+        (lambda: jr.arena.pentanomial([1, 0, 1]), "3 games do not form pairs"),
+        (lambda: jr.arena.pentanomial([1, 0.7]), "row 1 .*0.7"),
+        (lambda: jr.arena.detect_drift(table()), "and not in VoteCounts: it needs times"),
+        (lambda: jr.arena.detect_drift(jr.matches([[0, 1]] * 2, [1.0, 0.0], time=[3.0, 3.0])), "have the same time"),
+        (lambda: jr.arena.detect_drift(drawn(0, votes=50), level=1.0), "level must be above 0"),
+        (lambda: jr.arena.detect_drift(drawn(0, votes=50), cluster="voter"), "no column 'voter'"),
+        (lambda: jr.arena.detect_drift(drawn(0, votes=2, columns={"x": [0, 1], "y": [0, 1]}), cluster=["x", "y"]),
+         "one column"),
+        (lambda: jr.arena.detect_drift(jr.matches([[0, 1], [1, 2]], [1.0, 1.0], time=[0.0, 1.0])),
+         "give a prior|no two players"),
     ],
 )  # fmt: skip
-def test_refusals_of_moved(make, given, said):
+def test_refusals(call, said):
     with pytest.raises(ValueError, match=said):
-        jr.arena.detect_drift(make(), **given)
+        call()

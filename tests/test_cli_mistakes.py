@@ -205,7 +205,7 @@ def place(tmp_path_factory):
     for name, text in FILES.items():
         (folder / name).write_text(text)
     league = simulate.league(40, 600, seed=4, draws=0.2).matches
-    write_games(folder / "games.csv", league)
+    write_games(folder / "games.csv")
     games = jr.read(folder / "games.csv")
     jr.save(folder / "run", jr.rate(jr.glicko(c=20), games))
     jr.save(folder / "elo", jr.rate(jr.elo(), games))

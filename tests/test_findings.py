@@ -49,11 +49,8 @@ def test_phrases_name_all_that_differs_and_no_number_of_the_subject(relation):
 def test_a_leader_is_ahead_or_level(ratings, deviations, wanted):
     names = [*"ABCDEF"][: len(ratings)]
     found = findings.find_lead(names, np.array(ratings), deviations and np.array(deviations), "points")
-    assert (found.certainty, found.amount) == (
-        wanted[0],
-        wanted[1] and pytest.approx(wanted[1]),
-    ) and found.subject == "A"
-    assert found.other == ("" if wanted[0] == "alone" else "B")
+    assert (found.certainty, found.subject, found.other) == (wanted[0], "A", "" if wanted[0] == "alone" else "B")
+    assert found.amount == (wanted[1] and pytest.approx(wanted[1]))
 
 
 @pytest.mark.parametrize(
@@ -61,14 +58,12 @@ def test_a_leader_is_ahead_or_level(ratings, deviations, wanted):
     [
         (59.0, "best", "new on top"),
         (60.0, "best", "on top"),
-        (329.0, "best", "on top"),
         (330.0, "best", "still on top"),
         (NAN, "best", "on top"),
         (330.0, "ahead", "on top"),
         (59.0, "ahead", "new on top"),
         (59.0, "probably ahead", "on top"),
         (330.0, "probably best", "on top"),
-        (60.0, "level", "on top"),
         (59.0, "level", "on top"),
     ],
 )
@@ -88,9 +83,7 @@ def test_who_rose_most_is_told_of_the_ranks_that_are_compared(monkeypatch):
     ):
         found, place = findings.find_rise(["Ada", "Bo", "Cy"], np.array(changes), "2020", "points")
         assert (found.certainty, found.subject, place) == wanted
-    assert (
-        findings.find_rise(["Ada"], np.array([NAN]), "", "") is findings.find_rise(["A"], np.zeros(1), "", "") is None
-    )
+    assert findings.find_rise(["A"], np.array([NAN]), "", "") is findings.find_rise(["A"], np.zeros(1), "", "") is None
 
 
 def line(name, mean, deviation=None, times=YEARS):
@@ -117,7 +110,6 @@ COUNTED = line("Ada", [1.0, 3.0, 2.0], times=np.arange(1, 4))
         ([ADA, AWAY], {}, "Ada peaked highest, at 1,700 points in May 1991"),
         ([ADA, BO, RETIRED], {"prefers_peaks": True}, "Ada peaked highest, at 1,700 points in 1991"),
         ([ADA, BO, RETIRED], {"others_peak": 1800.0}, "Ada peaked highest of these 3, at 1,700 points in 1991"),
-        ([ADA, BO], {"prefers_peaks": True}, "Ada peaked highest, at 1,700 points in May 1991"),
         ([COUNTED], {"clock": "matches played"}, "Ada peaked at 3 points after 2 matches"),
     ],
 )
@@ -133,7 +125,6 @@ def test_lines_end_or_peak(lines, options, said):
         ({"Ada": [NAN, 1, 1], "Bo": [1, 2, 2], "Cy": [9, 9, 9]}, [[1, 1, 1]],
          "Ada ranked first most often of these 3, on 2 of 3 dates"),
         ({"Ada": [NAN, 1, 3], "Bo": [1, 2, 2]}, [], "Ada and Bo ranked first most often, each on 1 of 3 dates"),
-        ({"Ada": [5, 4], "Bo": [6, 7]}, [], "Ada reached rank 4, the best of these 2"),
         ({"Ada": [5, 4], "Bo": [6, 7], "Cy": [6, 7]}, [], "Ada reached rank 4, the best of these 3"),
         ({"Ada": [5, 4]}, [], "Ada reached rank 4 at best"),
         ({"Ada": [5, 4], "Bo": [4, 7]}, [], "Ada and Bo reached rank 4 at best"),
@@ -189,7 +180,6 @@ EVEN = [[NAN, 50.2, 70], [49.8, NAN, 70], [30, 30, NAN]]
         ([row[:2] for row in ORDERED[:2]], False, "A favoured against B, at 60%"),
         ([[NAN, 60, 40], [40, NAN, 60], [60, 40, NAN]], False, "Nobody favoured against both others"),
         (EVEN, False, "A and B about even, favoured against C"),
-        ([row[:2] for row in EVEN[:2]], False, "A and B about even"),
         ([[NAN, 54.4], [45.6, NAN]], False, "A and B about even"),
         ([[NAN, 55.0], [45.0, NAN]], False, "A favoured against B, at 55%"),
         (np.full((5, 5), NAN), False, "Expected scores of A and 4 others"),
@@ -205,13 +195,12 @@ def test_predictions_are_bold_or_cautious_or_true():
     random = np.random.default_rng(0)
     p = random.uniform(0.1, 0.9, 4000)
     score = (random.random(4000) < p) * 1.0
-    for prediction, wanted in (
-        (p, "right"),
-        (0.5 + 1.2 * (p - 0.5), "too bold"),
-        (0.5 + 0.6 * (p - 0.5), "too cautious"),
-        (np.where(p < 0.5, 0.5 * p, p), "too low"),  # only underdogs scored more than predicted
-        (p - 0.08, "too low"),
-    ):
+    for wanted, prediction in {
+        "right": p,
+        "too bold": 0.5 + 1.2 * (p - 0.5),
+        "too cautious": 0.5 + 0.6 * (p - 0.5),
+        "too low": np.where(p < 0.5, 0.5 * p, p),  # only underdogs scored more than predicted
+    }.items():
         assert findings.judge_predictions(prediction, score).certainty == wanted
         mirrored = np.append(prediction, 1 - prediction), np.append(score, 1 - score)  # from either side, without bias
         wanted = findings.LEANS[findings.find_lean(prediction, score)]

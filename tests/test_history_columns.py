@@ -67,14 +67,11 @@ def twin_of_category_leads(table):
     rating, lead, leads = {}, {}, []
     for a, b, score, topic in zip(table["a"], table["b"], table["score"], table["topic"], strict=True):
         leads.append(lead.get(topic, 0.0))
-        ahead = np.log(10.0) / 400.0 * (rating.get(a, 0.0) - rating.get(b, 0.0) + leads[-1])
-        slope, curvature = (
-            np.log(10.0) / 400.0 * (score - 1.0 / (1.0 + np.exp(-ahead))),
-            (np.log(10.0) / 400.0) ** 2 / 4,
-        )
-        lead[topic] = leads[-1] + slope / (SPANS["category_lead"] * curvature)
+        unit = np.log(10.0) / 400.0
+        surprise = score - 1.0 / (1.0 + np.exp(-unit * (rating.get(a, 0.0) - rating.get(b, 0.0) + leads[-1])))
+        lead[topic] = leads[-1] + unit * surprise / (SPANS["category_lead"] * unit**2 / 4)
         for name, sign in ((a, 1.0), (b, -1.0)):
-            rating[name] = rating.get(name, 0.0) + 24.0 * sign * slope * 400.0 / np.log(10.0)
+            rating[name] = rating.get(name, 0.0) + 24.0 * sign * surprise
     return np.array(leads)
 
 
@@ -114,11 +111,8 @@ def test_each_function_adds_its_column():
 def test_later_results_change_no_earlier_value(changed):
     table = league()
     is_later = np.arange(N) >= changed
-    other = table | {"score": np.where(is_later, 1 - table["score"], table["score"])}
-    other |= {
-        "made": np.where(is_later, table["let"], table["made"]),
-        "let": np.where(is_later, table["made"], table["let"]),
-    }
+    swapped = {"score": 1 - table["score"], "made": table["let"], "let": table["made"]}
+    other = table | {name: np.where(is_later, x, table[name]) for name, x in swapped.items()}
     one, two = columns_of(table), columns_of(other)
     for name in COVARIATES:
         np.testing.assert_array_equal(one[name][: changed + 1], two[name][: changed + 1])
@@ -170,9 +164,6 @@ def test_ages_are_years_at_the_match():
     births = {f"born_{side}": [born[name] for name in table[side]] for side in "ab"}
     found = jr.read(table | births, age=["born_a", "born_b"], on_faulty="skip").matches.context.columns["age"]
     np.testing.assert_allclose(found, [3652 / 365.25, 0.0])
-    ages = {"age_a": [30.5, 21], "age_b": [20, None]}
-    found = jr.read(table | ages, age=["age_a", "age_b"]).matches.context.columns["age"]
-    np.testing.assert_array_equal(found, [10.5, 0.0])
 
 
 @pytest.mark.parametrize("impossible", [200, -1, 999])
@@ -181,6 +172,8 @@ def test_ages_that_cannot_be_are_missing_with_a_count(impossible):
     with pytest.warns(UserWarning, match=f"1 age of column 'age_b' cannot be, as {impossible} years"):
         data = jr.read(table | {"age_a": [30.5, 21], "age_b": [20, impossible]}, age=["age_a", "age_b"])
     np.testing.assert_array_equal(data.matches.context.columns["age"], [10.5, 0.0])
+    ages = {"age_a": [30.5, 21], "age_b": [20, None]}
+    np.testing.assert_array_equal(jr.read(table | ages, age=[*ages]).matches.context.columns["age"], [10.5, 0.0])
     with pytest.warns(UserWarning, match="2 ages of column 'born' cannot be"):  # a date that stands for none
         jr.read(table | {"born": ["1880-01-01"] * 2}, age=["born", "born"])
     for ages, fault in ((["", "x"], "'x', not an ISO date"), (["30", "x"], "'x', not a number")):  # it named row 0
@@ -209,16 +202,12 @@ def test_seasons_of_leagues_are_the_years_in_their_names():
         (lambda data: jr.data.add_category_lead(data), "category_lead needs category, one of each match or of each"),
         (lambda data: jr.data.add_relative_margin(data), "relative_margin needs margin, two columns with the points"),
         (lambda data: jr.data.add_layoff(data, -1), "layoff must be a number of days above 0, got -1"),
+        (lambda _: jr.read(league() | {"age": np.full(N, 200.0)}, age="score"), "age must be two columns, of a and of"),
     ],
 )  # fmt: skip
 def test_what_is_refused(add, why):
     with pytest.raises(ValueError, match=why):
         add(jr.read(league()))
-
-
-def test_ages_are_of_two_columns():
-    with pytest.raises(ValueError, match="age must be two columns, of a and of b, got score"):
-        jr.read(league() | {"age": np.full(N, 200.0)}, age="score")
 
 
 def test_columns_are_kept_with_a_history_in_a_folder(tmp_path):

@@ -11,16 +11,9 @@ from scipy import stats
 from scipy.optimize import brentq, minimize
 
 import jaxrate as jr
+from jaxrate.metrics import accuracy, brier_score, calibration, compare_log_loss, experience_mask, log_loss
 from jaxrate.metrics.bookmaker_odds import ODDS_METHODS, probabilities_from_odds
-from jaxrate.metrics.prediction_metrics import (
-    accuracy,
-    brier_score,
-    calibration,
-    compare_log_loss,
-    experience_mask,
-    log_loss,
-    losses_by_match,
-)
+from jaxrate.metrics.prediction_metrics import losses_by_match
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from tests.conftest import refused
 from tests.reference import urnings_twin as twin
@@ -52,10 +45,9 @@ def test_a_difference_is_that_of_each_match():
     each = [math.log(0.6 / 0.8), math.log(0.7 / 0.4), 0.0]
     mean = sum(each) / 3
     error = math.sqrt(sum((x - mean) ** 2 for x in each) / 2 / 3)
-    assert compare_log_loss(PREDICTION, [0.6, 0.7, 0.5], SCORE) == pytest.approx((mean, error), rel=1e-12)
-    assert compare_log_loss(PREDICTION, [0.6, 0.7, 0.5], SCORE, weight=[2, 2, 2]) == pytest.approx(
-        (mean, error), rel=1e-12
-    )
+    for weight in (None, [2, 2, 2]):
+        found = compare_log_loss(PREDICTION, [0.6, 0.7, 0.5], SCORE, weight=weight)
+        assert found == pytest.approx((mean, error), rel=1e-12)
     masked = compare_log_loss(PREDICTION, [0.6, 0.7, 0.5], SCORE, mask=np.array([True, False, False]))
     assert masked.difference == pytest.approx(each[0]) and masked.error is None
 
@@ -103,23 +95,14 @@ def test_an_empty_bin_is_nan_and_adds_no_error():
     assert result.error == pytest.approx(0.05, rel=1e-12)
 
 
-def test_tables_are_refused():
-    table = {"prediction": [0.5], "score": [1]}
-    with refused("prediction must be [n] numbers, as rated.predictions['prediction'], got one of type dict"):
-        jr.metrics.log_loss(table, table["score"])
-    frame = pytest.importorskip("pandas").DataFrame(table)
-    with refused("prediction must be [n] numbers, as rated.predictions['prediction'], got one of type DataFrame"):
-        jr.metrics.log_loss(frame, frame["score"])
-    with refused("score must be [n] numbers, as rated.predictions['score'], got one of type Dataset"):
-        jr.metrics.log_loss([0.5], jr.data.datasets.nfl())
-
-
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"prediction": [0.8, math.nan, 0.5]}, "row 1 (counting from 0): prediction is nan"),
         ({"prediction": [0.8, 0.5, 1.25]}, "row 2 (counting from 0): prediction is 1.25"),
+        ({"prediction": {"p": SCORE}}, "prediction must be [n] numbers, as rated.predictions['prediction'], got one"),
+        ({"score": jr.rounds([], [], [])}, "score must be [n] numbers, as rated.predictions['score'], got one of type"),
         ({"prediction": [0.1, 0.2]}, "must be [n] alike, got (2,), (3,), (2,) and (2,)"),
         ({"prediction": 0.5, "score": 1.0}, "must be [n] alike, got ()"),
         ({"score": [1, 0, math.nan]}, "row 2 (counting from 0): score is nan"),
@@ -167,9 +150,8 @@ def test_scores_are_the_measures_by_name():
     mask = np.array([True, True, True, False])
     found = jr.metrics.match_metrics(p, s, weight=w, mask=mask)
     measures = {"log loss": log_loss, "Brier score": brier_score, "accuracy": accuracy}
-    assert found == {name: pytest.approx(measure(p, s, weight=w, mask=mask)) for name, measure in measures.items()} | {
-        "calibration error": pytest.approx(calibration(p, s, weight=w, mask=mask).error)
-    }
+    wanted = {name: measure(p, s, weight=w, mask=mask) for name, measure in measures.items()}
+    assert found == pytest.approx(wanted | {"calibration error": calibration(p, s, weight=w, mask=mask).error})
     with refused("row 1 (counting from 0): score is 2.0"):
         jr.metrics.match_metrics(p, [1, 2, 0, 1])
 
@@ -210,8 +192,6 @@ def test_the_band_is_where_the_urn_is_within_z_errors_of_the_proportion():
     np.testing.assert_allclose(high, [pi[x, 0].max() for x in within.T], atol=2e-5)
     narrow = jr.urns.confidence_band(state, 0.5)
     assert (narrow[0][1:] > low[1:]).all() and (narrow[1][[0, 1, 3, 4]] < high[[0, 1, 3, 4]]).all()
-    with pytest.raises(ValueError, match="level must be above 0 and below 1, got 1"):
-        jr.urns.confidence_band(state, 1)
 
 
 def test_each_side_has_players_of_its_own():
@@ -242,18 +222,6 @@ def test_one_skill_is_shared_out_as_the_hypergeometric_law_says():
     assert got.correlation == pytest.approx(np.corrcoef(*share)[0, 1], abs=1e-6)
 
 
-def test_bad_urns_of_two_sides_are_refused():
-    urns = jr.urns.make_urns([4, 4, 4], [0.25, 0.5, 0.75])
-    for two, says in (
-        (jr.urns.make_urns([4, 4], 0.5), r"at least 3 players, got \(3,\) and \(2,\)"),
-        (jr.urns.make_urns([4, 2, 4], 0.5), "all urns have the same share of green balls"),
-    ):
-        with pytest.raises(ValueError, match=says):
-            jr.urns.compare_skill(urns, two)
-    with pytest.raises(ValueError, match="samples must be at least 1, got 0"):
-        jr.urns.compare_skill(urns, urns, samples=0)
-
-
 def test_p_values_of_a_change_are_those_of_the_exact_test():
     """Every pair of urns of 4 and 6 balls, and the rejected beside the twin's."""
     some = [(a, b) for a in range(5) for b in range(7)]
@@ -268,15 +236,21 @@ def test_p_values_of_a_change_are_those_of_the_exact_test():
     np.testing.assert_array_equal(each, got.adjusted <= rates[:, None])
 
 
-def test_bad_urns_of_two_times_are_refused():
-    urns = jr.urns.make_urns([4, 4, 4], [0.25, 0.5, 0.75])
-    for two, rate, says in (
-        (jr.urns.make_urns([4, 4], 0.5), 0.05, r"two urns of each player, got \(3,\) and \(2,\)"),
-        (urns, 1.0, "false_discovery_rate must be above 0 and below 1, got 1.0"),
-        (urns._replace(green=urns.green.at[1].set(5)), 0.05, "row 1 .*an urn of 4 balls cannot hold 5 green ones"),
+def test_bad_urns_are_refused():
+    urns, two = jr.urns.make_urns([4, 4, 4], [0.25, 0.5, 0.75]), jr.urns.make_urns([4, 4], 0.5)
+    full, same = urns._replace(green=urns.green.at[1].set(5)), jr.urns.make_urns([4, 2, 4], 0.5)
+    changed = jr.urns.find_changed_skills
+    for call, says in (
+        (lambda: jr.urns.confidence_band(urns, 1), "level must be above 0 and below 1, got 1"),
+        (lambda: jr.urns.compare_skill(urns, two), "at least 3 players, got (3,) and (2,)"),
+        (lambda: jr.urns.compare_skill(urns, same), "all urns have the same share of green balls"),
+        (lambda: jr.urns.compare_skill(urns, urns, samples=0), "samples must be at least 1, got 0"),
+        (lambda: changed(urns, two), "two urns of each player, got (3,) and (2,)"),
+        (lambda: changed(urns, urns, false_discovery_rate=1.0), "false_discovery_rate must be above 0 and below 1"),
+        (lambda: changed(urns, full), "row 1 (counting from 0): an urn of 4 balls cannot hold 5 green ones"),
     ):
-        with pytest.raises(ValueError, match=says):
-            jr.urns.find_changed_skills(urns, two, false_discovery_rate=rate)
+        with refused(says):
+            call()
 
 
 # Probabilities from odds, RPS and the calibration slope: against slow twins, worked examples, and bad input.
@@ -384,9 +358,8 @@ def test_losses_of_outcomes_and_of_expected_scores_agree():
     np.testing.assert_allclose(three.log_loss, -np.log([0.3, 0.4]))
     np.testing.assert_allclose(three.brier_score, [0.04 + 0.49 + 0.25, 0.36 + 0.04 + 0.16])
     np.testing.assert_allclose(three.accuracy, [0.0, 0.5])
-    outlook = OutcomeProbabilities(
-        np.array([[0.5, 0.2], [0.4, 0.4]]), np.array([[0.3, 0.3], [0.2, 0.2]]), np.ones((2, 2)), np.ones((2, 2))
-    )
+    win, draw = np.array([[0.5, 0.2], [0.4, 0.4]]), np.array([[0.3, 0.3], [0.2, 0.2]])
+    outlook = OutcomeProbabilities(win, draw, np.ones((2, 2)), np.ones((2, 2)))
     for found, wanted in zip(losses_by_match(outlook, [0.5, 0.0]), three, strict=True):
         np.testing.assert_allclose(found, wanted)
 
@@ -437,11 +410,8 @@ def test_bold_predictions_have_a_slope_below_1():
     for boldness in (0.5, 1.0, 2.0, 8.0):
         found = jr.metrics.calibration_slope(1.0 / (1.0 + np.exp(-boldness * log_odds)), score)
         assert abs(found.slope - 1.0 / boldness) < 4.0 * found.error and found.error < 0.04 / boldness
-    errors = [
-        jr.metrics.calibration_slope(1.0 / (1.0 + np.exp(-x)), s)
-        for x, s in zip(log_odds.reshape(200, 200), score.reshape(200, 200), strict=True)
-    ]
-    slopes, stated = np.array(errors).T
+    parts = zip(1.0 / (1.0 + np.exp(-log_odds.reshape(200, 200))), score.reshape(200, 200), strict=True)
+    slopes, stated = np.array([jr.metrics.calibration_slope(p, s) for p, s in parts]).T
     assert np.std(slopes) == pytest.approx(np.mean(stated), rel=0.2)
 
 

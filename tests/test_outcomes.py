@@ -20,7 +20,7 @@ from jaxrate.systems.prediction_wrapping import (
 )
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
-from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, draw_pairs, mark_full, quick, refused
+from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, draw_pairs, mark_full, quick
 from tests.reference import outcomes_twin as twin
 from tests.reference.goals_twin import Points
 from tests.reference.skills_twin import Skills, game
@@ -119,12 +119,11 @@ def test_the_margin_loss_is_that_of_the_twin(x64, compression):
     np.testing.assert_allclose(got, wanted, rtol=1e-8 if x64 else 1e-4)
 
 
+DRAWS = {"draw_odds": 0.7, "draw_strength": 0.002}
 OUTLOOKS = {
-    "davidson": lambda: jr.forecasts.add_outcomes(jr.elo(), draw_odds=0.7, draw_strength=0.002),
+    "davidson": lambda: jr.forecasts.add_outcomes(jr.elo(), **DRAWS),
     "calibrated": lambda: jr.forecasts.add_outcomes(
-        jr.forecasts.calibrate(jr.elo(), calibration_slope=0.8, calibration_intercept=0.2),
-        draw_odds=0.7,
-        draw_strength=0.002,
+        jr.forecasts.calibrate(jr.elo(), calibration_slope=0.8, calibration_intercept=0.2), **DRAWS
     ),
     "own": lambda: jr.forecasts.add_outcomes(
         skills_by_name(outcome="margin", **MARGINS, draw_margin=50.0, compression=2.5)
@@ -185,10 +184,8 @@ def test_they_are_values_and_made_anew():
     system = jr.forecasts.add_outcomes(jr.forecasts.calibrate(jr.glicko(c=20)), draw_odds=0.5, draw_strength=0.001)
     assert pickle.loads(pickle.dumps(system)) == system and hash(system) == hash(OUTLOOKS and system)
     again = replace_params(system, system.params._replace(c=30.0, calibration_slope=0.9))
-    assert again == jr.forecasts.add_outcomes(
-        jr.forecasts.calibrate(jr.glicko(c=30), calibration_slope=0.9), draw_odds=0.5, draw_strength=0.001
-    )
-    assert repr(system).endswith("calibration_slope=1, calibration_intercept=0), draw_odds=0.5, draw_strength=0.001)")
+    other = jr.forecasts.calibrate(jr.glicko(c=30), calibration_slope=0.9)
+    assert again == jr.forecasts.add_outcomes(other, draw_odds=0.5, draw_strength=0.001)
     names = {"add_outcomes": jr.forecasts.add_outcomes, "calibrate": jr.forecasts.calibrate, "glicko": jr.glicko}
     assert eval(repr(system), names) == system
     own = jr.forecasts.add_outcomes(jr.trueskill(beta=4))
@@ -201,24 +198,16 @@ def test_they_are_values_and_made_anew():
     ("make", "message"),
     [
         (lambda: jr.forecasts.add_outcomes(OF_ROUNDS), "^add_outcomes is of matches, which elo_mmr does not rate"),
-        (
-            lambda: jr.forecasts.add_outcomes(jr.trueskill(), draw_odds=1.0),
-            "^trueskill has draws of its own, without draw_odds",
-        ),
-        (
-            lambda: jr.forecasts.add_outcomes(jr.forecasts.add_outcomes(jr.elo())),
-            "^this elo is one of jr.forecasts.add_outcomes already",
-        ),
-        (
-            lambda: jr.forecasts.calibrate(jr.forecasts.add_outcomes(jr.elo())),
-            "take calibrate of the system before that",
-        ),
-        (
-            lambda: jr.fit(jr.glicko(), league(), objective=jr.fitting.ahead(loss="margin")),
-            "^glicko says nothing of margins",
-        ),
+        (lambda: jr.forecasts.add_outcomes(jr.trueskill(), draw_odds=1.0), "^trueskill has draws of its own, without"),
+        (lambda: jr.forecasts.add_outcomes(jr.forecasts.add_outcomes(jr.elo())), "^this elo is one of jr.forecasts"),
+        (lambda: jr.forecasts.calibrate(jr.forecasts.add_outcomes(jr.elo())), "take calibrate of the system before"),
+        (lambda: jr.fit(jr.glicko(), league(), objective=jr.fitting.ahead(loss="margin")), "^glicko says nothing of m"),
+        (lambda: jr.run(jr.skills(observe=jr.parts.points(*POINTS)), jr.matches([[0, 1]], [1.0])),
+         "skills needs the column 'points_a' of the matches"),
+        (lambda: jr.forecasts.predict_points(jr.rate(jr.skills(), {"a": ["Ada"], "b": ["Bo"], "score": [1.0]}),
+                                             [("Ada", "Bo")]), "this skills says nothing of points; take jr.skills"),
     ],
-)
+)  # fmt: skip
 def test_refusals(make, message):
     with pytest.raises(ValueError, match=message):
         make()
@@ -241,8 +230,9 @@ def test_the_command_line_fits_and_rates_them(tmp_path, jaxrate, no_errors):
     assert wrapper_names(rated.system) == ("calibrated", "outlook")
     assert {"win", "draw", "loss", "quality"} <= {*rated.predictions.column_names}
     code, said, error = jaxrate("predict", out, coming)
-    assert code == 0, error
-    assert said.split()[:7] == ["time", "a", "b", "win", "draw", "loss", "odds"]
+    assert code == 0 and said.split()[:7] == ["time", "a", "b", "win", "draw", "loss", "odds"], error
+    code, _, error = jaxrate("rate", games, "--outlook", "--state", out)
+    assert code != 0 and "--outlook cannot be combined with --state: it is for new runs; a saved run keeps" in error
 
 
 # Luck functions of one's own are checked on the host before a system is made of them.
@@ -268,13 +258,9 @@ GRID = dict(size=121, half_width=3.0, kernel="none")
     [
         (
             jr.extend.luck.Luck("sided", ahead(0.2), black=ahead(-0.5)),
-            r"luck function sided: White's L\(x, y\) and Black's L\(y, x\) must be 1 together; "
-            r"furthest off are .*zero_sum=False",
+            r"luck function sided: White's L\(x, y\) and Black's L\(y, x\) must be 1 together; .*zero_sum=False",
         ),
-        (
-            jr.extend.luck.Luck("hole", with_hole),
-            r"furthest off are L\(-3.0, 3.0\) = 0.0024",
-        ),
+        (jr.extend.luck.Luck("hole", with_hole), r"furthest off are L\(-3.0, 3.0\) = 0.0024"),
         (jr.extend.luck.Luck("cubes", lambda x, y: jax.nn.sigmoid(x**3 - y**3)), "cubes: .* give it difference=False"),
         (
             jr.extend.luck.Luck("cubes of two sides", ahead(0.2), black=lambda x, y: jax.nn.sigmoid(x**3 - y**3)),
@@ -301,14 +287,11 @@ def test_every_prediction_of_a_game_that_is_not_zero_sum_is_of_one_player(double
         p = np.asarray(state.belief[0])
         score = [1.0, 0.5, 0.0, 0.0]
         matches = jr.matches([[0, 1]] * 3 + [[1, 0]], score, side=[1.0, 1.0, 1.0, -1.0])
-        prediction, evidence = (
-            np.asarray(jr.predict(one, state, matches))
-            for one in (system, jr.history.blat_mmr_beliefs.make_evidence_predicting_system(system))
-        )
+        by_evidence = jr.history.blat_mmr_beliefs.make_evidence_predicting_system(system)
+        prediction, evidence = (np.asarray(jr.predict(one, state, matches)) for one in (system, by_evidence))
         for i, side in enumerate((1.0, 1.0, 1.0, -1.0)):
-            mine, theirs = (
-                1.0 / (1.0 + np.exp(-sign * difference - d)) for sign, d in zip((1, -1), by[side], strict=True)
-            )
+            mine = 1.0 / (1.0 + np.exp(-difference - by[side][0]))
+            theirs = 1.0 / (1.0 + np.exp(difference - by[side][1]))
             np.testing.assert_allclose(prediction[i], p @ mine @ p, rtol=1e-9)
             np.testing.assert_allclose(evidence[i], p @ (mine ** score[i] * theirs ** (1.0 - score[i])) @ p, rtol=1e-9)
         np.testing.assert_allclose(evidence[2], prediction[3], rtol=1e-12)  # player 1's own score, not 1 - player 0's
@@ -396,14 +379,6 @@ def test_totals_change_nothing_that_is_known_of_strengths(double):
     one, two = jr.run(skills_by_name(outcome="margin", **settings, **params), events), jr.run(system_of(), events)
     np.testing.assert_allclose(two.prediction, one.prediction, rtol=1e-12)
     np.testing.assert_allclose(two.state.mean[:, :2], one.state.mean, rtol=1e-12)
-
-
-def test_what_points_do_not_have_is_refused():
-    with refused("skills needs the column 'points_a' of the matches"):
-        jr.run(jr.skills(observe=jr.parts.points(*POINTS)), jr.matches([[0, 1]], [1.0]))
-    rated = jr.rate(jr.skills(), {"a": ["Ada"], "b": ["Bo"], "score": [1.0]})
-    with refused("this skills says nothing of points; take jr.skills(observe=jr.parts.points(...))"):
-        jr.forecasts.predict_points(rated, [("Ada", "Bo")])
 
 
 def dataset():

@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from tests.test_site import NAMES
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*differ from others only by accents"),
-]
-
-NAMES = ["</script><b>x", "Łukasz Kubot", "Lukasz Kubot", "CON", "محمد", "=1+1", 'O\'Brien "Q" & Sons']
+pytestmark = pytest.mark.filterwarnings("ignore:.*differ from others only by accents")
 
 
 def test_addresses_are_spelt_in_the_letters_of_the_name():

@@ -35,18 +35,9 @@ def alone():
     return jr.rate(jr.elo(), games()._replace(players=np.append(games().players, "alone")))
 
 
-def crowd():
-    number = np.arange(201)
-    return jr.rate(jr.elo(), {"a": number[:-1], "b": number[1:], "score": np.ones(200)})
-
-
 def profile():
     loss = np.array([0.6, NAN, 0.7])
     return jr.fitting.LossProfile(np.array([1.0, 2.0, 3.0]), loss, None, jr.glicko(), "c", 10)
-
-
-def contests():
-    return jr.rate(jr.elo_mmr(), jr.data.from_teams([[["Ada"], ["Bo"], ["Cy"]]]))
 
 
 def one_match(prediction):
@@ -57,6 +48,9 @@ def one_match(prediction):
 def compared_contests():
     found = jr.compare(games(), {"a_b": jr.elo(k=8), "elo": {}})
     return found._replace(results=[found.results[0]._replace(log_loss_difference=None)])
+
+
+CONTESTS = jr.data.from_teams([[["Ada"], ["Bo"], ["Cy"]]])
 
 
 def trajectory(player):
@@ -84,10 +78,10 @@ def distribution(**options):
         (ranks(min_games=1000), "P7 is never listed"),
         (ranks(active=-1), "active must be a number of days above 0"),
         (distribution(min_games=10_000), "1 to 20 players who are listed, not 0"),
-        (lambda ax: plots.leaderboard(crowd(), top=151, ax=ax), "1 to 150 players, not 151"),
+        (lambda ax: plots.leaderboard(jr.rate(jr.elo(), {"a": range(200), "b": range(1, 201), "score": [1.0] * 200}),
+                                      top=151, ax=ax), "1 to 150 players, not 151"),
         (lambda ax: plots.matchups(past("glicko"), "P8", ax=ax), "2 to 200 players, not 1"),
-        (lambda ax: plots.matchups(rated_games(), ["P8",
-         "P9"], active=5, ax=ax), "active: players are given, and need"),
+        (lambda ax: plots.matchups(rated_games(), ["P8", "P9"], active=5, ax=ax), "active: players are given, and n"),
         (lambda ax: plots.intervals(strengths(), top=0, ax=ax), "1 to 150 players with a finite rating, not 0"),
         (lambda ax: plots.intervals(strengths(), backend="plotly", ax=ax), "backend must be 'matplotlib' or 'altair'"),
         (lambda ax: plots.intervals(strengths(), backend="altair", ax=ax), "backend='altair' draws into none"),
@@ -96,8 +90,7 @@ def distribution(**options):
         (lambda ax: plots.calibration({}, [1, 0], ax=ax), "1 to 28 systems, not 0"),
         (lambda ax: plots.calibration([0.5], jr.periods(games().matches, 50.0), ax=ax), "for rating periods, give the"),
         (lambda ax: plots.loss_by_difference(one_match(NAN), ax=ax), "row 0 (counting from 0): predictions are not"),
-        (lambda ax: plots.loss_by_difference(contests(), ax=ax),
-         "needs matches, and predictions before them, as from"),
+        (lambda ax: plots.loss_by_difference(jr.rate(jr.elo_mmr(), CONTESTS), ax=ax), "needs matches, and predictions"),
         (lambda ax: plots.residuals(np.full(600, 0.5), games(), active=0, ax=ax),
          'active must be a number above 0, or "all", got 0'),
         (lambda ax: plots.comparison(compared_contests(), ax=ax), "contests of many have no log loss"),
@@ -109,10 +102,8 @@ def distribution(**options):
         (lambda ax: plots.belief(jr.blat_mmr(), jr.matches([[0, 1], [2, 3]], [1, 0], [0.0, 1.0]), 3, ax=ax),
          "no match before the end"),
         (lambda ax: plots.scorelines(forecast(), 2, ax=ax), "match must be from 0 to 1, got 2"),
-        (lambda ax: plots.scorelines(forecast(), most_goals=16, ax=ax),
-         "the forecast has up to 15 goals of a side; pre"),
-        (lambda ax: plots.scorelines(forecast(), most_goals=0, ax=ax),
-         "most_goals must be a whole number from 1 to 20"),
+        (lambda ax: plots.scorelines(forecast(), most_goals=16, ax=ax), "the forecast has up to 15 goals of a side"),
+        (lambda ax: plots.scorelines(forecast(), most_goals=0, ax=ax), "most_goals must be a whole number from 1 to"),
         (lambda ax: plots.profile(profile(), ax=ax), "three values with finite losses, got 2"),
     ],
 )  # fmt: skip

@@ -50,17 +50,6 @@ def test_records_take_a_rated_history(rated):
             function(rated, state)
 
 
-def test_a_leaderboard_among_some(rated):
-    few = ["player 05", "player 30", "player 11", 2]
-    board, whole = jr.leaderboard(rated, among=few), jr.leaderboard(rated, top=41)
-    there = np.isin(whole.player, ["player 05", "player 30", "player 11", "player 02"])
-    for name in ("player", "rating", "deviation"):
-        same(board[name], whole[name][there])
-    assert board.rank.tolist() == [1, 2, 3, 4] and len(jr.leaderboard(rated, among=few, top=2).player) == 2
-    with refused("no player 'player 55'; did you mean"):
-        jr.leaderboard(rated, among=["player 55"])
-
-
 def test_replays_take_a_dataset(data, no_errors):
     system, plain = jr.glicko(), data.matches
     result = jr.run(system, data)
@@ -77,13 +66,9 @@ def test_replays_take_a_dataset(data, no_errors):
 
 
 def test_players_are_found_by_name_or_id():
+    numbers = np.array([30, 10])
     assert find_player_id(NAMES, "player 03") == find_player_id(NAMES, 3) == 3
-    assert (
-        find_player_id(np.array([30, 10]), "10")
-        == find_player_id(np.array([30, 10]), 10)
-        == find_player_id(None, 1, 2)
-        == 1
-    )
+    assert find_player_id(numbers, "10") == find_player_id(numbers, 10) == find_player_id(None, 1, 2) == 1
     for names, player, message in (
         (NAMES, 41, "no player 41: ids run from 0 to 40"),
         (np.array([30, 10]), 0, "no player 0"),
@@ -226,9 +211,7 @@ def test_rate_says_that_sides_are_worth_nothing_to_a_system(caplog):
     sided, plain = jr.read(table, side="a"), jr.read(table)
     caplog.set_level("WARNING", "jaxrate")
     first = jr.rate(jr.elo(k=31.5), sided)
-    assert caplog.messages == [
-        "elo is rated with side_advantage=0, though the data say who has the side; give it points or fit it"
-    ]
+    assert len(caplog.messages) == 1 and "side_advantage=0, though the data say who has the side" in caplog.text
     np.testing.assert_array_equal(first.state.rating, jr.rate(jr.elo(k=31.5), plain).state.rating)
     jr.rate(jr.elo(k=31.5), sided)  # once is enough
     jr.rate(jr.elo(k=31.5, side_advantage=20), sided)
@@ -236,10 +219,7 @@ def test_rate_says_that_sides_are_worth_nothing_to_a_system(caplog):
     assert len(caplog.messages) == 1
     for _ in range(2):
         jr.rate(jr.elo(k=31.5, side_advantage=20), plain)
-    assert caplog.messages[1:] == [
-        "elo is rated with side_advantage=20, though the data do not say who has the side; name its column, "
-        "as side='home'"
-    ]
+    assert len(caplog.messages) == 2 and "side_advantage=20, though the data do not say who" in caplog.messages[1]
 
 
 def test_rate_says_that_a_side_that_changes_or_of_contests_has_no_effect(caplog):
@@ -248,12 +228,8 @@ def test_rate_says_that_a_side_that_changes_or_of_contests_has_no_effect(caplog)
     columns = {"contest": "race", "participant": "driver", "rank": "place"}
     contests = jr.read({"race": [0, 0], "driver": ["Ada", "Bo"], "place": [1, 2]}, **columns)
     jr.rate(jr.skills(jr.parts.side(35)), contests)
-    assert caplog.messages == [
-        "skills is rated with side_trend=3.5, though the data do not say who has the side; name its column, as "
-        "side='home'",
-        "skills is rated with side_advantage=35, though contests have no side; skills take a column of it as "
-        "jr.parts.covariate('side')",
-    ]
+    assert len(caplog.messages) == 2 and "side_trend=3.5, though the data do not say who" in caplog.messages[0]
+    assert "side_advantage=35, though contests have no side" in caplog.messages[1]
 
 
 def test_rating_periods_have_one_length(data):
@@ -281,21 +257,16 @@ def test_rating_periods_have_one_length(data):
 
 def test_they_print_as_a_few_lines(data, rated):
     first, second = np.argsort(-np.asarray(rated.state.rating))[:2]
-    slope = rated.system.params.calibration_slope
-    assert repr(rated).splitlines() == [
+    *lines, leaders = repr(rated).splitlines()
+    assert lines == [
         "History: 600 matches of 41 players",
-        f"  system   {jr.forecasts.calibrate(jr.glicko(), calibration_slope=slope)!r}",
+        f"  system   {rated.system!r}",
         f"  last     {rated.last:.15g}",
-        repr(rated).splitlines()[3],
     ]
-    seasons = jr.parts.seasons(tuple(100.0 * i for i in range(9)), keep=0.7)
-    of_seasons = repr(jr.rate(jr.skills(seasons), data)).splitlines()[1]  # which had a line of a hundred numbers
-    assert "seasons((0.0, ..., 800.0), keep=0.7)" in of_seasons
-    leaders = repr(rated).splitlines()[3]
     assert leaders.startswith(f"  leaders  {NAMES[first]} {rated.state.rating[first]:.1f}, {NAMES[second]} ")
+    seasons = jr.parts.seasons(tuple(100.0 * i for i in range(9)), keep=0.7)  # had a line of a hundred numbers
+    assert "seasons((0.0, ..., 800.0), keep=0.7)" in repr(jr.rate(jr.skills(seasons), data))
     assert repr(jr.run(jr.elo(), data)) == "Run\n  state       rating [41]\n  prediction  [600]"
-    lines = repr(jr.history.rating_history(jr.glicko(), data)).splitlines()
-    assert lines[-1] == "  before      mean [600, 2], deviation [600, 2]"
     contests = jr.data.from_teams([[["Ada"], ["Bo"]], [["Bo"], ["Cy"], ["Ada"]]])
     text = repr(jr.rate(jr.weng_lin(), contests))
     assert text.startswith("History: 2 contests, 5 participations of 3 players\n") and "last" not in text
@@ -403,15 +374,8 @@ def matches(random, n=60):
     a, b = np.array(PARTICIPATIONS_NAMES, object)[pairs].T
     points = random.integers(0, 9, (n, 2)).astype(float)
     score = 0.5 + 0.5 * np.sign(points[:, 0] - points[:, 1])
-    table = {
-        "a": a,
-        "b": b,
-        "score": score,
-        "t": np.sort(random.integers(0, 40, n)),
-        "x": points[:, 0],
-        "y": points[:, 1],
-    }
-    return jr.read(table, time="t", margin=("x", "y"))
+    table = {"a": a, "b": b, "score": score, "t": np.sort(random.integers(0, 40, n))}
+    return jr.read(table | {"x": points[:, 0], "y": points[:, 1]}, time="t", margin=("x", "y"))
 
 
 def contests(random, n=15):
@@ -452,19 +416,8 @@ def seats(history):
         for row, match in enumerate(history.predictions.to_pylist()):
             for side, (own, other) in enumerate(("ab", "ba")):
                 score, expected = (abs(side - match[x]) for x in ("score", "prediction"))
-                left = match.get(f"rating_after_{own}")
-                one = (
-                    row,
-                    row,
-                    side,
-                    ids.index(match[other]),
-                    score,
-                    expected,
-                    match[f"rating_{own}"],
-                    left,
-                    match["time"],
-                )
-                rows.append(one)
+                ratings = match[f"rating_{own}"], match.get(f"rating_after_{own}")
+                rows.append((row, row, side, ids.index(match[other]), score, expected, *ratings, match["time"]))
                 players.append(ids.index(match[own]))
     else:
         ids, rows, players = history.players.tolist(), [], []

@@ -64,21 +64,8 @@ def alike(said, shown):
 
 
 # Those that take seconds: .ci/run types what they say to type, with -m full.
-SLOW = (
-    "README",
-    "arena",
-    "command_line",
-    "contests",
-    "contributing",
-    "examples",
-    "fitting",
-    "large_histories",
-    "own_system",
-    "pictures",
-    "predicting",
-    "service",
-    "systems",
-)
+SLOW = ["README", "arena", "command_line", "contests", "contributing", "examples", "fitting", "large_histories"]
+SLOW += ["own_system", "pictures", "predicting", "service", "systems"]
 
 
 @pytest.mark.filterwarnings("ignore:took ", "ignore:.* no result and ")
@@ -110,16 +97,6 @@ def test_a_page_does_what_it_says(page, files, tmp_path, jaxrate, capsys, monkey
         matplotlib.pyplot.close("all")
 
 
-def test_alike_sees_a_difference():
-    assert alike("a 1.234 b", "a  1.235\nb") and alike("17 of 1,423", "17 of 1,424")
-    assert (
-        not alike("1,234.5", "1234.5")
-        and not alike("a 1.234", "a 1.245")
-        and not alike("a 1.2", "b 1.2")
-        and not alike("a", "a 1")
-    )
-
-
 def listed(page):
     return set(re.findall(r"^\| `(?:jr\.)?(\w+)` \|", PAGES[page], re.MULTILINE))
 
@@ -142,19 +119,10 @@ def test_systems_are_counted_as_there_are():
     assert f"{words[len(FEDERATIONS)]} official ratings" in PAGES["README"]
 
 
-def test_the_citation_has_no_version_of_its_own():
-    said = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert re.findall(r"^(?:cff-version|version|license): (.+)$", said, re.MULTILINE) == ["1.2.0", "Apache-2.0"]
-
-
-def test_readme_is_short():
-    assert len(PAGES["README"].splitlines()) <= 120
-
-
-@pytest.mark.parametrize("path", FILES, ids=PAGES)
-def test_links_lead_somewhere(path):
-    targets = re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", PAGES[path.stem])
-    assert not [target for target in targets if not (path.parent / target).exists()]
+def test_links_lead_somewhere():
+    for path in FILES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", PAGES[path.stem]):
+            assert (path.parent / target).exists(), (path, target)
 
 
 @pytest.mark.parametrize("page", ["README", "contributing"])
@@ -165,10 +133,8 @@ def test_paths_are_there(page):
 
 
 def test_start_here_lists_every_guide():
-    assert set(re.findall(r"^- \[[^]]+\]\((\w+)\.md\): ", PAGES["start"], re.MULTILINE)) == PAGES.keys() - {
-        "README",
-        "start",
-    }
+    guides = re.findall(r"^- \[[^]]+\]\((\w+)\.md\): ", PAGES["start"], re.MULTILINE)
+    assert {*guides} == PAGES.keys() - {"README", "start"}
 
 
 @pytest.mark.parametrize("page", PAGES)

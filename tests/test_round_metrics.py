@@ -100,11 +100,8 @@ def test_team_mates_are_no_pair():
     """Two against two and one: of eight pairs of opponents the lower rated won three."""
     rounds = jr.rounds([0] * 5, [0, 1, 2, 3, 4], [0, 0, 1, 1, 2], team=[0, 0, 1, 1, 2])
     rating = [40.0, 10.0, 30.0, 20.0, 15.0]  # 10 won against 30, 20 and 15
-    order = {
-        team: numbers_that_predict_order(x, "forecast", "rating")
-        for team, x in ((True, rounds), (False, one_contest([0, 1])))
-    }
-    assert order == {True: "forecast", False: "rating"}
+    assert numbers_that_predict_order(rounds, "forecast", "rating") == "forecast"
+    assert numbers_that_predict_order(one_contest([0, 1]), "forecast", "rating") == "rating"
     alone = np.array([True, True, False, False, False])
     shares = jr.metrics.ranking_metrics(rounds, rating, played=np.full(5, 5))
     assert shares["pair inversion"] == shares["pair inversion, 5plus"] == pytest.approx(5 / 8, rel=1e-14)
@@ -141,8 +138,8 @@ def test_large_contests_agree_with_all_pairs():
     assert pairwise_accuracy(rounds, rating) == pytest.approx(total / (sum(sizes) - 1), rel=1e-12)
     assert rank_deviation(rounds, -rank) == 0.0
     shuffled = np.concatenate([random.permutation(np.flatnonzero(contest == number)) for number in range(5)])
-    again = rounds.events._replace(rank=rounds.events.rank[shuffled], player=player[shuffled])
-    again = rounds._replace(events=again)
+    events = rounds.events._replace(rank=rounds.events.rank[shuffled], player=player[shuffled])
+    again = rounds._replace(events=events)
     assert pairwise_accuracy(again, rating[shuffled]) == pytest.approx(pairwise_accuracy(rounds, rating), rel=1e-12)
     distinct = rating + 1e-3 * random.random(len(rating))
     assert rank_deviation(again, distinct[shuffled]) == pytest.approx(rank_deviation(rounds, distinct), rel=1e-12)
@@ -175,13 +172,11 @@ def test_bad_input_is_refused(metric, change, message):
 
 def test_other_events_are_refused():
     matches = jr.matches([[0, 1]], [1])
-    periods = jr.periods(matches, 1.0)
     for metric in METRICS:
-        for events, kind in ((matches, "Matches"), (periods, "Periods")):
-            with refused(f"expected rounds of many players, as from `jaxrate.rounds`, got {kind}"):
-                metric(events, [1.0, 2.0])
+        with refused("expected rounds of many players, as from `jaxrate.rounds`, got Matches"):
+            metric(matches, [1.0, 2.0])
     with refused("got Periods"):
-        experience_mask(periods, 1)
+        experience_mask(jr.periods(matches, 1.0), 1)
 
 
 def test_standings_of_all_and_of_those_who_play_often():
@@ -226,14 +221,9 @@ def test_pairs_of_many_in_both_precisions(x64):
     best = np.argsort(-rating)
     found = jr.forecasts.predict_pairs(jr.glicko(), state, best)
     a, b = random.integers(0, 1500, 200_000), random.integers(1500, 3000, 200_000)
+    a[:1500], b[:1500] = 0, np.arange(1500, 3000)
     wanted = predicted(jr.glicko(), state, best[a], best[b])
     assert len(found.scale) < 20 and np.abs(found.probability(a, b) - wanted).max() < 1e-3
-    assert (
-        np.abs(
-            found.probability(0, np.arange(1, 3000)) - predicted(jr.glicko(), state, np.repeat(best[0], 2999), best[1:])
-        ).max()
-        < 1e-3
-    )
 
 
 def test_pairs_of_the_best_where_all_take_too_many_numbers(monkeypatch):
@@ -249,7 +239,7 @@ def test_pairs_of_the_best_where_all_take_too_many_numbers(monkeypatch):
 
 def test_pairs_refuse():
     system = jr.elo()
-    with pytest.raises(ValueError, match="players must be \\[N\\] ids, of at least two"):
+    with refused("players must be [N] ids, of at least two"):
         jr.forecasts.predict_pairs(system, system.init(system.params, 3), [1])
 
 

@@ -12,26 +12,23 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.data import simulate
 from jaxrate.site.site_data import align_hindsight
 from tests.browser import (
     check_that_nothing_was_loaded,
-    downloaded,
     findings,
     inside,
     narrowed,
+    open_page,
     pointed,
     text_of,
     texts,
     wait_for,
 )
-from tests.conftest import mark_full
+from tests.conftest import league_table, mark_full
 
 for package in ("pyarrow", "jinja2"):
     pytest.importorskip(package)
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*differ from others only by accents"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.*differ from others only by accents")
 
 NAMES = ["</script><b>x", "Łukasz Kubot", "Lukasz Kubot", "CON", "محمد", "=1+1", 'O\'Brien "Q" & Sons']
 
@@ -49,13 +46,10 @@ def page_of(folder, name):
 @pytest.fixture(scope="module")
 def rated():
     """Of a league of 30 with dates; the first seven left four years ago."""
-    matches = simulate.league(30, 400, seed=3, draws=0.2).matches
-    names = np.array([*NAMES, *(f"player {i:02}" for i in range(23))], object)
-    early = (matches.player < 7).any(axis=1)
-    a, b = names[matches.player].T
-    date = (np.arange(400) + np.where(early, 18_000, 19_500)).astype("datetime64[D]")
-    columns = {"a": a, "b": b, "score": matches.score, "date": date}
-    return jr.rate(jr.glicko(), jr.read(columns, sort=True))
+    table = league_table(30, 400, NAMES, seed=3, draws=0.2)
+    early = np.isin(table["a"], NAMES) | np.isin(table["b"], NAMES)
+    table["time"] = (np.arange(400) + np.where(early, 18_000, 19_500)).astype("datetime64[D]")
+    return jr.rate(jr.glicko(), jr.read(table, sort=True))
 
 
 @pytest.fixture(scope="module")
@@ -80,42 +74,29 @@ def test_every_career_is_told(rated, folder):
         np.testing.assert_allclose(told["chance"], wanted["probability"], atol=6e-4)
         np.testing.assert_allclose(told["rating"], wanted["rating"] + wanted["change"], atol=0.0101)
         np.testing.assert_allclose(told["spread"][:-1], 1.96 * wanted["deviation"][1:], atol=0.0101)
-        assert [str(np.datetime64(x, "D")) for x in told["time"]] == wanted["time"].astype("datetime64[D]").astype(
-            str
-        ).tolist()
-        assert set(told["points"]) <= {"1\u20130", "0\u20131"}
+        assert np.array(told["time"], "M8[D]").tolist() == wanted["time"].astype("M8[D]").tolist()
         (heading,) = re.findall("<h1><bdi>(.*?)</bdi>", page)
         assert unescape(heading) == name and "<b>" not in page
-    end = jr.history.rating_table(rated)
-    last = inside(page_of(folder, end["player"][0]), "career")["rating"][-1]
-    assert last == pytest.approx(end["rating"][0], abs=0.0101)
 
 
 def test_the_leaderboard_and_its_files(rated, folder):
     board, table = script(folder / "data" / "board.js"), jr.history.rating_table(rated)
     assert board["name"] == table["player"].tolist() and board["games"] == table["games"].tolist()
     np.testing.assert_allclose(board["rating"], table["rating"], atol=0.0101)
-    gone = {name for name, current in zip(board["name"], board["current"], strict=True) if not current}
-    assert gone == set(NAMES)
-    index = text_of(folder / "index.html")
-    shown = re.findall(r"<bdi>(.*?)</bdi>", index.partition('id="leaders"')[0])
-    wanted = [name for name in board["name"] if name not in gone]
-    assert shown == wanted and "<title>Our &lt;league&gt; \u2013 Ranking</title>" in index
-    assert "400 matches of 30 players, " in index
-    rows = json.loads(text_of(folder / "data" / "players.json"))
-    assert [row["name"] for row in rows] == [*shown, *(name for name in board["name"] if name in gone)]
-    assert [row["rank"] for row in rows] == [*range(1, 24), *[None] * 7] and (folder / rows[0]["page"]).exists()
-    back = jr.data.table_files.open_table_file(folder / "data" / "players.csv").names if hasattr(jr, "data") else None
-    assert ("'=1+1" in text_of(folder / "data" / "players.csv") and back is None) or back
-    wanted = jr.leaderboard(rated, top=30)
-    some = [i for i, current in enumerate(board["current"]) if current]
-    assert [board["name"][i] for i in some] == wanted.player.tolist()
+    some, wanted = np.flatnonzero(board["current"]), jr.leaderboard(rated, top=30)
+    columns = {name: np.array(values)[some] for name, values in board.items() if len(values) == 30}
+    gone = [name for name in board["name"] if name in NAMES]
+    assert columns["name"].tolist() == wanted.player.tolist() and len(some) + len(gone) == 30
+    index, rows = text_of(folder / "index.html"), json.loads(text_of(folder / "data" / "players.json"))
+    assert re.findall(r"<bdi>(.*?)</bdi>", index.partition('id="leaders"')[0]) == wanted.player.tolist()
+    assert "<title>Our &lt;league&gt; \u2013 Ranking</title>" in index and (folder / rows[0]["page"]).exists()
+    assert [row["name"] for row in rows] == [*wanted.player, *gone]
+    assert [row["rank"] for row in rows] == [*range(1, 24), *[None] * 7]
+    assert "'=1+1" in text_of(folder / "data" / "players.csv")
     change = np.where(wanted.rank_then > 0, wanted.change, np.nan)  # none of those who are new on the list
-    for key, values in {"peak": wanted.peak, "change": change}.items():
-        np.testing.assert_allclose(
-            [np.nan if board[key][i] is None else board[key][i] for i in some], values, atol=0.0101
-        )
-    assert [str(np.datetime64(board["last"][i], "D")) for i in some] == wanted.last.astype(str).tolist()
+    for name, values in {"peak": wanted.peak, "change": change}.items():
+        np.testing.assert_allclose(columns[name].astype(float), values, atol=0.0101)
+    assert columns["last"].astype("M8[D]").tolist() == wanted.last.tolist()
 
 
 def test_what_is_coming(rated, folder):
@@ -123,9 +104,7 @@ def test_what_is_coming(rated, folder):
     page = text_of(folder / "coming.html")
     season, *days = page.split("<tbody>")[1:]
     assert len(days) == 1 and ">past<" not in page  # all are played on one, since they have no date
-    assert page.count("<h2>") == 2  # of a table alone the heading of the page is enough
-    heading, row, *_ = days[0].split("</tr>")
-    assert 'class="day"><th scope="rowgroup"' in heading and re.search(r"<time>\d{4}-\d\d-\d\d</time>", heading)
+    _, row, *_ = days[0].split("</tr>")
     pair = [f'<a href="players/player-{i}.html"><bdi>player {i}</bdi></a>' for i in ("03", "04")]
     assert re.findall('class="words (?:home|away)">(.*?)</td>', row) == pair
     shown = [f"{100 * wanted[name][0]:.0f}%" for name in ("win", "draw", "loss")]
@@ -134,7 +113,6 @@ def test_what_is_coming(rated, folder):
     np.testing.assert_allclose(shares, [wanted[name][0] for name in ("win", "draw", "loss")], atol=0.001)
     odds = zip(("win", "draw", "lose"), ("win", "draw", "loss"), strict=True)
     assert "\u00a0· ".join(f"{label}\u00a0{wanted[f'odds_{name}'][0]:.2f}" for label, name in odds) in row
-    assert re.search("<h1>.+ first in .+% of simulations</h1>", page)
     names = {unescape(x) for x in re.findall("<bdi>(.*?)</bdi>", season)}
     assert names == {"player 03", "player 04", "player 05", NAMES[0]} and 'data-name="relegated"' in season
     rows = json.loads(text_of(folder / "data" / "coming.json"))
@@ -150,9 +128,8 @@ def test_a_new_site_takes_the_place_of_the_old_one(rated, tmp_path):
     assert "Ada" in page_of(tmp_path / "new", "Ada") and (tmp_path / "new" / "players" / "ada.html").exists()
     (tmp_path / "new" / "players" / "gone.html").write_text("")
     jr.site.write_site(rated, tmp_path / "new")
-    assert len([*(tmp_path / "new" / "players").iterdir()]) == 30 and "Ada" not in page_of(
-        tmp_path / "new", "player 03"
-    )
+    assert len([*(tmp_path / "new" / "players").iterdir()]) == 30
+    assert "Ada" not in page_of(tmp_path / "new", "player 03")
     assert (tmp_path / "new" / "players" / "ada.html").exists()  # the address stays
     with pytest.raises(ValueError, match=r"column 'venue' must be \[n\], one for each of 400 rows"):
         jr.site.write_site(rated, tmp_path / "new", columns={"venue": [1]})
@@ -162,31 +139,23 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
     run, out = tmp_path / "run", tmp_path / "public"
     assert jaxrate("rate", games, "--system", "skills", "--show", "hindsight", "--out", run, "-q")[0] == 0
     assert jaxrate("site", run, "--out", out, "-q")[0] == 0
-    data = jr.read(games)
-    rated = jr.load(run)
-    smoothed = jr.smooth(rated.system, data)
+    data, rated = jr.read(games), jr.load(run)
+    smoothed, first = jr.smooth(rated.system, data), jr.history.rating_table(rated)["player"][0]
     mean, deviation = align_hindsight(rated.rows, *map(np.asarray, smoothed.hindsight.rating))
-    predictions = rated.predictions.to_pylist()
-    for name in ("player 00", "player 31"):
+    players = np.array([rated.predictions[x].to_numpy(zero_copy_only=False) for x in "ab"]).T
+    is_theirs = {name: players == name for name in ("player 31", first)}
+    for name, there in is_theirs.items():
         told = inside(page_of(out, name), "career")
-        at = [(i, [x["a"], x["b"]].index(name)) for i, x in enumerate(predictions) if name in (x["a"], x["b"])]
-        np.testing.assert_allclose(told["known"], mean[*np.transpose(at)], atol=0.1)
-        np.testing.assert_allclose(told["knownSpread"], 1.96 * deviation[*np.transpose(at)], atol=0.1)
-    assert "The rating at the time is from results up to that day" in text_of(out / "about.html")
-    assert "Hindsight is at the level and spread that the ratings had at the time." in page_of(out, "player 00")
+        np.testing.assert_allclose(told["known"], mean[there], atol=0.1)
+        np.testing.assert_allclose(told["knownSpread"], 1.96 * deviation[there], atol=0.1)
     page = jr.site.report_html(rated, top=1, smoothed=smoothed)
     assert '<span class="key">at the time</span> <span class="key second now">in hindsight</span>' in page
     told = inside(page, "data")["sections"]["0"]
-    name = jr.history.rating_table(rated)["player"][0]
-    at = [(i, [x["a"], x["b"]].index(name)) for i, x in enumerate(predictions) if name in (x["a"], x["b"])]
-    known = mean[*np.transpose(at)][np.array(told["number"]) - 1]
-    np.testing.assert_allclose(told["known"], known, atol=0.501)
-    for write in (
-        lambda x: jr.site.write_site(rated, out, smoothed=x),
-        lambda x: jr.site.report_html(rated, smoothed=x),
-    ):
+    np.testing.assert_allclose(told["known"], mean[is_theirs[first]][np.array(told["number"]) - 1], atol=0.501)
+    others = smoothed._replace(events=smoothed.events | {"score": 1 - data.matches.score})
+    for write in (jr.site.report_html, partial(jr.site.write_site, folder=out)):
         with pytest.raises(ValueError, match="smoothed must be of the same matches"):
-            write(smoothed._replace(events=smoothed.events | {"score": 1 - data.matches.score}))
+            write(rated, smoothed=others)
 
 
 # in a browser
@@ -209,9 +178,7 @@ def opened(browser, folder):
     """A function that opens a page of the site; afterwards: nothing went wrong, nothing was asked of the network."""
 
     def go(page):
-        browser.get("about:blank")
-        browser.get((folder / page.partition("#")[0]).as_uri() + "".join(page.partition("#")[1:]))
-        wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+        open_page(browser, f"{folder.as_uri()}/{page}")
         return browser
 
     yield go
@@ -283,11 +250,8 @@ def test_findings_and_moves_are_those_of_the_list(opened):
     marks = "[...document.querySelectorAll('#board .bar path + path')].map((x) => x.getAttribute('d').split(/[M ]/)[1])"
     at, drawn = np.array(page.execute_script(f"return {marks}"), float), peak[order][~np.isnan(peak[order])]
     np.testing.assert_allclose(np.diff(at), np.diff(drawn) * np.ptp(at) / np.ptp(drawn), atol=3)
-    first = order[0]
-    year = str(np.datetime64(board["peaked"][first], "D"))[:4]
-    assert (
-        headings["best"] == f"All players by peak rating: {board['name'][first]} reached {peak[first]:,.0f} in {year}"
-    )
+    best = board["name"][order[0]]
+    assert headings["best"].startswith(f"All players by peak rating: {best} reached {peak[order[0]]:,.0f} in ")
     assert headings["all"] == "All players by last rating" and headings["current"] not in headings["best"]
 
 
@@ -336,8 +300,7 @@ def test_two_on_one_chart_and_a_table_to_keep(browser, rated, folder):
 
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as host:
         threading.Thread(target=host.serve_forever, daemon=True).start()
-        browser.get(f"http://127.0.0.1:{host.server_port}/players/player-03.html")
-        wait_for(browser, lambda: browser.execute_script("return document.documentElement.dataset.ready") == "")
+        open_page(browser, f"http://127.0.0.1:{host.server_port}/players/player-03.html")
         field = browser.find_element("id", "other")
         field.click()
         wait_for(browser, lambda: browser.execute_script("return Boolean(window.jaxrateBoard)"))
@@ -355,9 +318,6 @@ def test_two_on_one_chart_and_a_table_to_keep(browser, rated, folder):
         wait_for(browser, lambda: len(texts(browser, ".chart path.line:not(.pause)")) == 2)
         narrowed(browser, 700, "light")
         assert browser.execute_script(COVERED) == 0
-        kept = downloaded(browser, "#events").split("\r\n")
-        rows = inside(page_of(folder, "player 03"), "career")["score"]
-        assert kept[0].startswith("date,opponent,result,expected") and len(kept) == len(rows) + 1
         host.shutdown()
     assert browser.get_log("browser") == []
 
@@ -383,7 +343,7 @@ def test_groups_and_drifting_peaks_are_told_on_all_pages(tmp_path):
     with pytest.warns(UserWarning, match="a and j"):
         coming = jr.forecasts.predict_fixtures(rated, [("a", "j")])
     jr.site.write_site(rated, tmp_path, coming=coming)
-    board, full = jr.leaderboard(rated, top=99), json.loads(text_of(tmp_path / "data/board.js")[22:-2])
+    board, full = jr.leaderboard(rated, top=99), script(tmp_path / "data" / "board.js")
     assert board.group.tolist() == full["group"] == [1] * 7 + [2] * 3 and full["name"] == board.player.tolist()
     np.testing.assert_allclose(full["peak"], board.peak, atol=0.01)
     index = text_of(tmp_path / "index.html")
@@ -392,8 +352,8 @@ def test_groups_and_drifting_peaks_are_told_on_all_pages(tmp_path):
     peaks = [f"+{x:,.0f}" for x in board.peak]
     assert re.findall(r'data-name="peak">(\+\d+)', index.partition('id="leaders"')[0]) == peaks
     last = board.player[8]
-    page = text_of(tmp_path / f"players/{last}.html")
-    assert "Number 2 of 3 players of group 2" in page and f"Peak {peaks[8]}" in page and f">peak {peaks[8]} (" in page
+    page = page_of(tmp_path, last)
+    assert "Number 2 of 3 players of group 2" in page and f">peak {peaks[8]} (" in page
     assert "strangers" in text_of(tmp_path / "coming.html")
     report = jr.site.report_html(rated)
     assert report.count(">group 2<") == 3 and f'data-name="peak">{peaks[0]}' in report
@@ -402,11 +362,11 @@ def test_groups_and_drifting_peaks_are_told_on_all_pages(tmp_path):
 def test_seasons_are_told_with_their_results_and_ranks(tmp_path):
     """Three years of a league of six; Ada, who is best, plays no more in the last one."""
     random, names = np.random.default_rng(4), np.array(["Ada", "Bo", "Cy", "Di", "Ed", "Flo"])
-    pairs = [random.permutation(6)[:2] for i in range(180)]
-    pairs = [(a, b) if i < 120 or 0 not in (a, b) else (1, 2) for i, (a, b) in enumerate(pairs)]
+    pairs = np.array([random.permutation(6)[:2] for i in range(180)])
+    pairs[(np.arange(180) >= 120) & (pairs == 0).any(axis=1)] = 1, 2
     day = np.datetime64("2020-01-05") + 6 * np.arange(180)
-    first, second = names[np.array(pairs).T]
-    score = (random.random(180) < 1 / (1 + np.exp(np.diff(np.array(pairs), axis=1)[:, 0] * -0.9))).astype(float)
+    first, second = names[pairs.T]
+    score = (random.random(180) < 1 / (1 + np.exp(-0.9 * (pairs[:, 1] - pairs[:, 0])))).astype(float)
     system = jr.elo(("2021-01-01", "2022-01-01"), season_keep=0.5)
     rated = jr.rate(system, jr.read({"a": first, "b": second, "score": score, "date": day}))
     jr.site.write_site(rated, tmp_path)
@@ -426,10 +386,6 @@ def test_seasons_are_told_with_their_results_and_ranks(tmp_path):
     changes = [float(row[3].replace("\u2212", "-")) for row in rows[:-1]]  # without what leads lose between seasons
     assert changes == [after - before for after, before in pairwise(ratings)] and rows[-1][3] == ""
     assert page.count('<i style="left:') == sum(bool(row[1]) for row in rows)
-    assert re.search(
-        "<h1><bdi>Ada</bdi> peaked at [\\d,]+ points in [\\w ]+</h1>", text_of(tmp_path / "players" / "ada.html")
-    )
-    assert re.search("<h1><bdi>Bo</bdi> (first, |number \\d)", page)
 
 
 def test_leagues_have_rankings_of_their_own(tmp_path):
@@ -445,9 +401,7 @@ def test_leagues_have_rankings_of_their_own(tmp_path):
     columns = {"league": np.array(["North", "South & East", "West"], object)[league]}
     columns |= {"day": np.array(["Saturday", "Sunday"], object)[np.arange(n) % 2]}
     jr.site.write_site(rated, tmp_path, columns=columns, noun=("team", "teams"))
-    assert sorted(x.name for x in tmp_path.glob("*-*.html")) == [
-        f"league-{x}.html" for x in ("north", "south-east", "west")
-    ]
+    assert sorted(x.stem for x in tmp_path.glob("*-*.html")) == ["league-north", "league-south-east", "league-west"]
     order = jr.leaderboard(rated, top=12).player.tolist()
     page = text_of(tmp_path / "league-south-east.html")
     told = re.findall("<bdi>(Team \\d+)</bdi></a>", page.partition('<table class="rows ranking')[2])

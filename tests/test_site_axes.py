@@ -22,13 +22,6 @@ for package in ("pyarrow", "jinja2"):
 PAGE_FILES = pathlib.Path(jr.site.__file__).parent / "page"
 
 
-def even_duel(count=60, first="Ada"):
-    """Of two who beat each other in turns, every day: the last winner took the lead today."""
-    day = np.arange(count).astype("datetime64[D]")
-    table = {"a": [first] * count, "b": ["Bo"] * count, "score": [1.0, 0.0] * (count // 2), "date": day}
-    return jr.rate(jr.glicko(), jr.read(table))
-
-
 def test_an_axis_has_few_marks_on_a_round_grid():
     generator = np.random.default_rng(1)
     for low, length in zip(generator.uniform(-3000, 3000, 500), 10 ** generator.uniform(-2, 4, 500), strict=True):
@@ -81,42 +74,32 @@ def test_only_a_pause_longer_than_years_and_than_the_usual_gap_breaks_a_line(tmp
 
 def test_the_method_says_what_ratings_are_learned_from(tmp_path):
     table = {"a": ["x", "y"] * 20, "b": ["y", "x"] * 20, "score": [1.0, 0.5] * 20, "gap": [2, 0] * 20}
-    data = jr.read(table | {"date": np.arange(40).astype("datetime64[D]")}, columns=["gap"])
-    for name, system, text in (
-        ("margins", jr.skills(observe=parts.margin("gap")), "from results and winning margins"),
-        ("plain", jr.glicko(), "from results alone"),
-    ):
-        rated = jr.rate(system, data)
-        jr.site.write_site(rated, tmp_path / name)
-        assert text in text_of(tmp_path / name / "about.html")
-        player = text_of(tmp_path / name / "players" / "x.html")
-        assert ("a win by less than expected lowers the rating" in player) == (name == "margins")
+    data = jr.read(table | {"time": range(40)}, columns=["gap"])
+    told = {"results and winning margins": jr.skills(observe=parts.margin("gap")), "results alone": jr.glicko()}
+    for text, system in told.items():
+        jr.site.write_site(jr.rate(system, data), tmp_path)
+        assert f"from {text}" in text_of(tmp_path / "about.html")
+        player = text_of(tmp_path / "players" / "x.html")
+        assert ("a win by less than expected lowers the rating" in player) == (system.name == "skills")
 
 
 def test_the_report_draws_how_far_systems_are_behind():
-    rated, data = (
-        even_duel(),
-        jr.read({"a": ["Ada"] * 60, "b": ["Bo"] * 60, "score": [1.0, 0.0] * 30, "time": range(60)}),
-    )
-    compared = jr.compare(data, {"glicko": {}, "elo": {}, "Cy": np.full(60, 0.5)})
+    day = np.arange(60).astype("datetime64[D]")  # of two who beat each other in turns
+    data = jr.read({"a": ["Ada"] * 60, "b": ["Bo"] * 60, "score": [1.0, 0.0] * 30, "date": day})
+    rated, compared = jr.rate(jr.glicko(), data), jr.compare(data, {"glicko": {}, "elo": {}, "Cy": np.full(60, 0.5)})
     page = jr.site.report_html(rated, active="all", comparison=compared).partition("<script")[0]
     table = re.search('<table class="rows ranking static systems".*?</table>', page, re.DOTALL)[0]
     names = [system_title(x.name) for x in compared.results]
     assert re.findall('data-name="name">(.*?)</td>', table) == [*names, "All blended", "Cy"]
     assert table.count('<tr class="border">') == 1 and ">best</td>" in table
-    gap = compared.results[1].log_loss_difference
-    assert f"+{gap.difference:.4f} ± {1.96 * gap.error:.4f}" in table
-    for other in (compared.blend, compared.published[0]):  # the blend had no interval
+    for other in (compared.results[1], compared.blend, compared.published[0]):  # the blend had no interval
         gap = other.log_loss_difference
         assert f"{gap.difference:+.4f} ± {1.96 * gap.error:.4f}".replace("-", "\u2212") in table
     folded = re.search("<bdi>All blended</bdi></th>.*", page)[0]
     assert f" ± {1.96 * compared.blend.log_loss_difference.error:.4f}</td>" in folded  # here, too
-    gap = compared.results[1].log_loss_difference
-    assert "The favourite won" in page
     standing = find_standing(compared, rated.system.name)
-    assert f'<h2 id="systems-title">{standing.finding}</h2>' in page
+    assert f'<h2 id="systems-title">{standing.finding}</h2>' in page and "(blend)" not in page
     assert ("The ratings on this page are those of" in page) == (standing.shown is not None)
-    assert "(blend)" not in page and "the forecasts of Cy, computed by its published model" in page
 
 
 def test_a_difference_from_a_single_match_has_no_interval():
@@ -142,9 +125,7 @@ def test_pages_say_what_they_give_of_draws_and_leave_out_empty_columns(tmp_path)
         jr.site.write_site(rated, tmp_path / heading, active="all", columns=columns)
         player, pairs = (text_of(tmp_path / heading / name) for name in ("players/ada.html", "pairs.html"))
         assert f'class="figure">{heading}</th>' in player and ">round</th>" in player and ">venue</th>" not in player
-        assert ("a draw counts as half" in player) == (heading == "expected")
         assert ("chances to win and to draw" in pairs) == (heading == "expected")
-        assert ">Predict a match</a>" in pairs and re.search("<h1>.* (favoured against|even)", pairs)
 
 
 # Marks of the times of a chart: years, months or days, or numbers of matches of one day.
@@ -156,7 +137,6 @@ def test_matches_of_one_day_are_numbered(browser, tmp_path):
     jr.site.write_site(jr.rate(jr.glicko(), jr.read(table)), tmp_path, active="all")
     page = text_of(tmp_path / "players" / "ada.html")
     assert re.findall(r'class="wide[^>]*>(.*?)<', page) == ["1", "2", "3"]
-    assert "All matches were at one time: they are numbered from the left." in page
     open_page(browser, (tmp_path / "players" / "ada.html"))
     assert texts(browser, ".chart .wide") == ["1", "2", "3"]
 
@@ -171,19 +151,13 @@ def test_pages_of_players_open_on_their_place_in_the_ranking(tmp_path):
     names = np.array(["Ada", "Bo", "Cy", "Di", "Ed", "Flo", "Gus"])
     rated = jr.rate(jr.elo(k=8), jr.read({"a": names[a], "b": names[b], "score": score, "date": day}))
     jr.site.write_site(rated, tmp_path)
-    board = jr.leaderboard(rated)
-    (since,) = re.findall("since (\\d{4}-\\d\\d)", board.scope)[-1:]
-    month = f"{np.datetime64(since, 'D').item():%b %Y}"
-    headings = {}
+    board, headings = jr.leaderboard(rated), {}
     for name in names:
         (heading,) = re.findall("<h1>(.*?)</h1>", text_of(tmp_path / "players" / f"{name.lower()}.html"))
         headings[str(name)] = re.sub("<[^>]*>", "", heading)
     gap = board.rating[0] - board.rating[1]
     assert headings["Ada"] == f"Ada first, {gap:.0f} points ahead, at the highest rating so far"
     for name, rank, change in zip(board.player[1:], board.rank[1:], board.change[1:], strict=True):
-        words = f"{name} number {rank}"
-        if change == change and (rounded := round(change)):
-            plural = "s" * (abs(rounded) > 1)
-            words += f", {'up' if rounded > 0 else 'down'} {abs(rounded)} point{plural} since {month}"
-        assert headings[name].startswith(words)
+        moved = f", {'up' if change > 0 else 'down'} {abs(round(change))} point" if abs(change) >= 0.5 else ""
+        assert headings[name].startswith(f"{name} number {rank}{moved}")
     assert re.fullmatch("Flo peaked at [\\d,]+ points in [\\w ]+", headings["Flo"])

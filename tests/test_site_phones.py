@@ -14,27 +14,27 @@ from tests.conftest import draw_pairs
 
 pytest.importorskip("jinja2")
 NAMES = [f"m{i:02}x-2024-05-13" for i in range(14)]
+WANDERERS = [f"{x} Wanderers" for x in ("Carlow", "Saltburn", *"ABCDEFGH")]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    random = np.random.default_rng(3)
-    a, b = draw_pairs(random, 14, 400).T
-    day = np.arange(400).astype("datetime64[D]") + np.timedelta64(19_000, "D")
-    names = np.array(NAMES, object)
-    table = {"a": names[a], "b": names[b], "score": (random.random(400) < 0.5).astype(float), "date": day}
-    rated, tournament = jr.rate(jr.glicko(), jr.read(table)), np.array(["Friendly", "Cup"], object)[np.arange(400) % 2]
-    out = tmp_path_factory.mktemp("site")
-    fixtures = {"a": NAMES[:3], "b": NAMES[3:6], "date": ["2024-01-01", "2024-01-01", "2024-01-02"]}
-    told = {"columns": {"tournament": tournament}, "points": (np.arange(400) % 3, np.arange(400) % 2)}
-    jr.site.write_site(
-        rated, out, noun=("model", "models"), **told, coming=jr.forecasts.predict_fixtures(rated, fixtures)
-    )
+    out, table = tmp_path_factory.mktemp("site"), random_table(NAMES, 400)
+    rated = jr.rate(jr.glicko(), table | {"date": (np.arange(400) + 19_000).astype("datetime64[D]")})
+    points = np.arange(400) % 3, np.arange(400) % 2
+    jr.site.write_site(rated, out, columns={"tournament": np.array(["Friendly", "Cup"])[points[1]]}, points=points)
     return out
 
 
-def open_narrow(browser, path):
-    narrowed(browser, 360, "light")
+def random_table(names, n, seed=3):
+    """Matches of players who are alike, a tenth of them drawn."""
+    random, names = np.random.default_rng(seed), np.array(names, object)
+    a, b = names[draw_pairs(random, len(names), n)].T
+    return {"a": a, "b": b, "score": random.choice([0.0, 0.5, 1.0], n, p=[0.45, 0.1, 0.45])}
+
+
+def open_narrow(browser, path, width=360):
+    narrowed(browser, width, "light")
     open_page(browser, path)
 
 
@@ -72,21 +72,15 @@ def test_the_intervals_of_accuracy_are_those_of_wilson():
     low, high = wilson_interval(0.75, 20)
     plot = reliability_dot_plot(Curve("", *np.array([[25.0], [75.0], [100 * low], [100 * high], [20]])))
     assert plot.dots == "M250 250h0" and plot.bars == "M250 469V 112"
-    plot = reliability_dot_plot(
-        Curve("", *np.array([[75.0], [75.0], [70.0], [80.0], [400]]))
-    )  # axes of favourites begin at one half
+    plot = reliability_dot_plot(Curve("", *np.array([[75.0], [75.0], [70.0], [80.0], [400]])))  # from one half on
     assert plot.dots == "M500 500h0" and plot.across[0] == (0.0, "50%") and plot.down[-1] == (0.0, "100%")
 
 
 def test_tables_of_chances_have_room_at_320_pixels(browser, tmp_path):
     """The table beside the dots of thousands of matches was three pixels too wide."""
-    random = np.random.default_rng(0)
-    n, names = 6000, np.array([f"P{i}" for i in range(8)])
-    a, b = draw_pairs(random, 8, n).T
-    rated = jr.rate(jr.elo(), jr.read({"a": names[a], "b": names[b], "score": random.integers(0, 2, n).astype(float)}))
+    rated = jr.rate(jr.elo(), random_table(NAMES[:8], 6000))
     (tmp_path / "report.html").write_text(jr.site.report_html(rated), encoding="utf-8")
-    narrowed(browser, 320, "light")
-    open_page(browser, tmp_path / "report.html")
+    open_narrow(browser, tmp_path / "report.html", 320)
     assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -107,16 +101,14 @@ def test_chances_near_one_half_are_told_apart_on_dark_pages(browser, tmp_path):
 
 def test_no_table_of_a_team_or_of_a_season_is_cut(browser, tmp_path):
     """Half the columns of seasons, upset wins and forecasts were outside of the screen, and ranks in them were cut."""
-    random, names = np.random.default_rng(2), np.array([f"{x} Wanderers" for x in ("Carlow", "Saltburn", *"ABCDEFGH")])
-    a, b = draw_pairs(random, 10, 1200).T
-    table = {"a": names[a], "b": names[b], "side": [1] * 1200}
-    table |= {"date": np.datetime64("2000-01-05") + 7 * np.arange(1200), "score": random.choice([0.0, 0.5, 1.0], 1200)}
+    table = random_table(WANDERERS, 1200) | {"side": [1] * 1200}
+    table["date"] = np.datetime64("2000-01-05") + 7 * np.arange(1200)
     rated = jr.rate(jr.elo(side_advantage=50.0), jr.read(table, side="side"))
-    coming = {"a": names[:5], "b": names[5:], "side": [1] * 5, "date": ["2023-01-05"] * 5}
+    coming = {"a": WANDERERS[:5], "b": WANDERERS[5:], "side": [1] * 5, "date": ["2023-01-05"] * 5}
     results = {name: x[-1:] for name, x in table.items()}
     season = jr.forecasts.simulate_season(rated, coming, results=results, samples=20)
-    points = random.integers(0, 30, (2, 1200))
-    jr.site.write_site(rated, tmp_path, points=tuple(points), season=season, noun=("team", "teams"))
+    points = np.arange(1200) % 30, np.arange(1200) % 23
+    jr.site.write_site(rated, tmp_path, points=points, season=season, noun=("team", "teams"))
     wide = """return [...document.querySelectorAll("main *")]
       .filter((x) => x.clientWidth && x.scrollWidth > x.clientWidth + 1)
       .filter((x) => /auto|scroll/.test(getComputedStyle(x).overflowX))
@@ -133,14 +125,10 @@ def test_no_table_of_a_team_or_of_a_season_is_cut(browser, tmp_path):
 
 def test_why_opens_below_its_match(browser, tmp_path):
     """Above the width of phones it was hidden with the switch of short lists, and bars without it were longer."""
-    names = np.array(NAMES[:6], object)
-    a, b = draw_pairs(np.random.default_rng(5), 6, 60).T
-    rated = jr.rate(jr.skills(), jr.read({"a": names[a], "b": names[b], "score": np.arange(60) % 2 * 1.0}))
-    fixtures = {"a": names[:3], "b": names[3:]}
+    rated, fixtures = jr.rate(jr.skills(), random_table(NAMES[:6], 60)), {"a": NAMES[:3], "b": NAMES[3:6]}
     coming, explained = (f(rated, fixtures) for f in (jr.forecasts.predict_fixtures, jr.forecasts.explain_fixtures))
     jr.site.write_site(rated, tmp_path, active="all", coming=coming, explanations=explained[:2])
-    narrowed(browser, 1280, "light")
-    open_page(browser, tmp_path / "coming.html")
+    open_narrow(browser, tmp_path / "coming.html", 1280)
     widths = "return [...document.querySelectorAll('.fixtures td.bar .shares')].map((x) => x.offsetWidth)"
     assert len(browser.execute_script(widths)) == 3 and len({*browser.execute_script(widths)}) == 1
     links = browser.find_elements("css selector", ".fixtures .why > summary")
@@ -160,8 +148,7 @@ def test_seasons_of_a_century_are_all_told_and_fit_a_phone(browser, tmp_path):
     table = {"a": ["Ada", "Bo", "Cy", "Ada"] * 150, "b": ["Bo", "Cy", "Ada", "Cy"] * 150, "date": day}
     score = np.random.default_rng(7).integers(0, 2, 600).astype(float)
     jr.site.write_site(jr.rate(jr.elo(), jr.read({**table, "score": score})), tmp_path)
-    narrowed(browser, 390, "light")
-    open_page(browser, tmp_path / "players" / "ada.html")
+    open_narrow(browser, tmp_path / "players" / "ada.html", 390)
     right, widths, rows = browser.execute_script(
         "const marks = [...document.querySelectorAll('.strip i')].map((x) => x.getBoundingClientRect());"
         "return [Math.max(...marks.map((x) => x.right)), marks.map((x) => x.width),"
@@ -178,19 +165,16 @@ def test_seasons_of_a_century_are_all_told_and_fit_a_phone(browser, tmp_path):
 @pytest.mark.parametrize("is_decided", [True, False])
 def test_forecasts_of_seasons_fit_a_phone(browser, tmp_path, is_decided):
     """With goals the last column was cut. A title that is decided needs no column, and else goals have none."""
-    random, names = np.random.default_rng(2), np.array([f"{x} Wanderers" for x in ("Carlow", "Saltburn", *"ABCDEFGH")])
-    a, b = draw_pairs(random, 10, 400).T
-    table = {"a": names[a], "b": names[b], "score": random.choice([0.0, 0.5, 1.0], 400)}
-    rated = jr.rate(jr.elo(), jr.read(table))
-    coming = {"a": names[:5], "b": names[5:]}
+    first, second, third, fourth, *_ = WANDERERS
+    rated = jr.rate(jr.elo(), random_table(WANDERERS, 400))
+    coming = {"a": WANDERERS[:5], "b": WANDERERS[5:]}
     won = 8 if is_decided else 0  # by the first; more than the others can still get
-    results = {"a": names[[0] * won + [2]], "b": names[[1] * won + [3]], "score": [1.0] * won + [0.5]}
+    results = {"a": [*[first] * won, third], "b": [*[second] * won, fourth], "score": [1.0] * won + [0.5]}
     season = jr.forecasts.simulate_season(rated, coming, results=results, samples=20, relegated=3)
     season = season._replace(goal_difference=np.linspace(45.0, -45.0, 10))
     assert (season.champion is not None) == is_decided
     jr.site.write_site(rated, tmp_path, active="all", season=season, noun=("team", "teams"))
-    narrowed(browser, 390, "light")
-    open_page(browser, tmp_path / "coming.html")
+    open_narrow(browser, tmp_path / "coming.html", 390)
     heads, right, overflow = browser.execute_script(
         "const seen = [...document.querySelectorAll('.season th')].filter((x) => x.offsetWidth);"
         "const box = document.querySelector('.season').parentElement;"

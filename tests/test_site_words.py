@@ -130,12 +130,11 @@ def test_calibration_is_that_of_favourites_on_either_side():
 def test_where_chances_of_draws_are_from():
     """A site with chances of draws and a report without had other odds for the same match, and neither said why."""
     table = {"a": list("xyxyzz"), "b": list("yxzzxy"), "score": [1.0, 0.5, 0.5, 0.0, 0.5, 1.0]}
-    told = re.findall("(Chances of draws .*?)</p>", jr.site.report_html(jr.rate(jr.elo(), jr.read(table))))
-    assert told == ["Chances of draws are fitted to past results."]
-    system = jr.forecasts.add_outcomes(jr.elo(), draw_odds=0.5)
-    told = re.findall("(Chances of draws .*?)</p>", jr.site.report_html(jr.rate(system, jr.read(table))))
-    (sentence,) = told
-    assert sentence.endswith("had 19.9% on average; 50.0% of the matches were drawn.") and "settings" in sentence
+    systems = jr.elo(), jr.forecasts.add_outcomes(jr.elo(), draw_odds=0.5)
+    pages = [jr.site.report_html(jr.rate(system, table)) for system in systems]
+    fitted, of_settings = (re.search("(Chances of draws .*?)</p>", page)[1] for page in pages)
+    assert fitted == "Chances of draws are fitted to past results." and "settings" in of_settings
+    assert of_settings.endswith("had 19.9% on average; 50.0% of the matches were drawn.")
 
 
 def test_why_a_match_is_forecast_so_adds_up_to_the_difference():
@@ -149,9 +148,8 @@ def test_why_a_match_is_forecast_so_adds_up_to_the_difference():
     one = Explanation("Ada against Bo", ColumnTable(texts | columns | points), sides)
     forecast = {"a": ["Ada"], "b": ["Bo"], "side": ["Bo"], "win": [0.6], "loss": [0.4]}
     (table,) = build_forecast_tables(ColumnTable(forecast), None)
-    (told,), more = build_explanation_tables(
-        [one], table.matches, ExplanationFormat({"Ada": ("", "Ada L.")}, 0, "chance")
-    )
+    look = ExplanationFormat({"Ada": ("", "Ada L.")}, 0, "chance")
+    (told,), more = build_explanation_tables([one], table.matches, look)
     assert told.title == "Bo \u2013 Ada L." and more == 0
     assert [x.head for x in told.columns[1:]] == ["<bdi>Bo</bdi>", "<bdi>Ada L.</bdi>", "difference"]
     assert [list(row) for row in zip(*(x.cells for x in told.columns), strict=True)] == [
@@ -163,6 +161,22 @@ def test_why_a_match_is_forecast_so_adds_up_to_the_difference():
     ]
 
 
+def test_tables_of_matches_say_who_was_at_home():
+    table = {"a": list("xyx"), "b": list("yxy"), "score": [1, 0, 1], "venue": [1, 1, 0]}
+    rated = jr.rate(jr.elo(side_advantage=60.0), jr.read(table, side="venue"))
+    page = jr.site.report_html(rated, active="all")
+    rows = re.search('<table id="events".*?</table>', page)[0].split("<tr>")[2:]
+    assert [re.findall("<td class=h>(neutral|home|away)", row) for row in rows] == [["neutral"], ["away"], ["home"]]
+    assert inside(page, "data")["sections"]["0"]["ground"] == "120"
+    page = jr.site.report_html(rated._replace(options=rated.options | {"colours": True}), active="all")
+    assert "<td class=h>Black" in page and ">neutral" not in page and "<label>White <select" in page
+
+
+def test_results_add_up_where_no_score_is_a_half():
+    told = build_site_data(jr.rate(jr.elo(), {"a": [*"xyx"], "b": [*"yzz"], "score": [0.3, 0.7, 1.0]}), {})
+    assert ". 2 matches: 1 won, 1 drawn, 0 lost" in summarise_players(told, page_template_context(told, ""))[0]
+
+
 def test_percents_of_a_match_add_up():
     assert format_percentages([0.478, 0.264, 0.258]) == ["48%", "26%", "26%"]
     assert format_percentages([0.625, 0.375]) == ["63%", "37%"]
@@ -171,36 +185,11 @@ def test_percents_of_a_match_add_up():
     assert [*map(format_odds, (2.268, 9.996, 12.46, 62.34))] == ["2.27", "10.0", "12.5", "62"]
 
 
-def test_tables_of_matches_say_who_was_at_home():
-    table = {"a": list("xyx"), "b": list("yxy"), "score": [1, 0, 1], "venue": [1, 1, 0]}
-    rated = jr.rate(jr.elo(side_advantage=60.0), jr.read(table, side="venue"))
-    page = jr.site.report_html(rated, active="all")
-    rows = re.findall("<tr>(.*?)(?=<tr>|</tbody>)", re.search('<table id="events".*?</table>', page)[0])
-    assert [re.findall("<td class=h>(neutral|home|away)", row) for row in rows[1:]] == [["neutral"], ["away"], ["home"]]
-    assert inside(page, "data")["sections"]["0"]["ground"] == "120"
-    page = jr.site.report_html(rated._replace(options=rated.options | {"colours": True}), active="all")
-    assert ">colour</th>" in page and "<td class=h>Black" in page and ">neutral" not in page
-    assert "<label>White <select" in page
-
-
 def test_pairs_that_tie_are_in_order_and_the_page_says_what_chance_gives():
     """It said that one of two was not behind in 66.7%, which is what chance gives, since two of three tied."""
     table = {"contest": [1, 1, 1, 2, 2, 2, 3, 3, 3], "player": [*"xyzxyzyzx"], "rank": [1, 1, 3] * 3}
     said = summarise_accuracy(jr.rate(jr.weng_lin(), jr.read(table)))
     assert "ties are in order: chance gives 66.7%" in said.text
-
-
-def test_results_add_up_where_no_score_is_a_half():
-    rated = jr.rate(jr.elo(), jr.read({"a": [*"xyx"], "b": [*"yzz"], "score": [0.3, 0.7, 1.0]}))
-    told = build_site_data(rated, {})
-    assert ". 2 matches: 1 won, 1 drawn, 0 lost" in summarise_players(told, page_template_context(told, ""))[0]
-
-
-def test_favourites_that_always_lose_won_less_often_than_predicted():
-    """Whoever won the last match is thought much the better one, and loses the next."""
-    table = {"a": [*"xy"] * 10, "b": [*"yx"] * 10, "score": [1.0] * 20}
-    said = summarise_accuracy(jr.rate(jr.elo(k=600), jr.read(table)))
-    assert said.lean == -1 and said.calibration_title.startswith("Predictions too bold: favourites scored less than")
 
 
 # What the page of the method says: settings in words, what points are worth, and where the results come from.
@@ -227,14 +216,11 @@ def test_points_are_worth_what_predictions_on_a_surface_say(tmp_path):
     rows = re.findall(r'name="?points ahead"?>([\d,]+)</td><td[^>]*>(\d+)%<', page)
     assert len(rows) > 1
     strength = np.asarray(jr.history.category_ratings(rated, "hard").mean)
-    order = np.argsort(-strength)
     chance = jr.forecasts.predict_pairs(rated, players=np.arange(8), category="hard").probability
-    leads = np.array(
-        [[strength[i] - strength[j], 100 * chance(i, j)] for k, i in enumerate(order) for j in order[:k:-1]]
-    )
+    leads = {strength[i] - strength[j]: 100 * chance(i, j) for i in range(8) for j in range(8) if i != j}
     for points, percent in rows:
-        near = leads[np.argsort(np.abs(leads[:, 0] - float(points.replace(",", ""))))[0]]
-        assert float(percent) == pytest.approx(near[1], abs=6)
+        nearest = min(leads, key=lambda lead: abs(lead - float(points.replace(",", ""))))
+        assert float(percent) == pytest.approx(leads[nearest], abs=6)
 
 
 def test_the_side_is_chosen_by_name(browser, tmp_path):
@@ -256,12 +242,10 @@ def test_log_loss_is_that_of_three_outcomes_where_these_are_predicted():
     score, win, draw = np.array([1.0, 0.5, 0.0]), np.array([0.5, 0.5, 0.5]), np.array([0.2, 0.2, 0.2])
     outcomes = np.stack([1.0 - win - draw, draw, win])
     found = summarise_two_sided(win + draw / 2, score, outcomes=outcomes).metrics[0]
-    assert found.startswith(
-        f"Log loss of win, draw and loss: {-np.log([0.5, 0.2, 0.3]).mean():.4f}; even chances have 1.09"
-    )
+    loss = -np.log([0.5, 0.2, 0.3]).mean()
+    assert found.startswith(f"Log loss of win, draw and loss: {loss:.4f}; even chances have 1.09")
     found = summarise_two_sided(win + draw / 2, score).metrics[0]
     assert found.startswith("Log loss of the expected scores: ") and "; even chances have 0.6931," in found
-    assert summarise_two_sided(win, np.array([1.0, 1.0, 0.0])).metrics[0].startswith("Log loss: 0.6931; ")
 
 
 def summary_of(table, **system):
@@ -298,16 +282,11 @@ def test_a_home_side_that_nobody_named_is_noticed():
 
 def compared_systems():
     """Skills, which learns from margins, is ahead of Elo beyond chance, level with Cy, and behind the blend."""
-    kinds = (
-        ("skills", jr.skills(observe=parts.margin("gap")), 0.60, None, 0.62),
-        ("elo", jr.elo(), 0.65, (0.05, 0.01), 0.61),
-    )
-    gaps = [None if gap is None else LogLossDifference(*gap) for *_, gap, _ in kinds]
+    skills = jr.skills(observe=parts.margin("gap"))
+    of_skills, of_elo = {"log loss": 0.60, "accuracy": 0.62}, {"log loss": 0.65, "accuracy": 0.61}
     results = [
-        ScoredForecaster(
-            name, "system", {"log loss": loss, "accuracy": right}, gap or LogLossDifference(0.0, 0.0), system=system
-        )
-        for (name, system, loss, _, right), gap in zip(kinds, gaps, strict=True)
+        ScoredForecaster("skills", "system", of_skills, LogLossDifference(0.0, 0.0), system=skills),
+        ScoredForecaster("elo", "system", of_elo, LogLossDifference(0.05, 0.01), system=jr.elo()),
     ]
     blend = ScoredForecaster("blend", "blend", {"log loss": 0.59}, LogLossDifference(-0.01, 0.001))
     published = ScoredForecaster("Cy", "forecast", {"log loss": 0.6}, LogLossDifference(0.001, 0.001))
@@ -319,12 +298,10 @@ def test_a_system_within_chance_of_the_best_is_equal_and_no_worse():
     """Of four that were level, the title named two, and a sentence said that three predicted better than the fourth."""
     compared = compared_systems()
     best, elo = compared.results
-    near = [
-        elo._replace(
-            name=name, quality={"log loss": 0.6, "accuracy": right}, log_loss_difference=LogLossDifference(*gap)
-        )
-        for name, right, gap in (("glicko", 0.64, (0.005, 0.003)), ("trueskill", 0.617, (0.006, 0.01)))
-    ]
+    near = []
+    for name, right, gap in (("glicko", 0.64, (0.005, 0.003)), ("trueskill", 0.617, (0.006, 0.01))):
+        quality = {"log loss": 0.6, "accuracy": right}
+        near.append(elo._replace(name=name, quality=quality, log_loss_difference=LogLossDifference(*gap)))
     several = compared._replace(results=[best, *near, elo])
     for name in ("skills", "trueskill"):
         standing = find_standing(several, name)

@@ -35,6 +35,10 @@ def nfl_table():
     return {name: values[(table["season"] >= 2010) & (table["season"] < 2013)] for name, values in table.items()}
 
 
+def columns_by_name(names, rows):
+    return {name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
+
+
 def football_table():
     """Three leagues that never meet, of eight teams and two seasons each, with goals and expected goals."""
     random, teams, rows = np.random.RandomState(1), 8, []
@@ -52,8 +56,7 @@ def football_table():
                 rows.append((date, f"{season}-{season - 1999}", league, *names, *goals, *shots))
             attack += random.normal(0.0, 0.1, teams)
     names = "date", "season", "league", "home", "away", "home_goals", "away_goals", "home_xg", "away_xg"
-    columns = zip(*sorted(rows, key=lambda row: (row[0], row[3])), strict=True)
-    return {name: np.array(values) for name, values in zip(names, columns, strict=True)}
+    return columns_by_name(names, sorted(rows, key=lambda row: (row[0], row[3])))
 
 
 def races_table():
@@ -63,14 +66,9 @@ def races_table():
     a, b = np.array([random.permutation(count)[:2] for _ in range(n)]).T
     luck = random.normal(0.0, 250.0, n) + strength[a] - strength[b] + 80.0 * (race[a] - race[b] == 1)
     names, races = np.array([f"Player {i:02}" for i in range(count)]), np.array(["Protoss", "Terran", "Zerg"])
-    return {
-        "a": names[a],
-        "b": names[b],
-        "score": np.where(np.abs(luck) < 15.0, 0.5, luck > 0),
-        "date": np.datetime64("2019-03-01") + np.cumsum(random.randint(0, 3, n)),
-        "race_a": races[race[a]],
-        "race_b": races[race[b]],
-    }
+    score, date = np.where(np.abs(luck) < 15.0, 0.5, luck > 0), np.cumsum(random.randint(0, 3, n))
+    found = {"a": names[a], "b": names[b], "score": score, "date": np.datetime64("2019-03-01") + date}
+    return found | {"race_a": races[race[a]], "race_b": races[race[b]]}
 
 
 def contests_table():
@@ -81,15 +79,12 @@ def contests_table():
         players = random.permutation(count)[: random.randint(3, 13)]
         result = np.round((strength[players] + random.normal(0.0, 200.0, len(players))) / 60.0)
         ceiling, noise = (1700.0 if contest % 5 == 0 else np.inf), (2.0 if contest % 7 == 0 else 1.0)
-        weight, date = (
-            (0.5 if contest % 6 == 0 else 1.0),
-            np.datetime64("2020-01-03") + np.timedelta64(9 * contest, "D"),
-        )
+        weight = 0.5 if contest % 6 == 0 else 1.0
+        date = np.datetime64("2020-01-03") + np.timedelta64(9 * contest, "D")
         for player, own in zip(players, result, strict=True):
             rank = 1 + (result > own).sum()
             rows.append((f"Cup {contest + 1}", f"Runner {player:02}", rank, date, ceiling, noise, weight))
-    names = "contest", "player", "rank", "date", "ceiling", "noise", "weight"
-    return {name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
+    return columns_by_name(("contest", "player", "rank", "date", "ceiling", "noise", "weight"), rows)
 
 
 def teams_table(twice=True):
@@ -111,8 +106,7 @@ def teams_table(twice=True):
                 place = 1 + (result > result[number]).sum()
                 date = np.datetime64("2021-05-01") + np.timedelta64(7 * contest, "D")
                 rows.append((contest + 1, f"Driver {driver:02}", number, place, date, quits, mode))
-    names = "contest", "player", "team", "rank", "date", "quit", "mode"
-    return {name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
+    return columns_by_name(("contest", "player", "team", "rank", "date", "quit", "mode"), rows)
 
 
 def doubles_table():
@@ -126,8 +120,7 @@ def doubles_table():
         names[3] = None if match % 11 == 0 else names[3]
         score = 0.5 if abs(lead) < 20.0 else float(lead > 0)
         rows.append((*names, score, np.datetime64("2022-02-01") + np.timedelta64(2 * match, "D")))
-    names = "a1", "a2", "b1", "b2", "score", "date"
-    return {name: np.array(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
+    return columns_by_name(("a1", "a2", "b1", "b2", "score", "date"), rows)
 
 
 def votes_table():
@@ -138,13 +131,8 @@ def votes_table():
     gain = 120.0 * (np.arange(n) > n // 2) * ((a == 7) * 1.0 - (b == 7))
     lead = strength[a] - strength[b] + gain + random.logistic(0.0, 400.0 / np.log(10.0), n)
     names = np.array([f"model {x}" for x in "abcdefgh"])
-    return {
-        "a": names[a],
-        "b": names[b],
-        "score": np.where(np.abs(lead) < 60.0, 0.5, lead > 0),
-        "date": np.datetime64("2024-01-01") + np.arange(n) // 10,
-        "voter": random.randint(0, 60, n),
-    }
+    score, date = np.where(np.abs(lead) < 60.0, 0.5, lead > 0), np.datetime64("2024-01-01") + np.arange(n) // 10
+    return {"a": names[a], "b": names[b], "score": score, "date": date, "voter": random.randint(0, 60, n)}
 
 
 TABLES = {
@@ -179,8 +167,15 @@ def read_history(name):
     return jr.read(TABLES[name](), **COLUMNS[name])
 
 
-def seasons_of(data):
-    return {"seasons": data.seasons, "side_advantage": 50.0}
+def skills_of(outcome, **settings):
+    """How skills with seasons and a side are made of a history."""
+
+    def make(data):
+        columns = {"margin": {"margin": data.margin}, "goals": {name: getattr(data, name) for name in GOALS}}
+        learnt = columns.get(outcome, {})
+        return skills_by_name(outcome=outcome, seasons=data.seasons, side_advantage=50.0, **learnt, **settings)
+
+    return make
 
 
 CASES = [
@@ -193,27 +188,11 @@ CASES = [
     Case("nfl", "blat_mmr", lambda data: jr.blat_mmr()),
     Case("nfl", "urnings", lambda data: jr.urnings(outcomes=3)),
     Case("nfl", "weng_lin", lambda data: jr.weng_lin()),
-    Case("nfl", "skills of wins", lambda data: skills_by_name(**seasons_of(data)), hindsight=True),
-    Case(
-        "nfl",
-        "skills of margins",
-        lambda data: skills_by_name(
-            outcome="margin", margin=data.margin, own_side=True, compression=10.0, **seasons_of(data)
-        ),
-        FULL,
-        hindsight=True,
-    ),
+    Case("nfl", "skills of wins", skills_of("win"), hindsight=True),
+    Case("nfl", "skills of margins", skills_of("margin", own_side=True, compression=10.0), FULL, hindsight=True),
     Case("nfl", "skills of points", lambda data: jr.skills(observe=parts.points(*data.margin, rate=22.0))),
     Case("football", "elo", lambda data: jr.elo(side_advantage=60.0), FULL),
-    Case(
-        "football",
-        "skills of goals",
-        lambda data: skills_by_name(
-            outcome="goals", margin=data.margin, expected_goals=data.expected_goals, **seasons_of(data)
-        ),
-        FULL,
-        hindsight=True,
-    ),
+    Case("football", "skills of goals", skills_of("goals"), FULL, hindsight=True),
     Case("races", "category_glicko", lambda data: jr.category_glicko(), FULL, period=14.0),
     Case("contests", "elo_mmr", lambda data: jr.elo_mmr(), FULL),
     Case("ranks", "codeforces", lambda data: jr.codeforces()),
