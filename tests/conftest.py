@@ -199,20 +199,6 @@ def jaxrate(capsys, monkeypatch):
 
 
 @pytest.fixture
-def few_systems():
-    """Few of those that rate matches, and the order of them all afterwards."""
-    import jaxrate as jr
-
-    systems = jr.extend.SYSTEMS
-    every = dict(systems)
-    for name in set(every) - {"elo", "glicko", "elo_mmr", "category_glicko"}:
-        del systems[name]
-    yield
-    systems.clear()
-    systems.update(every)
-
-
-@pytest.fixture
 def ax():
     """Axes that no state of pyplot knows; whatever is drawn must also come out in a small figure, without a warning."""
     matplotlib, pyplot = pytest.importorskip("matplotlib"), pytest.importorskip("matplotlib.pyplot")

@@ -54,14 +54,6 @@ def test_a_service_goes_on_from_bulk(bulk, tmp_path, way):
     check_goes_on(jr.live.start_history(begin), folder, found.games)
 
 
-def test_matches_of_a_file_are_rated_onto_bulk(bulk):
-    found, folder = bulk
-    rated = jr.load(folder / "rated")
-    more = {"a": ["player 03"], "b": ["player 05"], "score": [1.0], "time": [1002.0]}
-    onto = jr.rate(rated.system, jr.read(more, side="a", history=rated), onto=rated)
-    assert onto.games.sum() == found.games.sum() + 2 and onto.predictions.num_rows == N + 1
-
-
 def test_a_run_that_is_not_whole_and_a_folder_of_bulk_are_refused(bulk, tmp_path, monkeypatch):
     found, folder = bulk
     with refused("has a run by chunks, which `load` takes as it is; save into another folder"):
@@ -94,10 +86,12 @@ def test_a_list_of_bulk_is_that_of_its_end(bulk):
 
 def test_a_history_of_which_some_events_are_in_files_tells_its_end(bulk):
     """Lists counted the games of the few that followed, and ratings of early dates were those of the end."""
-    found, _ = bulk
+    found, folder = bulk
     more = {"a": ["player 03"], "b": ["player 05"], "score": [1.0], "time": [1002.0]}
     rated = jr.rate(found.system, jr.read(more, side="a", history=found), onto=found)
     board = jr.leaderboard(rated, top=40)
+    onto_loaded = jr.rate(found.system, jr.read(more, side="a", history=found), onto=jr.load(folder / "rated"))
+    assert onto_loaded.predictions.num_rows == N + 1 and rated.games.sum() == found.games.sum() + 2
     assert board.games.sum() == 2 * (N + 1) and board.group is None and len(board.player) == len(found.players)
     for ask in (jr.ratings, jr.history.rating_table):
         with refused("time 500 is before the last event of"):

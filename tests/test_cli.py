@@ -1,7 +1,6 @@
 """The command line through its entry point: what it prints, writes and refuses."""
 
 import io
-import json
 import os
 import re
 import subprocess
@@ -18,17 +17,9 @@ from jaxrate.cli import terminal_tables as progress
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.rate import career_sides
 from jaxrate.cli.terminal_tables import to_text_table
-from jaxrate.core.text_format import metric_heading
-from jaxrate.evaluation.scored_predictions import format_metric
-from jaxrate.systems.system_titles import system_title
-from jaxrate.views.accuracy import bin_predictions
-from tests.test_report import data_of
 
 pa = pytest.importorskip("pyarrow")
 BashComplete = pytest.importorskip("click.shell_completion").BashComplete
-
-
-# rate
 
 
 @pytest.mark.parametrize("system", ["elo", "glicko", "glicko2"])
@@ -65,30 +56,6 @@ def csv(path):
     return pyarrow.csv.read_csv(path)
 
 
-def test_rate_in_json(jaxrate, games):
-    rated = jr.rate(jr.glicko(c=30), data := jr.read(games))
-    one, two = rated.predictions["a"][0].as_py(), rated.predictions["b"][0].as_py()
-    given = ("--param", "c=30", "--player", one, "--player", two, "--show", "upsets", "--show", "peaks", "--json")
-    code, text, errors = jaxrate("rate", games, *given)
-    found = json.loads(text)
-    assert (
-        code == 0 and errors == "" and (found["system"], found["params"]["c"], found["matches"]) == ("glicko", 30, 600)
-    )
-    loss = jr.metrics.log_loss(jr.run(rated.system, data.matches).prediction, data.matches.score)
-    assert found["log loss"] == pytest.approx(loss, abs=1e-9)
-    board = jr.leaderboard(rated, top=10)
-    assert [row["player"] for row in found["leaderboard"]] == board.player.tolist()
-    assert [row["rating"] for row in found["leaderboard"]] == pytest.approx(board.rating.tolist())
-    assert found["against"]["won"] == jr.history.head_to_head(rated, one, two).won and len(found["upsets"]) == 10
-    assert found["peaks"][0]["rating"] == pytest.approx(jr.history.peak_ratings(rated, top=1).rating[0])
-    career = json.loads(jaxrate("rate", games, "--param", "c=30", "--player", one, "--json")[1])["career"]
-    met = [{key: x for key, x in row.items() if key != "opponent"} for row in career if row["opponent"] == two]
-    others = [row.pop("opponents_rating") for row in found["against"]["matches"]]
-    assert found["against"]["matches"] == met  # the oldest first, as in a career
-    assert others == pytest.approx(jr.history.head_to_head(rated, one, two).matches["opponents_rating"][::-1])
-    assert [row["score"] for row in career] == jr.career(rated, one)["score"].tolist()
-
-
 def test_meetings_of_two_are_listed_as_a_career_is(jaxrate, tmp_path):
     path, rows = tmp_path / "games.csv", ["x,y,1,0,1", "y,x,0,0,2", "x,y,2,3,3", "x,z,5,5,4"]
     path.write_text("\n".join(["a,b,goals_a,goals_b,time", *rows]))
@@ -105,39 +72,17 @@ def test_alone_it_prints_help(jaxrate):
     assert code == 2 and text.startswith("Usage: ")
 
 
-def test_the_side_is_worth_something_by_default_and_rate_says_how_much(jaxrate, games):
-    """It was worth nothing, though the file says who has it."""
-    data, losses = jr.read(games, side="home"), []
-    for given, points in (((), 50), (("--param", "side_advantage=9"), 9), (("--param", "side_advantage=0"), 0)):
-        code, text, errors = jaxrate("rate", games, "--side", "home", *given)
-        run = jr.rate(jr.glicko(side_advantage=points), data, calibrate=not given)
-        losses.append(
-            f"log loss          {jr.metrics.log_loss(run.predictions['prediction'].to_numpy(), data.matches.score):.4f}"
-        )
-        note = f"glicko also learns from the side ({points} points); --plain turns this off"
-        assert code == 0 and losses[-1] in text and (note in errors) == bool(points)
-    assert len(set(losses)) == 3
-    assert "urnings does not use the side; take skills" in jaxrate("rate", games, "--side", "home", *URNS)[2]
-
-
-URNS = "--system", "urnings"
-
-
-def test_compare_says_what_the_side_is_worth_and_to_whom_it_is_unknown(jaxrate, games):
-    options = "compare", games, "--side", "home", *URNS, "--system", "elo", "--last", 0.25, "--period", 50
+def test_compare_says_what_is_doubtful(jaxrate, games):
+    systems = "--system", "urnings", "--system", "elo"
+    options = "compare", games, "--side", "home", *systems, "--last", 0.25, "--period", 50
     code, text, errors = jaxrate(*options)
     data = jr.read(games, side="home")
     found = jr.compare(data, ["elo", "urnings"], last=0.25)
     uncalibrated = "Unlike in jaxrate rate, chances are not calibrated"
     assert code == 0 and errors == "" and text.splitlines()[-1] == f"{uncalibrated} (-v: more)"
-    text = jaxrate(*options, "-v")[1]
-    assert text.endswith("\n".join(["", f"{uncalibrated}.", *found.notes, ""]))
-    assert found.notes[-3] == "Not used by urnings: the side." and " points for elo, from the 450" in text
+    assert jaxrate(*options, "-v")[1].endswith("\n".join(["", f"{uncalibrated}.", *found.notes, ""]))
     code, _, errors = jaxrate("compare", games, "--fit")
     assert code == 2 and "--fit needs matches before the scored ones; score the last part, as with --last" in errors
-
-
-# all of them
 
 
 def test_no_command_loads_numpy_or_jax_before_it_runs():
@@ -149,11 +94,8 @@ def test_no_command_loads_numpy_or_jax_before_it_runs():
 
 def test_systems_are_completed():
     complete = BashComplete(cli.cli, {}, "jaxrate", "_JAXRATE_COMPLETE")
-    assert [x.value for x in complete.get_completions(["rate", "--system"], "gli")] == [
-        "glicko",
-        "glicko2",
-        "glicko_boost",
-    ]
+    found = {x.value for x in complete.get_completions(["rate", "--system"], "gli")}
+    assert found == {"glicko", "glicko2", "glicko_boost"}
 
 
 FRESH = """
@@ -192,10 +134,7 @@ def test_memory_that_does_not_do_is_one_line(jaxrate, games, monkeypatch):
 
     monkeypatch.setattr(jr, "rate", fail)
     code, _, errors = jaxrate("rate", games)
-    assert (
-        code == 2
-        and errors == "jaxrate: not enough memory; `jaxrate rate FILE --dry-run` estimates what a file needs\n"
-    )
+    assert code == 2 and errors.startswith("jaxrate: not enough memory; `jaxrate rate FILE --dry-run`")
     monkeypatch.setattr(jr, "rate", lambda *arguments, **options: {}["a bug"])
     code, _, errors = jaxrate("rate", games)
     assert code == 1 and errors == "jaxrate: unexpected KeyError: 'a bug'; -v shows where it comes from\n"
@@ -206,51 +145,36 @@ def test_verbose_says_how_long_and_where(jaxrate, games):
     code, _, errors = jaxrate("rate", games, "--verbose")
     assert code == 0 and re.search(r"jaxrate: reading games.csv: \d+\.\d\d s\njaxrate: rating 600 matches: ", errors)
     code, _, errors = jaxrate("rate", games, "-v", "--a", "x")
-    assert (
-        code == 2 and "Traceback" in errors and errors.splitlines()[-1].startswith("jaxrate: games.csv: no column 'x'")
-    )
+    assert code == 2 and "Traceback" in errors and "\njaxrate: games.csv: no column 'x'" in errors
 
 
-@pytest.mark.parametrize("total", [None, 10])
-@pytest.mark.parametrize("patience", [0.0, 10.0])
-def test_a_terminal_sees_progress_if_it_takes_long(monkeypatch, total, patience):
+@pytest.mark.parametrize(("patience", "quiet"), [(0.0, False), (10.0, False), (0.0, True)])
+def test_a_terminal_sees_progress_if_it_takes_long(monkeypatch, patience, quiet):
     screen = io.StringIO()
     screen.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(progress, "PATIENCE", patience)
-    with progress.ProgressReport(quiet=False, verbose=False).stage("thinking", total, is_even=True) as done:
-        deadline = time.monotonic() + 10 * (patience == 0)
-        while ("thinking" if total is None else "0:0") not in screen.getvalue() and time.monotonic() < deadline:
+    is_seen = patience == 0 and not quiet
+    with progress.ProgressReport(quiet=quiet, verbose=False).stage("thinking", 10, is_even=True) as done:
+        deadline = time.monotonic() + (10 if is_seen else 0.05)
+        while "0:0" not in screen.getvalue() and time.monotonic() < deadline:
             done(3 + time.monotonic() % 1)
             time.sleep(0.05)
-        done(7)
-    assert ("thinking" in screen.getvalue()) == (patience == 0)
-    with progress.ProgressReport(quiet=True, verbose=False).stage("silent"):
-        time.sleep(0.05)
-    assert "silent" not in screen.getvalue()
+    assert ("thinking" in screen.getvalue()) == is_seen
 
 
-# What commands print, by their functions: nouns, names of columns and what is left out.
+def test_a_career_has_the_side():
+    rated = jr.rate(jr.elo(), {"a": [*"xyzy"], "b": [*"yxyx"], "score": [1, 0, 1, 0]})
+    assert career_sides(rated, "x") == {}
+    sided = rated._replace(events=rated.events | {"side": np.array([1, 1, 1, 0])})
+    for options, words in ({}, ["home", "away", ""]), ({"colours": True}, ["white", "black", ""]):
+        assert career_sides(sided._replace(options=options), "x")["side"].tolist() == words
 
 
-@pytest.mark.parametrize(
-    ("options", "words"), [({}, ["home", "away", ""]), ({"colours": True}, ["white", "black", ""])]
-)
-def test_a_career_has_the_side(options, words):
-    games = {"a": ["Ada", "Bo", "Cy", "Bo"], "b": ["Bo", "Ada", "Bo", "Ada"], "score": [1, 0, 1, 0]}
-    rated = jr.rate(jr.elo(), games)
-    assert career_sides(rated, "Ada") == {}
-    rated = rated._replace(events=rated.events | {"side": np.array([1, 1, 1, 0])}, options=options)
-    assert career_sides(rated, "Ada")["side"].tolist() == words
+pytest.importorskip("jinja2")
 
 
-# `jaxrate report`: its page is that of Python, and what it refuses.
-
-for package in ("pyarrow", "jinja2"):
-    pytest.importorskip(package)
-
-
-def test_the_command(jaxrate, games, tmp_path):
+def test_the_report_has_the_quality_that_rate_prints(jaxrate, games, tmp_path):
     out = tmp_path / "page.html"
     named = "--side", "home", "--system", "glicko", "--param", "c=20", "--param", "side_advantage=30"
     code, text, errors = jaxrate("report", games, *named, "--out", out, "--top", 3, "--compare", "elo", "-q")
@@ -264,24 +188,7 @@ def test_the_command(jaxrate, games, tmp_path):
     code, text, _ = jaxrate("rate", games, *named, "-q")
     told = {label: re.search(rf"{label} +(\S+)", text)[1] for label in shown}
     assert shown == told and len(shown) == 4
-    assert f"won {shown['accuracy']} of" in page or f"favourites scored {shown['accuracy']}." in page
-    params = "--param", "glicko.c=20", "--param", "glicko.side_advantage=30"
-    wanted = jaxrate("compare", games, "--side", "home", *params, "--system", "elo", "--system", "glicko",
-                     "--last", 0.2, "--json", "-q")[1]  # fmt: skip
-    rows = re.findall(r'<bdi>(\w+)</bdi></th><td class="figure" data-name="log loss">(.*?)</td>', page)
-    assert "last 120 of 600 matches" in page
-    for result in json.loads(wanted)["results"]:
-        if result["period"] is None:
-            assert dict(rows)[system_title(result["system"])] == format_metric("log loss", result["log loss"])
-    data = jr.read(games, side="home")
-    guess = jr.run(jr.glicko(c=20, side_advantage=30), data.matches).prediction
-    favoured, score = np.asarray(guess) >= 0.5, np.asarray(data.matches.score)
-    guess, score = (np.where(favoured, x, 1 - x) for x in (np.asarray(guess, float), score))
-    wanted = bin_predictions(guess, score, 20)
-    cells = re.findall(r'data-name="expected">(.*?)%</td><td class="figure" data-name="score">(.*?)%</td>', page)
-    found = np.array(cells, float).T
-    np.testing.assert_allclose(found, [wanted.x, wanted.y], atol=0.06)
-    assert "neutral ground" in page and data_of(page)["pairs"][0]["home"]["players"] == 40
+    assert "last 120 of 600 matches" in page and "neutral ground" in page
 
 
 def test_results_have_the_points_of_the_file_even_if_nobody_learns_from_them(jaxrate, tmp_path):
@@ -294,25 +201,11 @@ def test_results_have_the_points_of_the_file_even_if_nobody_learns_from_them(jax
     assert re.search(r">won 3\u20131|>lost 1\u20133", page) and ">drew 2\u20132" in page
 
 
-def test_the_command_for_contests(jaxrate, tmp_path):
-    out, path = tmp_path / "page.html", tmp_path / "contests.parquet"
-    jaxrate("simulate", path, "--players", 30, "--rounds", 40, "--size", 8)
-    code, _, errors = jaxrate("report", path, "--out", out, "--compare", "codeforces", "-q")
-    page = out.read_text(encoding="utf-8")
-    assert (code, errors) == (0, "") and "last 8 of 40 contests" in page and "ahead of the other in a contest" in page
-    text = jaxrate("rate", path, "-q")[1]
-    for label, value in re.findall(r"<dt>(.*?)</dt><dd>([\d.]+)%</dd>", page):
-        assert re.search(rf"{metric_heading(label)} +{value}", text)
-
-
 def test_ranks_that_are_text_are_one_line_for_each_text():
     """Defect: ten lines of the same text, and no count."""
     with pytest.raises(ValueError) as told:
         rank = [str(i) if i < 5 else "DNF" for i in range(15)] * 2
         jr.read({"contest": [1] * 15 + [2] * 15, "player": [*range(30)], "rank": rank})
-    assert str(told.value).startswith(
-        "row 5 (counting from 0): column 'rank' is 'DNF' in 20 rows, not a number (contest"
-    )
-    assert name_options(str(told.value), rate.rate).count("--column unfinished=DNF") == 1 and "\n" not in str(
-        told.value
-    )
+    said = str(told.value)
+    assert said.startswith("row 5 (counting from 0): column 'rank' is 'DNF' in 20 rows") and "\n" not in said
+    assert name_options(said, rate.rate).count("--column unfinished=DNF") == 1

@@ -13,7 +13,6 @@ import jaxrate as jr
 from jaxrate.cli.file_rating import drop_fitted_seasons_from_changes
 from jaxrate.cli.options import parse_params
 from jaxrate.fitting.fit_results import format_held_out_losses
-from jaxrate.fitting.losses import LOSSES
 from jaxrate.systems.system_construction_by_name import make_system
 
 pytest.importorskip("pyarrow")
@@ -32,10 +31,6 @@ def test_fit_prints_and_saves_what_fit_finds(jaxrate, games, tmp_path):
     found = jr.fit(start, data.matches, free=("c", "side_advantage"))
     call = re.search("in Python: jr.(glicko.*)", text)[1]
     assert found.summary() in text and f"c={found.params.c:.6g}, " in call and "period=20" in call
-    for name in found.free:
-        row = next(line for line in text.splitlines() if line.startswith(name)).split()
-        values = getattr(start.params, name), getattr(found.params, name)
-        assert row[1:4] == [*(f"{x:.5g}" for x in values), f"{found.standard_error[name]:.2g}"]
     written = tomllib.loads(path.read_text())
     assert written["system"] == "glicko" and written["params"]["period"] == 20
     assert written["params"]["c"] == found.params.c and "period" not in written
@@ -44,9 +39,6 @@ def test_fit_prints_and_saves_what_fit_finds(jaxrate, games, tmp_path):
     loss = jr.metrics.log_loss(predicted(found.system, data), data.matches.score)
     assert code == 0 and errors.startswith("jaxrate: glicko also learns from the side (")
     assert f"log loss          {loss:.4f}" in text
-    code, text, _ = jaxrate("rate", games, "--param", path, "--side", "home", "--param", "c=90")
-    changed = predicted(found.system._replace(params=found.params._replace(c=90.0)), data)
-    assert f"log loss          {jr.metrics.log_loss(changed, data.matches.score):.4f}" in text
 
 
 def test_fit_scores_the_rest_and_others_read_what_was_fitted(jaxrate, games, tmp_path, no_errors):
@@ -95,9 +87,7 @@ def test_fit_says_what_is_open_which_is_no_failure(jaxrate, tmp_path):
     path.write_text("\n".join(["a,b,score,home", *lines]))
     arguments = "fit", path, "--system", "elo", "--side", "home", "--save", saved
     code, text, _ = jaxrate(*arguments)
-    assert (
-        code == 0 and "left open by these events: k" in text and "fit the others alone: --free side_advantage" in text
-    )
+    assert code == 0 and "left open by these events: k" in text
     rows = {line.split()[0]: line.split()[3] for line in text.splitlines() if line.startswith(("k ", "side"))}
     assert rows["k"] == "inf" and 0 < float(rows["side_advantage"]) < 30 and "--free side_advantage" in text
     assert tomllib.loads(saved.read_text())["left_open"] == ["k"]
@@ -134,10 +124,6 @@ def test_margins_that_are_recognised_serve_the_system_of_the_file(jaxrate, tmp_p
     assert code == 0 and text.startswith("skills: 2 matches of 2 teams"), errors
 
 
-def test_the_help_names_every_loss(jaxrate):
-    assert all(name in jaxrate("fit", "--help-all")[1] for name in LOSSES)
-
-
 def test_values_of_parameters():
     values, files = parse_params(("a=3", "b=0.5", "c=none", "d=False", "e=0.5,2", "f=x", "g=0.5,"))
     assert files == []
@@ -146,20 +132,15 @@ def test_values_of_parameters():
     assert make_system("elo_mmr", {"newcomer": 0.5}).settings["newcomer"] == (0.5,)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_options_of_several_words_leave_one_for_the_file():
+    command = importlib.import_module("jaxrate.cli.fit").fit
+    for line in (
         "--free growth rest games.csv --margin pa pb",  # of which FILE was pb
-        "games.csv --margin pa pb --free growth rest",
         "--margin=pa pb games.csv --free growth --free rest",
         "--free=growth rest --margin pa --margin pb games.csv",
-    ],
-)
-def test_options_of_several_words_leave_one_for_the_file(line):
-    command = importlib.import_module("jaxrate.cli.fit").fit
-    context = command.make_context("fit", line.split())
-    given = [context.params[name] for name in ("file", "free", "margin")]
-    assert given == ["games.csv", ("growth", "rest"), ["pa", "pb"]]
+    ):
+        params = command.make_context("fit", line.split()).params
+        assert (params["file"], params["free"], params["margin"]) == ("games.csv", ("growth", "rest"), ["pa", "pb"])
 
 
 def test_seasons_that_are_named_hold_where_the_file_and_the_data_have_others():

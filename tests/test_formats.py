@@ -114,12 +114,7 @@ WRONG = [
             "contests": "not a folder of contests, no file such as 0.json",
         }.items()
     ),
-    (
-        "tennis",
-        {"atp_matches_1999.csv": TENNIS, "wta_matches_1999.csv": TENNIS},
-        "",
-        "atp and wta number their players ap",
-    ),
+    ("tennis", {"atp_matches_1999.csv": TENNIS, "wta_matches_1999.csv": TENNIS}, "", "atp and wta number their"),
     ("tennis", {"atp_matches_1999.csv": TENNIS}, "", "no rows$"),
     *(
         (
@@ -137,7 +132,7 @@ WRONG = [
     *(
         ("football", {"results.csv": GOOD_FOOTBALL + row + "\n"}, "results.csv", f"results.csv: {LINE_4}{message}")
         for row, message in {
-            "1999-01-01,A,B,1,0,x,y,z,FALSE": "time 1999-01-01 is earlier than 2000-01-01 in the row bef.*sort=True",
+            "1999-01-01,A,B,1,0,x,y,z,FALSE": "time 1999-01-01 is earlier than 2000-01-01 in the row bef.*sort=True"
         }.items()
     ),
     *(
@@ -169,10 +164,7 @@ WRONG = [
         for changes, message in [
             ({"results.csv": RESULTS + "1,5,1,1,1\n1,6,1,1,1\n"}, "results.csv: .*line 3.* is '6', expected a race of"),
             ({"results.csv": RESULTS + "1,5,1,1,1\n1,5,2,1,X\n"}, "results.csv: .*line 3.* is 'X', expected a place"),
-            (
-                {"races.csv": RACES.replace("2021-03-28", "28/03/2021")},
-                "races.csv: .*line 2.* is '28/03/2021', not an ISO",
-            ),
+            ({"races.csv": RACES.replace("2021-03-28", "28/03/2021")}, "races.csv: .*line 2.* is '28/03/2021', not"),
             ({"drivers.csv": "driverId,forename\n1,x\n"}, "drivers.csv: not drivers, no column 'surname'"),
         ]
     ),
@@ -209,12 +201,7 @@ WRONG = [
         ]
     ),
     ("pgn", {"games.pgn": game(result="*")}, "games.pgn", "games.pgn: no game has a result$"),
-    (
-        "pgn",
-        {"games.pgn": game() + game().partition("\n\n")[0] + "\n" + game()},
-        "games.pgn",
-        "games.pgn: line 9: two games without a line between them",
-    ),
+    ("pgn", {"games.pgn": game() + game().partition("\n\n")[0] + "\n" + game()}, "games.pgn", "games.pgn: line 9:"),
 ]
 
 
@@ -226,9 +213,6 @@ def test_what_is_wrong_is_told_with_its_place(folder, monkeypatch, reader, files
         monkeypatch.setattr(pgn_games, "CHUNK", chunk)
         with pytest.raises(ValueError, match=f"^({path.name}: )?{message}"):
             FORMATS[reader](path / name)
-
-
-# Tennis
 
 
 def test_tennis(folder):
@@ -290,9 +274,6 @@ def test_rest_form_and_age_of_a_format(folder):
     assert columns["form"][0] == 0 and (np.diff(columns["form"]) > 0).all()
 
 
-# Football
-
-
 def test_football(folder):
     rows = [
         '1872-11-30,Scotland,England,0,0,Friendly,"Glasgow, West",Scotland,FALSE',
@@ -321,24 +302,16 @@ def test_further_options_go_with_a_format(folder):
     assert data.events.context.columns["away_score"].tolist() == [1, 0]
     with pytest.warns(UserWarning, match="skipped 1 of 2 rows"):
         assert len(football(path, category="tournament", on_faulty="skip").events.score) == 1
-    for options, message in (
-        ({"category": "tournament"}, LINE_4 + "column 'tournament' has no value"),
-        ({"covariates": "city"}, r"row 1 \(counting from 0, line 3\): column 'city' is 'y', not a number"),
-        ({"columns": "wind"}, "no column 'wind'"),
-    ):
-        with pytest.raises(ValueError, match=f"^results.csv: {message}"):
-            football(path, **options)
+    with pytest.raises(ValueError, match=f"^results.csv: {LINE_4}column 'tournament' has no value"):
+        football(path, category="tournament")
     with pytest.raises(TypeError, match=r"football\(\) got an unexpected keyword argument 'winner'"):
         football(path, winner="country")
-
-
-# Contests
 
 
 def test_contests(folder):
     files = {
         "2.json": contest(["Bob", 0, 0], ["Zoë", 1, 2], ["Ann", 1, 2], seconds=2 * 86_400, perf_ceiling=None),
-        "10.json": contest(["Ann", 0, 1], ["Dan", 0, 1], seconds=3 * 86_400, weight=0.5),
+        "10.json": contest(["Ann", 0, 1], ["Dan", 0, 1], seconds=3 * 86_400, weight=0.5, perf_ceiling=7.5),
         "0.json": contest(["Ann", 0, 0], ["Bob", 1, 1]),
         "contest_ids.json": "[0, 2, 10]",
     }
@@ -351,6 +324,7 @@ def test_contests(folder):
     )
     assert grid(data) == [first, *others] and data.clock == "dates"
     assert data.players.tolist() == ["Ann", "Bob", "Zoë", "Dan"]
+    assert data.rounds.events.ceiling.tolist() == [np.inf, np.inf, 7.5]
     save(folder, {"0.json": contest(["Ann", 0, 0], ["Bob", 1, 1], seconds=4 * 86_400)})
     assert [time for time, _ in grid(contests(path))] == [4, 2, 3] and data.contests.tolist() == [0, 2, 10]
     data = contests(path, sort=True, history=known("Dan"))
@@ -358,21 +332,10 @@ def test_contests(folder):
     assert data.rows.tolist() == [2, 3, 4, 5, 6, 0, 1]
 
 
-def test_contests_with_a_ceiling(folder):
-    ceilings = {f"{i}.json": contest(["x", 0, 0], ["y", 1, 1], perf_ceiling=c) for i, c in enumerate((None, 9, 7.5))}
-    path = save(folder, ceilings)
-    assert contests(path).rounds.events.ceiling.tolist() == [np.inf, 9, 7.5]
-    (path / "0.json").unlink()
-    assert contests(path).rounds.events.ceiling.tolist() == [9, 7.5]
-
-
 def test_contests_without_time(folder):
     files = {f"{i}.json": contest([str(i), 0, 0], ["x", 1, 1], seconds=0) for i in (1, 2)}
     data = contests(save(folder, files), sort=True)
     assert data.events.events.time.tolist() == [0, 0] and data.clock is None
-
-
-# Races, films, and games of Lichess
 
 
 def test_ergast(folder):
@@ -425,9 +388,6 @@ def test_lichess_ratings(folder):
     assert lichess(path, covariates="white_rating").covariates == ("white_rating",)
 
 
-# Games of chess in PGN
-
-
 def load(folder, text, **arguments):
     return pgn(save(folder, {"games.pgn": text}) / "games.pgn", **arguments)
 
@@ -440,16 +400,13 @@ def test_pgn(folder, monkeypatch, chunk, end):
     wrapped = '1. e4 {a comment\n[%clk 0:01:00] with\n[brackets] and\n[White has won} e5\n% [White "no"]\n1/2-1/2'
     text = "\ufeff" + game().partition("\n")[2] + game(odd, "Zoë", "1/2-1/2", wrapped)
     text += game("Ann", "Cy", "*") + game("Ann", "?", "*") + game("Bob", "Cy", "0-1", moves="")
+    text += game("Bob", "Ann", "½-½") + game("Bob", "Ann", "0.5-0.5")
     text += '[Result "1-0"]\n%escape\n[Black   "Ann"] \n[White "Zoë"]\n\n1-0'
     data = load(folder, text.replace("\n", end), sort=True)  # by no time
-    assert names(data) == [["Ann", "Bob"], ['Doe, "J" \\o', "Zoë"], ["Bob", "Cy"], ["Zoë", "Ann"]]
-    assert data.events.score.tolist() == [1, 0.5, 0, 1] and data.events.context.side.tolist() == [1] * 4
-    assert data.events.time.tolist() == [0] * 4 and data.rows.tolist() == [0, 1, 4, 5] and data.clock is None
-
-
-def test_pgn_draws_of_other_programs(folder):
-    text = "".join(game(result=result) for result in ("½-½", "0.5-0.5", " 1/2-1/2 ", "0-1"))
-    assert load(folder, text).matches.score.tolist() == [0.5, 0.5, 0.5, 0.0]
+    bob = ["Bob", "Cy"], ["Bob", "Ann"], ["Bob", "Ann"]
+    assert names(data) == [["Ann", "Bob"], ['Doe, "J" \\o', "Zoë"], *bob, ["Zoë", "Ann"]]
+    assert data.events.score.tolist() == [1, 0.5, 0, 0.5, 0.5, 1] and data.events.context.side.tolist() == [1] * 6
+    assert data.events.time.tolist() == [0] * 6 and data.rows.tolist() == [0, 1, 4, 5, 6, 7] and data.clock is None
 
 
 def test_pgn_times(folder):

@@ -146,12 +146,8 @@ def test_a_history_goes_on_after_it_was_saved(tmp_path, default_policy):
     assert rated.predictions.drop(["row"]).equals(whole.predictions.drop(["row"]))
     assert rated.games[order].tolist() == whole.games.tolist() and rated.last == whole.last
     jr.save(tmp_path / "run", rated)
-    again = jr.rate(
-        system,
-        jr.data.Dataset(MATCHES._replace(time=MATCHES.time + 1e4), rated.players, np.arange(60)),
-        onto=jr.load(tmp_path / "run"),
-    )
-    assert len(again.predictions) == 120
+    later = jr.data.Dataset(MATCHES._replace(time=MATCHES.time + 1e4), rated.players, np.arange(60))
+    assert len(jr.rate(system, later, onto=jr.load(tmp_path / "run")).predictions) == 120
 
 
 def test_newcomers_join_and_room_grows():
@@ -289,25 +285,6 @@ def test_a_large_state_is_not_copied():
     assert "f32[131072]" in text and not re.findall(r"f32\[131072\]\S* copy\(", text)
 
 
-@pytest.mark.parametrize("name", ["glicko", "periods", "contests"])
-def test_a_history_tells_what_each_event_left(name):
-    system = jr.weng_lin() if name == "contests" else jr.glicko(period=100)
-    events = {"glicko": MATCHES, "periods": jr.periods(MATCHES, 100.0), "contests": contests()}[name]
-    found, plain = (jr.history.rating_history(system, events, after=x) for x in (True, False))
-    assert plain.after is None
-    same(found.state, plain.state, exact=False)
-    before, after = np.asarray(found.before.mean), np.asarray(found.after.mean)
-    player = MATCHES.player if name != "contests" else events.events.player
-    last = {who: at for at, who in np.ndenumerate(player)}
-    final = jr.ratings(system, found.state)
-    assert (found.after.deviation is None) == (final.deviation is None)
-    for got, want in zip(found.after, final, strict=True):
-        for who, at in last.items() if want is not None else ():
-            np.testing.assert_allclose(np.asarray(got)[at], np.asarray(want)[who], rtol=1e-6)
-    first = {who: at for at, who in reversed([*np.ndenumerate(player)])}
-    assert all(before[at] == system.params.initial_rating != after[at] for at in list(first.values())[-3:])
-
-
 # Names of live histories: those that no table holds are refused, and those like others are told.
 
 BROKEN = {  # names that no table holds, and what is said of them
@@ -427,14 +404,8 @@ def test_corrections_and_errors():
     for given, message in (
         ({"category": "trio", "columns": known}, "no category 'trio'; there are duo and solo"),
         ({"columns": known}, "parts.modifier needs the category of the contests"),
-        (
-            {"category": "duo", "columns": {"party": 0.0, "left": 0.0}},
-            "skills needs the column 'kills' of the particip",
-        ),
-        (
-            {"category": "duo", "kills": 3},
-            "contests have no 'kills'; they have weight, ceiling, noise, category and columns",
-        ),
+        ({"category": "duo", "columns": {"party": 0.0, "left": 0.0}}, "skills needs the column 'kills' of the"),
+        ({"category": "duo", "kills": 3}, "contests have no 'kills'; they have weight, ceiling, noise, category and"),
         ({"category": ["duo", "solo"], "columns": known}, "category"),
     ):
         with refused(message):
@@ -660,28 +631,19 @@ def test_threads_take_turns():
     check_same(live, again)
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 4, 5])
-def test_results_are_undone(n):
+def test_results_are_undone():
     live = played(RESULTS)
-    live.to_rated()
-    live.undo(n)
-    if n == 5:
-        assert live.players == [] and "0 new events" in repr(live)
-        live.update("Eve", "Bo", 1.0, time="2026-01-01")  # which is of another clock
-        return
-    check_same(live, played(RESULTS[: 5 - n]))
-    changes_feed(live, RESULTS[5 - n :], 5 - n)
-    check_same(live, played(RESULTS))
+    live.undo(2)
+    check_same(live, played(RESULTS[:3]))
+    live.undo(3)
+    assert live.players == [] and "0 new events" in repr(live)
+    live.update("Eve", "Bo", 1.0, time="2026-01-01")  # which is of another clock
 
 
-@pytest.mark.parametrize("index", [0, 3, -1])
-def test_a_result_is_corrected(index):
+def test_a_result_is_corrected():
     live = played(RESULTS)
-    live.to_rated()
-    live.correct(index, score=0.25)
-    right = list(RESULTS)
-    right[index] = (*RESULTS[index][:2], 0.25)
-    check_same(live, played(right))
+    live.correct(3, score=0.25)
+    check_same(live, played([*RESULTS[:3], ("Di", "Bo", 0.25), RESULTS[4]]))
 
 
 def test_checkpoints_shorten_the_way_back(monkeypatch):
@@ -702,11 +664,7 @@ def test_what_cannot_be_undone_or_corrected_changes_nothing():
     live = played(RESULTS)
     for call, message in (
         (lambda: live.undo(6), "n, of the results rated live, must be a whole number from 0 to 5, got 6"),
-        (lambda: live.undo(-1), "must be a whole number from 0 to 5"),
-        (
-            lambda: live.correct(5, score=1),
-            "index, from 0 or, of the last, -1, must be a whole number from -5 to 4, got 5",
-        ),
+        (lambda: live.correct(5, score=1), "index, from 0 or, of the last, -1, must be a whole number from -5 to 4,"),
         (lambda: live.correct(0, score=2), "score 2.0 is outside [0, 1]"),
         (lambda: live.correct(0, rank=[1, 2]), "the history is of matches; give score="),
         (lambda: live.correct(0), "the history is of matches; give score=, side="),
@@ -744,7 +702,7 @@ def test_contests_are_corrected_and_undone():
 def test_margins_are_not_asked_of_a_match_to_come_and_are_asked_of_one_that_was_played():
     system = jr.skills(parts.covariate("rest"), observe=parts.margin("gap"))
     live = jr.live.start_history(system)
-    for given, missing in (({}, "rest"), ({"rest": 1.0}, "gap"), ({"gap": 1.0}, "rest")):
+    for given, missing in (({"rest": 1.0}, "gap"), ({"gap": 1.0}, "rest")):
         with refused(f"skills needs the column '{missing}' of the matches"):
             live.update("Ada", "Bo", 1.0, columns=given)
     expected = live.predict("Ada", "Bo", columns={"rest": 1.0})

@@ -34,22 +34,10 @@ def stream(rows):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: jr.run(jr.elo(), ONE),
-            "the largest id is 2000000000, of 4 in all: a state for every id up to it would",
-        ),
-        (
-            lambda: jr.extend.schedule_by_level(MANY),
-            "arranging events of 2,013,265,920 players would take 8.1 GB, and there are 8.0 GB",
-        ),
-        (
-            lambda: jr.run(jr.elo(), FEW, num_players=2 * 10**9),
-            "a state of 2,000,000,000 players of elo would take 16.0 GB",
-        ),
-        (
-            lambda: jr.run(jr.elo(), FEW, num_players=10**15),
-            "there may be 2,147,483,647 players, got 1,000,000,000,000,000",
-        ),
+        (lambda: jr.run(jr.elo(), ONE), "the largest id is 2000000000, of 4 in all: a state for every id up to it"),
+        (lambda: jr.extend.schedule_by_level(MANY), "arranging events of 2,013,265,920 players would take 8.1 GB,"),
+        (lambda: jr.run(jr.elo(), FEW, num_players=2 * 10**9), "a state of 2,000,000,000 players of elo would take"),
+        (lambda: jr.run(jr.elo(), FEW, num_players=10**15), "there may be 2,147,483,647 players, got"),
         (lambda: jr.run(jr.blat_mmr(), FEW, num_players=10**7), "10,000,000 players of blat_mmr would take 80.1 GB"),
         (
             lambda: jr.run(jr.category_glicko(1000, period=1.0), jr.periods(KINDS, 1.0), num_players=10**6),
@@ -57,18 +45,9 @@ def stream(rows):
         ),
         (lambda: jr.blat_mmr(size=10**9), "blat_mmr: a grid of 1e+09 points would take 100.0 GB, and there are 8.0 GB"),
         (lambda: jr.data.simulate.league(100, 10**12), "a history of 1,000,000,000,000 rows would take 60.0 TB"),
-        (
-            lambda: jr.data.simulate.stream_contests(99, 2**31, size=9),
-            "num_rounds must be a whole number from 1 to 2,147,483,646, got 2147483648",
-        ),
-        (
-            lambda: jr.data.simulate.write(stream(10**15), "x.parquet"),
-            "1,000,000,000,000,000 rows would take 1,500.0 TB",
-        ),
-        (
-            lambda: jr.fit(jr.elo(), FEW, starts=10**9),
-            "starts must be a whole number from 1 to 100,000, got",
-        ),
+        (lambda: jr.data.simulate.stream_contests(99, 2**31, size=9), "num_rounds must be a whole number from 1 to"),
+        (lambda: jr.data.simulate.write(stream(10**15), "x.parquet"), "1,000,000,000,000,000 rows would take 1,500.0"),
+        (lambda: jr.fit(jr.elo(), FEW, starts=10**9), "starts must be a whole number from 1 to 100,000, got"),
     ],
 )
 def test_it_is_refused_within_a_second(call, message, tmp_path, monkeypatch):

@@ -37,6 +37,7 @@ TIMES = np.sort(RANDOM.integers(0, 300, N))
 DAYS = TIMES + np.datetime64("2024-01-01")
 GAMES = RANDOM.integers(0, 7, (N, 2))
 RESULT = {"score": SCORE, "t": TIMES}
+UNSCORED, PLAYING = {"a": A, "b": B, "t": TIMES}, np.isin(np.arange(N), (300, 390, 391))
 SIDES = {"player_1": A, "player_2": B, "t": TIMES}
 SKILLS = jr.skills()
 
@@ -58,6 +59,7 @@ def words(first, second, draw):
 
 LINE_UPS = [[row[: size + 1].tolist() for row, size in zip(NAMES[PLAYERS[:, i : i + 3]], GAMES[:, i // 3] % 3,
                                                            strict=True)] for i in (0, 3)]  # fmt: skip
+LINE_UP_TEXT = {f"team {x}": [" ; ".join(cell) for cell in cells] for x, cells in zip("ab", LINE_UPS, strict=True)}
 WIDE = {
     f"{side}{k + 1}": [cell[k] if k < len(cell) else None for cell in cells]
     for side, cells in zip("ab", LINE_UPS, strict=True)
@@ -91,37 +93,26 @@ class Case(NamedTuple):
     period: float | None = None
 
 
-MARGIN = {"margin": ["won", "lost"], "covariates": "rest"}
+SEASONS, REST = parts.seasons({"1": 0.0, "2": 150.0}), parts.covariate("rest", 20.0)
+MARGINS = jr.skills(SEASONS, REST, observe=parts.margin("won", "lost"))
+MODIFIED = jr.skills(parts.modifier(3))
 POINTS = {"won": GAMES[:, 0] + 7 * (SCORE == 1), "lost": GAMES[:, 0] + 7 * (SCORE == 0), "rest": RANDOM.normal(size=N)}
 CASES = {
     "elo": Case(jr.elo(), numbered(), {"side": "home"}),
     "glicko2": Case(jr.glicko2(side_advantage=0.2), numbered(), {"side": "home"}),
     "periods": Case(jr.glicko(), numbered(), None, PERIOD),
     "periods longer than chunks": Case(jr.glicko(), numbered(), None, 3 * PERIOD),
-    "margins and covariates": Case(
-        jr.skills(
-            parts.seasons({"1": 0.0, "2": 150.0}), parts.covariate("rest", 20.0), observe=parts.margin("won", "lost")
-        ),
-        matches(**POINTS),
-        MARGIN,
-    ),
+    "margins and covariates": Case(MARGINS, matches(**POINTS), {"margin": ["won", "lost"], "covariates": "rest"}),
     "categories of both": Case(
-        jr.skills(parts.modifier(3)),
-        matches(x=SURFACE[PLAYERS[:, 0] % 3], y=SURFACE[TIMES % 3]),
-        {"category": ("x", "y")},
+        MODIFIED, matches(x=SURFACE[PLAYERS[:, 0] % 3], y=SURFACE[TIMES % 3]), {"category": ("x", "y")}
     ),
-    "one category": Case(jr.skills(parts.modifier(3)), matches(x=SURFACE[TIMES % 3]), {"category": "x"}),
     "categories of numbers": Case(
-        jr.skills(parts.modifier(3)), matches(a=PLAYERS[:, 0], b=PLAYERS[:, 1], x=TIMES % 3 + 5), {"category": "x"}
+        MODIFIED, matches(a=PLAYERS[:, 0], b=PLAYERS[:, 1], x=TIMES % 3 + 5), {"category": "x"}
     ),
     "line-ups in columns": Case(SKILLS, WIDE | RESULT),
     "line-ups of numbers": Case(SKILLS, WIDE_NUMBERS | RESULT),
     "line-ups in lists": Case(SKILLS, {"a": LINE_UPS[0], "b": LINE_UPS[1]} | RESULT),
-    "line-ups in text": Case(
-        SKILLS,
-        {f"team {x}": [" ; ".join(cell) for cell in cells] for x, cells in zip("ab", LINE_UPS, strict=True)} | RESULT,
-        {"a": ["team a"], "b": ["team b"]},
-    ),
+    "line-ups in text": Case(SKILLS, LINE_UP_TEXT | RESULT, {"a": ["team a"], "b": ["team b"]}),
     "line-ups with a margin": Case(
         jr.skills(parts.modifier(3), observe=parts.margin("lead")),
         WIDE | RESULT | {"lead": np.abs(2 * SCORE - 1) * 3, "map": SURFACE[TIMES % 3]},
@@ -130,8 +121,7 @@ CASES = {
     "words": Case(jr.elo(), matches(score=words("W", "L", "D"))),
     "names of winners": Case(jr.elo(), matches(score=[*np.where(SCORE == 1, A, B)])),
     "names of winners in numbers": Case(
-        jr.elo(),
-        matches(a=PLAYERS[:, 0] + 7, b=PLAYERS[:, 1] + 7, score=np.where(SCORE == 1, *PLAYERS[:, :2].T) + 7),
+        jr.elo(), matches(a=PLAYERS[:, 0] + 7, b=PLAYERS[:, 1] + 7, score=np.where(SCORE == 1, *PLAYERS[:, :2].T) + 7)
     ),
     "codes of winners": Case(jr.elo(), SIDES | {"winner": TIMES % 2}),
     "codes of winners in text, and rows without": Case(
@@ -153,20 +143,17 @@ CASES = {
         matches(w=1.0 + TIMES % 2, s=TIMES % 3 - 1, n=TIMES % 4 == 0),
         {"weight": "w", "side": "s", "neutral": "n"},
     ),
-    "statistics and shares": Case(
-        jr.skills(parts.covariate("komi"), observe=(parts.statistic("xg"), parts.statistic("games"))),
-        matches(one=GAMES[:, 0], two=GAMES[:, 1], komi=TIMES % 3 - 1.0),
-        {"statistics": {"xg": ("one", "two")}, "shares": {"games": ("one", "two")}, "covariates": "komi"},
-    ),
-    "ages": Case(
-        jr.skills(parts.covariate("age")), matches(one=TIMES % 9 + 20, two=GAMES[:, 0] + 20), {"age": ("one", "two")}
+    "statistics, shares and ages": Case(
+        jr.skills(parts.covariate("age"), observe=(parts.statistic("xg"), parts.statistic("games"))),
+        matches(one=GAMES[:, 0], two=GAMES[:, 1], here=TIMES % 9 + 20, there=GAMES[:, 0] + 20),
+        {"statistics": {"xg": ("one", "two")}, "shares": {"games": ("one", "two")}, "age": ("here", "there")},
     ),
     "points in cells": Case(
         jr.skills(observe=parts.margin("FT (1)", "FT (2)")),
-        {"a": A, "b": B, "t": TIMES, "FT": [f"{x}:{y}" for x, y in GAMES]},
+        UNSCORED | {"FT": [f"{x}:{y}" for x, y in GAMES]},
         {"margin": ("FT (1)", "FT (2)")},
     ),
-    "points": Case(jr.elo(), {"a": A, "b": B, "t": TIMES, "p": GAMES[:, 0], "q": GAMES[:, 1]}, {"margin": ("p", "q")}),
+    "points": Case(jr.elo(), UNSCORED | {"p": GAMES[:, 0], "q": GAMES[:, 1]}, {"margin": ("p", "q")}),
     "names as categories, dates": Case(jr.elo(), matches(a=pa.array(A).dictionary_encode(), t=DAYS)),
     "seconds since 1970": Case(jr.elo(), matches(t=DAYS.astype("datetime64[s]").astype(int))),
     "timestamps": Case(jr.elo(), matches(t=DAYS.astype("datetime64[us]") + np.timedelta64(90, "m"))),
@@ -175,15 +162,13 @@ CASES = {
         jr.elo(), {x: pa.array([*map(Decimal, y)]) for x, y in zip("ab", PLAYERS.T[:2].tolist(), strict=True)} | RESULT
     ),
     "matches that are not over": Case(
-        jr.elo(),
-        {"a": A, "b": B, "t": TIMES, "goals_a": GAMES[:, 0], "goals_b": GAMES[:, 1]}
-        | {"status": np.where(np.isin(np.arange(N), (300, 390, 391)), "1H", "FT")},
+        jr.elo(), UNSCORED | {"goals_a": GAMES[:, 0], "goals_b": GAMES[:, 1], "status": np.where(PLAYING, "1H", "FT")}
     ),
     "contests of teams": Case(
         jr.skills(parts.skill(growth=4.0, reversion=200.0), parts.team(noise=50.0)), contests(), {"team": "team"}
     ),
     "contests of teams with weights and categories": Case(
-        jr.skills(parts.modifier(3)), contests(), {"team": "team", "category": "map", "weight": "w"}
+        MODIFIED, contests(), {"team": "team", "category": "map", "weight": "w"}
     ),
     "contests of single players": Case(jr.codeforces(), contests(sides=(4,), largest=1)),
     "contests of two sides": Case(jr.weng_lin(), contests(sides=(2,)), {"team": "team"}),
@@ -237,9 +222,8 @@ def check_alike(found, whole, close=1e-9):
     for one in (loaded, found):
         assert (one.categories is None) == (whole.categories is None)
         assert whole.categories is None or one.categories.tolist() == whole.categories.tolist()
-    assert pq.read_table(found.folder / "ratings.parquet")["player"].to_pylist() == [
-        *jr.history.rating_table(whole)["player"]
-    ]
+    table = pq.read_table(found.folder / "ratings.parquet")
+    assert table["player"].to_pylist() == [*jr.history.rating_table(whole)["player"]]
 
 
 def expected_quality(data, prediction):
@@ -327,8 +311,6 @@ def test_results_that_mean_another_thing_later(case, numbers, tmp_path, monkeypa
     with refused(f"games.parquet: row 250 (counting from 0): {message}"):
         rate()
 
-
-# Files of every kind
 
 TEXT = {"a": [f"00{x}" for x in PLAYERS[:, 0]], "b": [f"00{x}" for x in PLAYERS[:, 1]], "score": SCORE.tolist()}
 TEXT |= {"date": DAYS.astype(str).tolist()}

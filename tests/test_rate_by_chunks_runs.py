@@ -89,9 +89,6 @@ def fail(number=errno.EIO, message="Input/output error"):
     raise OSError(number, message)
 
 
-# Stopped
-
-
 @pytest.mark.parametrize(
     "name", ["glicko2", "periods", "margins and covariates", "contests of teams", "line-ups in text"]
 )
@@ -223,9 +220,6 @@ def test_killed_at_random_moments_it_ends_with_the_same_files(games, tmp_path, k
     assert contents(tmp_path / "killed") == contents(tmp_path / "at once")
 
 
-# Programs, draws and room
-
-
 def test_chunks_draw_by_their_numbers(table, tmp_path):
     decided = table.filter(pa.compute.not_equal(table["score"], 0.5)).slice(0, 60)
     pq.write_table(decided, tmp_path / "games.parquet")
@@ -286,22 +280,13 @@ def test_as_many_names_as_come_have_room_and_later_files_may_have_more(names, ta
     np.testing.assert_allclose(found.state.rating, whole.state.rating, rtol=1e-5)
 
 
-# Files that are wrong, changed or added
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            lambda x: x.set_column(2, "score", pa.array([0.5] * 9 + [1.5])),
-            "row 9 (counting from 0): score 1.5 is outside",
-        ),
+        (lambda x: x.set_column(2, "score", pa.array([0.5] * 9 + [1.5])), "row 9 (counting from 0): score 1.5 is"),
         (lambda x: x.set_column(1, "b", x["a"]), "row 0 (counting from 0): 576 is on both sides"),
         (lambda x: x.set_column(3, "t", pa.array([1.0, None] * 5)), "row 1 (counting from 0): column 't' has no value"),
-        (
-            lambda x: x.set_column(0, "a", pa.array([None, *range(9)], pa.int32())),
-            "row 0 (counting from 0): column 'a' has no value",
-        ),
+        (lambda x: x.set_column(0, "a", pa.array([None, *range(9)], pa.int32())), "row 0 (counting from 0): column"),
         (lambda x: x.drop_columns(["score"]), "there is no column 'score', unlike 0.parquet"),
         (lambda x: x.append_column("more", x["a"]), "there is a column 'more', unlike 0.parquet"),
         (lambda x: x.select([1, 0, *range(2, 8)]), "its columns stand in another order, unlike 0.parquet"),
@@ -337,23 +322,13 @@ def test_what_a_system_cannot_rate_is_named_as_the_row_of_its_file(games, table,
         (right, jr.elo_mmr(), {"team": "team"}, "elo_mmr knows no teams"),
         (right, jr.glicko(), {"team": "team"}, "glicko rates"),
         (right, jr.weng_lin(), {"side": "team"}, "contests take no side"),
-        (
-            wrong,
-            jr.weng_lin(),
-            {"team": "team", "period": 7.0},
-            "contests are rated one by one; leave out period",
-        ),
+        (wrong, jr.weng_lin(), {"team": "team", "period": 7.0}, "contests are rated one by one; leave out period"),
         (games, jr.elo(), {"period": 0.0}, "the length of a period must be above 0, got 0"),
         (games, jr.trueskill(), {"period": 30.0}, "trueskill rates Matches"),
         (games, jr.elo(), {"category": "no"}, "no column 'no'"),
         (games, jr.elo(), {"a": "a", "b": "c"}, "no column 'c'"),
         (games, jr.skills(jr.parts.covariate("rest")), {}, "skills needs the column 'rest' of the matches"),
-        (
-            quits,
-            jr.weng_lin(),
-            {},
-            "quits.csv: row 2 (counting from 0, line 4): column 'rank' is 0, and ranks count from 1",
-        ),
+        (quits, jr.weng_lin(), {}, "quits.csv: row 2 (counting from 0, line 4): column 'rank' is 0, and ranks count"),
         (unplayed, jr.elo(), {}, "unplayed.csv: no row has a result"),
         ("-", jr.elo(), {}, "-: no such file, and no folder or pattern of tables"),
         ({"a": ["x"]}, jr.elo(), {}, "cannot read a dict by chunks; give a file, a folder, a pattern or a list"),
@@ -426,10 +401,7 @@ def test_files_that_were_added_are_rated_onto_a_run_that_had_ended(period, table
     np.testing.assert_array_equal(found.state.rating, rate(jr.elo(), games, out=tmp_path / "whole").state.rating)
     late, message = table.slice(0, 9), "2.parquet: row 0 (counting from 0): the time is earlier than in the row before"
     if period is not None:
-        late, message = (
-            table.slice(inside),
-            "2.parquet: row 0 (counting from 0): it is in the same rating period as the",
-        )
+        late, message = (table.slice(inside), "2.parquet: row 0 (counting from 0): it is in the same rating period as")
     pq.write_table(late, games / "2.parquet")
     with refused(message):
         rate(jr.elo(), games, out=tmp_path / "out")
@@ -449,12 +421,6 @@ def test_a_run_does_not_go_on_where_results_mean_something_else(tmp_path):
             jr.rate(jr.elo(), tmp_path, chunk=2, out=tmp_path / "out")
     with pytest.raises(ValueError, match="has results scores, this one 1, 0 and -1; go on as it began"):
         jr.rate(jr.elo(), tmp_path, chunk=2, out=tmp_path / "out")
-
-
-def test_a_saved_run_is_not_mixed_with_one_by_chunks(games, tmp_path):
-    jr.save(tmp_path / "run", jr.rate(jr.elo(), [{"winner": "x", "loser": "y"}]))
-    with pytest.raises(ValueError, match="run holds a run that was not rated by chunks; name another folder"):
-        jr.rate(jr.elo(), games, chunk=50, out=tmp_path / "run")
 
 
 def test_a_run_that_has_lost_its_checkpoint_is_not_overwritten(table, tmp_path, jaxrate):
@@ -496,8 +462,9 @@ def test_a_contest_is_whole_also_where_files_are_added(tmp_path):
 def test_no_file_of_others_is_touched_and_none_of_its_own_may_be_missing(table, tmp_path):
     games, out = tmp_path / "predictions", tmp_path / "out"
     write_parts(table, games, [0, 50])
-    for folder in (tmp_path, games):
-        with refused("has the files that are to be rated; name another folder"):
+    jr.save(tmp_path / "run", jr.rate(jr.elo(), [{"winner": "x", "loser": "y"}]))
+    for folder in (tmp_path, games, tmp_path / "run"):
+        with pytest.raises(ValueError, match="; name another folder"):
             jr.rate(jr.elo(), games, out=folder)
     (out / "predictions").mkdir(parents=True)
     (out / "predictions" / "mine.parquet").touch()
@@ -508,9 +475,6 @@ def test_no_file_of_others_is_touched_and_none_of_its_own_may_be_missing(table, 
     assert {x.name for x in (out / "predictions").iterdir()} == {"part-000000.parquet", "mine.parquet"}
     with pytest.raises(ValueError, match=r"predictions/part-000001.parquet is missing in .*out; put it back"):
         jr.rate(jr.elo(), games, chunk=20, out=out)
-
-
-# The command
 
 
 def test_the_command_rates_a_folder_and_goes_on(games, tmp_path, jaxrate, monkeypatch):
@@ -534,13 +498,8 @@ def test_the_command_rates_a_folder_and_goes_on(games, tmp_path, jaxrate, monkey
     code, printed, errors = jaxrate(*options, "--out", out)
     assert code == 0 and printed.startswith("elo: 3,000 matches of 300 players") and "log loss" in printed, errors
     assert f"going on with the run in {out}" in errors
-    assert json.loads(jaxrate(*options, "--out", out, "--json")[1])["matches"] == N
     code, _, errors = jaxrate("report", out, "--out", tmp_path / "report.html")
     assert code == 2 and "out holds what was rated by chunks, not matches" in errors
-    jr.data.write(pq.read_table(games / "2.parquet"), tmp_path / "late.csv")
-    options = "--system", "elo", "--chunk", CHUNK, "--out", tmp_path / "of CSV"
-    code, printed, errors = jaxrate("rate", tmp_path / "late.csv", *options)
-    assert code == 0 and printed.startswith("elo: 1,850 matches of "), errors
     pq.write_table(pa.table(contests()), tmp_path / "contests.parquet")
     given = "--system", "weng_lin", "--param", "beta=4", "--param", "drift=none", "--team", "team", "--chunk", 60
     code, text, errors = jaxrate("rate", tmp_path / "contests.parquet", *given, "--out", tmp_path / "contests")
@@ -608,13 +567,10 @@ def test_seasons_are_found_in_all_files_and_may_go_on(games, table, tmp_path, ja
         assert found == begun | {"seasons": [*jr.read(table, season="year").seasons.values()]}
     code, _, errors = jaxrate(*given, "--param", "noise=200")
     assert code == 2 and "has hyperparameters {'noise': 300.0}, this one {'noise': 200.0}; go on as it" in errors
-    years = table["year"].to_pylist()
+    years, mixed = table["year"].to_pylist(), {i: ("1999", "2001")[i % 2] for i in range(1200, N)}
     for change, message in (
         ({7: None}, "0.parquet: row 7 (counting from 0): column 'year' has no value"),
-        (
-            {i: ("1999", "2001")[i % 2] for i in range(1200, N)},
-            "2.parquet: row 51 (counting from 0): season '2001', when season '1999' has begun",
-        ),
+        (mixed, "2.parquet: row 51 (counting from 0): season '2001', when season '1999' has begun"),
     ):
         wrong = pa.array([change.get(i, year) for i, year in enumerate(years)])
         write_parts(table.set_column(table.column_names.index("year"), "year", wrong), games, SPLIT)

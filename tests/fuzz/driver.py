@@ -28,7 +28,7 @@ def by_hand(fuzz, doc):
     """Run cases until the minutes are over, print every finding, and exit with 1 if there is one.
 
     Args:
-      fuzz: generator -> how many things were tried.
+      fuzz: generator -> how many things were tried; or several by the name of their command.
       doc: of the script; its first line is the help.
     """
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
@@ -36,10 +36,11 @@ def by_hand(fuzz, doc):
     parser.add_argument("--seed", type=int, default=1, help="from which the cases are drawn")
     parser.add_argument("--case", type=int, help="only this case, with its traceback")
     options = parser.parse_args()
-    if options.case is not None:
-        print(f"{fuzz(drawn(options.seed, options.case)):,} tried, nothing found")
-        return
-    raise SystemExit(run_in_turn({"": fuzz}, options.minutes, options.seed) > 0)
+    fuzzers = fuzz if isinstance(fuzz, dict) else {"": fuzz}
+    if options.case is None:
+        raise SystemExit(run_in_turn(fuzzers, options.minutes, options.seed) > 0)
+    for name in fuzzers:
+        print(f"{name} {fuzzers[name](drawn(options.seed, options.case)):,} tried, nothing found".lstrip())
 
 
 def run_in_turn(fuzzers, minutes, seed):

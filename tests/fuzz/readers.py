@@ -127,9 +127,8 @@ def fuzz_formats(random, folder):
     file, text = SAMPLES[name]
     if name == "contests":
         entries = [[f"p{i}", i, i] for i in range(4)]
-        entries[random.integers(4)][random.integers(3)] = pick(
-            random, [*(x for x in NUMBERS if x is None or abs(x) < 1e300), "x"]
-        )
+        odd = [*(x for x in NUMBERS if x is None or abs(x) < 1e300), "x"]
+        entries[random.integers(4)][random.integers(3)] = pick(random, odd)
         found = {"time_seconds": pick(random, [1, 0, -1, 10**30, 1.5, None]), "standings": entries}
         found |= pick(random, [{}, {"weight": pick(random, NUMBERS)}, {"perf_ceiling": pick(random, NUMBERS)}])
         text = json.dumps(found)
@@ -150,18 +149,11 @@ def check(found):
     """AssertionError unless events are valid: finite, ids in range, in order."""
     events, count = (found.events, len(found.players)) if isinstance(found, jr.data.Dataset) else (found, None)
     flat = events.events if isinstance(events, jr.extend.Ragged) else events
-    leaves = [
-        flat.player,
-        flat.time,
-        *(getattr(flat, name) for name in ("score", "rank", "weight") if getattr(flat, name, None) is not None),
-    ]
-    context = getattr(flat, "context", None)
-    leaves += [] if context is None else [x for x in context[:3] if x is not None]
-    assert all(np.isfinite(leaf).all() for leaf in leaves), "not finite"
-    columns = {} if context is None else context.columns or {}
-    lacking = (
-        found.statistics if isinstance(found, jr.data.Dataset) else columns
-    )  # of what was counted some may be missing
+    context = getattr(flat, "context", None) or jr.extend.Context()
+    leaves = flat.player, flat.time, *(getattr(flat, name, None) for name in ("score", "rank", "weight")), *context[:3]
+    assert all(np.isfinite(leaf).all() for leaf in leaves if leaf is not None), "not finite"
+    columns = context.columns or {}
+    lacking = columns if count is None else found.statistics  # of what was counted some may be missing
     assert not any(np.isinf(x).any() or (name not in lacking and np.isnan(x).any()) for name, x in columns.items())
     player = np.asarray(flat.player)
     assert player.dtype == np.int32 and (player >= 0).all(), "ids"

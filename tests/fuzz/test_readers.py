@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.core.text_format import format_value_for_error
 from tests.conftest import mark_full
 from tests.fuzz.driver import drawn
 from tests.fuzz.readers import check, fuzz
@@ -32,29 +31,20 @@ def test_hostile_tables(seed):
 
 
 @pytest.mark.parametrize("part", ["weight", "score", "a", "time", "category", "columns", "drop"])
-@pytest.mark.parametrize("name", ["", 0, ["a", 3.5], 3.5, {}, [["a"], "b"]])
-def test_arguments_that_name_no_column(part, name):
-    with pytest.raises(ValueError, match=f"^{part} must be |^category must be "):
-        jr.read(GAMES, **{part: name})
+def test_arguments_that_name_no_column(part):
+    for name in ("", 0, ["a", 3.5], 3.5, {}, [["a"], "b"]):
+        with pytest.raises(ValueError, match=f"^{part} must be "):
+            jr.read(GAMES, **{part: name})
+    with pytest.raises(ValueError, match="^no column 3 "):
+        jr.read(GAMES, **{part: 3})
 
 
-def test_a_number_that_is_no_column():
-    for part in ("weight", "columns", "drop"):
-        with pytest.raises(ValueError, match="^no column 3 "):
-            jr.read(GAMES, **{part: 3})
-
-
-@pytest.mark.parametrize(
-    "length", ["7", np.array([1.0, 2.0]), 10**400, [7], 1j, True], ids=lambda x: format_value_for_error(x)[:9]
-)
-def test_lengths_that_are_no_number(length):
-    with pytest.raises(ValueError, match="^periods: length must be a number or None, got "):
-        jr.periods(jr.matches([[0, 1]], [1]), length)
-
-
-@pytest.mark.parametrize("length", [7, np.float32(7), np.array(7)])
-def test_lengths_that_are(length):
-    assert check(jr.periods(jr.matches([[0, 1]], [1]), length)) == 2
+def test_lengths_that_are_numbers_or_not():
+    for length in ("7", np.array([1.0, 2.0]), 10**400, [7], 1j, True):
+        with pytest.raises(ValueError, match="^periods: length must be a number or None, got "):
+            jr.periods(jr.matches([[0, 1]], [1]), length)
+    for length in (7, np.float32(7), np.array(7)):
+        assert check(jr.periods(jr.matches([[0, 1]], [1]), length)) == 2
 
 
 def test_signalling_nan_and_huge_numbers():
@@ -86,9 +76,8 @@ def test_columns_of_polars():
 def test_times_that_numpy_would_turn_into_others(far):
     near = np.datetime64("2024-01-01", "ns")
     for times in ([near, far], [far, far], np.array([far, far])):
-        with pytest.raises(
-            ValueError, match=rf"row {int(times[0] is near)} .*, (not within 200,000 years|before the year 1000)"
-        ):
+        said = f"row {int(times[0] is near)} .*, (not within 200,000 years|before the year 1000)"
+        with pytest.raises(ValueError, match=said):
             jr.read(GAMES | {"time": times})
     weeks = np.array(["1970-01-01", "1970-01-15"], "datetime64[7D]")
     assert jr.read(GAMES | {"time": weeks}).matches.time.tolist() == [0, 14]

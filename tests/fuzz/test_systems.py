@@ -9,17 +9,10 @@ KINDS = sorted(kind for kind in kinds() if kind[1] != "levels")  # the rules are
 
 # Hostile rounds have a twin in `test_elo_mmr_hostile.py`, and of those of others a match is a round of two; an outlook
 # wraps every system alike. Systems whose extremes are in a file of their own are fuzzed by hand alone.
-SLOW = ("elo_mmr", "rounds"), ("elo_mmx", "rounds"), ("codeforces", "rounds"), ("topcoder", "stream")
-SLOW += (
-    ("weng_lin", "stream"),
-    ("trueskill", "stream"),
-    ("topcoder", "rounds"),
-    ("elo_mmx", "stream"),
-    ("skills", "periods"),
-)
-SLOW += ("skills", "stream"), ("elo", "periods"), ("glicko", "periods"), ("glicko2", "stream")
-SLOW += ("elo_mmr", "stream"), ("codeforces", "stream"), ("category_glicko", "periods"), ("blat_mmr", "stream")
-SLOW += ("trueskill", "rounds"), ("weng_lin", "rounds")
+BOTH = "elo_mmr", "elo_mmx", "codeforces", "topcoder", "weng_lin", "trueskill"
+SLOW = {(name, form) for name in BOTH for form in ("rounds", "stream")}
+SLOW |= {(name, "stream") for name in ("skills", "glicko2", "blat_mmr")}
+SLOW |= {(name, "periods") for name in ("skills", "elo", "glicko", "category_glicko")}
 
 
 def cases():
@@ -35,9 +28,6 @@ def test_hostile_cases(kind):
     double = KINDS.index(kind) % 2 == 0
     batch = 4 if kind[1] == "rounds" else 8
     assert fuzz(drawn(1, KINDS.index(kind)), kind, double, batch, deep=False) == batch
-
-
-# The driver of the fuzzers.
 
 
 def test_every_fuzzer_has_its_turn_and_findings_say_what_repeats_them(capsys):

@@ -1,6 +1,5 @@
-"""Results of queries are read, and histories go into databases: SQLite, DuckDB, SQLAlchemy and a Postgres server."""
+"""Results of queries are read, of SQLite, SQLAlchemy and a Postgres server, which takes histories."""
 
-import datetime
 import os
 import shutil
 import sqlite3
@@ -55,16 +54,6 @@ def test_results_of_sqlalchemy_are_read(file):
     engine.dispose()
 
 
-def test_duckdb_reads_games_and_takes_histories():
-    duckdb = pytest.importorskip("duckdb")
-    games = jr.rate(jr.elo(), DATA).table("pyarrow")
-    with duckdb.connect() as base:
-        base.register("history", games)
-        base.execute("CREATE TABLE rated AS SELECT * FROM history")
-        check_games(jr.read(base.sql("SELECT a, b, score, time AS date FROM rated")))
-        assert base.execute("SELECT max(prediction) FROM rated").fetchall()[0][0] >= 0.5
-
-
 @pytest.fixture(scope="module")
 def server():
     """The folder of the socket of a Postgres server; its own user starts it, as a server of root's does not run."""
@@ -84,23 +73,6 @@ def server():
     yield folder
     subprocess.run([*run_as, program, "-D", data, "-m", "immediate", "stop"], **run)
     shutil.rmtree(folder)
-
-
-def test_a_postgres_server_gives_games_and_takes_histories(server):
-    psycopg = pytest.importorskip("psycopg")
-    with psycopg.connect(host=str(server), user="postgres", dbname="postgres") as base:
-        base.execute("CREATE TABLE games (a TEXT, b TEXT, score NUMERIC, date DATE)")
-        with base.cursor() as cursor:
-            rows = [(*game[:3], datetime.date.fromisoformat(game[3])) for game in GAMES]
-            cursor.executemany("INSERT INTO games VALUES (%s, %s, %s, %s)", rows)
-            check_games(jr.read(cursor.execute(QUERY)))
-        history = jr.rate(jr.elo(), DATA)
-        columns = history.columns()
-        base.execute("CREATE TABLE rated (a TEXT, b TEXT, time DATE, prediction DOUBLE PRECISION)")
-        with base.cursor().copy("COPY rated FROM STDIN") as copy:
-            for row in zip(*(columns[name].tolist() for name in ("a", "b", "time", "prediction")), strict=True):
-                copy.write_row(row)
-        assert base.execute("SELECT count(*) FROM rated WHERE prediction >= 0.5").fetchone()[0] >= 1
 
 
 def test_arrow_goes_into_and_out_of_postgres(server):

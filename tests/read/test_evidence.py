@@ -78,13 +78,12 @@ def test_years(source):
 
 
 def test_seasons_that_are_known():
-    rows = scored(when=["1906-07", "1906-07", "1907-08"])
-    data = read(rows, season="when", history=NamesOfEarlierData([], seasons={"1905-06": -400.0, "1906-07": -20.0}))
-    assert data.seasons == {"1905-06": -400.0, "1906-07": -20.0, "1907-08": 301.0}
-    late = read(
-        rows | {"when": ["x", "x", "w"]}, season="when", history=NamesOfEarlierData([], seasons={"w": 1.0, "x": 2.0})
-    )  # put off
-    assert late.seasons == {"w": 1.0, "x": 2.0}
+    for names, known, new in (
+        (["1906-07", "1906-07", "1907-08"], {"1905-06": -400.0, "1906-07": -20.0}, {"1907-08": 301.0}),
+        (["x", "x", "w"], {"w": 1.0, "x": 2.0}, {}),  # put off
+    ):
+        data = read(scored(when=names), season="when", history=NamesOfEarlierData([], seasons=known))
+        assert data.seasons == known | new
 
 
 def test_a_few_late_matches_are_of_the_season_that_has_begun():
@@ -117,14 +116,8 @@ def test_order_and_names():
 
 def test_matches_to_come():
     rows = {name: x for name, x in scored().items() if name not in ("score", "home", "away")}
-    data = read(
-        rows,
-        margin=("home", "away"),
-        covariates="rest",
-        season="when",
-        upcoming=True,
-        history=NamesOfEarlierData([], seasons={"1905-06": 0.0}),
-    )
+    roles = {"margin": ("home", "away"), "covariates": "rest", "season": "when"}
+    data = read(rows, **roles, upcoming=True, history=NamesOfEarlierData([], seasons={"1905-06": 0.0}))
     assert data.seasons == {"1905-06": 0.0, "1906-07": 301.0} and data.covariates == ("rest",)
     assert data.matches.context.columns["home"].tolist() == [0, 0, 0]  # which stands in for it
     with pytest.raises(ValueError, match="no column 'rest'"):
@@ -206,9 +199,8 @@ def test_names_of_seasons_are_plain():
 
 def test_points_in_cells_are_named_by_their_column(games, jaxrate):
     """Goals of both sides were evidence for the command, and in one cell they were not."""
-    text = (
-        "home,away,FT,date\nx,y,2:1,2024-01-01\ny,z,0-3,2024-01-02\nz,x,abgesagt,2024-01-02\nx,z,1:1 (0:1),2024-01-04\n"
-    )
+    text = "home,away,FT,date\nx,y,2:1,2024-01-01\ny,z,0-3,2024-01-02\nz,x,abgesagt,2024-01-02\n"
+    text += "x,z,1:1 (0:1),2024-01-04\n"
     names = ["FT (1)", "FT (2)"]
     with warnings.catch_warnings(action="ignore"):
         data = read(games(text), margin=names)

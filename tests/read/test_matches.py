@@ -240,11 +240,7 @@ RACES = {"x": ["P", "T", "R"], "y": ["T", "R", "Z"]}
 
 @pytest.mark.parametrize(
     ("mixture", "shares"),
-    [
-        (None, [1 / 3, 1 / 3, 1 / 3]),
-        (["P", "Z"], [0.5, 0, 0.5]),
-        ({"T": 0.75, "P": 0.25}, [0.25, 0.75, 0]),
-    ],
+    [(None, [1 / 3, 1 / 3, 1 / 3]), (["P", "Z"], [0.5, 0, 0.5]), ({"T": 0.75, "P": 0.25}, [0.25, 0.75, 0])],
 )
 def test_mixtures(source, mixture, shares):
     dataset = mix_categories(read(source(table(**RACES)), category=("x", "y")), {"R": mixture})
@@ -335,7 +331,6 @@ def test_false_beside_winners_and_ranks_changes_nothing():
 
 def test_results_of_a_season_that_a_text_beside_them_does_not_spoil():
     rated = jr.rate(jr.elo(), jr.read(POINTS, margin=PAIR))
-    table = jr.forecasts.simulate_season(
-        rated, [("x", "z")], results=POINTS | {"score": [0, 1, 0]}, margin=PAIR, score=False, samples=100
-    )
+    more = {"results": POINTS | {"score": [0, 1, 0]}, "margin": PAIR, "score": False}
+    table = jr.forecasts.simulate_season(rated, [("x", "z")], **more, samples=100)
     assert dict(zip(table.player, table.points, strict=True)) == {"x": 6.0, "y": 1.0, "z": 1.0}

@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import pytest
 
-from jaxrate.data.column_recognition import recognise_evidence_columns
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.dataset_names import NamesOfEarlierData
 from jaxrate.data.table_files import records_to_columns
@@ -194,9 +193,7 @@ def test_ergast_results(games):
     rows = ["1,18,1,1,22,1,1,1,1,10,58,1:34:50.616,5690616,39,2,1:27.452,218.3,1"]
     rows += ["2,18,2,2,3,5,2,2,2,8,58,+5.478,5696094,41,3,1:27.739,217.586,1"]
     rows += [r"3,18,3,3,7,7,\N,R,3,0,47,\N,\N,41,1,1:28.090,216.719,5"]
-    with pytest.warns(
-        UserWarning, match="^took raceId for the contest; driverId for the participant; positionOrder for"
-    ):
+    with pytest.warns(UserWarning, match="^took raceId for the contest; driverId for the participant; positionOrder"):
         data = read(games("\n".join([header, *rows, ""])))
     assert data.rounds.events.rank.tolist() == [0, 1, 2] and data.players.tolist() == ["1", "2", "3"]
     assert data.clock is None  # the time of a race is no date
@@ -307,10 +304,6 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
 }  # fmt: skip
 
 
-def test_contests_have_no_evidence():
-    assert recognise_evidence_columns([*CONTEST, "team", "opponent"], {}) == {}
-
-
 READINGS = {  # the table, the scores, and a word of the note
     "an index of the winner": ({"team_a": X, "team_b": Y, "winner": [0, 0, 1, 0]}, [1, 1, 0, 1], "where 0 is a win"),
     "winners as scores": ({"home": X, "away": Y, "winner": [1, 0, 0.5, 1]}, [1, 0, 0.5, 1], "where 1 is a win of home"),
@@ -359,7 +352,7 @@ READINGS = {  # the table, the scores, and a word of the note
     ),
     "a dash between names": ({"Match": ["x - y", "y \u2013 z"], "Result": ["2-1", "0-0"]}, [1, 0.5], "names in Match"),
     "marks after a score": (
-        {"home": X, "away": Y, "score": ["3:2 OT", "0-3 [agg 3-4]", "1-1 (4-3 pens)", "2-0 agg 3-1"]}, [1, 0, 0.5, 1], "",
+        {"home": X, "away": Y, "score": ["3:2 OT", "0-3 [agg 3-4]", "1-1 (4-3 pens)", "3 : 3 (4-2 p)"]}, [1, 0, 0.5, 0.5], "",
     ),
     "tie-breaks in the first and last set": ({"p1": X, "p2": Y, "score": ["7-6(5) 3-6 6-7(4)"] * 4}, [0] * 4, "sets of the"),
     "percentages": ({"a": X, "b": Y, "score": ["55%", "100 %", "0%", "12,5%"]}, [0.55, 1, 0, 0.125], ""),
@@ -503,6 +496,11 @@ REFUSED = {  # the table, options, and what is said
                          r"3\): column 'result' is 'void', no result as the others are; if it"),
     "one text": ("a,b,score\nx,y,1\n", {"na_values": "void"}, "na_values must be a list of texts, got 'void'"),
     "ranks tell no winner": ("home,away,rank\nx,y,3\ny,x,4\n", {}, "no column 'score'"),
+    "the result as margin": ("Heim,Gast,Ergebnis\nx,y,2:1\n", {"margin": "Ergebnis"}, "'Ergebnis' tells who won, so that"),
+    **{f"a header alone: {head}": (f"{head}\n", {}, "no rows")
+       for head in ("home,away,hg,ag,date", "Datum,Heim,Gast,Ergebnis", "contest,player,rank")},
+    "very many marks after a score": ({"home": X[:2], "away": Y[:2], "score": ["1-0", "2-1 " + "ot " * 100 + "\nx"]}, {},
+                                      "no result as the others are"),  # which took very long
     "a misspelt column": ({"a": X, "b": Y, "map": X}, {"category": "mapp"}, "no column 'mapp'; did you mean 'map'"),
     "strange points": (COMING_DAYS, {"a": "Heim", "b": "Gast"},
                        "no column 'score'; [^?]* score='...'; [^?]*margin=.'ToreH', 'ToreG'"),  # and no "did you mean"
@@ -552,36 +550,14 @@ def test_players_who_may_be_no_single_player_are_told(names, said):
     assert "rated as" not in read_noting(table, history=NamesOfEarlierData(names))[1]  # who were told before
 
 
-@pytest.mark.parametrize("header", ["home,away,hg,ag,date", "Datum,Heim,Gast,Ergebnis", "contest,player,rank"])
-def test_a_header_alone_has_no_rows(games, header):
-    with pytest.raises(ValueError, match="no rows"):
-        read(games(f"{header}\n"))
+WRITTEN = ["W D L", "H D A", "Home Draw Away", "1 X 2", "1-0 1/2-1/2 0-1", "1-0 ½-½ 0-1", "2-1 0:0 1-3", "1 0.5 0"]
 
 
-def test_the_result_is_no_margin(games):
-    with pytest.raises(ValueError, match="column 'Ergebnis' tells who won, so that it cannot be the margin"):
-        read(games("Heim,Gast,Ergebnis\nx,y,2:1\n"), margin="Ergebnis")
-
-
-WRITTEN = {
-    "letters": (["W", "D", "L"], [1, 0.5, 0]),
-    "home and away": (["H", "D", "A"], [1, 0.5, 0]),
-    "in words": (["Home win"[:4], "Draw", "Away"], [1, 0.5, 0]),
-    "pools": (["1", "X", "2"], [1, 0.5, 0]),
-    "chess": (["1-0", "1/2-1/2", "0-1"], [1, 0.5, 0]),
-    "half": (["1-0", "½-½", "0-1"], [1, 0.5, 0]),
-    "goals": (["2-1", "0 : 0", "3-3 (4-2 p)"], [1, 0.5, 0.5]),
-    "numbers": (["1", "0.5", "0"], [1, 0.5, 0]),
-    "signs": (["1", "0", "-1"], [1, 0.5, 0]),
-    "names": (["x", "draw", "x"], [1, 0.5, 0]),
-}
-
-
-@pytest.mark.parametrize("written, scores", WRITTEN.values(), ids=WRITTEN)
-def test_ways_to_write_results(source, written, scores):
+@pytest.mark.parametrize("written", [*WRITTEN, "1 0 -1", "x draw x"])
+def test_ways_to_write_results(source, written):
     with pytest.warns(UserWarning, match="took white and black for a and b.*; Result for the score"):
-        data = read(source({"white": ["x", "y", "z"], "black": ["y", "x", "x"], "Result": written}))
-    assert data.matches.score.tolist() == scores
+        data = read(source({"white": ["x", "y", "z"], "black": ["y", "x", "x"], "Result": written.split()}))
+    assert data.matches.score.tolist() == [1, 0.5, 0]
 
 
 @pytest.mark.parametrize("text", ["", "P", "P-P", "postp.", "NA", "-", " p "])
@@ -591,9 +567,7 @@ def test_what_counts_as_missing(games, text):
         goals = read(games(f"home,away,hg,ag\nx,y,1,0\ny,x,{text},{text}\nx,z,0,0\n"))
     assert data.rows.tolist() == goals.rows.tolist() == [0, 2]
     assert goals.matches.score.tolist() == [1, 0.5]
-    assert "1 of 3 rows has no result and is left out: 1 is to come (`fixtures` of the data, or jaxrate predict)" in [
-        str(x.message) for x in notes
-    ]
+    assert any("1 of 3 rows has no result and is left out: 1 is to come" in str(x.message) for x in notes)
 
 
 @pytest.mark.parametrize(
@@ -621,11 +595,6 @@ def test_a_match_without_a_winner_is_drawn_where_the_points_are_equal(blank):
         assert data.matches.score.tolist() == [1.0, 0.5, 0.0] and len(data.fixtures.matches.score) == 1 and told in said
     contradicted, said = read_noting(table | {"home_score": [2, 1, 4, None]})
     assert contradicted.matches.score.tolist() == [1.0, 0.0] and told not in said
-
-
-def test_marks_after_a_score_are_read_at_once_however_many():
-    with pytest.raises(ValueError, match="no result as the others are"):
-        read({"home": ["Ada", "Bo"], "away": ["Bo", "Ada"], "score": ["1-0", "2-1 " + "ot " * 100 + "\nx"]})
 
 
 def test_an_object_that_a_record_lacks_is_no_column():
