@@ -551,7 +551,8 @@ def load_open_columns(
     names = [*text, *chain(*opened.points), *opened.leads, *chain(*single.values())]
     is_open = any(opened[:4]) or any(single.values())
     columns = load_columns(table, names if is_open else (), text)
-    values = {name: replace_na_values(column, na_values) for name, column in columns.items()}
+    others = columns.keys() - players.names  # who may be many
+    values = columns | {name: replace_na_values(columns[name], na_values) for name in others}
     return RoleSearch(header, players, arguments, [*players.notes], upcoming, opened, columns, values)
 
 
@@ -798,9 +799,10 @@ def _meaning_of_scores(search: RoleSearch, name: str, results: ParsedResults) ->
 
 def _refuse_contradicting_scorelines(name: str, readings: Mapping[str, ParsedResults]) -> None:
     """ValueError if the goals of both in another column contradict the chosen one in more than a few rows."""
-    for other, results in readings.items():
+    scorelines = {other: results for other, results in readings.items() if results.notation == SCORELINES}
+    for other, results in scorelines.items():
         bad = _contradictions(readings[name].score, np.nan_to_num(np.sign(results.score - 0.5)))
-        if results.notation == SCORELINES and _is_wrong(bad) and np.count_nonzero(bad) > 1:
+        if _is_wrong(bad) and np.count_nonzero(bad) > 1:
             raise _contradiction_error(name, f"{other!r}", bad, f"score={other!r}")
 
 
