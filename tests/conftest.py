@@ -231,19 +231,6 @@ def write_games(path):
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """Write files, text or bytes by name, and give their folder."""
-
-    def save(**files):
-        for name, content in files.items():
-            path = tmp_path / name.replace("__", ".")
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return tmp_path
-
-    return save
-
-
-@pytest.fixture
 def no_errors(monkeypatch):
     """Without errors, which take some more replays."""
     solution = importlib.import_module("jaxrate.fitting.hyperparameter_fit")

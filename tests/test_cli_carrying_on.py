@@ -31,19 +31,14 @@ def run(jaxrate, halves, tmp_path):
     return tmp_path / "run"
 
 
-def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run):
+def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run, monkeypatch):
     saved = jr.load(run)
     code, text, errors = jaxrate("rate", "--state", run, "--as-of", 2000, "--top", 3)
     head = f"glicko: {len(saved.predictions)} matches of {len(saved.players)} players"
     board = f"{jr.leaderboard(saved, top=3, as_of=2000)}\nthe first 3 of 30 players (--top 30 for all)\n"
     assert (code, text, errors) == (0, f"{head}\n\n{board}", "")
-
-
-def test_a_state_is_shown_beside_files_of_parquet(jaxrate, run, monkeypatch):
-    """FILE is empty then, as the path of the folder where one is."""
-    monkeypatch.chdir(run)
-    code, text, errors = jaxrate("rate", "--state", run)
-    assert code == 0 and text.startswith("glicko: "), errors
+    monkeypatch.chdir(run)  # FILE is empty, as the path of the folder where one is, in which there is Parquet
+    assert jaxrate("rate", "--state", run)[1].startswith("glicko: ")
 
 
 @pytest.mark.parametrize("moment", ["2010-01-01", "2030-01-01"])
@@ -257,12 +252,6 @@ def test_a_season_under_way_counts_the_results_of_the_run(jaxrate, tmp_path):
     assert code == 0 and "took 8 results of the history" in errors, errors
     wanted = {"A": (4, 12), "B": (4, 2), "C": (4, 2), "D": (4, 6)}  # C has nothing left to play
     assert {x["player"]: (x["played"], x["points"]) for x in json.loads(text)} == wanted
-    path.write_text("".join(x for x in path.read_text().splitlines(keepends=True) if "X" not in x))
-    code, text, errors = jaxrate("predict", run, coming, "--simulate", "--json", "--results", path)
-    assert {x["player"]: (x["played"], x["points"]) for x in json.loads(text)} == wanted, errors
-    coming.write_text(coming.read_text().replace("2024\n", "2025\n"))  # a season to come
-    code, text, errors = jaxrate("predict", run, coming, "--simulate", "--json")
-    assert code == 0 and "results" not in errors and {x["played"] for x in json.loads(text)} == {0}
     assert jaxrate("rate", path, "--plain", "--out", run)[0] == 0  # which knows no seasons
     code, text, errors = jaxrate("predict", run, coming, "--simulate", "--json")
     assert code == 0 and "no results of this season are known, so that everybody begins with 0 points" in errors

@@ -85,26 +85,12 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
     assert code == 0 and text.startswith("share: 10 contests, 60 participations of 9 players")
 
 
-def test_of_a_file_of_contests_those_to_come_are_predicted(jaxrate, contests, tmp_path):
-    """Those that were played were predicted as well."""
-    rows = contests.read_text() + "final,driver 01,,,2024-04-01\nfinal,driver 02,,,2024-04-01\n"
-    contests.write_text(rows)
-    code, text, errors = jaxrate("rate", contests, *COLUMNS, *SHARE, "--out", tmp_path / "run")
-    assert code == 0 and "30 contests" in text and "2 of 182 rows have no result and are left out: 2 are to" in errors
-    code, text, errors = jaxrate("predict", tmp_path / "run", contests)
-    assert code == 0 and "of 182 rows 2 are without a result and to come" in errors
-    assert [line.split()[:2] for line in text.splitlines()[1:]] == [["2024-04-01", "final"]]
-
-
 def test_those_who_did_not_finish_tie_for_last(jaxrate, tmp_path, share):
     """There was no way to say so: the file had to be changed."""
     path = tmp_path / "races.csv"
     path.write_text("contest,player,rank\nr,Ada,1\nr,Bo,DNF\nr,Cy,2\nr,Di, dnf\ns,Bo,1\ns,Ada,DSQ\ns,Cy,2\n")
     data = jr.read(path, unfinished=["DNF", "dsq"])
-    ranks = jr.read({"contest": list("rrrrsss"), "player": list("ABCDBAC"), "rank": [1, 3, 2, 3, 1, 3, 2]})
-    np.testing.assert_array_equal(data.rounds.events.rank, ranks.rounds.events.rank)
-    mixed = jr.read({"contest": [0, 0, 0], "player": list("ABC"), "rank": [1, "DNF", 2]}, unfinished=["DNF"])
-    assert mixed.rounds.events.rank.tolist() == ranks.rounds.events.rank[:3].tolist()
+    assert data.rounds.events.rank.tolist() == [0, 2, 1, 2, 0, 2, 1]
     code, text, errors = jaxrate("rate", path, "--system", "share", "--column", "unfinished=DNF")
     assert code == 2 and "column 'rank' is 'DSQ', not a number" in errors and "as --column unfinished=DNF, or" in errors
     named = "--column", "unfinished=DNF,DSQ"
@@ -116,21 +102,6 @@ def test_those_who_did_not_finish_tie_for_last(jaxrate, tmp_path, share):
     assert jaxrate("rate", path, "--state", tmp_path / "run")[0] == 0
     with pytest.raises(ValueError, match="unfinished is for the ranks of contests"):
         jr.read({"winner": ["Ada"], "loser": ["Bo"]}, unfinished=["DNF"])
-
-
-def test_a_folder_of_contests(jaxrate, tmp_path, share):
-    (tmp_path / "c").mkdir()
-    for i, last in ((0, 2), (1, 3)):
-        standings = [["Ada", 1, 2], ["Bo", 0, 0], ["Cy", 1, last]]
-        (tmp_path / "c" / f"{i}.json").write_text(json.dumps({"time_seconds": 0, "standings": standings}))
-    arguments = ("rate", tmp_path / "c", "--format", "contests", "--system", "share", "--player", "Ada")
-    code, text, errors = jaxrate(*arguments)
-    assert code == 2 and text == "" and errors.count("\n") == 1
-    assert "1.json: standings entry 2 (counting from 0): the places 1 to 3 overlap others of the same" in errors
-    (tmp_path / "c" / "1.json").unlink()
-    code, text, errors = jaxrate(*arguments)
-    assert code == 0 and errors == "" and text.startswith("share: 1 contest, 3 participations of 3 players")
-    assert text.splitlines()[-2].split()[:4] == ["0", "3", "2", "2.0"]  # without a time
 
 
 MODES = """contest,player,team,mode,rank,kills

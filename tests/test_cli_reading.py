@@ -1,6 +1,5 @@
 """What the command line says of files: notes, bad rows, and names that would command a terminal."""
 
-import json
 import re
 from inspect import getdoc, signature
 from pathlib import Path
@@ -134,27 +133,6 @@ def test_signatures_and_docstrings_are_those_of_the_roles():
         details = READING_OPTIONS[name].help.lower()
         assert repr(parameter.default) == "..." and f"{name}: " in text and f"{role.meaning}." in text
         assert role.meaning.partition("`")[0].rstrip().lower() in details and all(x in details for x in role.default)
-
-
-LEAGUE = """Div,Date,Time,HomeTeam,AwayTeam,FTHG,FTAG,FTR
-E0,03/07/2024,20:00,Ada,Bo,2,1,H
-E0,06/07/2024,15:00,Bo,Cy,0,0,D
-E0,13/07/2024,15:00,Cy,Ada,1,3,A
-E0,20/07/2024,15:00,Ada,Cy,,,
-E0,21/07/2024,15:00,Bo,Ada,,,
-"""
-
-
-def test_football_at_the_first_try(jaxrate, tmp_path):
-    (tmp_path / "E0.csv").write_text(LEAGUE)
-    code, said, notes = jaxrate("rate", tmp_path / "E0.csv", "--out", tmp_path / "run")
-    assert code == 0 and "3 matches of 3 teams" in said, notes
-    assert "jaxrate: took HomeTeam and AwayTeam for a and b, the first of whom has the side; Date as dates" in notes
-    assert "jaxrate: 2 of 5 rows have no result and are left out: 2 are to come" in notes
-    code, said, notes = jaxrate("predict", tmp_path / "run", tmp_path / "E0.csv", "--json")
-    assert code == 0, notes
-    found = [(row["a"], row["b"], row["side"]) for row in json.loads(said)]
-    assert found == [("Ada", "Cy", "Ada"), ("Bo", "Ada", "Bo")]
 
 
 def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):

@@ -157,6 +157,7 @@ def test_help_is_plain_text_of_80_columns_in_a_pipe(jaxrate, monkeypatch, name):
     short = jaxrate(*filter(None, [name]), "--help")[1]
     assert len(short.splitlines()) <= (30 if name else 40)
     code, text, errors = jaxrate(name, "--help-all") if name else jaxrate("--help")
+    assert name or jaxrate() == (2, text, "")
     assert code == 0 and errors == "" and text.startswith("Usage: jaxrate") and "\x1b" not in text
     text, _, guide = text.partition("\nGuides: ")
     assert Path(guide.strip()).is_file() == (name is None)

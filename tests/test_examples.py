@@ -27,13 +27,10 @@ def test_examples_run_and_have_outputs(tmp_path, monkeypatch):
     assert sum(map(bool, outputs.values())) > 45
 
 
-def test_the_first_of_several_calls_is_shown():
+def test_the_first_of_several_calls_is_shown_if_it_is_short_and_reads_well():
     assert run_example("x = 2\nprint(x)\nx", {}) == ">>> print(x)\n2"
     assert run_example("x + 1  # one", {"x": 1}) == "2"
     assert run_example("x = 1", {}) == ""
-
-
-def test_outputs_that_pages_show_are_short_and_read_well():
     assert run_example("import numpy as np\nnp.array([1.23456])", {}) == "array([1.2346])"
     assert run_example("'x' * 200", {}) == ""
     assert run_example("object()", {}) == ""  # an address in memory

@@ -35,8 +35,10 @@ def grid(data):
 
 
 def save(folder, files):
-    """The folder with these files."""
-    return folder(**{name.replace(".", "__"): text for name, text in files.items()})
+    """The folder with these files, text or bytes by name."""
+    for name, content in files.items():
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
 
 
 def known(*players):
@@ -91,131 +93,115 @@ GOOD_FOOTBALL = FOOTBALL + "2000-01-01,A,B,NA,NA,x,y,z,FALSE\n2000-01-01,A,B,1,1
 GOOD_LICHESS = LICHESS + "g1,TRUE,5,0,1,x,white,1,a,1,b\n" * 2
 GOOD_PGN = game("Ann", "Cy", "*") + game(Date="2024.01.01", moves="1. e4\ne5\n1-0")
 LINE_4, ENTRY = r"row 2 \(counting from 0, line 4\): ", r"7.json: standings entry 1 \(counting from 0\)"
+FOLDERS = {  # without a file of the format
+    "tennis": "not tennis matches, no file such as atp_matches_2024.csv$",
+    "football": "a directory, not a file$",
+    "contests": "not a folder of contests, no file such as 0.json$",
+    "movielens": "not MovieLens, no ratings.csv, ratings.dat or u.data$",
+    "lichess": "a directory, not a file$",
+}
+OTHER_FILES = {
+    "tennis": "not tennis matches, no column 'tourney_date'",
+    "football": "not football results, no column 'away_score'",
+    "movielens": "not MovieLens ratings, no column 'userId'",
+    "lichess": "not lichess games, no column 'id'",
+    "pgn": 'not PGN, no tag such as .White "Ann".',
+    "contests": "not a folder of contests, no file such as 0.json",
+}
+TENNIS_ROWS = {
+    "20230230,1,7,A,8,B,,F": "column 'tourney_date' is '20230230', not a date as 20240131",
+    "20230102,1,,A,8,B,,F": "column 'winner_id' has no value",
+}
+EARLIER = "1999-01-01,A,B,1,0,x,y,z,FALSE", "time 1999-01-01 is earlier than 2000-01-01 in the row bef.*sort=True"
+LICHESS_ROWS = {
+    "g2,TRUE,0,0,1,x,nobody,1,a,1,b": "column 'winner' is 'nobody', no result as the others are",
+    "g2,TRUE,soon,0,1,x,white,1,a,1,b": "column 'created_at' is 'soon', not an ISO date",
+    ",TRUE,0,0,1,x,white,1,a,1,b": "column 'id' has no value",
+}
+CONTESTS = {
+    "{": "7.json: Expecting property name",
+    "[]": "7.json: not a contest of Elo-MMR, 'time_seconds' is None",
+    contest(["x", 0, 0], ["y", 1, 1], weight=0): "7.json: standings entry 0 .*: weight 0.0 is not above 0",
+    contest(standings={}): "7.json: not a contest of Elo-MMR, 'standings' is {}",
+    contest(["x", 0, 0], ["y", 1]): ENTRY + r" is \['y', 1\], expected \[handle, first, last\]",
+    contest(["x", 0, 1], ["y", 1, 1]): ENTRY + ": the places 1 to 1 overlap others of the same contest",
+    contest(["x", 0, 0], ["x", 1, 1]): ENTRY + ": player 'x' is in contest 7 twice",
+    contest(["x", 0, 0], ["y" * 9999, 2, 1]): ENTRY + r" is \['y{58}\.\.\. \([0-9,]+ characters\), expec",
+    "[" * 200_000: "7.json: not a contest of Elo-MMR: lists within lists without an end",
+}
+ERGAST = [
+    ({"results.csv": RESULTS + "1,5,1,1,1\n1,6,1,1,1\n"}, "results.csv: .*line 3.* is '6', expected a race of"),
+    ({"results.csv": RESULTS + "1,5,1,1,1\n1,5,2,1,X\n"}, "results.csv: .*line 3.* is 'X', expected a place"),
+    ({"races.csv": RACES.replace("2021-03-28", "28/03/2021")}, "races.csv: .*line 2.* is '28/03/2021', not"),
+    ({"drivers.csv": "driverId,forename\n1,x\n"}, "drivers.csv: not drivers, no column 'surname'"),
+]
+RATING_ROWS = {
+    ("1", "10", "good", "0"): "column 'rating' is 'good', not a number",
+    ("1", "", "3", "0"): "column 'movieId' has no value",
+}
+TAGS = [
+    ({"white": "?"}, "the game has no tag White; on_faulty='skip'"),
+    ({"black": "Ann"}, "Ann is on both sides"),
+    ({"result": "white"}, "the tag Result is 'white', not 1-0, 0-1, 1/2-1/2 or"),
+    ({"Date": "2024.02.30"}, "'2024.02.30' is not a date of PGN"),
+    ({"UTCDate": "2024.02.03", "UTCTime": "25:00:00"}, "'25:00:00' is not a time of PGN"),
+    ({"Date": "????.??.??"}, "no date, but other games have one"),
+    ({"Date": "2023.12.31"}, "time 2023-12-31.* is earlier than 2024-01-01.* in the row before; .*sort=True"),
+]
+
+
+def wrong_tennis(row):
+    good = {"atp_matches_1999.csv": TENNIS + GOOD_TENNIS, "atp_matches_2000.csv": f"{TENNIS}\n{GOOD_TENNIS}{row}\n"}
+    return "tennis", good, "", rf"atp_matches_2000.csv: row 2 \(counting from 0, line 5\): {TENNIS_ROWS[row]}"
+
+
+def wrong_ratings(name, row):
+    files, line = movie_files(name), "row 4 .counting from 0, line 6." if name == "ratings.csv" else "line 5"
+    files[name] += MARKS[name].join(row) + "\n"
+    return "movielens", files, "", f"{name}: {line}: {RATING_ROWS[row]}"
+
+
+def wrong_pgn(tags, message):
+    text = GOOD_PGN + game(**{"Date": "2024.01.01"} | tags) + game(Date="2024.01.02")
+    return "pgn", {"games.pgn": text}, "games.pgn", rf"games.pgn: line {GOOD_PGN.count(chr(10)) + 1}: {message}"
+
+
+def wrong_last_row(reader, name, good, row, message):
+    return reader, {name: f"{good}{row}\n"}, name, rf"(.*\n  )?{name}: {LINE_4}{message}"
+
+
+ONE = {"atp_matches_1999.csv": TENNIS}
+TOGETHER = game() + game().partition("\n\n")[0] + "\n" + game()
 WRONG = [
     *((name, {"x.txt": ""}, "none", "none: no such file or folder$") for name in FORMATS),
-    *(
-        (name, {"x.txt": ""}, "", message)
-        for name, message in {
-            "tennis": "not tennis matches, no file such as atp_matches_2024.csv$",
-            "football": "a directory, not a file$",
-            "contests": "not a folder of contests, no file such as 0.json$",
-            "movielens": "not MovieLens, no ratings.csv, ratings.dat or u.data$",
-            "lichess": "a directory, not a file$",
-        }.items()
-    ),
-    *(
-        (name, {"games.csv": "x,y\n1,2\n"}, "games.csv", f"games.csv: {message}$")
-        for name, message in {
-            "tennis": "not tennis matches, no column 'tourney_date'",
-            "football": "not football results, no column 'away_score'",
-            "movielens": "not MovieLens ratings, no column 'userId'",
-            "lichess": "not lichess games, no column 'id'",
-            "pgn": 'not PGN, no tag such as .White "Ann".',
-            "contests": "not a folder of contests, no file such as 0.json",
-        }.items()
-    ),
-    ("tennis", {"atp_matches_1999.csv": TENNIS, "wta_matches_1999.csv": TENNIS}, "", "atp and wta number their"),
-    ("tennis", {"atp_matches_1999.csv": TENNIS}, "", "no rows$"),
-    *(
-        (
-            "tennis",
-            {"atp_matches_1999.csv": TENNIS + GOOD_TENNIS, "atp_matches_2000.csv": f"{TENNIS}\n{GOOD_TENNIS}{row}\n"},
-            "",
-            rf"atp_matches_2000.csv: row 2 \(counting from 0, line 5\): {message}",
-        )
-        for row, message in {
-            "20230230,1,7,A,8,B,,F": "column 'tourney_date' is '20230230', not a date as 20240131",
-            "20230102,1,,A,8,B,,F": "column 'winner_id' has no value",
-            "20230102,1,7,A,8,B": "Expected 8 columns, got 6",
-        }.items()
-    ),
-    *(
-        ("football", {"results.csv": GOOD_FOOTBALL + row + "\n"}, "results.csv", f"results.csv: {LINE_4}{message}")
-        for row, message in {
-            "1999-01-01,A,B,1,0,x,y,z,FALSE": "time 1999-01-01 is earlier than 2000-01-01 in the row bef.*sort=True"
-        }.items()
-    ),
-    *(
-        ("lichess", {"games.csv": GOOD_LICHESS + row + "\n"}, "games.csv", rf"(.*\n  )?games.csv: {LINE_4}{message}")
-        for row, message in {
-            "g2,TRUE,0,0,1,x,nobody,1,a,1,b": "column 'winner' is 'nobody', no result as the others are",
-            "g2,TRUE,soon,0,1,x,white,1,a,1,b": "column 'created_at' is 'soon', not an ISO date",
-            ",TRUE,0,0,1,x,white,1,a,1,b": "column 'id' has no value",
-        }.items()
-    ),
-    *(
-        ("contests", {"3.json": contest(["x", 0, 0], ["y", 1, 1]), "7.json": text}, "", message)
-        for text, message in [
-            ("{", "7.json: Expecting property name"),
-            ("[]", "7.json: not a contest of Elo-MMR, 'time_seconds' is None"),
-            (contest(["x", 0, 0], seconds="0"), "7.json: not a contest of Elo-MMR, 'time_seconds' is '0'"),
-            (contest(["x", 0, 0], ["y", 1, 1], weight=0), "7.json: standings entry 0 .*: weight 0.0 is not above 0"),
-            (contest(standings={}), "7.json: not a contest of Elo-MMR, 'standings' is {}"),
-            (contest(["x", 0, 0], ["y", 1]), ENTRY + r" is \['y', 1\], expected \[handle, first, last\]"),
-            (contest(["x", 0, 1], ["y", 1, 1]), ENTRY + ": the places 1 to 1 overlap others of the same contest"),
-            (contest(["x", 0, 0], ["y", 0, 0]), ENTRY + ": the places 0 to 0 are fewer than the players who share"),
-            (contest(["x", 0, 0], ["x", 1, 1]), ENTRY + ": player 'x' is in contest 7 twice"),
-            (contest(["x", 0, 0], ["y" * 9999, 2, 1]), ENTRY + r" is \['y{58}\.\.\. \([0-9,]+ characters\), expec"),
-            ("[" * 200_000, "7.json: not a contest of Elo-MMR: lists within lists without an end"),
-        ]
-    ),
-    *(
-        ("ergast", RACING | changes, "", message)
-        for changes, message in [
-            ({"results.csv": RESULTS + "1,5,1,1,1\n1,6,1,1,1\n"}, "results.csv: .*line 3.* is '6', expected a race of"),
-            ({"results.csv": RESULTS + "1,5,1,1,1\n1,5,2,1,X\n"}, "results.csv: .*line 3.* is 'X', expected a place"),
-            ({"races.csv": RACES.replace("2021-03-28", "28/03/2021")}, "races.csv: .*line 2.* is '28/03/2021', not"),
-            ({"drivers.csv": "driverId,forename\n1,x\n"}, "drivers.csv: not drivers, no column 'surname'"),
-        ]
-    ),
+    *((name, {"x.txt": ""}, "", FOLDERS[name]) for name in FOLDERS),
+    *((name, {"games.csv": "x,y\n1,2\n"}, "games.csv", f"games.csv: {OTHER_FILES[name]}$") for name in OTHER_FILES),
+    ("tennis", ONE | {"wta_matches_1999.csv": TENNIS}, "", "atp and wta number their players ap"),
+    ("tennis", ONE, "", "no rows$"),
+    *map(wrong_tennis, TENNIS_ROWS),
+    wrong_last_row("football", "results.csv", GOOD_FOOTBALL, *EARLIER),
+    *(wrong_last_row("lichess", "games.csv", GOOD_LICHESS, row, LICHESS_ROWS[row]) for row in LICHESS_ROWS),
+    *(("contests", {"3.json": contest(["x", 0, 0]), "7.json": text}, "", CONTESTS[text]) for text in CONTESTS),
+    *(("ergast", RACING | changes, "", message) for changes, message in ERGAST),
     ("ergast", {"races.csv": RACES}, "", "drivers.csv: no such file$"),
-    *(
-        (
-            "movielens",
-            (files := movie_files(name)) | {name: files[name] + MARKS[name].join(row) + "\n"},
-            "",
-            f"{name}: {r'row 4 .counting from 0, line 6.' if name == 'ratings.csv' else 'line 5'}: {message}",
-        )
-        for name in MARKS
-        for row, message in [
-            (("1", "10", "good", "0"), "column 'rating' is 'good', not a number"),
-            (("1", "", "3", "0"), "column 'movieId' has no value"),
-            (("1", "10", "3"), "Expected 4 columns, got 3"),
-        ]
-    ),
-    *(
-        (
-            "pgn",
-            {"games.pgn": GOOD_PGN + game(**{"Date": "2024.01.01"} | tags) + game(Date="2024.01.02")},
-            "games.pgn",
-            f"games.pgn: line {GOOD_PGN.count(chr(10)) + 1}: {message}",
-        )
-        for tags, message in [
-            ({"white": "?"}, "the game has no tag White; on_faulty='skip'"),
-            ({"black": "Ann"}, "Ann is on both sides"),
-            ({"result": "white"}, "the tag Result is 'white', not 1-0, 0-1, 1/2-1/2 or"),
-            ({"Date": "2024.02.30"}, "'2024.02.30' is not a date of PGN"),
-            ({"UTCDate": "2024.02.03", "UTCTime": "25:00:00"}, "'25:00:00' is not a time of PGN"),
-            ({"Date": "????.??.??"}, "no date, but other games have one"),
-            ({"Date": "2023.12.31"}, "time 2023-12-31.* is earlier than 2024-01-01.* in the row before; .*sort=True"),
-        ]
-    ),
+    *(wrong_ratings(name, row) for name in MARKS for row in RATING_ROWS),
+    *(wrong_pgn(*case) for case in TAGS),
     ("pgn", {"games.pgn": game(result="*")}, "games.pgn", "games.pgn: no game has a result$"),
-    ("pgn", {"games.pgn": game() + game().partition("\n\n")[0] + "\n" + game()}, "games.pgn", "games.pgn: line 9:"),
+    ("pgn", {"games.pgn": TOGETHER}, "games.pgn", "games.pgn: line 9: two games without a line between them"),
 ]
 
 
 @ignore_unplayed
 @pytest.mark.parametrize(("reader", "files", "name", "message"), WRONG)
-def test_what_is_wrong_is_told_with_its_place(folder, monkeypatch, reader, files, name, message):
-    path = save(folder, {x: t.encode(errors="surrogateescape") if isinstance(t, str) else t for x, t in files.items()})
+def test_what_is_wrong_is_told_with_its_place(tmp_path, monkeypatch, reader, files, name, message):
+    path = save(tmp_path, files)
     for chunk in (7, 10_000):
         monkeypatch.setattr(pgn_games, "CHUNK", chunk)
         with pytest.raises(ValueError, match=f"^({path.name}: )?{message}"):
             FORMATS[reader](path / name)
 
 
-def test_tennis(folder):
+def test_tennis(tmp_path):
     head = "tourney_date,winner_id,winner_name,loser_id,loser_name\n"
     files = {
         "atp_matches_2023.csv": f"{TENNIS}20230102,300,7,Ann Lee,8,Bo Ek,6-1 6-2,F\n"
@@ -226,7 +212,7 @@ def test_tennis(folder):
         + "20230102,5,10,Cy Wood,12,Al Wo,6-0,Q2\n20230102,5,12,Al Wo,9,Bo Ek,,Q1\n",
         **dict.fromkeys(("atp_matches_doubles_2023.csv", "atp_players.csv", "atp_rankings_90s.csv"), "x\n1\n"),
     }
-    path = save(folder, files)
+    path = save(tmp_path, files)
     data = tennis(path)
     ann, bo, cy, al = "Ann Lee (7)", "Bo Ek (9)", "Cy Wood (10)", "Al Wo (12)"
     matches = [[ann, "player (11)"], ["player (11)", ann], [al, bo], [cy, al], [bo, cy], [bo, ann], [ann, bo]]
@@ -238,17 +224,11 @@ def test_tennis(folder):
     assert one.players[0] == cy and names(one)[0] == [bo, cy]
 
 
-def test_tennis_surfaces_games_and_rounds(folder):
-    rows = [
-        "6-4 6-7(3) 6-1,R32,Clay,120",
-        "1-0 RET,R16,,70",
-        "W/O,QF,Clay,",
-        ",QF,Grass,60",
-        "6-1 3-6 [10-8],F,Clay,99",
-    ]
+def test_tennis_surfaces_games_and_rounds(tmp_path):
+    rows = "6-4 6-7(3) 6-1,R32,Clay,120", "1-0 RET,R16,,70", "W/O,QF,Clay,", ",QF,Grass,60", "6-1 3-6 [10-8],F,Clay,99"
     text = TENNIS.replace("score,round", "score,round,surface,minutes")
     text += "".join(f"20230102,{i},7,Ann Lee,8,Bo Ek,{row}\n" for i, row in enumerate(rows))
-    path = save(folder, {"atp_matches_2023.csv": text, "atp_matches_2024.csv": text.replace(",70", ",x")})
+    path = save(tmp_path, {"atp_matches_2023.csv": text, "atp_matches_2024.csv": text.replace(",70", ",x")})
     data = tennis(path / "atp_matches_2023.csv")
     assert data.categories.tolist() == ["Clay", "Unknown", "Grass"] and data.statistics == ("games",)
     columns = data.events.context.columns
@@ -262,11 +242,11 @@ def test_tennis_surfaces_games_and_rounds(folder):
         tennis(path / "atp_matches_2024.csv", columns="minutes")
 
 
-def test_rest_form_and_age_of_a_format(folder):
+def test_rest_form_and_age_of_a_format(tmp_path):
     """Ages are text there, and rest and form no columns."""
     rows = [f"202401{i + 1:02},1,Ada,2,Bo,6-4 6-3,R32,Hard,{20 + i / 10},{25.5 if i else ''}\n" for i in range(4)]
     head = "tourney_date,winner_id,winner_name,loser_id,loser_name,score,round,surface,winner_age,loser_age\n"
-    path = save(folder, {"atp_matches_2024.csv": head + "".join(rows)}) / "atp_matches_2024.csv"
+    path = save(tmp_path, {"atp_matches_2024.csv": head + "".join(rows)}) / "atp_matches_2024.csv"
     data = read_by_options(path, {"age": ["winner_age", "loser_age"], "rest": 7, "form": 30}, reader=tennis)
     columns = data.matches.context.columns
     assert data.covariates == ("age", "rest", "form")
@@ -274,7 +254,7 @@ def test_rest_form_and_age_of_a_format(folder):
     assert columns["form"][0] == 0 and (np.diff(columns["form"]) > 0).all()
 
 
-def test_football(folder):
+def test_football(tmp_path):
     rows = [
         '1872-11-30,Scotland,England,0,0,Friendly,"Glasgow, West",Scotland,FALSE',
         "2024-06-01,England,Åland,2,10,Friendly,London,England,TRUE",
@@ -282,7 +262,7 @@ def test_football(folder):
         "2026-06-01,England,Wales,NA,NA,Friendly,London,England,FALSE",
         "2026-06-02,England,Wales,,,Friendly,London,England,FALSE",
     ]
-    path = save(folder, {"results.csv": "\n".join([FOOTBALL.strip(), *rows, ""])}) / "results.csv"
+    path = save(tmp_path, {"results.csv": "\n".join([FOOTBALL.strip(), *rows, ""])}) / "results.csv"
     with pytest.warns(UserWarning, match="2 of 5 rows have no result and are left out: 2 are to come"):
         data = football(path)
     assert names(data) == [["Scotland", "England"], ["England", "Åland"], ["England", "Scotland"]]
@@ -294,9 +274,9 @@ def test_football(folder):
 
 
 @ignore_unplayed
-def test_further_options_go_with_a_format(folder):
+def test_further_options_go_with_a_format(tmp_path):
     rows = ["01,A,B,NA,1,Cup,y,z,FALSE\n", "03,A,B,1,1,Cup,y,z,FALSE\n", "04,B,C,1,0,,5,z,TRUE\n"]
-    path = save(folder, {"results.csv": FOOTBALL + "".join(f"2000-01-{row}" for row in rows)}) / "results.csv"
+    path = save(tmp_path, {"results.csv": FOOTBALL + "".join(f"2000-01-{row}" for row in rows)}) / "results.csv"
     data = football(path, category="country", season="country", columns=["away_score"], margin="home_score")
     assert data.categories.tolist() == ["z"] and [*data.seasons] == ["z"] and data.margin == ("home_score",)
     assert data.events.context.columns["away_score"].tolist() == [1, 0]
@@ -308,42 +288,36 @@ def test_further_options_go_with_a_format(folder):
         football(path, winner="country")
 
 
-def test_contests(folder):
+def test_contests(tmp_path):
     files = {
         "2.json": contest(["Bob", 0, 0], ["Zoë", 1, 2], ["Ann", 1, 2], seconds=2 * 86_400, perf_ceiling=None),
         "10.json": contest(["Ann", 0, 1], ["Dan", 0, 1], seconds=3 * 86_400, weight=0.5, perf_ceiling=7.5),
         "0.json": contest(["Ann", 0, 0], ["Bob", 1, 1]),
         "contest_ids.json": "[0, 2, 10]",
     }
-    path = save(folder, files)
+    path = save(tmp_path, files)
     data = contests(path)
-    first, *others = (
-        (1, [("Ann", 0, 1), ("Bob", 1, 1)]),
-        (2, [("Bob", 0, 1), ("Zoë", 1, 1), ("Ann", 1, 1)]),
-        (3, [("Ann", 0, 0.5), ("Dan", 0, 0.5)]),
-    )
-    assert grid(data) == [first, *others] and data.clock == "dates"
+    second, third = [("Bob", 0, 1), ("Zoë", 1, 1), ("Ann", 1, 1)], [("Ann", 0, 0.5), ("Dan", 0, 0.5)]
+    assert grid(data) == [(1, [("Ann", 0, 1), ("Bob", 1, 1)]), (2, second), (3, third)] and data.clock == "dates"
     assert data.players.tolist() == ["Ann", "Bob", "Zoë", "Dan"]
     assert data.rounds.events.ceiling.tolist() == [np.inf, np.inf, 7.5]
-    save(folder, {"0.json": contest(["Ann", 0, 0], ["Bob", 1, 1], seconds=4 * 86_400)})
+    save(tmp_path, {"0.json": contest(["Ann", 0, 0], ["Bob", 1, 1], seconds=4 * 86_400)})
     assert [time for time, _ in grid(contests(path))] == [4, 2, 3] and data.contests.tolist() == [0, 2, 10]
     data = contests(path, sort=True, history=known("Dan"))
     assert [time for time, _ in grid(data)] == [2, 3, 4] and data.players[0] == "Dan"
     assert data.rows.tolist() == [2, 3, 4, 5, 6, 0, 1]
 
 
-def test_contests_without_time(folder):
+def test_contests_without_time(tmp_path):
     files = {f"{i}.json": contest([str(i), 0, 0], ["x", 1, 1], seconds=0) for i in (1, 2)}
-    data = contests(save(folder, files), sort=True)
+    data = contests(save(tmp_path, files), sort=True)
     assert data.events.events.time.tolist() == [0, 0] and data.clock is None
 
 
-def test_ergast(folder):
-    results = (
-        "1,5,1,1,1\n2,5,2,\\N,R\n3,5,3,2,2\n4,5,4,\\N,W\n5,5,5,\\N,D\n6,9,2,3,3\n7,9,1,\\N,N\n8,9,2,1,1\n9,9,4,2,2\n"
-    )
-    results += "10,9,5,\\N,F\n11,9,1,\\N,E\n"
-    data = ergast(save(folder, RACING | {"results.csv": RESULTS + results}), history=known("Cy Wood"))
+def test_ergast(tmp_path):
+    results = "1,5,1,1,1\n2,5,2,\\N,R\n3,5,3,2,2\n4,5,4,\\N,W\n5,5,5,\\N,D\n6,9,2,3,3\n7,9,1,\\N,N\n8,9,2,1,1\n"
+    results += "9,9,4,2,2\n10,9,5,\\N,F\n11,9,1,\\N,E\n"
+    data = ergast(save(tmp_path, RACING | {"results.csv": RESULTS + results}), history=known("Cy Wood"))
     first, second = days("2021-03-21", "2021-03-28")
     assert grid(data) == [
         (first, [("Kimi Räikkönen", 2, 1), ("Ann Lee", 0, 1), ("Bo Ek (4)", 1, 1)]),
@@ -354,8 +328,8 @@ def test_ergast(folder):
 
 
 @pytest.mark.parametrize("ratings", MARKS)
-def test_movielens(folder, ratings):
-    path, mission = save(folder, files := movie_files(ratings)), "Mission: Impossible, 1"
+def test_movielens(tmp_path, ratings):
+    path, mission = save(tmp_path, files := movie_files(ratings)), "Mission: Impossible, 1"
     data = movielens(path, history=known("user 7"))
     heats = [["Heat (1995) (10)", user] for user in ("user 1", "user 7")]
     assert names(data) == [[mission, "user 1"], ["Heat (1995) (30)", "user 7"], *heats]
@@ -368,21 +342,21 @@ def test_movielens(folder, ratings):
     assert data.events.score.tolist() == [0, 0, 0, 1]
 
 
-def test_lichess(folder):
+def test_lichess(tmp_path):
     twice = "g1,TRUE,1.50421E+12,1.50421E+12,13,outoftime,white,15+2,ann,1500,bob\n"
     text = f"{LICHESS}{twice}g2,TRUE,1000000000000,0,13,resign,black,15+2,cy,1500,ann\n{twice}"
     text += "g3,TRUE,1.1E+12,0,13,draw,draw,15+2,cy,1500,bob\n"
-    data = lichess(save(folder, {"games.csv": text}) / "games.csv", history=known("bob"))
+    data = lichess(save(tmp_path, {"games.csv": text}) / "games.csv", history=known("bob"))
     assert names(data) == [["cy", "ann"], ["cy", "bob"], ["ann", "bob"]]
     assert data.events.score.tolist() == [0, 0.5, 1] and data.events.context.side.tolist() == [1, 1, 1]
     assert data.events.time.tolist() == [x / 86_400 for x in (1e9, 1.1e9, 1_504_210_000)] and data.clock == "dates"
     assert data.rows.tolist() == [1, 3, 0] and data.players[0] == "bob" and data.events.context.columns is None
 
 
-def test_lichess_ratings(folder):
+def test_lichess_ratings(tmp_path):
     text = "id,created_at,winner,turns,white_id,white_rating,black_id,black_rating\n"
     text += "g1,0,white,13,ann,1500,bob,1400\ng2,0,draw,7,cy,1500,bob,\n"
-    path = save(folder, {"games.csv": text}) / "games.csv"
+    path = save(tmp_path, {"games.csv": text}) / "games.csv"
     columns = lichess(path, columns=["turns", "rating_difference"]).events.context.columns
     assert {name: x.tolist() for name, x in columns.items()} == {"turns": [13, 7], "rating_difference": [100, 0]}
     assert lichess(path, covariates="white_rating").covariates == ("white_rating",)
@@ -394,7 +368,7 @@ def load(folder, text, **arguments):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("chunk", [1, 7, 64, 10_000])
-def test_pgn(folder, monkeypatch, chunk, end):
+def test_pgn(tmp_path, monkeypatch, chunk, end):
     monkeypatch.setattr(pgn_games, "CHUNK", chunk)
     odd = 'Doe, \\"J\\" \\\\o'
     wrapped = '1. e4 {a comment\n[%clk 0:01:00] with\n[brackets] and\n[White has won} e5\n% [White "no"]\n1/2-1/2'
@@ -402,14 +376,14 @@ def test_pgn(folder, monkeypatch, chunk, end):
     text += game("Ann", "Cy", "*") + game("Ann", "?", "*") + game("Bob", "Cy", "0-1", moves="")
     text += game("Bob", "Ann", "½-½") + game("Bob", "Ann", "0.5-0.5")
     text += '[Result "1-0"]\n%escape\n[Black   "Ann"] \n[White "Zoë"]\n\n1-0'
-    data = load(folder, text.replace("\n", end), sort=True)  # by no time
+    data = load(tmp_path, text.replace("\n", end), sort=True)  # by no time
     bob = ["Bob", "Cy"], ["Bob", "Ann"], ["Bob", "Ann"]
     assert names(data) == [["Ann", "Bob"], ['Doe, "J" \\o', "Zoë"], *bob, ["Zoë", "Ann"]]
     assert data.events.score.tolist() == [1, 0.5, 0, 0.5, 0.5, 1] and data.events.context.side.tolist() == [1] * 6
     assert data.events.time.tolist() == [0] * 6 and data.rows.tolist() == [0, 1, 4, 5, 6, 7] and data.clock is None
 
 
-def test_pgn_times(folder):
+def test_pgn_times(tmp_path):
     dates = [
         {"Date": "2024.??.??"},
         {"Date": "2024.02.??", "UTCDate": "????.??.??"},
@@ -418,30 +392,30 @@ def test_pgn_times(folder):
         {"Date": "2024.02.09", "UTCTime": "18:30:15"},
         {"Date": "2024.??.31"},
     ]
-    data = load(folder, "".join(game(**tags) for tags in dates), sort=True, history=known("Bob"))
+    data = load(tmp_path, "".join(game(**tags) for tags in dates), sort=True, history=known("Bob"))
     expected = days("2024-01-01", "2024-01-01", "2024-02-01", "2024-02-07T18:30:15", "2024-02-08", "2024-02-09")
     assert np.allclose(data.events.time, expected, atol=1e-9) and data.rows.tolist() == [0, 5, 1, 2, 3, 4]
     assert data.clock == "dates" and data.players.tolist() == ["Bob", "Ann"]
 
 
-def test_pgn_ratings_and_further_tags(folder):
+def test_pgn_ratings_and_further_tags(tmp_path):
     games = game(WhiteElo="1800", BlackElo="1650", TimeControl="60+0") + game(BlackElo="?", TimeControl='a\\"b')
-    data = load(folder, games, category="TimeControl")
+    data = load(tmp_path, games, category="TimeControl")
     assert data.covariates == () and data.categories.tolist() == ["60+0", 'a"b']
     assert data.events.context.columns["rating_difference"].tolist() == [150, 0]
-    assert load(folder, game()).events.context.columns is None  # as White alone has a rating
-    assert load(folder, games, covariates="rating_difference").covariates == ("rating_difference",)
-    assert load(folder, games, covariates=["WhiteElo"]).events.context.columns["WhiteElo"].tolist() == [1800, 1500]
+    assert load(tmp_path, game()).events.context.columns is None  # as White alone has a rating
+    assert load(tmp_path, games, covariates="rating_difference").covariates == ("rating_difference",)
+    assert load(tmp_path, games, covariates=["WhiteElo"]).events.context.columns["WhiteElo"].tolist() == [1800, 1500]
     with pytest.raises(ValueError, match="^games.pgn: line 10: column 'Round' has no value"):
-        load(folder, game(Round="1") + game(), columns="Round")
+        load(tmp_path, game(Round="1") + game(), columns="Round")
     with pytest.raises(ValueError, match="'a b' is no tag of PGN"):
-        load(folder, games, columns="a b")
+        load(tmp_path, games, columns="a b")
     with pytest.warns(UserWarning, match="1 of 2 rows has no result and is left out"):
-        load(folder, '[Event "x"]\n\n' + game())
+        load(tmp_path, '[Event "x"]\n\n' + game())
 
 
-def test_pgn_latin(folder):
-    data = load(folder, game("Zoë", "Ann").encode() + game("Zoë", "Þór").encode("latin-1"))
+def test_pgn_latin(tmp_path):
+    data = load(tmp_path, game("Zoë", "Ann").encode() + game("Zoë", "Þór").encode("latin-1"))
     assert names(data) == [["Zoë", "Ann"], ["Zoë", "Þór"]] and data.players.tolist() == ["Zoë", "Ann", "Þór"]
 
 

@@ -53,10 +53,6 @@ def text_table():
     return list_table() | {side: ["; ".join(team) for team in list_table()[side]] for side in "ab"}
 
 
-def named_table():
-    return {f"p{name}" if name[0] in "ab" else name: x for name, x in wide_table().items()}
-
-
 def renamed(change):
     """The table of numbered columns, the numbers and sides of which have other names."""
     return {change(name[0], int(name[1:])) if name[1:].isdigit() else name: x for name, x in wide_table().items()}
@@ -91,7 +87,7 @@ def wanted():
         (renamed(lambda side, number: f"{side}{number - 1}"), {}),
         (renamed(lambda side, number: "A5" if side + str(number) == "a3" else f"{side}{number}"),
          {"a": ["a1", "a2", "A5"], "b": ["b1", "b2"]}),
-        (named_table(), NAMED_SIDES),
+        (renamed("p{}{}".format), NAMED_SIDES),
     ],
 )  # fmt: skip
 def test_the_same_contests_as_of_a_long_table(table, sides, is_file, wanted, tmp_path):
@@ -242,9 +238,9 @@ def test_teams_that_tie_count_in_the_order_of_their_contest():
 
 
 def test_the_command_line(jaxrate, tmp_path):
-    table = pa.table(wide_table())
-    jr.data.write(table, tmp_path / "games.csv")
-    jr.data.write(pa.table(named_table()).drop(["goals_b"]), tmp_path / "named.csv")
+    named = pa.table(renamed("p{}{}".format))
+    jr.data.write(pa.table(wide_table()), tmp_path / "games.csv")
+    jr.data.write(named.drop(["goals_b"]), tmp_path / "named.csv")
     code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--system", "trueskill")
     assert code == 0 and text.startswith("trueskill: 4 contests, 14 participations of 5 players")
     assert "took a1, a2, a3 for the team of a, and b1, b2 for that of b" in errors
@@ -252,7 +248,7 @@ def test_the_command_line(jaxrate, tmp_path):
     run = tmp_path / "run"
     code, again, _ = jaxrate("rate", tmp_path / "named.csv", "--system", "trueskill", *sides, "--out", run)
     assert code == 0 and again.split("\n\n")[1] == text.split("\n\n")[1]
-    coming = pa.table(named_table()).drop(["goals", "goals_b", "score", "mode", "date"]).slice(0, 1)
+    coming = named.drop(["goals", "goals_b", "score", "mode", "date"]).slice(0, 1)
     jr.data.write(coming, tmp_path / "coming.csv")
     code, text, errors = jaxrate("predict", run, tmp_path / "coming.csv")
     assert code == 0 and re.search(r"Ann, Bob  Cy, Di +\d+% +\d+% +\d", text), errors

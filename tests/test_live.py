@@ -93,35 +93,30 @@ def test_sides_weights_columns_and_categories(system, fields, default_policy):
 
 
 CONTESTS = [RNG.choice(12, size, replace=False) for size in (3, 7, 4, 7, 3, 7)]
+TIMES = [5.0 * i for i in range(6)]
 RANKS = [np.sort(RNG.integers(0, 6, len(x))) for x in CONTESTS]
 
 
-def contests(teams=False):
-    which = np.repeat(np.arange(6), [len(x) for x in CONTESTS])
-    number = np.concatenate([np.arange(len(x)) // (2 if teams else 1) for x in CONTESTS])
-    rank = np.concatenate([x[:: 2 if teams else 1].repeat(2 if teams else 1)[: len(x)] for x in RANKS])
-    return jr.rounds(which, np.concatenate(CONTESTS), rank, team=number, time=which * 5.0)
+def in_teams(size):
+    """The teams of up to this size of each contest, and their ranks."""
+    teams = [[NAMES[x[k : k + size]].tolist() for k in range(0, len(x), size)] for x in CONTESTS]
+    return teams, [rank[::size].tolist() for rank in RANKS]
 
 
-def feed_contests(live, teams=False, low=0):
-    guess = []
-    for i in range(low, 6):
-        names, rank = NAMES[CONTESTS[i]].tolist(), RANKS[i]
-        if teams:
-            names, rank = [names[k : k + 2] for k in range(0, len(names), 2)], rank[::2]
-        guess.append(live.update_round(names, rank, time=5.0 * i))
-    return np.concatenate(guess)
+def feed_contests(live, size):
+    columns = zip(*in_teams(size), TIMES, strict=True)
+    return np.concatenate([live.update_round(teams, rank, time=time) for teams, rank, time in columns])
 
 
 @pytest.mark.parametrize("name", mark_full(["elo_mmr", "trueskill", "weng_lin"], "weng_lin"))
 def test_contests_are_those_of_one_run(name):
     system = jr.extend.SYSTEMS[name]()
-    teams = "teams" in system.features
-    live, rounds = jr.live.start_history(system, NAMES), contests(teams)
-    result = jr.run(system, rounds)
-    np.testing.assert_allclose(feed_contests(live, teams), result.prediction, 1e-4, 1e-5)
+    size = 1 + ("teams" in system.features)
+    live, data = jr.live.start_history(system, NAMES), jr.data.from_teams(*in_teams(size), time=TIMES, players=NAMES)
+    result = jr.run(system, data)
+    np.testing.assert_allclose(feed_contests(live, size), result.prediction, 1e-4, 1e-5)
     same(live.to_rated().state, result.state, exact=False, rtol=1e-4)
-    whole = jr.rate(system, jr.data.Dataset(rounds, NAMES, np.arange(31)))
+    whole = jr.rate(system, data)
     mine = live.to_rated().predictions
     assert mine.column_names == whole.predictions.column_names and len(mine) == 31
     for column in ("contest", "time", "player", "rank", "participants"):
@@ -268,7 +263,7 @@ def test_dates():
 
 def test_a_contest_to_come():
     live = jr.live.start_history(jr.weng_lin(), NAMES)
-    feed_contests(live, teams=True)
+    feed_contests(live, 2)
     teams = [["player 00", "player 01"], ["player 02"], ["new"]]
     rounds = jr.rounds([0] * 4, [0, 1, 2, 12], [0, 0, 1, 2], team=[0, 0, 1, 2], time=[35.0] * 4)
     want = jr.predict(live.system, live.to_rated().state, rounds, num_players=13)

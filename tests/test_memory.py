@@ -69,10 +69,6 @@ def test_a_state_that_is_there_may_be_carried_on_by_few_events(monkeypatch):
     assert len(jr.run(system, many).state.rating) == 21
 
 
-def test_amounts_in_words():
-    assert [memory_checks.format_bytes(x) for x in (5e5, 2.5e9, 3e15)] == ["0.5 MB", "2.5 GB", "3,000.0 TB"]
-
-
 def test_the_machine_says_how_much_it_has(monkeypatch, tmp_path):
     monkeypatch.undo()
     assert memory_checks.machine_memory_bytes() is None or memory_checks.machine_memory_bytes() > 1e8

@@ -130,10 +130,8 @@ COUNT, NUMBER = "must be a whole number from {} to ", "must be from {} to {}, go
     ("simulate_games", "change", "message"),
     [
         (league, {"num_players": 1}, "num_players " + COUNT.format(2)),
-        (league, {"num_matches": 0}, "num_matches " + COUNT.format(1)),
         *((league, {x: -1.0}, f"{x} " + NUMBER.format(0, "1e+12")) for x in ("days", "spread", "drift", "activity")),
         *((league, {"draws": x}, "draws " + NUMBER.format(0, 0.5)) for x in (-0.1, 0.51)),
-        *((league, {"luck": x}, "luck " + NUMBER.format(0, 1)) for x in (-0.1, 1.1)),
         (league, {"activity": 9.0}, "activity 9.0 is too large: one player would be drawn nearly every time"),
         (league, {"side_advantage": math.inf}, "side_advantage " + NUMBER.format("-1e+12", "1e+12")),
         *((contests, {"size": x}, f"size must be from 2 to num_players, 5, or such a pair, got {x}") for x in SIZES),

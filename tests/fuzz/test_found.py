@@ -164,13 +164,9 @@ def test_a_slope_is_0_where_nothing_bounds_a_variance_but_its_maximum():
     assert finite_slopes(variance, jnp.asarray(1e3), zero)
 
 
-def test_slopes_of_a_tail_that_is_everything_are_finite():
-    """From 2e19 deviations on the square of the excess overflowed in float32, and was multiplied by a hazard of 0."""
+def test_slopes_of_tails_and_of_draws_from_far_outside_are_finite():
+    """From 2e19 deviations on the square of the excess or hazard overflowed in float32, and was multiplied by 0."""
     assert finite_slopes(normal_tail, jnp.array([-1e20, 1e20]))
-
-
-def test_slopes_of_draws_from_far_outside_are_finite():
-    """From 2e19 deviations on the square of the hazard overflowed in float32, and was multiplied by 0."""
     lead, margin = jnp.array([1e20, 1e20, -1e37, 100.0]), jnp.array([1e-18, 2e-19, 1e36, 1e37])
     assert finite_slopes(lambda a, m: truncated_normal_moments(a, m, jnp.ones(4, bool)), lead, margin)
 

@@ -7,7 +7,7 @@ from tests.fuzz.systems import fuzz, kinds
 
 KINDS = sorted(kind for kind in kinds() if kind[1] != "levels")  # the rules are those of the stream
 
-# Hostile rounds have a twin in `test_elo_mmr_hostile.py`, and of those of others a match is a round of two; an outlook
+# Hostile rounds have a twin in `test_elo_mmr.py`, and of those of others a match is a round of two; an outlook
 # wraps every system alike. Systems whose extremes are in a file of their own are fuzzed by hand alone.
 BOTH = "elo_mmr", "elo_mmx", "codeforces", "topcoder", "weng_lin", "trueskill"
 SLOW = {(name, form) for name in BOTH for form in ("rounds", "stream")}

@@ -1,8 +1,11 @@
 """The table that most tests begin with, and what may hold it."""
 
 import gzip
+import warnings
 
 import pytest
+
+from jaxrate.data.dataset_from_table import read
 
 KINDS = ("dict", "pandas", "polars", "arrow", "csv", "csv.gz", "parquet")
 MEMORY = ("dict", "pandas", "polars", "arrow")
@@ -43,3 +46,11 @@ def table(**columns):
 
 def names(dataset):
     return [[dataset.players[i] for i in row] for row in dataset.events.player]
+
+
+def read_noting(source, **options):
+    """The data, and what is noted of them."""
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        data = read(source, **options)
+    return data, notes

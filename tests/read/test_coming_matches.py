@@ -7,6 +7,7 @@ from jaxrate.data.dataset_from_table import read
 from tests.read.test_recognition import COMING
 
 pa = pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.filterwarnings("ignore:took ")
 
 
 def read_coming(games, **options):
@@ -15,7 +16,6 @@ def read_coming(games, **options):
     return data, [str(note.message) for note in notes]
 
 
-@pytest.mark.filterwarnings("ignore:took ")
 def test_rows_without_result_are_fixtures(games):
     data, notes = read_coming(games)
     assert data.rows.tolist() == [0, 1] and data.players.tolist() == ["x", "y"]
@@ -31,7 +31,6 @@ def test_rows_without_result_are_fixtures(games):
     assert {name: again[name].tolist() for name in again} == {name: chances[name].tolist() for name in chances}
 
 
-@pytest.mark.filterwarnings("ignore:took ")
 def test_what_was_never_played_is_not_to_come(games):
     text = "date,home,away,result\n2024-01-01,x,y,H\n2024-01-02,y,x,P\n2024-01-03,x,y,D\n2024-01-03,y,x,\n,,,\n"
     early, incomplete = r"1 is earlier than the last result \(row 1, ", r"1 is incomplete otherwise \(row 4, "
@@ -55,7 +54,6 @@ def test_fixtures_of_other_players_are_refused(games):
         jr.forecasts.predict_fixtures(other, data.fixtures)
 
 
-@pytest.mark.filterwarnings("ignore:took ")
 def test_a_table_that_follows_has_dates_as_the_first_one():
     first = {"home": [*"xyz"], "away": [*"yzx"], "result": [*"HDA"], "date": ["13/07/2024"] * 3}
     second = {"home": ["z"], "away": ["w"], "result": ["H"], "date": ["01/08/2024"]}
@@ -64,7 +62,6 @@ def test_a_table_that_follows_has_dates_as_the_first_one():
     assert more.players.tolist() == [*"xyzw"] and str(more.predictions["time"][-1]) == "2024-08-01"
 
 
-@pytest.mark.filterwarnings("ignore:took ")
 def test_dates_of_questions_as_in_the_file(games):
     rated = jr.rate(jr.elo(), read(games("home,away,result,date\nx,y,H,05/07/2010\ny,x,H,15/07/2010\n")))
     early, late = (jr.leaderboard(rated, as_of=day) for day in ("05/07/2010", "15/07/2010"))

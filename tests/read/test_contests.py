@@ -2,7 +2,6 @@
 
 import datetime
 import re
-import warnings
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.dataset_names import NamesOfEarlierData
 from jaxrate.events import rounds
-from tests.read.tables import MEMORY, table
+from tests.read.tables import MEMORY, read_noting, table
 
 pytest.importorskip("pyarrow")
 
@@ -112,11 +111,9 @@ ALONE = {"team": [*range(len(CONTESTS["player"]))]}
     ],
 )
 def test_what_is_doubtful_is_told(source, table, arguments, note):
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        data = read(source(table), **arguments)
+    data, told = read_noting(source(table), **arguments)
     said = [x for x in told if not str(x.message).startswith("took ")]
-    assert len(said) == (note is not None) and all(x.filename == __file__ for x in told)
+    assert len(said) == (note is not None)
     assert note is None or re.search(note, str(said[0].message))
     if table is GOLF:  # lower is better of ranks, higher of scores
         assert data.rounds.events.rank.tolist() == ([0, 1, 0, 1] if "rank" in arguments else [1, 0, 1, 0])
@@ -199,13 +196,9 @@ def test_points_that_nothing_uses_are_told(players, names):
     table = {name: [*column] for name, column in table.items()}
     roles = {"a": players[0], "b": players[1], "side": "a", "score": "Erg"}
     is_told = players == ("Heim", "Gast") or names[0] in ("tally a", "na", "TREFFER_HEIM")
-    with warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always")
-        read(table, **roles)
-        said = [str(note.message) for note in notes]
-        read(table, **roles, margin=names)
-    assert len(notes) == len(said) == int(is_told)
-    assert all(f"margin={[*names]}" in x for x in said)
+    _, notes = read_noting(table, **roles)
+    assert len(notes) == is_told and all(f"margin={[*names]}" in str(x.message) for x in notes)
+    assert not read_noting(table, **roles, margin=names)[1]
 
 
 @pytest.mark.parametrize(
@@ -239,6 +232,5 @@ def test_times_of_a_race_are_no_times_of_the_contest():
     with pytest.warns(UserWarning, match="^took time as times, as 34:02, of which the shortest is the best"):
         data, dated = read(table, rank="time"), read(table | {"date": ["2026-05-01"] * 2}, rank="time")
     assert data.rounds.events.rank.tolist() == [1, 0] and data.clock is None and dated.clock == "dates"
-    refused = pytest.raises(ValueError, match="row 1 .*'rank' is 'x', not a number .*; give those .*na_values=.'DNS'")
-    with refused, warnings.catch_warnings(action="ignore"):
-        read({"contest": [1] * 3, "player": [*"xyz"], "rank": ["T1", "x", "T1"]})
+    with pytest.raises(ValueError, match="row 1 .*'rank' is 'x', not a number .*; give those .*na_values=.'DNS'"):
+        read_noting({"contest": [1] * 3, "player": [*"xyz"], "rank": ["T1", "x", "T1"]})

@@ -1,13 +1,11 @@
 """Margins, covariates and seasons of matches."""
 
-import warnings
-
 import numpy as np
 import pytest
 
 from jaxrate import parts, read, skills
 from jaxrate.data.dataset_names import NamesOfEarlierData
-from tests.read.tables import table
+from tests.read.tables import read_noting, table
 
 POINTS = {"home": [3, 1, 0], "away": [1, 1, 2]}
 
@@ -202,8 +200,7 @@ def test_points_in_cells_are_named_by_their_column(games, jaxrate):
     text = "home,away,FT,date\nx,y,2:1,2024-01-01\ny,z,0-3,2024-01-02\nz,x,abgesagt,2024-01-02\n"
     text += "x,z,1:1 (0:1),2024-01-04\n"
     names = ["FT (1)", "FT (2)"]
-    with warnings.catch_warnings(action="ignore"):
-        data = read(games(text), margin=names)
+    data, _ = read_noting(games(text), margin=names)
     assert data.margin == (*names,) and data.matches.score.tolist() == [1, 0, 0.5]
     columns = data.matches.context.columns
     assert [columns[name].tolist() for name in names] == [[2, 0, 1], [1, 3, 1]]

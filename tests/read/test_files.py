@@ -18,6 +18,7 @@ from jaxrate.data.table_writing import to_frame, write
 from tests.read.tables import MEMORY, names, table
 
 pa = pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.filterwarnings("ignore:took ")
 
 
 CSV = {  # texts, and the names in them by order of first appearance
@@ -193,7 +194,6 @@ def check_rows(data):
     assert data.events.time.tolist() == [19723, 19724, 19725]
 
 
-@pytest.mark.filterwarnings("ignore:took ")
 @pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_json_in_all_its_forms(games, document):
     check_rows(read(games(json.dumps(document), "games.json")))
@@ -202,7 +202,6 @@ def test_json_in_all_its_forms(games, document):
     assert (data.events.context.side is None) == ("home" not in str(document))
 
 
-@pytest.mark.filterwarnings("ignore:took ")
 def test_json_lines_and_text_with_other_delimiters(games):
     lines = "\n\n".join(map(json.dumps, NESTED))
     for name in ("games.jsonl", "games.json", "games.ndjson.gz"):
@@ -262,7 +261,6 @@ def open_document(rows):
     return zipped({"mimetype": kind, "META-INF/manifest.xml": "<manifest/>", "content.xml": text})
 
 
-@pytest.mark.filterwarnings("ignore:took home and away")
 def test_spreadsheets(games):
     rows = [[*COLUMNS], *([*row.values()] for row in ROWS)]
     check_rows(read(games(spreadsheet({"2024": rows}), "games.xlsx")))
@@ -282,7 +280,6 @@ def test_spreadsheets(games):
         read(games(spreadsheet({"a": rows}), "games.xlsx"))
 
 
-@pytest.mark.filterwarnings("ignore:took ")
 def test_standard_input(games, monkeypatch):
     frame = io.BytesIO()
     pa.parquet.write_table(pa.table(COLUMNS), frame)

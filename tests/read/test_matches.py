@@ -3,7 +3,6 @@
 import datetime
 import re
 import uuid
-import warnings
 from decimal import Decimal
 from fractions import Fraction
 
@@ -16,7 +15,7 @@ import jaxrate as jr
 from jaxrate.data.dataset_from_table import read, read_by_options
 from jaxrate.data.dataset_names import NamesOfEarlierData, mix_categories
 from jaxrate.events.dataset import Dataset
-from tests.read.tables import ELSE, MEMORY, names, table
+from tests.read.tables import ELSE, MEMORY, names, read_noting, table
 
 pa = pytest.importorskip("pyarrow")
 
@@ -215,24 +214,17 @@ def test_pandas_index_and_masks_do_not_matter():
     st.one_of(
         st.lists(st.tuples(st.text(max_size=2), st.text(max_size=2)), min_size=1),
         st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=1),
-    ),
-    st.booleans(),
+    )
 )
-def test_ids_are_the_order_of_first_appearance(pairs, categories):
+def test_ids_are_the_order_of_first_appearance(pairs):
     pairs = [pair for pair in pairs if pair[0] != pair[1]]
     if not pairs:
         return
-    a, b = [[pair[i] for pair in pairs] for i in range(2)]
-    if categories:
-        n = len(pairs)
-        dataset = read({"a": [0] * n, "b": [1] * n, "score": [1] * n, "x": a, "y": b}, category=("x", "y"))
-        ids, found = dataset.events.context.category, dataset.categories
-    else:
-        dataset = read({"a": a, "b": b, "score": [1] * len(a)})
-        ids, found = dataset.events.player, dataset.players
+    a, b = map(list, zip(*pairs, strict=True))
+    data = read({"a": a, "b": b, "score": [1] * len(a), "x": a, "y": b}, category=("x", "y"))
     flat = [name for pair in pairs for name in pair]
-    assert [found[i] for i in ids.ravel()] == flat
-    assert list(found) == list(dict.fromkeys(flat))
+    for ids, found in (data.events.player, data.players), (data.events.context.category, data.categories):
+        assert [found[i] for i in ids.ravel()] == flat and list(found) == list(dict.fromkeys(flat))
 
 
 RACES = {"x": ["P", "T", "R"], "y": ["T", "R", "Z"]}
@@ -308,9 +300,8 @@ BESIDE_POINTS += [({"score": x}, {"score": False}, [1.0, 0.5, 0.0], "") for x in
 
 @pytest.mark.parametrize("column, arguments, scores, note", BESIDE_POINTS)
 def test_columns_called_score_beside_the_points_of_both(column, arguments, scores, note):
-    with warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always")
-        assert jr.read(POINTS | column, margin=PAIR, **arguments).matches.score.tolist() == scores
+    data, notes = read_noting(POINTS | column, margin=PAIR, **arguments)
+    assert data.matches.score.tolist() == scores
     assert bool(notes) == bool(note) and any(re.search(note, str(x.message)) for x in notes) == bool(note)
 
 

@@ -2,7 +2,6 @@
 # ruff: noqa: E501
 
 import re
-import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.dataset_names import NamesOfEarlierData
 from jaxrate.data.table_files import records_to_columns
+from tests.read import tables
 
 pa = pytest.importorskip("pyarrow")
 
@@ -165,9 +165,7 @@ FILES = {
 
 @pytest.mark.parametrize("header, rows, pairs, scores, day, side", FILES.values(), ids=FILES)
 def test_well_known_headers(games, header, rows, pairs, scores, day, side):
-    with warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always")
-        data = read(games("\n".join([header, *rows, ""])))
+    data, notes = tables.read_noting(games("\n".join([header, *rows, ""])))
     assert [tuple(data.players[list(pair)]) for pair in data.matches.player] == pairs
     assert data.matches.score.tolist() == scores
     if day is None:
@@ -201,9 +199,7 @@ def test_ergast_results(games):
 
 def read_noting(source, **options):
     """The data, and all that is noted of them."""
-    with warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always")
-        data = read(source, **options)
+    data, notes = tables.read_noting(source, **options)
     return data, " ".join(str(note.message) for note in notes)
 
 

@@ -1,7 +1,6 @@
 """Rows that are wrong, lack a value or repeat others, names that look alike, and text that commands a terminal."""
 
 import re
-import warnings
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from jaxrate.data.lookalike_names import lookalike_key, normalise_name
 from jaxrate.data.table_files import open_table_source
 from jaxrate.data.table_writing import write
 from jaxrate.events import matches, rounds
-from tests.read.tables import table
+from tests.read.tables import read_noting, table
 
 pa = pytest.importorskip("pyarrow")
 
@@ -96,9 +95,7 @@ def test_skip_incomplete(source):
     assert data.rows.tolist() == [0, 2] and data.clock is None
     with pytest.raises(ValueError, match="no rows are left: all of them lack a value$"), pytest.warns(UserWarning):
         read(source(columns), category="c", time="t", on_faulty="skip")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        read(source(table()), on_faulty="skip")
+    read(source(table()), on_faulty="skip")
 
 
 def test_skip_blanks_and_nan(games):
@@ -115,10 +112,8 @@ def test_repeats_are_told(source):
     rows = "^2 of 5 .* score too: (row 2 repeats row 0, row 4 repeats row 0 .counting|line 4 repeats line 2)"
     with pytest.warns(UserWarning, match=rows):
         read(source(columns | {"h": [1, 0, 1, 1, 1]}), side="h")
-    with warnings.catch_warnings():  # nobody knows, without times; and there is something else
-        warnings.simplefilter("error")
-        read({name: x for name, x in columns.items() if name != "time"})
-        read(source(columns | {"w": [1, 2, 3, 4, 5]}), weight="w")
+    read({name: x for name, x in columns.items() if name != "time"})  # nobody knows, without times
+    read(source(columns | {"w": [1, 2, 3, 4, 5]}), weight="w")
 
 
 def test_repeats_are_those_of_a_slow_twin():
@@ -178,9 +173,7 @@ NOTED = {  # names, arguments of `read`, and what is noted
 
 @pytest.mark.parametrize("columns, arguments, note", NOTED.values(), ids=NOTED)
 def test_names_that_look_alike_are_noted(source, columns, arguments, note):
-    with warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always")
-        data = read(source(columns), **arguments)
+    data, notes = read_noting(source(columns), **arguments)
     assert len(notes) == (note is not None) and all(re.match(note, str(x.message)) for x in notes)
     assert len({*data.players.tolist()}) == len(data.players)
 
@@ -258,9 +251,7 @@ def test_rows_that_differ_in_a_column_that_is_not_used_are_no_repeats(games):
     numbered = text.replace("date", ",date").replace("\n2026", "\n{},2026").format(0, 1, 2)  # by a data frame
     with pytest.warns(UserWarning, match="line 4 repeats line 3"):
         read(games(numbered))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        read(games(text.rsplit("\n", 2)[0] + "\n"))
+    read(games(text.rsplit("\n", 2)[0] + "\n"))
 
 
 MIRRORED = {"a": list("xyyzzx"), "b": list("yxzyxz"), "score": [1, 0, 0.5, 0.5, 0, 1]}
@@ -271,10 +262,8 @@ def test_rows_of_both_sides_of_matches_are_told():
         read(MIRRORED | {"date": ["2026-08-15"] * 2 + ["2026-08-22"] * 2 + ["2026-08-29"] * 2})
     with pytest.warns(UserWarning, match="12 of 12 matches stand there twice"):
         read({name: column * 2 for name, column in MIRRORED.items()})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        read(MIRRORED)  # who won at home may have won away
-        read(MIRRORED | {"t": [1, 2, 3, 4, 5, 6]})
+    read(MIRRORED)  # who won at home may have won away
+    read(MIRRORED | {"t": [1, 2, 3, 4, 5, 6]})
 
 
 def test_long_cells_are_cut(games):
