@@ -48,7 +48,6 @@ compare lost.pgn --first 1 :: --first reads the first rows of a table, and lost.
 rate games.csv --param K=3 :: glicko has no parameter 'K' (it has seasons, c, initial_rating
 rate games.csv --param c :: --param c: there is no such file; write name=value, as in k=20
 rate games.csv --param c= :: --param c=: write name=value, as in k=20
-rate games.csv --param c=many :: glicko: c must be a number, got 'many'
 rate games.csv --period 0 :: --period must be a number above 0, got 0
 rate games.csv --period week :: --period must be a number above 0, got week
 rate games.csv --column dorp=x :: --column dorp=x: no name 'dorp'; did you mean 'drop'\?\n$
@@ -59,7 +58,6 @@ rate games.csv --column normalise_names=maybe :: 'maybe' is not a valid boolean
 rate games.csv --list actve=all :: --list actve=all: no name 'actve'; did you mean 'active'\?\n$
 rate games.csv --show peek :: 'peek' is not one of 'peaks', 'upsets', 'hindsight'
 rate games.csv --csv :: --csv needs --out
-rate nowhere.csv :: nowhere.csv: no such file
 rate games.csv --param games.csv :: is no TOML file
 rate games.csv --param elo.toml --system glicko :: is of elo, not glicko
 rate days.csv --state run --system elo :: --system cannot be combined with --state: it is for new runs; the saved
@@ -70,9 +68,7 @@ rate run :: run is a saved run; name it with --state run
 rate --state run --list since=5000 :: since 5000 must be before the moment of the list
 rate --state run --player 'player 9' :: no player 'player 9'; did you mean 'player 
 rate --state run --player a --player b --player c :: --player shows one player, or two against each other, got 3
-rate --state run --show hindsight :: --show hindsight is of a whole history; rate its FILE without --state
 rate games.csv --dry-run --state run :: --dry-run cannot be combined with --state
-rate games.csv --state nowhere :: nowhere: no saved run there: run.json is missing
 rate days.csv --as-of 2023-01-01 :: no matches up to --as-of
 rate days.csv --format fotball :: unknown format 'fotball'; did you mean 'football'?
 rate days.csv --format football --a x :: --a cannot be combined with --format football
@@ -82,7 +78,6 @@ rate races.csv --rank place --system glicko :: glicko does not rate contests of 
 rate races.csv --rank place --period 7 :: rating periods are of matches of two, not of contests; leave out --period
 rate teams.csv --team side --format pgn :: --team cannot be combined with --format pgn
 fit --free c :: Missing argument 'FILE'
-compare games.csv --param missing.toml :: there is no such file
 compare games.csv --param elo.toml --param elo.toml :: are both of elo; compare one at a time
 compare games.csv --param elo.toml --system glicko :: is of elo, which --system leaves out; add
 compare games.csv --param week.toml --param year.toml :: in periods of 7 and 365; choose by --period
@@ -90,8 +85,6 @@ compare games.csv --system elo --system glicko --param kk=3 :: elo and glicko: n
 compare games.csv --param eloo.k=3 :: --param eloo.k: no system 'eloo' here; did you mean 'elo'?
 predict elo june.csv --scorelines :: this elo says nothing of scorelines; take skills that learn from goals
 compare races.csv --rank place --system elo :: none of these systems rates contests: elo
-compare teams.csv --team side --system elo_mmr :: none of these systems rates teams: elo_mmr; try skil
-report games.csv --player 'player 7' :: no player 'player 7'; did you mean 'player
 site run --out new --file games.csv --show walkovers :: games.csv: no column 'walkovers'; did you mean 'walkover'?
 site run --out new --file games.csv --points a b :: --points: column 'a' of games.csv holds no numbers, but 'play
 site run --out new --file other.csv --show venue :: --file: other.csv is not what was rated: its row 0 should be of

@@ -1,7 +1,8 @@
-"""A few cases of every system, in a run of the tests; many more by hand, and slopes, see `tests.fuzz.systems`."""
+"""A few cases of every system and live histories, in a run of the tests; many more by hand, see `tests.fuzz`."""
 
 import pytest
 
+from tests.fuzz import live
 from tests.fuzz.driver import drawn, run_in_turn
 from tests.fuzz.systems import fuzz, kinds
 
@@ -28,6 +29,10 @@ def test_hostile_cases(kind):
     double = KINDS.index(kind) % 2 == 0
     batch = 4 if kind[1] == "rounds" else 8
     assert fuzz(drawn(1, KINDS.index(kind)), kind, double, batch, deep=False) == batch
+
+
+def test_hostile_changes_of_live_histories():
+    assert sum(live.fuzz(drawn(1, case)) for case in range(4)) == 4 * live.STEPS
 
 
 def test_every_fuzzer_has_its_turn_and_findings_say_what_repeats_them(capsys):

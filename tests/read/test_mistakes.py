@@ -82,11 +82,17 @@ def row_of(row):
 
 NOBODY = None, float("nan"), np.datetime64("NaT", "D"), pytest.importorskip("pandas").NA
 PAIR, DATE, MOMENT = {"a": ["x", "y"], "b": ["y", "x"]}, datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 2)
-HUGE = [
+STRANGE = (
     ("(inf, not a finite|'Infinity', no result)", Decimal("inf")),
     ("'sNaN', not a number", Decimal("sNaN")),
     ("'1j', not a number", 1j),
-]
+)
+
+
+def scored(*scores):
+    return {"a": ["x"] * len(scores), "b": ["y"] * len(scores), "score": [*scores]}
+
+
 VALUES = [  # of a dict; what is said
     *((PAIR | {"b": [3, nothing]}, row_of(1) + "column 'b' has no value") for nothing in NOBODY),
     *((PAIR | {"a": [nothing, "y"], "b": ["x", "x"]}, row_of(0) + "column 'a' has no value") for nothing in NOBODY),
@@ -94,32 +100,19 @@ VALUES = [  # of a dict; what is said
     (PAIR | {"time": [DATE, 3]}, row_of(1) + "column 'time' is '3', not an ISO date"),
     (PAIR | {"score": [1, 10**400]}, row_of(1) + r"column 'score' is '1000.*\.\.\. \([0-9,]+ characters\), no result"),
     (PAIR | {"time": [DATE, float("nan")]}, row_of(1) + "column 'time' has no value"),
-    *(
-        (
-            {"a": ["x"] * len(values), "b": ["y"] * len(values), "score": values},
-            rf"{row_of(row)}(column ')?score'? is {said}",
-        )
-        for said, value in HUGE
-        for row, values in enumerate([(value,), (1, value), (1.0, 1, value)])
-    ),
-    ({"a": ["x"], "b": ["y"], "score": [10**10_000]}, "is 'of type int, too long to show', not a number$"),
-    *(
-        (table(b=column), "column 'b' must be an array of one dimension or a list")
-        for column in (3, "xyz", b"xyz", np.zeros((3, 1)), (i for i in range(3)))
-    ),
+    *((scored(*before, value), rf"{row_of(len(before))}(column ')?score'? is {said}")
+      for said, value in STRANGE for before in ((), (1,), (1.0, 1))),
+    (scored(10**10_000), "is 'of type int, too long to show', not a number$"),
+    *((table(b=x), "column 'b' must be an array of one dimension or a list")
+      for x in (3, "xyz", b"xyz", np.zeros((3, 1)), (i for i in range(3)))),
     (table(b=["x", "y"]), "column 'b' has 2 rows, 'a' has 3"),
     (table(b=pa.array([{"x": 1}] * 3)), r"row 0 .*column 'b' is \{'x': 1\}, which cannot be a name; write text"),
     ([{"a": "x", "b": "y", "score": 1}, ["y", "z", 1]], row_of(1) + "not a dict, as the first row is, but a list$"),
     ([{"a": "x", "b": "y", "score": 1}, {"a": "y", "score": 1}], row_of(1) + "column 'b' has no value"),
     ([], "no column 'a'"),
-    *(
-        (source, f"cannot read a {type(source).__name__}; give a path, a table, the result")
-        for source in (3, None, ["a", 1], np.zeros(3))
-    ),
-    *(  # which Python's datetime does not hold
-        ({"a": ["x", "y"], "b": ["y", "x"], "date": pa.array([2**62, 5], pa.timestamp(unit))}, r"row \d .*(time|date)")
-        for unit in ("s", "ms", "us")
-    ),
+    *((x, f"cannot read a {type(x).__name__}; give a path, a table") for x in (3, None, ["a", 1], np.zeros(3))),
+    *((PAIR | {"date": pa.array([2**62, 5], pa.timestamp(unit))}, r"row \d .*(time|date)")
+      for unit in ("s", "ms", "us")),  # which Python's datetime does not hold
 ]  # fmt: skip
 
 
