@@ -8,6 +8,8 @@ import re
 
 import pytest
 
+import jaxrate as jr
+
 
 def inside(page, name):
     """The JSON in a page, by the id of its element; that of reports is compressed."""
@@ -18,6 +20,18 @@ def inside(page, name):
 
 def text_of(path):
     return path.read_text(encoding="utf-8")
+
+
+def write_report(folder, rated, **options):
+    """Write the report of a history into a folder; returns its path."""
+    path = folder / "report.html"
+    path.write_text(jr.site.report_html(rated, **options), encoding="utf-8")
+    return path
+
+
+def shown_chances(browser):
+    """The chances that a page gives the two who are chosen."""
+    return [float(re.search(r"([\d.]+)%$", text)[1]) / 100 for text in texts(browser, "#answer p")]
 
 
 def wait_for(browser, condition):
@@ -36,7 +50,7 @@ def check_that_nothing_was_loaded(browser):
     assert browser.get_log("browser") == []
     sent = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = [x["params"]["request"]["url"] for x in sent if x["method"] == "Network.requestWillBeSent"]
-    assert sent and all(re.match(r"(file|blob|data|about):", url) for url in sent)
+    assert all(re.match(r"(file|blob|data|about|http://127.0.0.1):", url) for url in sent)
 
 
 def texts(browser, selector):

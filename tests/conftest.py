@@ -256,9 +256,12 @@ def chromium():
 
 @pytest.fixture
 def browser(chromium):
-    """Chromium that has forgotten the screens of other tests, and what their pages wrote into its logs."""
+    """Chromium that has forgotten other tests; no page may write into its log or ask the network for anything."""
+    from tests.browser import check_that_nothing_was_loaded
+
     chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
     for kind in ("browser", "performance"):
         chromium.get_log(kind)
-    return chromium
+    yield chromium
+    check_that_nothing_was_loaded(chromium)

@@ -29,11 +29,8 @@ def slow_histories(player, time, score, expected, starts):
             before = [j for j in range(i) if who in player[j]]
             found["rest"].append(min(time[i] - time[before[-1]], 60.0) if before else 60.0)
             sign = {j: 1.0 if player[j][0] == who else -1.0 for j in before}
-            fading = (
-                sign[j] * (score[j] - expected[j]) * math.exp(-(time[i] - time[j]) / boosted_trees.FORM_DAYS)
-                for j in before
-            )
-            found["form"].append(sum(fading))
+            fading = {j: math.exp(-(time[i] - time[j]) / boosted_trees.FORM_DAYS) for j in before}
+            found["form"].append(sum(sign[j] * (score[j] - expected[j]) * fading[j] for j in before))
             found[PLAYED].append(sum(sum(time[j] >= start for start in starts) == season for j in before))
         for name in rows:
             rows[name].append(found[name])

@@ -86,10 +86,8 @@ def test_searches_find_names_and_headings_first_and_pages_are_accessible(folder,
             assert browser.execute_script(UNNAMED) == [], page
     narrowed(browser, 1280, "light")
     browser.get(f"file://{folder}/guides/start.html")  # whose first leaderboard was clipped
-    clipped = (
-        "return [...document.querySelectorAll('pre')].slice(0, 2).filter(x => x.scrollWidth > x.clientWidth).length"
-    )
-    assert browser.execute_script(clipped) == 0
+    clipped = "[...document.querySelectorAll('pre')].slice(0, 2).filter(x => x.scrollWidth > x.clientWidth).length"
+    assert browser.execute_script(f"return {clipped}") == 0
 
 
 def test_every_page_installs_the_same_way():
@@ -106,9 +104,8 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch):
 
 
 def test_every_plot_has_a_script_that_draws_it():
-    scripts = {
-        path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "notebooks" / "gallery").rglob("plot_*.py")
-    }
+    paths = (ROOT / "notebooks" / "gallery").rglob("plot_*.py")
+    scripts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
     style = {"COLOURS", "PAPER", "darken", "make_axes"}
     assert {f"plot_{name}" for name in jr.plots.__all__ if name not in style} == scripts.keys()
     for name, text in scripts.items():

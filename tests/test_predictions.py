@@ -15,12 +15,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.evaluation.scored_predictions import evaluate_predictions
 from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
-from jaxrate.forecasts.knockout_forecasts import (
-    best_of,
-    bracket_probabilities,
-    matchup_matrix,
-    simulate_bracket,
-)
+from jaxrate.forecasts.knockout_forecasts import best_of, bracket_probabilities, matchup_matrix, simulate_bracket
 from jaxrate.forecasts.pairwise_probabilities import build_matchup_tables
 from jaxrate.history.history import find_player_id
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick, refused
@@ -236,11 +231,8 @@ def test_what_is_no_bracket_is_refused():
 
 GAMES = {"a": [*"abcabcbcaa"], "b": [*"bcacabaabb"], "score": [1, 0.5, 0, 1, 0.5, 1, 0, 1, 0, 0.5], "t": [*range(10)]}
 SYSTEMS = {"trueskill": jr.trueskill, "urnings": lambda: jr.urnings(outcomes=3), "levels": lambda: jr.urnings(20, 5)}
-CHANCES = {
-    "trueskill": ["win", "draw", "loss", "quality"],
-    "urnings": ["win", "draw", "loss"],
-    "levels": [f"probability_{x:g}" for x in (1, 0.75, 0.5, 0.25, 0)],
-}
+CHANCES = {"trueskill": ["win", "draw", "loss", "quality"], "urnings": ["win", "draw", "loss"]}
+CHANCES["levels"] = [f"probability_{x:g}" for x in (1, 0.75, 0.5, 0.25, 0)]
 
 
 def table(rows=slice(None), **options):

@@ -258,11 +258,8 @@ def test_rating_periods_have_one_length(data):
 def test_they_print_as_a_few_lines(data, rated):
     first, second = np.argsort(-np.asarray(rated.state.rating))[:2]
     *lines, leaders = repr(rated).splitlines()
-    assert lines == [
-        "History: 600 matches of 41 players",
-        f"  system   {rated.system!r}",
-        f"  last     {rated.last:.15g}",
-    ]
+    system, last = f"  system   {rated.system!r}", f"  last     {rated.last:.15g}"
+    assert lines == ["History: 600 matches of 41 players", system, last]
     assert leaders.startswith(f"  leaders  {NAMES[first]} {rated.state.rating[first]:.1f}, {NAMES[second]} ")
     seasons = jr.parts.seasons(tuple(100.0 * i for i in range(9)), keep=0.7)  # had a line of a hundred numbers
     assert "seasons((0.0, ..., 800.0), keep=0.7)" in repr(jr.rate(jr.skills(seasons), data))
@@ -289,11 +286,8 @@ def test_a_history_of_no_events_is_refused_and_a_run_is_not(count):
 
 
 MATCHES = {"a": ["Ann", "Bob", "Cy"], "b": ["Bob", "Cy", "Ann"], "score": [1, 0.5, 0]}
-CONTESTS = {
-    "contest": ["Spa"] * 3 + ["Monza"] * 2,
-    "player": ["Ann", "Bob", "Cy", "Bob", "Dan"],
-    "rank": [1, 2, 3, 1, 2],
-}
+CONTESTS = {"contest": ["Spa"] * 3 + ["Monza"] * 2, "player": ["Ann", "Bob", "Cy", "Bob", "Dan"]}
+CONTESTS["rank"] = [1, 2, 3, 1, 2]
 
 
 DAYS = [datetime.date(2024, 1, day) for day in (1, 9, 9)]

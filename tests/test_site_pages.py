@@ -17,7 +17,7 @@ from jaxrate.site.page_templates import make_template_environment
 from jaxrate.site.page_texts import equal_partners
 from jaxrate.site.site_data import build_site_data
 from jaxrate.views.wording import category_phrase
-from tests.browser import findings, inside, open_page, pointed, text_of, texts, wait_for
+from tests.browser import findings, inside, open_page, pointed, shown_chances, text_of, texts, wait_for, write_report
 from tests.conftest import league_table
 from tests.test_site import page_of
 
@@ -117,9 +117,8 @@ def courts_folder(courts, tmp_path_factory):
 def test_headline_and_table_are_of_the_chosen_category(courts, courts_folder, browser):
     """They stayed on hard courts."""
     open_page(browser, (courts_folder / "pairs.html"))
-    shown = (
-        "return [...document.querySelectorAll(arguments[0])].filter((x) => x.checkVisibility()).map((x) => x.innerText)"
-    )
+    visible = "[...document.querySelectorAll(arguments[0])].filter((x) => x.checkVisibility())"
+    shown = f"return {visible}.map((x) => x.innerText)"
     for number, (name, place) in enumerate([("hard", "on hard courts"), ("clay", "on clay")]):
         browser.find_elements("css selector", "#category option")[number].click()
         (title,), notes, tables = (browser.execute_script(shown, x) for x in ("h1", "section .note", ".matrix"))
@@ -133,17 +132,15 @@ def test_headline_and_table_are_of_the_chosen_category(courts, courts_folder, br
 
 
 def test_the_chosen_category_counts(courts, courts_folder, browser, tmp_path):
-    (tmp_path / "report.html").write_text(jr.site.report_html(courts), encoding="utf-8")
-    for page in (courts_folder / "pairs.html", tmp_path / "report.html"):
+    for page in (courts_folder / "pairs.html", write_report(tmp_path, courts)):
         open_page(browser, page)
         first, second = (browser.find_element("id", x).get_attribute("value") for x in ("first", "second"))
         a, b = (courts.players.tolist().index(name) for name in (first, second))
         for option in browser.find_elements("css selector", "#category option"):
             option.click()
             name = option.text
-            wanted = 100 * jr.forecasts.predict_pairs(courts, players=np.arange(3), category=name).probability(a, b)
-            shown = float(re.search(r"([\d.]+)%$", texts(browser, "#answer p")[0])[1])
-            assert shown == pytest.approx(wanted, abs=0.6)
+            wanted = jr.forecasts.predict_pairs(courts, players=np.arange(3), category=name).probability(a, b)
+            assert shown_chances(browser)[0] == pytest.approx(wanted, abs=6e-3)
 
 
 def test_addresses_map_and_feed(folder, tmp_path):
@@ -186,8 +183,7 @@ def test_teams_are_called_teams(jaxrate, tmp_path):
 
 
 def test_figures_are_in_the_language_of_the_reader(browser, folder, tmp_path):
-    report = tmp_path / "report.html"
-    report.write_text(jr.site.report_html(rated_league(), active="all"), encoding="utf-8")
+    report = write_report(tmp_path, rated_league(), active="all")
     agent = browser.execute_script("return navigator.userAgent")
     browser.execute_cdp_cmd("Emulation.setUserAgentOverride", {"userAgent": agent, "acceptLanguage": "de-DE"})
     try:
@@ -260,11 +256,10 @@ def shown_cells(browser, table):
 
 
 def test_tables_of_scripts_are_those_of_the_page(browser, rated, tmp_path):
-    report = tmp_path / "report.html"
-    report.write_text(jr.site.report_html(rated, active="all"), encoding="utf-8")
+    report = write_report(tmp_path, rated, active="all")
     jr.site.write_site(rated, tmp_path / "site", active="all")
     pages = [(report, "events"), (report, "board"), (tmp_path / "site" / "index.html", "board")]
-    pages += [(x, "events") for x in (tmp_path / "site" / "players").glob("player-0?.html")]
+    pages += [(x, "events") for x in (tmp_path / "site" / "players").glob("player-0[0-3].html")]
     for path, table in pages:
         open_page(browser, path)
         wanted = cells(path.read_text(encoding="utf-8"), table)
@@ -277,14 +272,10 @@ def test_tables_of_scripts_are_those_of_the_page(browser, rated, tmp_path):
 
 def test_the_best_of_three_is_predicted_where_no_match_is_drawn(browser, folder):
     open_page(browser, folder / "pairs.html")
-
-    def shown():
-        return [float(re.search(r"([\d.]+)%$", text)[1]) / 100 for text in texts(browser, "#answer p")]
-
-    chances = shown()
+    chances = shown_chances(browser)
     browser.find_element("css selector", "#games option[value='3']").click()
     series = [float(jr.forecasts.best_of(x, 3).win) for x in chances]
-    assert shown() == pytest.approx(series, abs=1.3e-2) and shown() != chances
+    assert shown_chances(browser) == pytest.approx(series, abs=1.3e-2) and shown_chances(browser) != chances
 
 
 # Pages of contests of teams: line-ups of the past, and why forecasts are as they are.

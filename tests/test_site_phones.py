@@ -9,7 +9,7 @@ import jaxrate as jr
 from jaxrate.metrics.prediction_metrics import wilson_interval
 from jaxrate.site.drawings import reliability_dot_plot
 from jaxrate.views.charts import Curve
-from tests.browser import narrowed, open_page
+from tests.browser import narrowed, open_page, write_report
 from tests.conftest import draw_pairs
 
 pytest.importorskip("jinja2")
@@ -78,9 +78,7 @@ def test_the_intervals_of_accuracy_are_those_of_wilson():
 
 def test_tables_of_chances_have_room_at_320_pixels(browser, tmp_path):
     """The table beside the dots of thousands of matches was three pixels too wide."""
-    rated = jr.rate(jr.elo(), random_table(NAMES[:8], 6000))
-    (tmp_path / "report.html").write_text(jr.site.report_html(rated), encoding="utf-8")
-    open_narrow(browser, tmp_path / "report.html", 320)
+    open_narrow(browser, write_report(tmp_path, jr.rate(jr.elo(), random_table(NAMES[:8], 6000))), 320)
     assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
 
 

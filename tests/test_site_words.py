@@ -14,32 +14,18 @@ from jaxrate.evaluation.scored_predictions import ScoredForecaster
 from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.metrics.prediction_metrics import LogLossDifference
-from jaxrate.site.benchmark_page import (
-    advise_best_system,
-    comparison_view,
-    find_standing,
-)
-from jaxrate.site.forecast_tables import (
-    ExplanationFormat,
-    build_explanation_tables,
-    build_forecast_tables,
-    format_odds,
-)
+from jaxrate.site.benchmark_page import advise_best_system, comparison_view, find_standing
+from jaxrate.site.forecast_tables import ExplanationFormat, build_explanation_tables, build_forecast_tables, format_odds
 from jaxrate.site.page_templates import MAX_FEED_ENTRIES, add_feed_entry
-from jaxrate.site.page_texts import (
-    page_template_context,
-)
+from jaxrate.site.page_texts import page_template_context
 from jaxrate.site.player_pages import summarise_players
 from jaxrate.site.site_data import build_site_data
 from jaxrate.site.table_rows import find_upset_wins
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.system_titles import describe_system
-from jaxrate.views.accuracy import (
-    summarise_accuracy,
-    summarise_two_sided,
-)
+from jaxrate.views.accuracy import summarise_accuracy, summarise_two_sided
 from jaxrate.views.wording import MODELS
-from tests.browser import inside, open_page, text_of, texts
+from tests.browser import inside, open_page, text_of, texts, write_report
 
 pytest.importorskip("jinja2")
 pytest.importorskip("pyarrow")
@@ -226,10 +212,7 @@ def test_points_are_worth_what_predictions_on_a_surface_say(tmp_path):
 def test_the_side_is_chosen_by_name(browser, tmp_path):
     """Home was "the first" or "the second", whoever these were."""
     table = {"a": ["Ada", "Bo"] * 4, "b": ["Bo", "Cy"] * 4, "score": [1.0, 0.0] * 4, "side": [1, 1] * 4}
-    rated = jr.rate(jr.elo(side_advantage=60.0), jr.read(table, side="side"))
-    page = tmp_path / "report.html"
-    page.write_text(jr.site.report_html(rated), encoding="utf-8")
-    open_page(browser, page)
+    open_page(browser, write_report(tmp_path, jr.rate(jr.elo(side_advantage=60.0), jr.read(table, side="side"))))
     chosen = [browser.execute_script(f"return document.getElementById('{x}').value") for x in ("first", "second")]
     assert texts(browser, "#side option") == ["neutral ground", *chosen] and all(chosen)
 
