@@ -89,9 +89,6 @@ def test_frequencies_are_those_of_the_past(league, of_two):
 
 def test_it_prints_and_saves(of_two):
     assert str(of_two).startswith("forecaster        kind      log loss")
-    record = of_two.to_record()
-    assert [x["name"] for x in record["rows"]] == [x.name for x in of_two.rows]
-    assert record["rows"][0]["hyperparameters"] and record["rows"][-1]["hyperparameters"] is None
     columns = of_two.columns()
     assert columns["log_loss"][0] == of_two.rows[0].quality["log loss"] and columns["behind"][0] == 0.0
     assert "<td" in of_two._repr_html_() and len(of_two.to_pandas()) == len(of_two.rows)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import parts
 from jaxrate.events import number_connected_groups
 from jaxrate.history import leaderboards
 from jaxrate.history.leaderboards import lead_start, ranks_over_time
@@ -120,24 +119,6 @@ def test_a_short_history_compares_with_its_middle_and_numbers_with_nothing(data,
     assert timeless.last is None and timeless.peak_time is None and timeless.games.sum() == 2 * len(data.rows)
 
 
-def test_the_peak_is_the_highest_rating_from_the_tenth_match_on(data):
-    rated = jr.rate(jr.elo(), data)
-    board, best = jr.leaderboard(rated, active="all", top=41), jr.history.peak_ratings(rated, top=41)
-    is_settled = board.games >= 10
-    assert np.isnan(board.peak[~is_settled]).all() and {*best.player} == {*board.player[is_settled]}
-    for name, peak, time, match in zip(best.player, best.rating, best.time, best.match, strict=True):
-        career, at = jr.career(rated, name), board.player.tolist().index(name)
-        settled = (career["rating"] + career["change"])[9:]
-        assert peak == pytest.approx(settled.max(), abs=1e-3) == pytest.approx(board.peak[at], abs=1e-3)
-        assert time == career["time"][9:][settled.argmax()] == board.peak_time[at]
-        assert name in rated.predictions.slice(int(match), 1).select(["a", "b"]).to_pylist()[0].values()
-    assert len(jr.history.peak_ratings(rated, min_games=10_000).player) == 0
-    early = jr.leaderboard(rated, active="all", top=41, as_of=300.0)
-    assert (early.peak_time[early.games >= 10] <= np.datetime64(300, "D")).all()
-    with refused("elo has no deviations to be cautious about"):
-        jr.history.peak_ratings(rated, cautious=1)
-
-
 def slow_groups(sides):
     """Sets of ids whom chains of events join, by joining the sets of those who meet; the largest first."""
     groups = []
@@ -157,37 +138,25 @@ def test_groups_are_joined_by_chains_of_events(count):
     assert (groups == -1).sum() == 100 - sum(map(len, slow))
 
 
-@pytest.fixture
-def apart(league):
+def test_players_whom_no_chain_of_matches_joins_are_ranked_apart(league):
     """Two groups of players who meet from day 600 on, and two guests who met only each other, 40 times."""
     names = np.append(NAMES[:40], ["guest 1", "guest 2"])
     some = ((league.player < 25).sum(axis=1) != 1) | (league.time >= 600)
     a, b = names[np.append(league.player[some], np.tile([40, 41], (40, 1)), axis=0)].T
     score, time = np.append(league.score[some], np.ones(40)), np.append(league.time[some], np.linspace(0, 900, 40))
-    return jr.read({"a": a, "b": b, "score": score, "time": time.astype("M8[D]")}, sort=True)
-
-
-def check_groups(board, sizes):
-    assert board.group.tolist() == np.repeat(np.arange(len(sizes)) + 1, sizes).tolist()
-    assert board["rank"].tolist() == [i + 1 for size in sizes for i in range(size)]
-    for group in range(1, len(sizes) + 1):
-        assert (np.diff(board.rating[board.group == group]) <= 0).all()
-
-
-def test_players_whom_no_chain_of_matches_joins_are_ranked_apart(apart):
-    rated = jr.rate(jr.elo(), apart)
+    data = jr.read({"a": a, "b": b, "score": score, "time": time.astype("M8[D]")}, sort=True)
+    rated = jr.rate(jr.elo(), data)
     board, early = jr.leaderboard(rated, active="all", top=99), jr.leaderboard(rated, as_of="1971-08-01", top=99)
-    check_groups(board, [40, 2])
+    assert board.group.tolist() == [1] * 40 + [2] * 2 and early.group.tolist() == [1] * 25 + [2] * 15 + [3] * 2
+    assert board["rank"].tolist() == [*range(1, 41), 1, 2]
     assert board.rating[40] > board.rating[5] and "guest 1 (2)" in board.scope  # who would be among the first six
-    check_groups(early, [25, 15, 2])
     first = board.first_group()
     assert first.group is None and first.num_listed == 40 and first.player.tolist() == board.player[:40].tolist()
     assert jr.leaderboard(rated, among=["guest 1", "guest 2"]).group is None
     ranks = ranks_over_time(rated, np.array([599.0, rated.last]), active="all")
     assert dict(zip(rated.players, ranks[1], strict=True)) == dict(zip(board.player, board["rank"], strict=True))
     assert f"leaders  {board.player[0]}" in repr(rated) and "guest" not in repr(rated)
-    smoothed = jr.smooth(jr.skills(), apart)
-    assert jr.leaderboard(smoothed, top=99).group[-2:].tolist() == [2, 2]
+    assert jr.leaderboard(jr.smooth(jr.skills(), data), top=99).group[-2:].tolist() == [2, 2]
     fixtures = [("guest 1", "player 03"), ("guest 1", "guest 2"), ("newcomer", "player 03")]
     with pytest.warns(UserWarning, match="guest 1 and player 03"):
         forecasts = jr.forecasts.predict_fixtures(rated, fixtures, newcomers=True)
@@ -361,79 +330,25 @@ def test_who_leads_from_the_first_match_on_has_led_since_then():
     assert lead_start(jr.rate(jr.elo(), jr.read({"a": ["Ada"], "b": ["Bo"], "score": [1.0]}))) is None
 
 
-# Head to head, upsets and form: against one row of the predictions after the other.
-
-
-RATED = {
-    "matches": (jr.elo(), {}),
-    "periods": (jr.glicko2(), {"period": 7.0}),
-    "seasons": (jr.skills(parts.seasons([100.0, 200.0], keep=0.5)), {}),
-}
-
-
-@pytest.fixture(scope="module", params=RATED)
-def rated(request):
-    system, options = RATED[request.param]
-    league = jr.data.simulate.league(40, 600, seed=4, draws=0.2).matches
-    return jr.rate(system, jr.data.Dataset(league, NAMES, np.arange(600), clock="dates"), **options)
-
-
-def test_two_players_against_each_other(rated):
-    rows = rated.predictions.to_pylist()
-    pairs = [frozenset((x["a"], x["b"])) for x in rows]
-    one, two = sorted(max(set(pairs), key=pairs.count))
-    mine = [x for x in rows if {x["a"], x["b"]} == {one, two}]
-    score = [x["score"] if x["a"] == one else 1 - x["score"] for x in mine]
-    found = jr.history.head_to_head(rated, one, two)
-    assert (found.won, found.drawn, found.lost) == tuple(score.count(x) for x in (1.0, 0.5, 0.0)) and len(score) > 2
-    assert found.matches["score"].tolist() == score[::-1]
-    expected = sum(x["prediction"] if x["a"] == one else 1 - x["prediction"] for x in mine)
-    assert found.expected == pytest.approx(expected, rel=1e-5)
-    assert found.matches["rating"][-1] == mine[0]["rating_a" if mine[0]["a"] == one else "rating_b"]
-    assert jr.data.to_frame(found, "pyarrow").column_names == [*found.matches]
-    other = jr.history.head_to_head(rated, two, one)
+def test_meetings_upsets_and_form_in_words(data):
+    rated, contests = jr.rate(jr.elo(), data), jr.rate(jr.weng_lin(), jr.data.from_teams([[["Ada"], ["Bo"]]]))
+    one, two = "player 03", str(jr.career(rated, "player 03")["opponent"][0])
+    found, other = jr.history.head_to_head(rated, one, two), jr.history.head_to_head(rated, two, one)
     assert (other.won, other.lost) == (found.lost, found.won) and str(other).startswith(f"{two} against {one}: ")
+    assert found.summary in found._repr_html_() and jr.data.to_frame(found, "pyarrow").column_names == [*found.matches]
     assert str(jr.history.head_to_head(rated, one, "player 40")) == f"{one} and player 40 have not met"
-    assert found.summary in found._repr_html_() and found._repr_html_().count("<tr>") == 1 + min(len(score), 20)
-    with refused("head to head takes two different players"):
-        jr.history.head_to_head(rated, one, one)
-
-
-def test_upsets_and_best_wins(rated):
-    rows = [x for x in rated.predictions.to_pylist() if x["score"] != 0.5]
-    chance = np.array([x["prediction"] if x["score"] == 1 else 1 - x["prediction"] for x in rows])
-    found = jr.history.upsets(rated, top=600)
-    np.testing.assert_allclose(found["probability"], np.sort(chance), rtol=1e-6)
-    least = rows[int(chance.argmin())]
-    sides = ("a", "b") if least["score"] == 1 else ("b", "a")
-    assert [found["winner"][0], found["loser"][0]] == [least[side] for side in sides]
-    best, career = jr.history.best_wins(rated, "player 03", top=600), jr.career(rated, "player 03")
-    assert len(best["loser"]) == (career["score"] == 1).sum() and (np.diff(best["losers_rating"]) <= 0).all()
-    with refused("top must be a whole number from 1, got 0"):
-        jr.history.upsets(rated, top=0)
-
-
-def test_form(rated):
-    found = jr.history.recent_form(rated, ["player 03", "player 07", "player 40"], last=5)
-    career = jr.career(rated, "player 03")
-    letters = "".join({1.0: "W", 0.5: "D", 0.0: "L"}[x] for x in career["score"][-5:][::-1])
-    assert found["result"][0] == letters and found["games"].tolist() == [5, 5, 0]
-    assert found["change"][0] == pytest.approx(career["change"][-5:].sum(), abs=1e-3)
-    assert found["expected_score"][0] == pytest.approx(career["probability"][-5:].sum(), rel=1e-5)
-    assert jr.history.recent_form(rated)["player"].tolist() == jr.leaderboard(rated).player.tolist()
-    assert "expected score" in str(found)
-    contests = jr.rate(jr.weng_lin(), jr.data.from_teams([[["Ada"], ["Bo"]]]))
-    for call in (jr.history.recent_form, jr.history.upsets):
-        with refused("this is of matches of two"):
-            call(contests)
-
-
-def test_one_name_is_one_player(rated):
-    """A name alone was taken letter by letter."""
-    name = str(rated.players[0])
-    assert jr.history.recent_form(rated, name)["player"].tolist() == [name]
-    with refused("elo has no parameter 'kk'; did you mean 'k'?"):
-        jr.fit(jr.elo(), jr.matches([[0, 1]] * 9, [1.0, 0.0, 0.5] * 3), free="kk")
+    assert jr.history.recent_form(rated, one)["player"].tolist() == [one]  # was taken letter by letter
+    for call, message in (
+        (lambda: jr.history.head_to_head(rated, one, one), "head to head takes two different players"),
+        (lambda: jr.history.upsets(rated, top=0), "top must be a whole number from 1, got 0"),
+        (lambda: jr.history.recent_form(contests), "this is of matches of two"),
+        (lambda: jr.history.upsets(contests), "this is of matches of two"),
+        (lambda: jr.history.head_to_head(contests, "Ada", "Bo"), "this is of matches of two"),
+        (lambda: jr.history.peak_ratings(rated, cautious=1), "elo has no deviations to be cautious about"),
+        (lambda: jr.fit(jr.elo(), data.matches, free="kk"), "elo has no parameter 'kk'; did you mean 'k'?"),
+    ):
+        with refused(message):
+            call()
 
 
 def test_contests_whose_times_decrease_count_once_those_before_them_do():

@@ -33,10 +33,6 @@ def rated():
 
 def test_a_page_says_what_jaxrate_says(rated):
     page = jr.site.report_html(rated, top=2, players=["player 07"], quality={"log loss": "0.6"})
-    board, table = data_of(page)["board"], jr.history.rating_table(rated)
-    assert board["name"] == table["player"].tolist() and board["games"] == table["games"].tolist()
-    np.testing.assert_allclose(board["rating"], table["rating"], atol=0.0101)
-    np.testing.assert_allclose(board["spread"], 1.96 * table["deviation"], atol=0.0101)
     heads = re.findall(r'<td class="words name" data-name="name">.*?<bdi>(.*?)</bdi>', page)
     assert heads == jr.leaderboard(rated, top=30).player.tolist() and "<dt>log loss</dt><dd>0.6</dd>" in page
     assert 'id="systems"' not in page  # no comparison was given
@@ -47,9 +43,9 @@ def test_sections_have_the_last_events_exactly_and_the_line_before_them(rated):
     data = data_of(jr.site.report_html(rated, top=1, players=["player 07"]))
     table, listed = jr.history.rating_table(rated), jr.leaderboard(rated).player
     places = {name: i for i, name in enumerate(data["board"]["name"])}
-    for name, count in ((listed[0], 50), (listed[5], 10), ("player 07", 50)):
+    for name in {*listed, "player 07"}:
         told, career = data["sections"][str(places[name])], jr.career(rated, name)
-        last = slice(-min(count, len(career["rating"])), None)
+        last = slice(-min(50 if name in (listed[0], "player 07") else 10, len(career["rating"])), None)
         numbers = np.array(told["number"]) - 1
         assert numbers[last].tolist() == [*range(len(career["rating"]))][last] and told["listed"] == len(numbers[last])
         np.testing.assert_allclose(told["rating"], (career["rating"] + career["change"])[numbers], atol=0.501)

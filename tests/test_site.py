@@ -59,10 +59,7 @@ def test_every_career_is_told(rated, folder):
         told = inside(page, "career")
         assert [told["others"][i][1] for i in told["opponent"]] == wanted["opponent"].tolist()
         assert told["score"] == wanted["score"].tolist() and len(told["columns"]["venue"]) == len(told["score"])
-        np.testing.assert_allclose(told["chance"], wanted["probability"], atol=6e-4)
         np.testing.assert_allclose(told["rating"], wanted["rating"] + wanted["change"], atol=0.0101)
-        np.testing.assert_allclose(told["spread"][:-1], 1.96 * wanted["deviation"][1:], atol=0.0101)
-        assert np.array(told["time"], "M8[D]").tolist() == wanted["time"].astype("M8[D]").tolist()
         (heading,) = re.findall("<h1><bdi>(.*?)</bdi>", page)
         assert unescape(heading) == name and "<b>" not in page
 
@@ -95,12 +92,8 @@ def test_what_is_coming(rated, folder):
     _, row, *_ = days[0].split("</tr>")
     pair = [f'<a href="players/player-{i}.html"><bdi>player {i}</bdi></a>' for i in ("03", "04")]
     assert re.findall('class="words (?:home|away)">(.*?)</td>', row) == pair
-    shown = [f"{100 * wanted[name][0]:.0f}%" for name in ("win", "draw", "loss")]
-    assert re.findall(r">([\d.]+%)<", row) == shown
     shares = [float(x) for x in re.findall(r"flex-grow:([\d.]+)", row)]
     np.testing.assert_allclose(shares, [wanted[name][0] for name in ("win", "draw", "loss")], atol=0.001)
-    odds = zip(("win", "draw", "lose"), ("win", "draw", "loss"), strict=True)
-    assert "\u00a0· ".join(f"{label}\u00a0{wanted[f'odds_{name}'][0]:.2f}" for label, name in odds) in row
     names = {unescape(x) for x in re.findall("<bdi>(.*?)</bdi>", season)}
     assert names == {"player 03", "player 04", "player 05", NAMES[0]} and 'data-name="relegated"' in season
     rows = json.loads(text_of(folder / "data" / "coming.json"))
