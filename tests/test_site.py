@@ -92,6 +92,8 @@ def test_what_is_coming(rated, folder):
     _, row, *_ = days[0].split("</tr>")
     pair = [f'<a href="players/player-{i}.html"><bdi>player {i}</bdi></a>' for i in ("03", "04")]
     assert re.findall('class="words (?:home|away)">(.*?)</td>', row) == pair
+    odds = zip(("win", "draw", "lose"), ("win", "draw", "loss"), strict=True)
+    assert "\u00a0· ".join(f"{label}\u00a0{wanted[f'odds_{name}'][0]:.2f}" for label, name in odds) in row
     shares = [float(x) for x in re.findall(r"flex-grow:([\d.]+)", row)]
     np.testing.assert_allclose(shares, [wanted[name][0] for name in ("win", "draw", "loss")], atol=0.001)
     names = {unescape(x) for x in re.findall("<bdi>(.*?)</bdi>", season)}
