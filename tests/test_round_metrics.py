@@ -233,12 +233,6 @@ def test_pairs_of_the_best_where_all_take_too_many_numbers(monkeypatch):
     np.testing.assert_allclose(found.probability(a, b), predicted(system, state, a, b), atol=3e-4)
 
 
-def test_pairs_refuse():
-    system = jr.elo()
-    with refused("players must be [N] ids, of at least two"):
-        jr.forecasts.predict_pairs(system, system.init(system.params, 3), [1])
-
-
 def test_any_two_of_two_kinds_meet_as_what_they_are():
     """A learner and an exercise as in a match of theirs, and two learners as if one were of neither side."""
     random = np.random.default_rng(5)
@@ -254,10 +248,13 @@ def test_any_two_of_two_kinds_meet_as_what_they_are():
     np.testing.assert_allclose(found.probability(*pair), of_learners.probability(*pair), atol=5e-4)
 
 
-def test_equals_take_no_numbers():
+def test_equals_take_no_numbers_and_one_player_makes_no_pair():
     system = jr.elo()
-    found = jr.forecasts.predict_pairs(system, system.init(system.params, 5), np.arange(5))
+    state = system.init(system.params, 5)
+    found = jr.forecasts.predict_pairs(system, state, np.arange(5))
     assert found.left.shape == (0, 5) and found.probability(0, 1) == 0.5
+    with refused("players must be [N] ids, of at least two"):
+        jr.forecasts.predict_pairs(system, state, [1])
 
 
 def test_any_two_with_draws_and_sides(league):

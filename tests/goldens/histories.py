@@ -146,6 +146,7 @@ TABLES = {
     "doubles": doubles_table,
     "votes": votes_table,
 }
+QUITS = parts.quits("quit")
 GOALS = {"margin": ("home_goals", "away_goals"), "expected_goals": ("home_xg", "away_xg")}
 COLUMNS = {
     "nfl": {"a": "home", "b": "away", "side": "a", "neutral": "neutral", "season": "season", "time": "date"}
@@ -201,9 +202,7 @@ CASES = [
     Case("contests", "weng_lin", lambda data: jr.weng_lin()),
     Case("teams", "trueskill", lambda data: jr.trueskill(), FULL),
     Case("teams", "elo_mmx", lambda data: jr.elo_mmx()),
-    Case(
-        "quits", "skills", lambda data: jr.skills(parts.modifier(2), observe=parts.quits("quit")), FULL, hindsight=True
-    ),
+    Case("quits", "skills", lambda data: jr.skills(parts.modifier(2), observe=QUITS), FULL, hindsight=True),
     Case("doubles", "weng_lin", lambda data: jr.weng_lin()),
     Case("doubles", "skills", lambda data: jr.skills(), FULL, hindsight=True),
 ]
