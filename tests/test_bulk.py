@@ -101,5 +101,3 @@ def test_a_history_of_which_some_events_are_in_files_tells_its_end(bulk):
             jr.history.rating_at(history, "player 03", 500.0)
         with refused("in its files alone"):
             jr.history.peak_ratings(history)
-    with refused("in its files alone"):
-        found.table()

@@ -265,7 +265,7 @@ def races(tmp_path, league):
     a, b = names[league.player].T
     path = tmp_path / "races.csv"
     columns = {"a": a, "b": b, "score": league.score, "time": league.time, "race_a": race[:, 0], "race_b": race[:, 1]}
-    jr.data.write(columns | {"map": np.array(["Lost Temple", "Python"])[np.arange(600) % 2]}, path)
+    jr.data.write(columns, path)
     return path
 
 

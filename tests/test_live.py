@@ -24,11 +24,8 @@ NAMES = np.array([f"player {i:02}" for i in range(12)], object)
 PAIRS = np.array([RNG.choice(12, 2, replace=False) for _ in range(60)])
 SCORE, TIME = RNG.integers(0, 3, 60) / 2, np.cumsum(RNG.random(60) * 9)
 MATCHES = jr.matches(PAIRS, SCORE, TIME)
+KNOWN = jr.data.Dataset(MATCHES, NAMES, np.arange(60))
 EXACT = "elo", "glicko", "glicko2"
-
-
-def known(system, events, **more):
-    return jr.data.Dataset(events, NAMES, np.arange(np.size(events.score)), **more)
 
 
 def feed(live, low=0, high=60, context=lambda i: {}):
@@ -128,7 +125,7 @@ def test_contests_are_those_of_one_run(name):
 
 def test_a_history_goes_on_after_it_was_saved(tmp_path, default_policy):
     system = jr.glicko()
-    whole = jr.rate(system, known(system, MATCHES), calibrate=False)  # a live history predicts as its system does
+    whole = jr.rate(system, KNOWN, calibrate=False)  # a live history predicts as its system does
     first = jr.live.start_history(system)
     feed(first, 0, 20)
     jr.save(tmp_path / "run", first.to_rated())
@@ -179,10 +176,8 @@ WRONG_CONTESTS = [
     (("Ada",), {}, "players must be a list of names"),
     (([["Ada"], []],), {}, "team 1 (counting from 0) has no players"),
     (([["Ada", "Bo"], ["Cy"]],), {}, "codeforces knows no teams"),
-    ((["Ada", "Cy"],), {"weight": -1}, "weight -1.0 is not above 0"),
     ((["Ada", np.array("Cy")],), {}, "cannot be the name of a player"),
     ((["Ada", "Cy"],), {"noise": 2.0}, "codeforces knows no noise"),
-    ((["Ada", "Cy"],), {"noise": 1e30}, "noise 1e+30 is not from 1e-12 to 1e+12"),
     ((["Ada", "Cy"],), {"time": 1.0}, "have no times"),
 ]
 
@@ -213,7 +208,7 @@ def test_errors_change_nothing():
 
 
 def test_what_live_refuses():
-    rated, state = jr.rate(jr.elo(), known(jr.elo(), MATCHES)), jr.elo().init(jr.elo().params, 1)
+    rated, state = jr.rate(jr.elo(), KNOWN), jr.elo().init(jr.elo().params, 1)
     for given, message in (
         ((jr.category_glicko(),), "live ratings are of matches and contests"),
         ((jr.elo(), ["Ada", "Ada"]), "players names somebody twice"),
@@ -663,7 +658,6 @@ def test_what_cannot_be_undone_or_corrected_changes_nothing():
         (lambda: live.correct(0, score=2), "score 2.0 is outside [0, 1]"),
         (lambda: live.correct(0, rank=[1, 2]), "the history is of matches; give score="),
         (lambda: live.correct(0), "the history is of matches; give score=, side="),
-        (lambda: live.correct(0, side=3), "side 3.0 is outside [-1, 1]"),
     ):
         with refused(message):
             call()

@@ -143,19 +143,6 @@ def test_arguments_out_of_range_are_refused(simulate_games, change, message):
         simulate_games(**{"num_players": 5, **usual, **change})
 
 
-def test_chunks_do_not_depend_on_how_they_are_taken(small_chunks):
-    one, other = (stream_league(20, 3500, **EVERY) for _ in range(2))
-    together = list(one.chunks)
-    assert [len(chunk["time"]) for chunk in together] == [875] * 4
-    games = 0
-    for chunk in together:
-        equal(chunk, next(other.chunks))
-        np.random.default_rng(0).random(9)
-        games += 2 * 875
-        assert other.games.sum() == games
-    equal((one.strength, one.games), (other.strength, other.games))
-
-
 LEAGUE = (stream_league, league, (20, 3500), {"seed": 9, **EVERY}, ["a", "b", "score", "time", "side"])
 ROUNDS = (stream_contests, contests, (40, 400), {"size": (2, 30), "drift": 50.0, "grid": 40.0})
 ROUNDS = *ROUNDS, ["contest", "player", "rank", "time"]
