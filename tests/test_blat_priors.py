@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -71,17 +70,6 @@ def test_a_league_from_a_prior_of_ones_own_and_players_who_come_later(double):
 def test_values_of_a_prior_are_hyperparameters(double):
     system = jr.blat_mmr(prior=peaked, place=0.1, **GRID)
     assert system.params[-2:] == (0.7, 0.1) and [x.space for x in system.space][-2:] == ["positive", "real"]
-    league = jr.data.simulate.league(5, 30, seed=1).matches
-
-    def loss(params):
-        p = jr.run(system, league, params=params, schedule="stream").prediction
-        return -jnp.mean(jnp.log(jnp.where(league.score == 1.0, p, 1.0 - p)))
-
-    slope = jax.jit(jax.grad(loss))(jax.tree.map(jnp.asarray, system.params))
-    for name, step in (("scale", 1e-4), ("place", 1e-4)):
-        value = getattr(system.params, name)
-        low, high = (float(loss(system.params._replace(**{name: value + d}))) for d in (-step, step))
-        np.testing.assert_allclose(getattr(slope, name), (high - low) / (2 * step), rtol=1e-5)
     other = system.params._replace(scale=1.5)
     close(system.init(other, 2).belief, replace_params(system, other).init(other, 2).belief)
 
@@ -95,9 +83,8 @@ def test_saved_by_a_factory_of_ones_own(tmp_path):
     assert again.system == rated.system and again.system.params.scale == 0.9
     np.testing.assert_array_equal(again.state.belief, rated.state.belief)
     assert jr.history.blat_mmr_beliefs.belief_grid(again.system).shape == (31,)
-    widths = jr.blat_mmr(
-        **GRID | {"kernel": jr.extend.kernels.Kernel(widths=(2.0,), edges="source"), "kernel_width": 0.4}
-    )
+    kernel = jr.extend.kernels.Kernel(widths=(2.0,), edges="source")
+    widths = jr.blat_mmr(**GRID | {"kernel": kernel, "kernel_width": 0.4})
     jr.save(tmp_path / "widths", jr.rate(widths, data))
     assert jr.load(tmp_path / "widths").system == widths
     with pytest.raises(ValueError, match="made with prior of its own"):

@@ -23,7 +23,6 @@ from jaxrate.testing.cases import (
     two_season_events,
 )
 from tests.conftest import draw_pairs, mark_full
-from tests.rule_slopes import slopes_of_one_step_are_finite, slopes_of_one_step_equal_finite_differences
 
 
 def steadier(x, y, *, low=0.3, slope=-0.2):
@@ -111,8 +110,6 @@ BY_RUNNER = {
     claims.another_length_compiles_nothing,
     claims.a_column_that_nobody_reads_changes_nothing,
 }
-# Slopes are those of one step, below, but of the simplest system.
-BY_STEP = {claims.slopes_equal_finite_differences, claims.slopes_are_finite}
 # Numbers, predictions and players in any order of these equal their twins in files of their own, in every form.
 TWINS = {"glicko2", "category_glicko", "trueskill", "elo_mmx", "codeforces", "topcoder"}
 # The other systems are tested in the events that are tested most, and as streams and in single precision by hand.
@@ -121,8 +118,8 @@ EVERY_FORM = {"elo", "urnings"}  # a number by player, and a draw by match
 PREDICTED = {"skills_teams"}
 # Contests with other padding: those of the rest equal their twins in all sizes.
 BATCHED = {"weng_lin"}
-# Of the slopes of one step: formulas that differ most, and have no differences of slopes in a file of their own.
-SLOPES = {"elo", "glicko2_bounded", "category_glicko", "weng_lin"}
+# Formulas that differ most, and have no differences of slopes in a file of their own.
+SLOPES = {"elo", "glicko2_bounded", "category_glicko", "weng_lin", "blat_mmr", "blat_mmr_functions"}
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 
 
@@ -130,7 +127,9 @@ def by_default(name, holds, form):
     """Whether a case is in every run of the tests, and not only in one of the whole contract."""
     if holds in BY_RUNNER:
         return form in RUNNER.get(name, "").split()
-    if holds in BY_STEP:
+    if holds is claims.slopes_equal_finite_differences:
+        return name in SLOPES and FORMS[form] is main_events(name) and form != "stream"
+    if holds is claims.slopes_are_finite:  # those that overflow first are in the fuzzers' findings
         return name == "elo" and form == "levels"
     if name in VARIANTS or name in TWINS:
         return False
@@ -183,32 +182,6 @@ def labels(value):
 @pytest.mark.parametrize(("name", "holds", "form", "double"), [*contract()], ids=labels)
 def test_contract(name, holds, form, double, default_policy):
     holds(SystemFormPrecision(EVERY[name], form, double))
-
-
-def steps():
-    """Systems that draw no random numbers, in the events of many players that they know.
-
-    Of skills one line is tested in contests, and only there.
-    """
-    for name, system in EVERY.items():
-        for form, kind in (("levels", jr.Matches), ("periods", jr.Periods), ("rounds", jr.Rounds)):
-            if kind in system.events and system.rules.draw is None:
-                if system.name == "skills" and (form == "rounds") != (name == "skills_teams"):
-                    continue  # newcomers, whose variance is the highest, are at a kink in the larger contests
-                default = kind is main_events(name) and name in SLOPES
-                yield pytest.param(name, form, marks=() if default else pytest.mark.full)
-
-
-@pytest.mark.parametrize(("name", "form"), [*steps()])
-def test_slopes_of_one_step(name, form):
-    slopes_of_one_step_equal_finite_differences(SystemFormPrecision(EVERY[name], form, True))
-
-
-@pytest.mark.full  # those that overflow first are in the fuzzers' findings
-@pytest.mark.parametrize("name", [x for x in SYSTEMS if SYSTEMS[x].rules.draw is None])
-def test_slopes_of_one_step_are_finite(name):
-    form = {jr.Matches: "levels", jr.Periods: "periods", jr.Rounds: "rounds"}[main_events(name)]
-    slopes_of_one_step_are_finite(SystemFormPrecision(EVERY[name], form, False))
 
 
 @pytest.mark.parametrize("holds", testing.SYSTEM_PROPERTIES, ids=labels)
@@ -371,7 +344,7 @@ def test_a_rating_period_of_which_a_game_is_lost_is_found():
         (ELO._replace(space=ELO.space._replace(k=ELO.space.k._replace(unit=""))), "k lacks its range, unit or meaning"),
         (ELO._replace(name="two\nlines", factory=None), "system repr is one line"),
         (ELO._replace(init=without_rows, factory=None), "elo: state leaves have a row per player: .* leaves"),
-        (ELO._replace(events=(), factory=None), "elo has no events to test: its events are"),
+        (lambda: ELO._replace(events=()), "^elo has no events to test: its events are"),
         (
             with_rules(predict=beyond),
             "^elo, stream, float64: states are finite .*: a prediction is not between 0 and 1",
@@ -382,11 +355,6 @@ def test_a_rating_period_of_which_a_game_is_lost_is_found():
 def test_check_says_which_property_failed_and_how(broken, message):
     with pytest.raises(AssertionError, match=message):
         testing.check(broken)
-
-
-def test_check_takes_factories():
-    with pytest.raises(AssertionError, match="^elo has no events to test"):
-        testing.check(lambda: ELO._replace(events=()))
 
 
 def test_every_form_is_tested_in_both_precisions():
@@ -409,20 +377,15 @@ def against_margin(constants, rows, event):
 
 
 @pytest.mark.parametrize("form", ["levels", "periods"])
-def test_a_system_gets_the_columns_that_it_reads(form):
+def test_a_system_gets_the_columns_that_it_reads_and_may_learn_from_them_alone(form):
+    """Whatever the score says; a system that learns against them is found."""
     system = with_rules(update=by_margin)
     assert column_names_read_by_rules(system, form) == ("margin",) and column_names_read_by_rules(ELO, form) == ()
+    assert column_names_read_only_to_update(system, form) == ("margin",)
     case = SystemFormPrecision(system, form, True)
     assert list(two_season_events(case).context.columns) == ["margin"]
     claims.states_are_finite_and_predictions_are_probabilities(case)
     claims.a_column_that_nobody_reads_changes_nothing(case)
-
-
-@pytest.mark.parametrize("form", ["levels", "periods"])
-def test_a_system_may_learn_from_margins_alone(form):
-    """Whatever the score says; a system that learns against them is found."""
-    case = SystemFormPrecision(with_rules(update=by_margin), form, True)
-    assert column_names_read_only_to_update(case.system, form) == ("margin",)
     claims.predictions_know_neither_their_result_nor_the_future(case)
     claims.a_better_result_gives_a_better_rating(case)
     with pytest.raises(AssertionError, match="is not rated higher than after a loss"):
@@ -441,17 +404,10 @@ def test_columns_that_predict_are_no_evidence(system, form, before, after):
     assert column_names_read_only_to_update(system, form) == after
 
 
-def test_weights_are_left_out_where_they_are_refused():
-    assert two_season_events(SystemFormPrecision(jr.urnings(outcomes=3), "levels", True)).context.weight is None
-    assert 0.5 in two_season_events(SystemFormPrecision(jr.urnings(outcomes=3), "levels", True)).score
-
-
-def test_draws_are_left_out_where_they_are_refused():
-    case = SystemFormPrecision(jr.urnings(), "levels", True)
-    assert 0.5 not in two_season_events(case).score
-    claims.states_are_finite_and_predictions_are_probabilities(case)
-    claims.win_draw_and_loss_agree_with_the_expected_score(case)
-
-
-def test_plain_systems_have_weights():
-    assert two_season_events(SystemFormPrecision(ELO, "levels", True)).context.weight is not None
+def test_weights_and_draws_are_left_out_where_they_are_refused():
+    of_all, of_three, of_two = (
+        two_season_events(SystemFormPrecision(x, "levels", True)) for x in (ELO, jr.urnings(outcomes=3), jr.urnings())
+    )
+    assert of_all.context.weight is not None and of_three.context.weight is of_two.context.weight is None
+    assert 0.5 in of_three.score and 0.5 not in of_two.score
+    claims.win_draw_and_loss_agree_with_the_expected_score(SystemFormPrecision(jr.urnings(), "levels", True))

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import expit, ndtr
 
 import jaxrate as jr
 from jaxrate.events import LAST_ID, Rounds, build_rounds
@@ -17,7 +16,7 @@ from jaxrate.history.recorded_runs import rating_history_with_performances
 from jaxrate.replay.plan import Block
 from jaxrate.replay.schedule import arrange_blocks
 from jaxrate.systems.elo_mmr import LOGISTIC_METHODS, NORMAL_METHODS, check_split_ties, contest_variances
-from jaxrate.systems.rounds import cdf_sums, expected_wins
+from jaxrate.systems.rounds import cdf_sums
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick, refused
 from tests.reference import elo_mmr_twin as twin
 from tests.reference import performance_twin
@@ -26,17 +25,20 @@ from tests.reference import performance_twin as exact
 LOGISTIC = math.pi / math.sqrt(3.0)
 
 
-def as_rounds(contests, shift=0, **options):
+def as_rounds(contests, **options):
     """`Ragged` rounds of the twin's."""
     columns = []
     for i, c in enumerate(contests):
-        n = len(c.players)
-        columns.append([np.full(n, i), c.players, c.rank, *(np.broadcast_to(x, n) for x in c[2:5])])
-    contest, player, rank, weight, time, ceiling = (np.concatenate(x) for x in zip(*columns, strict=True))
-    options = {"weight": weight, "time": time, "ceiling": ceiling} | options
-    if any(c.noise != 1.0 for c in contests):
-        options["noise"] = np.repeat([c.noise for c in contests], [len(c.players) for c in contests])
-    return jr.rounds(contest, player, rank, **options)
+        team = range(len(c.players)) if c.team is None else c.team
+        rest = (np.broadcast_to(x, len(c.players)) for x in (c.weight, c.time, c.ceiling, c.noise, i))
+        columns.append([c.players, c.rank, team, *rest])
+    player, rank, *rest, contest = (np.concatenate(x) for x in zip(*columns, strict=True))
+    given = dict(zip(("team", "weight", "time", "ceiling", "noise"), rest, strict=True))
+    if all(c.team is None for c in contests):
+        del given["team"]
+    if all(c.noise == 1.0 for c in contests):
+        del given["noise"]
+    return build_rounds(contest.astype(int), player, rank, **given | options)
 
 
 def rated(system, rounds, num_players):
@@ -211,86 +213,108 @@ def league(ceilings=True, noises=(1.0,)):
     return contests, players
 
 
+@lru_cache
+def tied():
+    """Four players, who all tie in the second contest; a contest of one."""
+    results = [([0, 1, 2], [0, 1, 1]), ([0, 1, 2], [0, 0, 0]), ([1], [0]), ([0, 1, 2, 3], [0, 3, 1, 2])]
+    return [twin.Round(*x, time=i + 1.0) for i, x in enumerate(results)], 4
+
+
+@lru_cache
+def hostile(teams=False):
+    """Contests of 2, of 6 and of 40 players, who win and lose by far, or of 2 to 6 teams; many all tie."""
+    random, contests, players = np.random.default_rng(12), [], 100
+    for k in range(18):
+        size = (2, 6, 6, 40)[k % 4] if k < 8 else (2, 6)[k % 2]
+        who = random.permutation(players if size > 6 else 12)[:size]
+        score = [who, random.integers(0, 3, size), np.zeros(size), random.permutation(size)][(k // 2) % 4]
+        team = None
+        if teams:
+            team = np.minimum(np.arange(size), (1, 3)[k % 2]) if size < 40 else np.arange(size) // 2
+            score = score[team]
+        contests.append(twin.Round(who, (score < score[:, None]).sum(axis=1), time=2.0 * k, team=team))
+    return contests, players
+
+
+@lru_cache
+def in_teams():
+    """Contests of 2 to 80 teams of 1 to 6, with ties, weights of one's own and ceilings; in one all tie."""
+    random, contests, players = np.random.default_rng(3), [], 240
+    for i, (teams, most) in enumerate([(2, 6), (7, 3), (2, 2), (3, 1), (5, 6), (80, 4), (66, 3), (20, 6)]):
+        size = random.integers(1, most + 1, teams)
+        team = random.permutation(np.repeat(np.arange(teams), size))
+        score = random.integers(0, max(2, teams // 2), teams)
+        score = (np.append(0, score[1:] + 1) * (i != 2))[team]
+        weight = random.choice([0.5, 1.0, 2.0], len(team))
+        ceiling = 1300.0 if i % 3 == 0 else math.inf
+        who = random.permutation(players if i >= FEW else 25)[: len(team)]
+        contests.append(twin.Round(who, (score < score[:, None]).sum(axis=1), weight, 3.0 * i, ceiling, team))
+    return contests, players
+
+
+FEW = 5  # contests of teams whose sums are direct; the others' are read from tables
+WIDE = {"initial_deviation": 3000.0, "initial_rating": 11000.0}  # thousands of points apart after the first contest
+DRIFT, NEW = {"drift": 30.0, "newcomer": (0.6, 0.8)}, {"drift": 30.0, "newcomer": (0.5, 0.7)}
+TEAMS = DRIFT | {"initial_rating": 1200.0}
+NOISY, HOSTILE_TEAMS = partial(league, noises=(1.0, 0.7, 2.0, 0.8, 1.4)), partial(hostile, True)
+HISTORIES = [  # contests of the twin, system, settings, and whether it is in float64
+    (NOISY, "elo_mmr", DRIFT | {"history": 4, "rho": 0.5}, True),
+    (league, "codeforces", {"beta": 280.0, "weight": 0.7}, True),
+    (league, "topcoder", {"initial_deviation": 400.0}, True),
+    (tied, "elo_mmr", NEW | {"skip_ties": True, "history": 4}, True),
+    (tied, "codeforces", {"skip_ties": True}, True),
+    (hostile, "elo_mmr", WIDE | DRIFT | {"rho": 0.3, "split_ties": (0.9, 0.3), "history": 8}, True),
+    (hostile, "codeforces", {"initial_rating": -9000.0, "beta": 20.0}, True),
+    (in_teams, "elo_mmx", TEAMS | {"split_ties": False, "team_performance": "sum"}, True),
+]
+MORE_HISTORIES = [
+    (partial(NOISY, False), "elo_mmx", DRIFT | {"split_ties": True}, True),
+    *((tied, name, {"skip_ties": True}, True) for name in ("elo_mmx", "topcoder")),
+    (tied, "elo_mmr", NEW | {"history": 4}, True),
+    *((hostile, x, WIDE | {"split_ties": 0.3}, double) for x, double in (("elo_mmr", False), ("elo_mmx", True))),
+    *((hostile, x, WIDE, False) for x in ("elo_mmx", "topcoder")),
+    (HOSTILE_TEAMS, "elo_mmx", WIDE | {"split_ties": (0.7, 0.2)}, True),
+    (HOSTILE_TEAMS, "elo_mmx", WIDE | {"team_performance": "mean"}, False),
+    (in_teams, "elo_mmx", TEAMS | {"team_performance": "mean", "split_ties": True}, True),
+    (in_teams, "elo_mmx", TEAMS, False),
+]
+
+
 @pytest.mark.parametrize(
-    ("factory", "settings"),
-    [
-        ("elo_mmr", {"history": 4, "newcomer": (0.6, 0.8), "drift": 30.0, "rho": 0.5}),
-        pytest.param("elo_mmx", {"newcomer": (0.6, 0.8), "drift": 30.0, "split_ties": True}, marks=pytest.mark.full),
-        ("codeforces", {"beta": 280.0, "weight": 0.7}),
-        ("topcoder", {"initial_deviation": 400.0}),
-    ],
+    ("make_contests", "name", "settings", "double"),
+    [*HISTORIES, *(pytest.param(*x, marks=pytest.mark.full) for x in MORE_HISTORIES)],
 )
-def test_a_history_of_contests_of_any_size_equals_the_twin(factory, settings):
-    noises = (1.0, 0.7, 2.0, 0.8, 1.4) if factory in ("elo_mmr", "elo_mmx") else (1.0,)
-    contests, players = league(factory != "elo_mmx", noises)
-    trace = getattr(twin, factory)(contests, players, **settings)
-    assert (np.bincount(np.concatenate([x.players for x in contests])) > 4).sum() > 100
-    with jax.enable_x64(True):
-        system = getattr(jr, factory)(**settings)
-        result, performed = rating_history_with_performances(system, as_rounds(contests), num_players=players)
+def test_a_history_of_contests_equals_the_twin(make_contests, name, settings, double):
+    """Of any size, with ties (of all, too), weights, ceilings and noise, between players far apart, and of teams."""
+    contests, players = make_contests()
+    wanted = getattr(twin, name)(contests, players, **settings)
+    with jax.enable_x64(double):
+        system, events, schedule = getattr(jr, name)(**settings), as_rounds(contests), "auto"
+        if make_contests is in_teams:  # one by one, of two sizes
+            number = np.arange(len(contests), dtype=np.int32)[:, None]
+            schedule = arrange_blocks(events, [Block(number[:FEW], (26, 8)), Block(number[FEW:], (224, 82))])
+        result, performed = rating_history_with_performances(system, events, num_players=players, schedule=schedule)
         got = jax.tree.map(np.asarray, jr.ratings(system, result.state))
-    np.testing.assert_allclose(got.mean, trace.rating, rtol=1e-9)
-    np.testing.assert_allclose(performed.performance, np.concatenate(trace.performance), rtol=1e-9)
+    exact = {"rtol": 1e-8} if double else {"rtol": 1e-4, "atol": 0.5}
+    np.testing.assert_allclose(performed.performance, np.concatenate(wanted.performance), **exact)
+    np.testing.assert_allclose(got.mean, wanted.rating, **exact)
     if got.deviation is not None:
-        np.testing.assert_allclose(got.deviation, trace.deviation, rtol=1e-9)
+        np.testing.assert_allclose(got.deviation, wanted.deviation, rtol=1e-8 if double else 1e-3)
+    if make_contests is in_teams:
+        for start, contest in zip(events.player_start, contests, strict=False):
+            share = np.asarray(result.prediction)[start : start + len(contest.team)]
+            lead = share[np.unique(contest.team, return_index=True)[1]]
+            np.testing.assert_allclose(share, lead[contest.team], atol=1e-6)
+            np.testing.assert_allclose(lead.mean(), 0.5, atol=1e-5)
 
 
-@pytest.mark.parametrize("rates", mark_full([False, True], False))  # which follows
 @pytest.mark.parametrize("factory", [partial(jr.elo_mmr, history=5), jr.elo_mmx])
-def test_beta_and_gamma_stand_for_a_weight_and_a_limit(factory, rates):
+def test_beta_and_gamma_stand_for_a_weight_and_a_limit(factory):
     weight, limit = 0.2, 80.0
     one, other = factory(), factory(beta=math.sqrt(1.0 + 1.0 / weight) * limit, gamma=math.sqrt(weight) * limit)
     with jax.enable_x64(True):
         a, b = (x.rules.prepare(x.params) for x in (one, other))
         np.testing.assert_allclose([b.growth, b.limit, b.noise], [a.growth, a.limit, a.noise], rtol=1e-14)
-        if rates:
-            got, same = (rated(x, beginnings(x.name != "elo_mmx"), PLAYERS * len(COPIES)) for x in (one, other))
-            np.testing.assert_allclose(same, got, rtol=1e-12)
-
-
-# Expected places
-
-
-def brute_force(gaussian, mu, delta, count):
-    """[count] how many the first are expected to beat, themselves by halves, by a fine trapezoidal rule."""
-    z = np.linspace(-12.0, 12.0, 2401) if gaussian else np.linspace(-45.0, 45.0, 4501)
-    density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) if gaussian else expit(z) * expit(-z)
-    scale, cdf = (delta, ndtr) if gaussian else (delta / LOGISTIC, expit)
-    first = zip(mu[:count], scale[:count], strict=True)
-    by = [density @ cdf((m + s * z[:, None] - mu) / scale).sum(axis=1) for m, s in first]
-    return np.array(by) * (z[1] - z[0])
-
-
-WINS = {
-    "logistic": partial(expected_wins.expected_wins_by_integrals, expected_wins.LOGISTIC_INTEGRALS),
-    "normal": expected_wins.expected_normal_wins_and_losses,
-}
-
-
-@MOSTLY_DOUBLE
-@pytest.mark.parametrize("kind", WINS)
-def test_expected_places_equal_brute_force(kind, x64):
-    for players, slots in ((40, 50), (520, 530)):
-        mu, delta, _ = a_round(players, False, seed=5)
-        if kind == "normal":
-            delta = delta * np.random.default_rng(6).uniform(0.5, 1.5, players).astype(np.float32)
-        there = np.arange(slots) < players
-        columns = [jnp.asarray(np.pad(x, (0, slots - players), mode="edge"), float) for x in (mu, delta)]
-        points = (
-            2 * cdf_sums.scale_table_points_to_precision(cdf_sums.count_table_points(210.0)) // 3
-            if kind == "logistic"
-            else 128
-        )
-
-        def shares(centre, deviation, points=points, there=there):
-            found = WINS[kind](centre, deviation, jnp.asarray(there), points)
-            below = found if kind == "logistic" else found[0]
-            return below, expected_wins.expected_win_share(below, jnp.asarray(there))
-
-        below, share = (np.asarray(x, float)[:players] for x in quick(shares)(*columns))
-        want = brute_force(kind != "logistic", *(np.asarray(x, float) for x in (mu, delta)), 10)
-        np.testing.assert_allclose(below[:10] + 0.5, want, rtol=1e-4 if x64 else 1e-3)
-        np.testing.assert_allclose(share.sum(), 0.5 * players, rtol=1e-4)
 
 
 # Slopes
@@ -341,30 +365,6 @@ def test_the_favourite_who_wins_a_large_round_has_a_slope_in_codeforces():
     np.testing.assert_allclose(slope, other, rtol=1e-3, atol=1e-6)
 
 
-# Contests in which all tie: rated as the Elo-MMR paper says (Algorithms 1 to 3, Theorem 3.3), or skipped.
-
-SYSTEMS = [jr.elo_mmr, jr.elo_mmx, jr.codeforces, jr.topcoder]
-# Histories of other tests have contests in which all tie, and which are not skipped.
-CASES = mark_full([*product(SYSTEMS, (False, True))], (jr.elo_mmr, True), (jr.codeforces, True))
-CONTESTS = [
-    twin.Round([0, 1, 2], [0, 1, 1], time=1.0),
-    twin.Round([0, 1, 2], [0, 0, 0], time=2.0),
-    twin.Round([1], [0], time=3.0),
-    twin.Round([0, 1, 2, 3], [0, 3, 1, 2], time=4.0),
-]
-
-
-def as_events(contests):
-    size = [len(c.players) for c in contests]
-    columns = [np.concatenate([c[i] for c in contests]) for i in (0, 1)]
-    number, time = (np.repeat(x, size) for x in (np.arange(len(size)), [c.time for c in contests]))
-    return build_rounds(number, *columns, time=time)
-
-
-def ratings(system, events, state=None):
-    return jax.tree.map(np.asarray, jr.ratings(system, jr.run(system, events, state=state).state))
-
-
 @MOSTLY_SINGLE
 def test_two_of_2000_and_1000_who_tie(x64):
     """Nothing moved; these are the paper's numbers, of beta 200 and gamma 80."""
@@ -372,43 +372,9 @@ def test_two_of_2000_and_1000_who_tie(x64):
     state = system.init(system.params, 2)
     rating = jnp.asarray([2000.0, 1000.0], float)
     state = state._replace(rating=rating, past=state.past._replace(mean=rating + 0.0))
-    got = ratings(system, jr.rounds([0, 0], [0, 1], [1, 1]), state)
+    got = jr.ratings(system, jr.run(system, jr.rounds([0, 0], [0, 1], [1, 1]), state=state).state)
     np.testing.assert_allclose(got.mean, [1582.41, 1417.59], atol=0.005)
     np.testing.assert_allclose(got.deviation, 174.72, atol=0.005)
-
-
-@pytest.mark.parametrize(("factory", "skip_ties"), CASES)
-def test_contests_in_which_all_tie_equal_the_twin(factory, skip_ties, double):
-    """They count as games too, and so for the factors of newcomers; a contest of one never does."""
-    settings = {"drift": 30.0, "newcomer": (0.5, 0.7)} if factory in (jr.elo_mmr, jr.elo_mmx) else {}
-    short = {"history": 4} if factory is jr.elo_mmr else {}
-    wanted = getattr(twin, factory.__name__)(CONTESTS, 4, skip_ties=skip_ties, **settings)
-    system, events = factory(skip_ties=skip_ties, **settings, **short), as_events(CONTESTS)
-    history, performed = rating_history_with_performances(system, events)
-    got = jax.tree.map(np.asarray, jr.ratings(system, history.state))
-    np.testing.assert_allclose(got.mean, wanted.rating, rtol=1e-9)
-    if got.deviation is not None:
-        np.testing.assert_allclose(got.deviation, wanted.deviation, rtol=1e-9)
-    lead, expected = (np.subtract.outer(*2 * [np.asarray(x)[-4:]]) for x in (history.before.mean, history.prediction))
-    assert (np.sign(expected) == np.sign(lead)).all()  # of the last contest
-    np.testing.assert_allclose(performed.performance, np.concatenate(wanted.performance), rtol=1e-9)
-    assert np.isnan(performed.performance[3:6]).all() == skip_ties and np.isnan(performed.performance[6])
-    assert ((performed.rank_needed > 0) == np.isfinite(performed.performance)).all()
-
-
-@pytest.mark.parametrize("skip_ties", mark_full([False, True], False))
-def test_two_teams_that_tie_and_a_team_alone(skip_ties, double):
-    """Teams of unequal strength come together; a team alone, whose members tie, changes nothing."""
-    four, won, drawn = np.arange(4), [0, 0, 1, 1], [0, 0, 0, 0]  # four such pairs of teams in one history
-    contests = [(four + 4 * i, won) for i in range(4)] + [(four, won), (four + 4, drawn), (four[:2] + 8, drawn[:2])]
-    player, rank = (np.concatenate(x) for x in zip(*contests, strict=True))
-    number = np.repeat(np.arange(7), [len(x) for x, _ in contests])
-    history = jr.rounds(number, player, rank, team=player % 4 // 2)
-    rating = jr.run(jr.elo_mmx(skip_ties=skip_ties), history).state.rating
-    again, after, idle, before = np.reshape(rating, (4, 4))
-    assert (after[:2] < before[:2]).all() != skip_ties and (again[:2] > before[:2]).all()
-    assert (after[2:] > before[2:]).all() != skip_ties
-    np.testing.assert_array_equal(idle, before)
 
 
 # Performances where sums say too little: far from everybody, and from tables with points too far apart.
@@ -447,65 +413,6 @@ def test_performances_are_right_far_from_everybody(count, deviation, gaussian, s
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-6 if x64 else 0.05)
 
 
-# Elo-MMR, Elo-MMX, Codeforces and TopCoder against their twin on hostile rounds: far apart, tied, of two, of teams.
-
-HOSTILE_PLAYERS = 100
-
-
-def standing(score):
-    return (score < score[:, None]).sum(axis=1)
-
-
-@lru_cache
-def rounds(teams):
-    """Contests of the twin: of 2, of 6 and of 40 players, who win and lose by far, or of 2 to 6 teams; many all tie."""
-    random, contests = np.random.default_rng(12), []
-    for k in range(18):
-        size = (2, 6, 6, 40)[k % 4] if k < 8 else (2, 6)[k % 2]
-        who = random.permutation(HOSTILE_PLAYERS if size > 6 else 12)[:size]
-        score = [who, random.integers(0, 3, size), np.zeros(size), random.permutation(size)][(k // 2) % 4]
-        team = None
-        if teams:
-            team = np.minimum(np.arange(size), (1, 3)[k % 2]) if size < 40 else np.arange(size) // 2
-            score = score[team]
-        contests.append(twin.Round(who, standing(score), time=2.0 * k, team=team))
-    return contests
-
-
-WIDE = {"initial_deviation": 3000.0, "initial_rating": 11000.0}  # thousands of points apart after the first contest
-HOSTILE_CASES = [
-    pytest.param("elo_mmr", False, WIDE | {"split_ties": 0.3}, marks=pytest.mark.full),
-    ("elo_mmr", False, WIDE | {"drift": 30.0, "rho": 0.3, "newcomer": (0.5,), "split_ties": (0.9, 0.3)}),
-    pytest.param("elo_mmx", False, WIDE, marks=pytest.mark.full),
-    pytest.param("elo_mmx", False, WIDE | {"split_ties": (0.2, 0.8)}, marks=pytest.mark.full),
-    pytest.param("elo_mmx", True, WIDE | {"split_ties": (0.7, 0.2)}, marks=pytest.mark.full),
-    pytest.param("elo_mmx", True, WIDE | {"team_performance": "mean"}, marks=pytest.mark.full),
-    ("codeforces", False, {"initial_rating": -9000.0, "beta": 20.0}),
-    pytest.param("topcoder", False, WIDE, marks=pytest.mark.full),
-]
-
-
-@MOSTLY_DOUBLE
-@pytest.mark.parametrize(("name", "teams", "settings"), HOSTILE_CASES)
-def test_hostile_rounds_equal_the_twin(name, teams, settings, x64):
-    contests = rounds(teams)
-    wanted = getattr(twin, name)(contests, HOSTILE_PLAYERS, **settings)
-    assert np.ptp(wanted.rating) > 1000.0 or name == "codeforces"
-    team = {"team": np.concatenate([c.team for c in contests])} if teams else {}
-    system = getattr(jr, name)(**settings, **({"history": 8} if name == "elo_mmr" else {}))
-    if name == "elo_mmr":
-        wanted = getattr(twin, name)(contests, HOSTILE_PLAYERS, **settings, history=8)
-    result, performed = rating_history_with_performances(
-        system, as_rounds(contests, **team), num_players=HOSTILE_PLAYERS
-    )
-    got = jax.tree.map(np.asarray, jr.ratings(system, result.state))
-    exact = {"rtol": 1e-8} if x64 else {"rtol": 1e-4, "atol": 0.5}
-    np.testing.assert_allclose(performed.performance, np.concatenate(wanted.performance), **exact)
-    np.testing.assert_allclose(got.mean, wanted.rating, **exact)
-    if got.deviation is not None:
-        np.testing.assert_allclose(got.deviation, wanted.deviation, rtol=1e-8 if x64 else 1e-3)
-
-
 @pytest.mark.parametrize("share", [0.0, 1, -0.5, 2.5, np.nan, None, "half", (0.0, 0.5), (1.1, 1.0), (1.0,)])
 def test_what_is_no_share_of_a_tie_is_refused(share):
     """All of them silently were True or False."""
@@ -518,89 +425,19 @@ def test_what_is_no_share_of_a_tie_is_refused(share):
 @pytest.mark.parametrize("factory", mark_full([jr.elo_mmr, jr.elo_mmx], jr.elo_mmx))
 def test_skills_that_stay(factory, x64):
     """gamma = 0 was refused. It is the limit of a small one, and each contest adds 1 / beta^2 to the precision."""
-    contests = as_rounds(rounds(False)[:8])
+    contests = as_rounds(hostile()[0][:8])
     schedule = arrange_blocks(contests, [Block(np.arange(8, dtype=np.int32)[:, None], (40, 40))])  # of one size
     short = {"history": 8} if factory is jr.elo_mmr else {}
     still = factory(beta=200.0, gamma=0.0, **short)
 
     def after(gamma):
         params = still.params._replace(gamma=gamma)
-        state = jr.run(still, contests, params=params, num_players=HOSTILE_PLAYERS, schedule=schedule).state
+        state = jr.run(still, contests, params=params, num_players=100, schedule=schedule).state
         return state.rating, state.variance
 
     values_and_slopes = quick(lambda gamma: jax.jvp(after, (gamma,), (1.0,)))  # one program for both
     ((rating, variance), slopes), ((almost, _), _) = (values_and_slopes(gamma) for gamma in (0.0, 1e-3))
     np.testing.assert_allclose(rating, almost, atol=1e-4 if x64 else 0.05)
-    played = np.bincount(contests.events.player, minlength=HOSTILE_PLAYERS)
+    played = np.bincount(contests.events.player, minlength=100)
     np.testing.assert_allclose(variance, 1.0 / (350.0**-2 + played / 200.0**2), rtol=1e-12 if x64 else 1e-5)
     assert float(contest_variances(still.params).limit) == 0.0 and np.isfinite(slopes).all()
-
-
-# Elo-MMX of teams: against the slow twin, by hand, and against teams of one.
-
-
-ELO_MMX_TEAMS_PLAYERS, SMALL = 240, 5  # and contests of few
-ELO_MMX_TEAMS_SETTINGS = {"newcomer": (0.6, 0.8), "drift": 30.0, "initial_rating": 1200.0}
-
-
-@lru_cache
-def season():
-    """Contests of the twin: 2 to 80 teams of 1 to 6, with ties, weights of one's own and ceilings; in one all tie."""
-    random, contests = np.random.default_rng(3), []
-    for i, (teams, most) in enumerate([(2, 6), (7, 3), (2, 2), (3, 1), (5, 6), (80, 4), (66, 3), (20, 6)]):
-        size = random.integers(1, most + 1, teams)
-        team = random.permutation(np.repeat(np.arange(teams), size))
-        score = random.integers(0, max(2, teams // 2), teams)
-        score = np.append(0, score[1:] + 1) * (i != 2)
-        rank = (score[team][None, :] > score[team][:, None]).sum(axis=1)
-        weight = random.choice([0.5, 1.0, 2.0], len(team))
-        ceiling = 1300.0 if i % 3 == 0 else math.inf
-        who = random.permutation(ELO_MMX_TEAMS_PLAYERS if i >= SMALL else 25)[: len(team)]
-        contests.append(twin.Round(who, rank, weight, 3.0 * i, ceiling, team))
-    return contests
-
-
-@lru_cache
-def events():
-    columns = []
-    for i, c in enumerate(season()):
-        rest = (np.full(len(c.players), x) for x in (c.time, c.ceiling))
-        columns.append([np.full(len(c.players), i), c.players, c.rank, c.team, c.weight, *rest])
-    contest, player, rank, team, weight, time, ceiling = (np.concatenate(x) for x in zip(*columns, strict=True))
-    return jr.rounds(contest, player, rank, team=team, weight=weight, time=time, ceiling=ceiling)
-
-
-def steps():
-    """One by one, padded: first those with few participants, whose sums are direct, then those read from tables."""
-    number = np.arange(len(season()), dtype=np.int32)[:, None]
-    return arrange_blocks(events(), [Block(number[:SMALL], (26, 8)), Block(number[SMALL:], (224, 82))])
-
-
-@lru_cache
-def replayed(kind, split_ties, double):
-    """The run, and the ratings [n] and deviations after it."""
-    with jax.enable_x64(double):
-        system = jr.elo_mmx(split_ties, team_performance=kind, **ELO_MMX_TEAMS_SETTINGS)
-        done = jr.run(system, events(), num_players=ELO_MMX_TEAMS_PLAYERS, schedule=steps())
-        return jax.tree.map(np.asarray, (done, jr.ratings(system, done.state)))
-
-
-ELO_MMX_TEAMS_CASES = mark_full(
-    [("sum", False, False), ("sum", False, True), ("mean", True, True)], ("sum", False, True)
-)
-
-
-@pytest.mark.parametrize(("kind", "split_ties", "double"), ELO_MMX_TEAMS_CASES)
-def test_a_history_of_teams_equals_the_twin(kind, split_ties, double):
-    wanted = twin.elo_mmx(
-        season(), ELO_MMX_TEAMS_PLAYERS, team_performance=kind, split_ties=split_ties, **ELO_MMX_TEAMS_SETTINGS
-    )
-    done, (mean, deviation) = replayed(kind, split_ties, double)
-    assert np.ptp(wanted.rating) > 600.0 and len(season()[5].players) > 160
-    np.testing.assert_allclose(mean, wanted.rating, **({"rtol": 1e-9} if double else {"atol": 0.02}))
-    np.testing.assert_allclose(deviation, wanted.deviation, rtol=1e-9 if double else 1e-4)
-    for start, c in zip(events().player_start, season(), strict=False):
-        share = done.prediction[start : start + len(c.team)]
-        lead = share[np.unique(c.team, return_index=True)[1]]
-        np.testing.assert_allclose(share, lead[c.team], atol=1e-6)
-        np.testing.assert_allclose(lead.mean(), 0.5, atol=1e-5)

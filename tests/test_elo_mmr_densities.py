@@ -263,10 +263,9 @@ def test_ranks_needed_by_teams_with_ties_and_ceilings(kind):
         )
     skip_ties = kind == "sum"
     trace = twin.elo_mmx(contests, 9, team_performance=kind, skip_ties=skip_ties)
-    team = np.concatenate([c.team for c in contests])
     with jax.enable_x64(True):
         got = jr.history.performance_ratings(
-            jr.elo_mmx(team_performance=kind, skip_ties=skip_ties), as_rounds(contests, team=team), num_players=9
+            jr.elo_mmx(team_performance=kind, skip_ties=skip_ties), as_rounds(contests), num_players=9
         )
     wanted = ranks_needed(trace, contests, 1500.0)
     np.testing.assert_array_equal(got.rank_needed, wanted)
