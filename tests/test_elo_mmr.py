@@ -166,21 +166,27 @@ def errors(performance, mu, delta, rank, split_ties, gaussian, tolerance):
     ],
 )
 def test_performances_are_zeros_of_q_in_rounds_of_any_size(gaussian, split_ties, x64):
-    points, tolerance = (
-        cdf_sums.scale_table_points_to_precision(cdf_sums.count_table_points(210.0)),
-        1e-6 if x64 else 0.01,
-    )
+    points, tolerance = table_points(), 1e-6 if x64 else 0.01
     solve = (quick if x64 else jax.jit)(lambda *x: infer_round(gaussian, *x, split_ties, points))
     for (players, slots), tied in product([(30, 40), (200, 2048), (2000, 2048)], [False, True]):
         mu, delta, rank = a_round(players, tied, seed=players)
         assert len(np.unique(rank)) == players // 5 + 1 if tied else len(np.unique(rank)) == players
-        there, gap = np.arange(slots) < players, (0, slots - players)
-        columns = np.pad(mu, gap, mode="edge"), np.pad(delta, gap, mode="edge")
-        full_rank = np.pad(rank, gap, constant_values=LAST_ID).astype(np.int32)
-        got = np.asarray(solve(*(jnp.asarray(x, float) for x in (*columns, there)), full_rank))
+        got = infer_padded(solve, mu, delta, rank, slots)
         assert got.dtype == (np.float64 if x64 else np.float32)
-        error = errors(got[:players], mu, delta, rank, split_ties, gaussian, tolerance)
+        error = errors(got, mu, delta, rank, split_ties, gaussian, tolerance)
         assert np.isfinite(error).all()
+
+
+def table_points():
+    return cdf_sums.scale_table_points_to_precision(cdf_sums.count_table_points(210.0))
+
+
+def infer_padded(solve, mu, delta, rank, slots):
+    """What is inferred of each participant of a round that is padded to so many."""
+    gap = 0, slots - len(mu)
+    columns = np.pad(mu, gap, mode="edge"), np.pad(delta, gap, mode="edge"), np.arange(slots) < len(mu)
+    full_rank = np.pad(rank, gap, constant_values=LAST_ID).astype(np.int32)
+    return np.asarray(solve(*(jnp.asarray(x, float) for x in columns), full_rank))[: len(mu)]
 
 
 def infer_round(gaussian, mu, delta, weight, rank, split_ties, points, quantity="performances"):

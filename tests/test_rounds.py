@@ -4,7 +4,7 @@ Slopes, chunks, batches of histories and other orders of participants are proper
 """
 
 import math
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import jax
@@ -21,14 +21,8 @@ from jaxrate.data.simulate import contests
 from jaxrate.events import LAST_ID, Rounds
 from jaxrate.numerics import selective_evaluation
 from jaxrate.replay.schedule import arrange_blocks
-from jaxrate.systems.rounds import cdf_sums
 from jaxrate.testing.cases import (
-    ALL_TIE,
-    SIZES,
-    SLOTS,
     TIME_AFTER_EVENTS,
-    make_contests,
-    schedule_for_form,
 )
 from tests.conftest import MOSTLY_DOUBLE, draw_pairs, mark_full
 from tests.test_contract import EVERY
@@ -281,9 +275,9 @@ def test_products_of_floats_are_asked_for_in_full_precision(name, backend):
     system = jr.extend.SYSTEMS[name]()
     predict, (constants, rows, event) = prediction_of_padded_round(system)
     for rule in (lambda: predict(constants, rows, event), lambda: system.rules.update(constants, rows, event)):
-        for product in products_of(jax.make_jaxpr(rule)().jaxpr):
+        for equation in products_of(jax.make_jaxpr(rule)().jaxpr):
             exact = (jax.lax.Precision.HIGHEST,) * 2
-            assert product.params["precision"] == exact, product.source_info.traceback
+            assert equation.params["precision"] == exact, equation.source_info.traceback
 
 
 def test_a_gpu_whose_predictions_are_not_finite_is_an_error(share, backend):
@@ -294,13 +288,10 @@ def test_a_gpu_whose_predictions_are_not_finite_is_an_error(share, backend):
     if backend == "cpu":
         assert np.isnan(jr.run(system, rounds).prediction).all()
     else:
-        with pytest.raises(FloatingPointError, match="JAX_PLATFORMS=cpu"):
-            jr.run(system, rounds)
-        with pytest.raises(FloatingPointError, match="JAX_PLATFORMS=cpu"):
-            jr.history.rating_history(system, rounds)
         data = jr.read({"contest": [0, 0, 1, 1], "player": ["a", "b", "b", "c"], "rank": [1, 2, 1, 2]})
-        with pytest.raises(FloatingPointError, match="JAX_PLATFORMS=cpu"):
-            jr.history.rating_history(system, data)
+        for rate, events in product((jr.run, jr.history.rating_history), (rounds, data)):
+            with pytest.raises(FloatingPointError, match="JAX_PLATFORMS=cpu"):
+                rate(system, events)
 
 
 # Rounds of all sizes by one program, which calculates for some participants at a time, and not for the padding.
@@ -342,32 +333,7 @@ def test_tiles_are_mapped_replaced_and_added_up_to_the_last_row_asked_for():
     assert sums == [0, size, size, 2 * size, 2 * size]
 
 
-def test_sizes_of_tiled_rounds_are_few():
-    rounds = contests(6000, 60, size=(20, 6000), seed=0).rounds
-    assert len({block.size for block in arrange_blocks(rounds, tiled=True).blocks}) == 1
-
-
 # What is known of jaxrate's own systems of rounds, beyond the contract: settings, ties, matches of two by hand.
-
-
-ROUND_CONTRACT_SYSTEMS = {name: system for name, system in EVERY.items() if jr.Rounds in system.events}
-
-
-# The history of the contract
-
-
-def test_the_history_has_batches_padding_ties_weights_and_ceilings():
-    history = make_contests()
-    (block,), size, e = schedule_for_form("rounds", history).blocks, np.diff(history.player_start), history.events
-    assert block.number.shape == (16, 2) and (block.number < len(size)).sum() == len(size) == 20
-    assert (
-        size.tolist() == [*SIZES[0], *SIZES[1]] and SLOTS > size.max() > cdf_sums.DIRECT_LIMIT > 28 and size.min() == 2
-    )
-    assert np.isfinite(e.ceiling).sum() == 7 and {*e.weight} == {0.5, 1.0, 2.0}
-    ranks = np.split(e.rank, history.player_start[1:-1])
-    assert [np.ptp(rank) > 0.0 for rank in ranks] == [n != ALL_TIE for n in size]
-    assert all(len(np.unique(rank)) < len(rank) - 2 for rank in ranks if len(rank) > 5)
-    assert sum(map(sum, SIZES)) == len(e.player) and len({sum(sizes) for sizes in SIZES}) == 1
 
 
 # Hyperparameters
@@ -399,71 +365,40 @@ CONTESTS = np.repeat(np.arange(len(PAIRS)), 2)
 DUELS = jr.rounds(CONTESTS, PAIRS.ravel(), 0 * CONTESTS, time=np.full(len(CONTESTS), TIME_AFTER_EVENTS))
 
 
-def as_table(prediction):
-    table = np.full((ROSTER, ROSTER), np.nan)
-    table[*PAIRS.T] = prediction
-    return table
-
-
-RATED = [  # means of skills are of several, and predictions of the others are those of their twins
-    name for name, system in ROUND_CONTRACT_SYSTEMS.items() if not name.startswith(("skills", "trueskill", "weng_lin"))
-]
-
-
-@pytest.mark.parametrize("name", mark_full(RATED, "elo_mmx", "topcoder"))
+@pytest.mark.parametrize("name", mark_full(["elo_mmr", "elo_mmx", "codeforces", "topcoder"], "elo_mmx", "topcoder"))
 def test_matches_are_predicted_as_contests_of_two(name):
-    system, ladder = ROUND_CONTRACT_SYSTEMS[name], 350.0 * np.linspace(-3.0, 3.0, ROSTER)
+    """Of players who have played more and less often."""
+    system, random = EVERY[name], np.random.default_rng(0)
     with jax.enable_x64(True):
-        alike = jax.tree.map(np.asarray, system.init(system.params, ROSTER))
-        alike = alike._replace(rating=alike.rating + ladder)
-        for some in (shuffle_ratings_and_experience(alike), alike):
-            prediction = np.asarray(jr.predict(system, some, MATCHES))
-            table = as_table(prediction)
-            np.testing.assert_allclose((table + table.T)[*PAIRS.T], 1.0, rtol=1e-4)
-            duels = np.asarray(jr.predict(system, some, DUELS)).reshape(-1, 2)
-            np.testing.assert_allclose(duels[:, 0], prediction, atol=1e-6)
-            np.testing.assert_allclose(duels.sum(axis=1), 1.0, rtol=1e-4)
-            np.testing.assert_allclose(prediction, round_contract_by_hand(name, some), atol=1e-4)
-    assert all((np.diff(column[np.isfinite(column)]) > 0.0).all() for column in table.T)
-
-
-def shuffle_ratings_and_experience(state):
-    """The same ratings, shuffled, of players who have played before, more and less often."""
-    random = np.random.default_rng(0)
-    known = {"rating": random.permutation(state.rating)}
-    if "variance" in state._fields:
-        known["variance"] = state.variance * random.uniform(0.1, 1.0, ROSTER)
-    if "games" in state._fields:
-        known["games"] = np.arange(ROSTER, dtype=np.int32)
-    if getattr(state, "time", None) is not None:
-        known["time"] = TIME_AFTER_EVENTS - random.uniform(0.0, 30.0, ROSTER)
-    return state._replace(**known)
-
-
-def round_contract_by_hand(name, state):
-    """[n] the probability that player 0 of MATCHES does better."""
-    rating, deviation = jax.tree.map(
-        np.asarray, jr.ratings(ROUND_CONTRACT_SYSTEMS[name], state, time=TIME_AFTER_EVENTS)
-    )
+        state = jax.tree.map(np.asarray, system.init(system.params, ROSTER))
+        known = {
+            "rating": random.permutation(state.rating + 350.0 * np.linspace(-3.0, 3.0, ROSTER)),
+            "variance": getattr(state, "variance", 1.0) * random.uniform(0.1, 1.0, ROSTER),
+            "games": np.arange(ROSTER, dtype=np.int32),
+            "time": TIME_AFTER_EVENTS - random.uniform(0.0, 30.0, ROSTER),
+        }
+        state = state._replace(**{x: y for x, y in known.items() if getattr(state, x, None) is not None})
+        prediction = np.asarray(jr.predict(system, state, MATCHES))
+        duels = np.asarray(jr.predict(system, state, DUELS)).reshape(-1, 2)
+        rating, deviation = map(np.asarray, jr.ratings(system, state, time=TIME_AFTER_EVENTS))
+    np.testing.assert_allclose(duels, np.stack([prediction, 1.0 - prediction], axis=1), atol=1e-4)
     lead = rating[PAIRS[:, 0]] - rating[PAIRS[:, 1]]
     if name == "codeforces":
-        return expit(math.pi / math.sqrt(3.0) * lead / 250.0)
-    square = deviation**2
-    if name == "topcoder":
-        return ndtr(lead / np.sqrt(square[PAIRS].sum(axis=1)))
-    if name == "elo_mmx":
-        square = square + 200.0**2 + 40.0**2
-        return ndtr(lead / np.sqrt(square[PAIRS].sum(axis=1)))
-    square = square + noise_of_elo_mmr(name, np.asarray(state.games))
-    win = gumbel_win if name == "elo_mmr_gumbel" else logistic_win
-    return [win(*x) for x in zip(lead, *np.sqrt(square[PAIRS].T), strict=True)]
+        wanted = expit(math.pi / math.sqrt(3.0) * lead / 250.0)
+    elif name == "elo_mmr":
+        deviation = np.sqrt(deviation**2 + noise_of_elo_mmr(system, known["games"]))
+        wanted = [logistic_win(*x) for x in zip(lead, *deviation[PAIRS.T], strict=True)]
+    else:
+        noise = 0.0 if name == "topcoder" else 200.0**2 + 40.0**2
+        wanted = ndtr(lead / np.sqrt((deviation**2 + noise)[PAIRS].sum(axis=1)))
+    np.testing.assert_allclose(prediction, wanted, atol=1e-4)
 
 
-def noise_of_elo_mmr(name, games):
+def noise_of_elo_mmr(system, games):
     """[n] gamma^2 + beta^2 of the next contest."""
-    factors = np.array([*ROUND_CONTRACT_SYSTEMS[name].settings["newcomer"], 1.0])
+    factors = np.array([*system.settings["newcomer"], 1.0])
     weight = 0.2 * factors[np.minimum(games, len(factors) - 1)]
-    return (1.0 + 1.0 / weight + weight) * 80.0**2 + (ROUND_CONTRACT_SYSTEMS[name].params.drift or 0.0) / weight
+    return (1.0 + 1.0 / weight + weight) * 80.0**2 + system.params.drift / weight
 
 
 def logistic_win(lead, one, other):
@@ -471,12 +406,3 @@ def logistic_win(lead, one, other):
     one, other = (x * math.sqrt(3.0) / math.pi for x in (one, other))
     z = np.linspace(-40.0, 40.0, 4001)
     return np.sum(expit(z) * expit(-z) * expit((lead + one * z) / other)) * (z[1] - z[0])
-
-
-def gumbel_win(lead, one, other):
-    """The same of Gumbel variables, whose cdf is exp(-exp(-x))."""
-    one, other = (x * math.sqrt(6.0) / math.pi for x in (one, other))
-    z = np.linspace(-5.0, 40.0, 4001)
-    lead += (other - one) * np.euler_gamma  # of the modes, less that of the means
-    beaten = np.exp(-np.exp(-(lead + one * z) / other))
-    return np.sum(np.exp(-z - np.exp(-z)) * beaten) * (z[1] - z[0])
