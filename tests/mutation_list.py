@@ -125,7 +125,7 @@ MUTATIONS = [
       "tests/test_schedule.py -k 'costs_less'"),
     M("schedule padded weight", '"team": own, "weight": 0.0', '"team": own, "weight": 1.0',
       "tests/test_schedule.py -k 'padding'"),
-    M("schedule lowest open step", "(at == low) & (onward < 0)", "onward < 0", "tests/test_schedule.py -k 'hole'"),
+    M("schedule lowest open step", "(at == low) & (onward < 0)", "onward < 0", "tests/test_schedule.py -k 'steps'"),
     M("row tiles of a whole number", "(count + (TILE_ROWS - 1)) // TILE_ROWS", "(count + TILE_ROWS) // TILE_ROWS",
       "tests/test_rounds.py -k 'map or replaced or sums'"),
     M("pairs with oneself", "np.eye(len(mask), dtype=bool), 0.0, win", "np.zeros((1, 1), bool), 0.0, win",

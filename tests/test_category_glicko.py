@@ -27,7 +27,6 @@ FREE |= {"deviation_max": 1.0, "modifier_deviation_max": 1.0}
 SITE = UNITS | dict.fromkeys(("initial_deviation", "initial_modifier_deviation"), 0.16)
 SITE |= dict.fromkeys(("deviation_max", "modifier_deviation_max"), 0.16)
 WAYS = [(outcome, expansion) for outcome in ("probit", "logistic") for expansion in ("mode", "map")]
-TWO_WAYS = mark_full(WAYS, ("probit", "mode"), ("logistic", "map"))
 
 
 def updates(system, cases):
@@ -57,25 +56,16 @@ def updates(system, cases):
 
 
 @MOSTLY_DOUBLE
-def test_the_papers_updates(x64):
-    cases = GOLDEN["seed"]
-    rating, deviation = updates(jr.category_glicko(**FREE), cases)
-    wanted = np.array([case["new_rating"] for case in cases.values()])
-    wanted += wanted[:, 1:].mean(axis=1, keepdims=True) * np.array([1.0, -1.0, -1.0, -1.0])
-    tolerance = 1e-9 if x64 else 2e-6
-    np.testing.assert_allclose(rating, wanted, atol=tolerance, rtol=0)
-    wanted = [case["new_deviation"] for case in cases.values()]
-    np.testing.assert_allclose(deviation, wanted, atol=tolerance, rtol=0)
-
-
-@pytest.mark.full  # the paper's are in every run, and the twin has both
-@MOSTLY_DOUBLE
-def test_the_sites_updates(x64):
-    cases = GOLDEN["site"]
-    rating, deviation = updates(jr.category_glicko(3, "logistic", "map", **SITE), cases)
-    tolerance = 1e-9 if x64 else 2e-6
-    np.testing.assert_allclose(rating, [case["new_rating"] for case in cases.values()], atol=tolerance, rtol=0)
-    np.testing.assert_allclose(deviation, [case["new_deviation"] for case in cases.values()], atol=tolerance, rtol=0)
+@pytest.mark.parametrize("whose", mark_full(["seed", "site"], "seed"))  # the twin has both
+def test_updates_are_the_papers_or_the_sites(x64, whose):
+    cases, exact = GOLDEN[whose].values(), {"atol": 1e-9 if x64 else 2e-6, "rtol": 0}
+    system = jr.category_glicko(**FREE) if whose == "seed" else jr.category_glicko(3, "logistic", "map", **SITE)
+    rating, deviation = updates(system, GOLDEN[whose])
+    wanted = np.array([case["new_rating"] for case in cases])
+    if whose == "seed":  # whose modifiers have a mean of their own
+        wanted += wanted[:, 1:].mean(axis=1, keepdims=True) * np.array([1.0, -1.0, -1.0, -1.0])
+    np.testing.assert_allclose(rating, wanted, **exact)
+    np.testing.assert_allclose(deviation, [case["new_deviation"] for case in cases], **exact)
 
 
 def league(seed=0, n=160, players=8, categories=3, mixed=False):
@@ -115,33 +105,35 @@ WIDE = {
 }  # fmt: skip
 
 
-def against_twin(x64, matches, categories, outcome, expansion, grows="all", length=20.0):
-    system = jr.category_glicko(categories, outcome, expansion, grows, **WIDE)
+TWIN_CASES = [  # outcome, expansion, what grows, whether there are mixtures, and float64
+    *((*way, "all", False, double) for way in WAYS for double in (True, False)),
+    *((*way, "all", True, True) for way in WAYS),
+    ("probit", "mode", "unplayed", False, True),
+    ("logistic", "map", "unplayed", False, False),
+]
+USUAL = TWIN_CASES[0], ("logistic", "map", "all", False, True), ("probit", "mode", "all", True, True), TWIN_CASES[-2]
+
+
+@pytest.mark.parametrize(("outcome", "expansion", "grows", "mixed", "double"), mark_full(TWIN_CASES, *USUAL))
+def test_against_the_twin(outcome, expansion, grows, mixed, double):
+    """If only what was not played grows, in many short periods with few games, some of them idle."""
+    seed, games, length = (4, 40, 7.0) if grows == "unplayed" else (0, 90, 20.0)
+    matches = league(seed, games, mixed=mixed)
     events = jr.periods(matches, length)._replace(length=None)  # the twin tells the two apart
     wanted, predictions = twin.category_glicko(
-        history(matches, events, categories), categories, outcome, expansion, scale=700.0, growth=60.0, minimum=90.0,
+        history(matches, events, 3), 3, outcome, expansion, scale=700.0, growth=60.0, minimum=90.0,
         initial=(1500.0, 400.0, 300.0), maxima=(450.0, 320.0), side_advantage=50.0, match_weight=1.3, grows=grows,
     )  # fmt: skip
-    result = jr.run(system, events)
-    state = jax.tree.map(np.asarray, result.state)
+    with jax.enable_x64(double):
+        state, prediction = jax.tree.map(
+            np.asarray, jr.run(jr.category_glicko(3, outcome, expansion, grows, **WIDE), events)
+        )
     got = np.concatenate([state.rating[:, None], state.modifiers, np.sqrt(state.variance)[:, None]], axis=1)
     got = np.concatenate([got, np.sqrt(state.modifier_variance)], axis=1)
     table = np.array([np.hstack(wanted[i]) for i in range(len(wanted))])
-    np.testing.assert_allclose(got, table, atol=1e-7 if x64 else 0.2, rtol=0)
-    np.testing.assert_allclose(result.prediction, predictions, atol=1e-10 if x64 else 1e-4, rtol=0)
-    np.testing.assert_allclose(state.modifiers.sum(axis=1), 0.0, atol=1e-9 if x64 else 1e-3)
-
-
-@MOSTLY_DOUBLE
-@pytest.mark.parametrize(("outcome", "expansion"), TWO_WAYS)
-def test_against_the_twin(x64, outcome, expansion):
-    against_twin(x64, league(n=90), 3, outcome, expansion)
-
-
-@pytest.mark.parametrize(("outcome", "expansion"), mark_full(WAYS, ("probit", "mode")))
-def test_mixtures_against_the_twin(outcome, expansion):
-    with jax.enable_x64(True):
-        against_twin(True, league(n=90, mixed=True), 3, outcome, expansion)
+    np.testing.assert_allclose(got, table, atol=1e-7 if double else 0.2, rtol=0)
+    np.testing.assert_allclose(prediction, predictions, atol=1e-10 if double else 1e-4, rtol=0)
+    np.testing.assert_allclose(state.modifiers.sum(axis=1), 0.0, atol=1e-9 if double else 1e-3)
 
 
 @MOSTLY_DOUBLE
@@ -214,20 +206,15 @@ def test_a_perfect_score_gets_the_maximum_with_the_prior(outcome):
 # Category Glicko at extremes, idle, and with mistakes.
 
 
-def extreme(points, digits, system, params):
-    """Ratings so many points apart, weights of so many digits on either side of 1, and nothing but upsets."""
-    matches, random = league(n=200, players=8), np.random.default_rng(0)
-    context = matches.context._replace(weight=10 ** random.uniform(-digits, digits, 200))
-    matches = matches._replace(context=context, score=(matches.player[:, 0] > 3) * 1.0)
-    state = system.init(params, 8)
-    state = state._replace(rating=state.rating + np.linspace(points / 2, -points / 2, 8, dtype=np.float32))
-    return jr.run(system, jr.periods(matches, 14.0), params=params, state=state)
-
-
 @pytest.mark.parametrize(("outcome", "expansion"), mark_full(WAYS, ("probit", "mode")))
 def test_extremes_are_finite(outcome, expansion):
-    system = jr.category_glicko(3, outcome, expansion)
-    result = jax.tree.map(np.asarray, extreme(1e6, 6, system, system.params))
+    """Ratings a million points apart, weights of six digits on either side of 1, and nothing but upsets."""
+    matches, random, system = league(n=200), np.random.default_rng(0), jr.category_glicko(3, outcome, expansion)
+    context = matches.context._replace(weight=10 ** random.uniform(-6, 6, 200))
+    matches = matches._replace(context=context, score=(matches.player[:, 0] > 3) * 1.0)
+    state = system.init(system.params, 8)
+    state = state._replace(rating=state.rating + np.linspace(5e5, -5e5, 8, dtype=np.float32))
+    result = jax.tree.map(np.asarray, jr.run(system, jr.periods(matches, 14.0), state=state))
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(result))
     assert np.abs(result.state.rating).max() < 5e6 and np.abs(result.state.modifiers).max() < 5e6
     np.testing.assert_allclose(result.state.modifiers.sum(axis=1), 0, atol=4.0)
@@ -274,16 +261,6 @@ def test_mistakes_are_explained(call, message):
 
 
 # What grows in category Glicko while some do not play, and the modifiers as of a time.
-
-
-@pytest.mark.parametrize(
-    ("outcome", "expansion", "double"),
-    mark_full([("probit", "mode", True), ("logistic", "map", False)], ("probit", "mode", True)),
-)
-def test_only_what_was_not_played_grows(outcome, expansion, double):
-    """In many short periods with few games, some of them idle."""
-    with jax.enable_x64(double):
-        against_twin(double, league(4, n=40), 3, outcome, expansion, "unplayed", 7.0)
 
 
 def test_a_newcomers_modifiers_grow_in_their_first_period_where_they_were_not_played():

@@ -1,12 +1,8 @@
 """What is compiled for a GPU: whole replays in one graph, with the numbers of the CPU's programs."""
 
-import importlib.util
-import json
 import re
-import subprocess
-import sys
 from importlib import import_module
-from pathlib import Path
+from itertools import product
 from types import SimpleNamespace
 
 import jax
@@ -25,7 +21,17 @@ from tests.reference import performance_twin as twin
 from tests.test_elo_mmr import some_players
 
 glicko2 = import_module("jaxrate.systems.glicko2")
-SCRIPT = Path(__file__).parents[1] / "experiments" / "gpu_programs.py"
+RANDOM = np.random.default_rng
+RATED = [
+    *product(["matches"], ["glicko", "trueskill", "urnings", "skills"]),
+    *product(["periods"], ["glicko", "category_glicko"]),
+    *product(["rounds"], ["trueskill", "weng_lin", "elo_mmr", "elo_mmx", "codeforces", "topcoder"]),
+]
+RATED_USUALLY = (
+    *product(["matches"], ["trueskill", "skills"]),
+    ("periods", "category_glicko"),
+    *product(["rounds"], ["weng_lin", "topcoder"]),
+)
 
 
 def test_all_options_of_a_graph_are_known_to_this_xla():
@@ -100,21 +106,29 @@ def program_for_gpu(monkeypatch, name, kind, league, size):
     return found.value.args
 
 
-@pytest.mark.parametrize("name", mark_full(["glicko", "trueskill", "urnings", "skills"], "trueskill", "skills"))
-def test_a_history_is_rated_the_same(league, name):
-    system = jr.extend.SYSTEMS[name]()
-    matches = league._replace(score=np.rint(league.score)) if name == "urnings" else league
-    assert_close_leaves(name, *both(system, matches, jr.extend.schedule_by_level(matches, 8), 40), 1e-5)
+def rated_in(form, name, league):
+    """A system and a history of forty players in matches or periods, or of hundred in rounds.
 
-
-@pytest.mark.parametrize("name", mark_full(["glicko", "category_glicko"], "category_glicko"))
-def test_a_period_is_rated_the_same(league, name):
-    system = jr.extend.SYSTEMS[name](**{"categories": 2} if name == "category_glicko" else {})
+    Rounds are of 90, more than a CPU compares with everybody, with ties, and in teams of two if there are any.
+    """
+    system, random = jr.extend.SYSTEMS[name](**{"categories": 2} if name == "category_glicko" else {}), RANDOM(0)
+    if form == "rounds":
+        size = 2 if "teams" in system.features else 1
+        rounds = [random.permutation(100)[:90].reshape(-1, size).tolist() for _ in range(3)]
+        return system, jr.data.from_teams(rounds, random.integers(0, 30, (3, 90 // size)).tolist()).rounds
     if name == "category_glicko":
-        category = np.random.default_rng(0).integers(0, 2, (len(league.score), 2))
+        category = random.integers(0, 2, (len(league.score), 2))
         league = league._replace(context=league.context._replace(category=category))
-    ragged = jr.periods(league, 30.0)
-    assert_close_leaves("periods", *both(system, ragged, jr.extend.schedule_by_level(ragged), 40), 1e-5)
+    league = league._replace(score=np.rint(league.score)) if name == "urnings" else league
+    return system, jr.periods(league, 30.0) if form == "periods" else league
+
+
+@pytest.mark.parametrize(("form", "name"), mark_full(RATED, *RATED_USUALLY))
+def test_a_history_is_rated_the_same(league, form, name):
+    system, events = rated_in(form, name, league)
+    plan = jr.extend.schedule_by_level(events, *([8] if form == "matches" else []))
+    players, close = (100, 1e-3) if form == "rounds" else (40, 1e-5)
+    assert_close_leaves(name, *both(system, events, plan, players), close)
 
 
 def both(system, events, plan, players):
@@ -128,19 +142,6 @@ def both(system, events, plan, players):
         return scan_programs.replay_steps(rules, size, params, (state, None), steps)
 
     return [quick(x)(system.params, state) for x in (on_gpu(rate), lambda *x: rate(*x))]
-
-
-ROUNDS = "trueskill", "weng_lin", "elo_mmr", "elo_mmx", "codeforces", "topcoder"
-
-
-@pytest.mark.parametrize("name", mark_full(ROUNDS, "weng_lin", "topcoder"))
-def test_rounds_are_rated_the_same(name):
-    """Of 90 each, more than a CPU compares with everybody, with ties, and in teams of two if there are any."""
-    random, system = np.random.default_rng(0), jr.extend.SYSTEMS[name]()
-    size = 2 if "teams" in system.features else 1
-    rounds = [random.permutation(100)[:90].reshape(-1, size).tolist() for _ in range(3)]
-    history = jr.data.from_teams(rounds, random.integers(0, 30, (3, 90 // size)).tolist()).rounds
-    assert_close_leaves(name, *both(system, history, jr.extend.schedule_by_level(history), 100), 1e-3)
 
 
 def test_who_beats_whom_is_the_same_without_nodes(x64):
@@ -200,26 +201,3 @@ def test_volatilities_are_found_in_a_fixed_number_of_steps(x64):
         (wanted, slope), (found, other) = (way(kind(tau)) for way in ways)
         assert_close_leaves("volatility", found, wanted, 1e-12 if x64 else 1e-5)
         assert_close_leaves("slope", other, slope, 1e-10 if x64 else 1e-3)
-
-
-@pytest.mark.skipif(
-    not any(importlib.util.find_spec(f"jax_cuda{x}_plugin") for x in (12, 13)),
-    reason="JAX's CUDA packages, which compile for a GPU, are not installed",
-)
-def test_a_replay_without_loops_within_is_one_graph_and_the_kernel_writes_what_it_must(tmp_path):
-    out, systems = tmp_path / "counts.json", ["glicko", "glicko2", "trueskill", "category_glicko", "elo_mmr"]
-    subprocess.run([sys.executable, SCRIPT, "--quick", "--out", out, "--only", *systems], check=True)
-    results = json.loads(out.read_text())["results"]
-    rows = results["loop"]
-    assert all((row["waits"] == row["graphs"] == 0) == (row["loops"] == 0) for row in rows)
-    kernels = {(row["system"], row["events"]): row["kernels"] for row in rows}
-    most = {("glicko", "matches"): 5, ("glicko2", "matches"): 7, ("trueskill", "matches"): 5, ("glicko", "periods"): 9}
-    most |= {("trueskill", "rounds"): 28, ("category_glicko", "periods"): 25, ("elo_mmr", "rounds"): 28}
-    assert all(kernels[key] <= count for key, count in most.items()), kernels
-    assert [(row["system"], row["blocks"]) for row in results["kernel"]] == [
-        (name, blocks) for blocks in (1, 64) for name in ("glicko", "glicko2", "trueskill")
-    ]
-    for row in results["kernel"]:
-        assert (row["copies"], row["barriers"], row.get("spilt", 0), row["constant"]) == (0, 2, 0, 0)
-        assert row["launches"] <= 6
-    assert [row["guarded"] for row in results["kernel"]] == 2 * [6, 8, 4]  # a number of each player in each leaf
