@@ -9,7 +9,6 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.core.hashable_values import bind, hashable_array
-from jaxrate.core.system import replace_params
 from jaxrate.systems.blat_mmr import kernels
 from tests.blat import REFERENCE, Kernel, close, match, start
 from tests.conftest import MOSTLY_DOUBLE, draw_pairs, mark_full, quick
@@ -44,11 +43,6 @@ def wide(x, y, width, slope=-0.2):
 def homeward(x, y, home=0.5):
     """From anywhere to the same few: a function of where it ends alone."""
     return jnp.exp(-((y - home) ** 2)) + 0.0 * x
-
-
-def sharp(x, y, *, slope: float = -0.2):
-    """Of two steps of the grid at most."""
-    return jnp.maximum(0.0, 0.3 + 0.1 * slope * x - jnp.abs(y - x))
 
 
 MIXTURE = dict(weights=(0.3, 0.7), widths=(0.7, 1.6))
@@ -178,30 +172,6 @@ def test_arguments_with_numbers_are_hyperparameters():
 
 def cut(low, x, y, height=1.0):
     return jnp.where(jnp.abs(y - x) < low, height, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("function", "fastest", "holds"),
-    mark_full(
-        [(skew, "band", "fft"), (sharp, "band", "naive"), (homeward, "low_rank", "naive")],
-        (skew, "band", "fft"),
-    ),
-)
-def test_other_values_are_those_of_a_system_made_for_them(function, fastest, holds):
-    """As a number and traced. Another number takes the endless route."""
-    system = jr.blat_mmr(kernel=Kernel(function), **ON_GRID)
-    name = system.params._fields[-1]
-
-    def loss(system, value):
-        params = system.params._replace(**{name: value})
-        p = jr.run(system, MATCHES, params=params, schedule="stream").prediction
-        return -jnp.mean(jnp.log(jnp.where(MATCHES.score == 1.0, p, 1.0 - p)))
-
-    value = 1.7 * getattr(system.params, name)
-    made = replace_params(system, system.params._replace(**{name: value}))
-    routes = [one.rules.with_sizes_for(made.params).prepare.bound_args[1].spreading for one in (made, system)]
-    assert routes == [fastest, holds]
-    close([loss(system, value), quick(partial(loss, system))(value)], float(loss(made, value)), atol=1e-11)
 
 
 # Refusals

@@ -1,6 +1,7 @@
 """BlatMMR with hyperparameters other than its own is the BlatMMR that is made for them."""
 
 from functools import partial
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
@@ -14,11 +15,18 @@ from jaxrate.systems.blat_mmr.settings import AlgorithmPreferences
 from jaxrate.testing.cases import assert_close_leaves
 from tests.conftest import MOSTLY_DOUBLE, draw_pairs, mark_full
 
+
+def skew(d, *, tilt: float = 0.4, tail: Annotated[float, "positive"] = 1.5):
+    """Strengths rise more often than they fall."""
+    return jnp.exp(tilt * d - tail * jnp.abs(d) ** 1.5)
+
+
 SIZE, HALF = 121, 4.9
 GRID = dict(size=SIZE, half_width=HALF, kernel_width=0.2)
 SYSTEMS = {
     "low_rank": dict(),
     "of a normal luck": dict(luck="thurstone_mosteller", beta=1.0),  # whose nodes luck makes more
+    "of a function": dict(kernel=jr.extend.kernels.Kernel(skew)),
     "of two widths": dict(kernel=jr.extend.kernels.Kernel(weights=(0.9, 0.1), widths=(1.0, 2.0), edges="source")),
 }
 CASES = [
@@ -26,6 +34,7 @@ CASES = [
     pytest.param("low_rank", "temperature", 0.3, marks=pytest.mark.full),
     pytest.param("of a normal luck", "beta", 0.95, marks=pytest.mark.full),
     pytest.param("of a normal luck", "temperature", 0.2, marks=pytest.mark.full),
+    ("of a function", "tail", 2.6),
     ("of two widths", "kernel_width", 0.5),
     pytest.param("of two widths", "kernel_width", 2.0, marks=pytest.mark.full),
 ]

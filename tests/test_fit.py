@@ -5,7 +5,6 @@ from collections import Counter
 from functools import lru_cache, partial
 from importlib import import_module
 from itertools import combinations
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -17,23 +16,14 @@ from scipy.optimize import minimize
 import jaxrate as jr
 from jaxrate import parts
 from jaxrate.core.hyperparameter_definitions import POSITIVE, Parameter
-from jaxrate.core.rules import Rules
 from jaxrate.events import Matches, slice_events
 from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, refused
 from tests.test_rounds import SYSTEM
 
+MODULES = "standard_errors", "hyperparameter_fit", "free_parameters", "losses", "fit_problem", "search"
 ERRORS, FIT, FREE, LOST, PROBLEM, SEARCH, TASK = (
-    import_module(f"jaxrate.fitting.{name}")
-    for name in (
-        "standard_errors",
-        "hyperparameter_fit",
-        "free_parameters",
-        "losses",
-        "fit_problem",
-        "search",
-        "prediction_task",
-    )
+    import_module(f"jaxrate.fitting.{name}") for name in (*MODULES, "prediction_task")
 )
 AHEAD, TASK_OF = jr.fitting.ahead, TASK.make_prediction_task
 
@@ -109,23 +99,16 @@ def test_the_loss_of_matches_is_that_of_metrics(x64, loss, warm_up):
     np.testing.assert_allclose(got[:, 0], want, rtol=1e-13 if x64 else 1e-6)
 
 
-def test_the_loss_of_periods_counts_games_before():
-    system, matches = jr.elo(), league()
-    periods = jr.periods(matches, 50.0)
-    want = jr.metrics.log_loss(predicted(system, periods), matches.score, mask=jr.metrics.experience_mask(matches, 5))
-    got = jr.fitting.sweep_parameters(system, periods, system.params, objective=AHEAD(warm_up=5))
-    np.testing.assert_allclose(got, want, rtol=1e-6)
-
-
-@pytest.mark.parametrize("loss", ["log_loss", "brier"])
-def test_the_loss_of_rounds_is_that_of_shares(loss):
-    system, rounds = small(), contests()
-    share, ranks = shares(rounds)
-    assert (~ranks).any()
-    mask = ranks & jr.metrics.experience_mask(rounds, 2)
-    want = getattr(jr.metrics, {"brier": "brier_score"}.get(loss, loss))(predicted(system, rounds), share, mask=mask)
-    got = jr.fitting.sweep_parameters(system, rounds, system.params, objective=AHEAD(loss=loss, warm_up=2))
-    np.testing.assert_allclose(got, want, rtol=1e-6)
+@pytest.mark.parametrize(("kind", "loss"), [("periods", "log_loss"), ("rounds", "log_loss"), ("rounds", "brier")])
+def test_the_loss_of_periods_and_rounds_counts_events_before(kind, loss):
+    """And that of rounds is of shares, without contests that rank nobody."""
+    system, events = (small(), contests()) if kind == "rounds" else (jr.elo(), jr.periods(league(), 50.0))
+    score, ranks = shares(events) if kind == "rounds" else (league().score, np.full(600, True))
+    mask = ranks & jr.metrics.experience_mask(contests() if kind == "rounds" else league(), 2)
+    assert ranks.all() == (kind == "periods")
+    measure = getattr(jr.metrics, {"brier": "brier_score"}.get(loss, loss))
+    got = jr.fitting.sweep_parameters(system, events, system.params, objective=AHEAD(loss=loss, warm_up=2))
+    np.testing.assert_allclose(got, measure(predicted(system, events), score, mask=mask), rtol=1e-6)
 
 
 @pytest.mark.parametrize("matches", [False, True])
@@ -248,43 +231,62 @@ def fitted(errors=None):
 # What a fit refuses.
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"free": "k,side_advantage"}, "name several as free="),
-        ({"free": ("sideadvantage",)}, "elo has no parameter 'sideadvantage'; did you mean 'side_advantage'"),
-        ({"free": ("scale",)}, "scale is fixed .*try values of it with `sweep_parameters`"),
-        ({"free": ("k_new",)}, "k_new is switched off"),
-        ({"free": ("k", "k")}, "names a parameter twice"),
-        ({"free": ()}, "no parameter to fit"),
-        ({"steps": -1}, "steps must be a whole number from 0"),
-    ],
-)
-def test_bad_arguments(options, message):
-    with pytest.raises(ValueError, match=message):
-        jr.fit(jr.elo(), league(), **options)
+def of_league(change):
+    return lambda: league()._replace(**change(league()))
+
+
+def without_prediction():
+    predict = lambda constants, rows, event: rows.rating[0] * math.nan  # noqa: E731
+    return jr.elo()._replace(rules=jr.elo().rules._replace(predict=predict))
+
+
+RANKLESS = partial(jr.rounds, [0] * 3, [0, 1, 2], [1, 1, 1])
+TEAMS = partial(jr.rounds, [0] * 3, [0, 1, 2], [1, 1, 2], team=[0, 0, 1])
+SAID_OF_ONE = [  # hyperparameters of fits of Elo, and what is said
+    ("k,side_advantage", "name several as free="),
+    (("sideadvantage",), "elo has no parameter 'sideadvantage'; did you mean 'side_advantage'"),
+    (("scale",), "scale is fixed .*try values of it with `sweep_parameters`"),
+    (("k_new",), "k_new is switched off"),
+    (("k", "k"), "names a parameter twice"),
+    ((), "no parameter to fit"),
+]
+SAID_OF_OBJECTIVES = [
+    ({"loss": "accuracy"}, "loss must be one of"),
+    ({"loss": "pairwise"}, "of rounds"),
+    ({"warm_up": 1000}, "warm_up=1000 games of every player leave no matches"),
+    ({"warm_up": 0.5, "weight": np.arange(600) < 300}, "warm_up=0.5 of the events leave no matches"),
+    *(({"warm_up": x}, "warm_up is a whole number .* or a share") for x in (-1, 1.5, math.inf)),
+    ({"weight": np.ones(3)}, r"weight must be \[600\]"),
+    ({"weight": np.r_[np.ones(7), -1.0, np.ones(592)]}, "row 7 .*weight is -1"),
+    ({"weight": np.zeros(600)}, "the weights leave no matches"),
+    ({"weight": np.arange(600) >= 300, "data_share": 0.5}, "held out"),
+    ({"weight": np.arange(600) < 300, "data_share": 0.5}, "data_share=0.5 of the events leave no rest to score"),
+    *(({"data_share": x}, f"data_share is a share of the events, .* at most 1, got {x}") for x in (0.0, 80)),
+    ({"errors": "bootstrap"}, "errors must be"),
+]
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("system", "events", "options", "message"),
     [
-        ({"loss": "accuracy"}, "loss must be one of"),
-        ({"loss": "pairwise"}, "of rounds"),
-        ({"warm_up": 1000}, "warm_up=1000 games of every player leave no matches"),
-        ({"warm_up": 0.5, "weight": np.arange(600) < 300}, "warm_up=0.5 of the events leave no matches"),
-        *(({"warm_up": x}, "warm_up is a whole number .* or a share") for x in (-1, 1.5, math.inf)),
-        ({"weight": np.ones(3)}, r"weight must be \[600\]"),
-        ({"weight": np.r_[np.ones(7), -1.0, np.ones(592)]}, "row 7 .*weight is -1"),
-        ({"weight": np.zeros(600)}, "the weights leave no matches"),
-        ({"weight": np.arange(600) >= 300, "data_share": 0.5}, "held out"),
-        ({"weight": np.arange(600) < 300, "data_share": 0.5}, "data_share=0.5 of the events leave no rest to score"),
-        *(({"data_share": x}, f"data_share is a share of the events, .* at most 1, got {x}") for x in (0.0, 80)),
-        ({"errors": "bootstrap"}, "errors must be"),
+        *((jr.elo, league, {"free": x}, said) for x, said in SAID_OF_ONE),
+        *((jr.elo, league, {"objective": AHEAD(**x)}, said) for x, said in SAID_OF_OBJECTIVES),
+        (jr.elo, league, {"steps": -1}, "steps must be a whole number from 0"),
+        (jr.elo, of_league(lambda x: {"score": np.full(600, 0.5)}), {}, "every score is 0.5: such scores hold"),
+        (jr.elo, lambda: slice_events(league(), 0, 0), {}, "there are no events"),
+        (jr.elo, of_league(lambda x: {"context": x.context._replace(side=None)}), {"free": ("side_advantage",)},
+         "side_advantage changes no prediction"),
+        (lambda: jr.elo(k=0), league, {"free": ("k",)}, "k starts at 0, the border"),
+        (jr.glicko, league, {"free": ("deviation_max",)}, "deviation_max starts at initial_deviation"),
+        (jr.category_glicko, league, {}, "rates Periods, not Matches"),
+        (jr.trueskill, TEAMS, {"objective": AHEAD(loss="pairwise")}, "there are teams"),
+        (jr.codeforces, RANKLESS, {}, "no contest ranks anybody"),
+        (without_prediction, league, {}, "the loss at the start is nan"),
     ],
-)
-def test_bad_objectives(settings, message):
+)  # fmt: skip
+def test_what_a_fit_refuses(system, events, options, message):
     with pytest.raises(ValueError, match=message):
-        jr.fit(jr.elo(), league(), objective=AHEAD(**settings))
+        jr.fit(system(), events(), **options)
 
 
 def test_files_of_winners_and_losers_are_fitted_as_any_others():
@@ -297,37 +299,6 @@ def test_files_of_winners_and_losers_are_fitted_as_any_others():
     found, wanted = (jr.fit(jr.elo(), x, objective=AHEAD(data_share=0.8)) for x in (winners, sideless))
     assert found.params.k == pytest.approx(wanted.params.k, rel=1e-3) and found.free == wanted.free
     assert found.loss == pytest.approx(wanted.loss, rel=1e-5) and found.held_out.constant == pytest.approx(math.log(2))
-
-
-def of_league(change=lambda matches: {}):
-    return lambda: league()._replace(**change(league()))
-
-
-@pytest.mark.parametrize(
-    ("system", "events", "options", "message"),
-    [
-        (jr.elo, of_league(lambda x: {"score": np.full(600, 0.5)}), {}, "every score is 0.5: such scores hold"),
-        (jr.elo, lambda: slice_events(league(), 0, 0), {}, "there are no events"),
-        (jr.elo, of_league(lambda x: {"context": x.context._replace(side=None)}), {"free": ("side_advantage",)},
-         "side_advantage changes no prediction"),
-        (lambda: jr.elo(k=0), league, {"free": ("k",)}, "k starts at 0, the border"),
-        (jr.glicko, league, {"free": ("deviation_max",)}, "deviation_max starts at initial_deviation"),
-        (jr.category_glicko, league, {}, "rates Periods, not Matches"),
-        (jr.trueskill, lambda: jr.rounds([0] * 3, [0, 1, 2], [1, 1, 2], team=[0, 0, 1]),
-         {"objective": AHEAD(loss="pairwise")}, "there are teams"),
-        (jr.codeforces, lambda: jr.rounds([0] * 3, [0, 1, 2], [1, 1, 1]), {}, "no contest ranks anybody"),
-    ],
-)  # fmt: skip
-def test_bad_histories(system, events, options, message):
-    with pytest.raises(ValueError, match=message):
-        jr.fit(system(), events(), **options)
-
-
-def test_a_start_without_a_finite_loss_is_refused():
-    elo = jr.elo()
-    rules = Rules(*elo.rules[:2], lambda constants, rows, event: rows.rating[0] * math.nan, elo.rules.update)
-    with pytest.raises(ValueError, match="the loss at the start is nan"):
-        jr.fit(elo._replace(rules=rules), league())
 
 
 # Intervals by the likelihood profile, of what is known, known on one side, or open, and of contests.
@@ -713,28 +684,6 @@ def test_a_prior_keeps_tau_from_growing_where_a_history_says_little_of_it():
     np.testing.assert_allclose(fit.loss, total(best) / 800, rtol=1e-6)
 
 
-def test_what_is_found_reads_well():
-    system, history = jr.glicko(c=12.3456, side_advantage=33), np.array([0.7, 0.65, 0.66])
-    errors, none = {"c": 0.55, "side_advantage": np.inf}, np.zeros((2, 2))
-    found = jr.fitting.Fit(system, system.params, tuple(errors), ("initial_deviation",), {}, 0.65, history,
-                           errors, none, True, "steps", 1.0)  # fmt: skip
-    assert repr(found).splitlines() == [
-        "glicko after 2 steps (steps): loss 0.70000 at the start, 0.65000 now",
-        "of no effect here: initial_deviation",
-        "hyperparameter  fitted  standard error  unit",
-        "c               12.346            0.55  points per sqrt(period)",
-        "side_advantage      33             inf  points",
-    ]
-    assert "0.65000 now<br>" in found._repr_html_() and "<td" in found._repr_html_()
-    profile = jr.fitting.LossProfile(np.array([1.0, 2.0]), np.array([0.5, np.nan]), None, system, "c", 600.0)
-    assert repr(profile).splitlines() == [
-        "glicko by c (points per sqrt(period)), all others fitted anew: 2 values, the least loss 0.50000 at 1",
-        "c     loss  sum above the least",
-        "1  0.50000                 0.00",
-        "2      nan                  nan",
-    ]
-
-
 def at_home():
     """Pairs who win in turns, three of five at home: who learns from a result predicts the next one worse."""
     n = 600
@@ -976,21 +925,15 @@ MADE = jr.extend.SYSTEMS | {
     "elo_mmr": lambda: jr.elo_mmr(history=2), "category_glicko": lambda: jr.category_glicko(1),
     "urnings": lambda: jr.forecasts.add_outcomes(jr.urnings(outcomes=3)),
 }  # fmt: skip
-DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
 @pytest.mark.parametrize("name", mark_full(MADE, "elo"))
 def test_a_step_lowers_the_loss_of_every_system(name):
-    """Of real football and races, where the data are."""
-    system, key = MADE[name](), jax.random.key(0)
+    system, key, events = MADE[name](), jax.random.key(0), contests()
     if (Matches in system.events and name not in CONTEST_SYSTEMS) or name == "category_glicko":
-        football = partial(jr.read, DATA / "intl_football.parquet", time="t", side="a", neutral="neutral")
-        events = slice_events(football().matches if DATA.exists() else league(), 0, 60 if name == "blat_mmr" else 600)
+        events = slice_events(league(), 0, 60) if name == "blat_mmr" else league()
         events = jr.periods(events, 500.0) if name == "category_glicko" else events
         events = jr.urns.split_by_side(events) if name == "urnings" else events
-    else:
-        races = partial(jr.read, DATA / "f1_rounds.parquet", rank="rank_lo", sort=True)
-        events = slice_events(races().rounds, 0, 10) if DATA.exists() else contests()
     problem = PROBLEM.prepare_fit(TASK_OF(system, events, AHEAD(key=key)), None)
     if name == "codeforces":  # a unit of the ratings
         assert problem.names == ("weight",)

@@ -178,26 +178,6 @@ def test_results_of_many_goals_are_those_of_a_normal_difference(double):
     np.testing.assert_allclose(quick(result_probabilities, static_argnums=1)(belief, None), wanted, atol=2e-3)
 
 
-def test_without_scatter_of_goals_it_is_the_plain_model(double):
-    events = league()
-    plain, *others = (
-        np.asarray(jr.run(system_of("plain", goal_dispersion=x, **OWN_SIDE), events).prediction)
-        for x in (None, 0.0, 1e-3, 30.0)
-    )
-    np.testing.assert_array_equal(plain, others[0])
-    np.testing.assert_allclose(plain, others[1], atol=1e-9)
-    assert np.abs(plain - others[2]).max() > 1e-3
-
-
-def test_a_missing_expected_goal_says_nothing(double):
-    events, system = league(), system_of("expected", low_score_dependence=None)
-    columns = events.context.columns
-    none = {name: np.full(MATCHES, np.nan) for name in ("xg_a", "xg_b")}
-    without = events._replace(context=events.context._replace(columns=columns | none))
-    plain = system_of("plain", **OWN_SIDE)
-    np.testing.assert_allclose(jr.run(system, without).state.mean, jr.run(plain, events).state.mean, atol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("column", "values", "said"),
     [
@@ -344,6 +324,10 @@ def test_lines_at_halves_quarters_and_whole_goals():
             lambda rated: jr.forecasts.predict_scorelines(jr.rate(jr.glicko(), season()), PAIRS),
             "this glicko says nothing of scorelines; take skills that learn from goals: --param outcome=goals",
         ),
+        (
+            lambda rated: jr.history.attack_and_defence(jr.rate(jr.glicko(), season())),
+            "glicko knows no attack and no defence; take jr.skills(observe=jr.parts.goals(...))",
+        ),
     ],
 )
 def test_what_has_no_scorelines_is_refused(rated, call, said):
@@ -475,26 +459,6 @@ def test_goals_are_drawn_as_scorelines_are(dependence, double):
     np.testing.assert_allclose(counts[:4, :4] / len(goals), wanted[:4, :4], atol=6e-3)
     means = [wanted.sum(axis=1 - i) @ np.arange(31) for i in (0, 1)]
     np.testing.assert_allclose(goals.mean(axis=0), means, atol=0.03)
-
-
-def test_attack_and_defence_make_the_goals_of_a_match(rated):
-    """On neutral ground, between the strengths that are believed in the mean."""
-    table = jr.history.attack_and_defence(rated)
-    assert table["player"].tolist() == jr.leaderboard(rated).player.tolist()
-    attack, defence = (
-        dict(zip(table["player"].tolist(), table[x].tolist(), strict=True)) for x in ("attack", "defence")
-    )
-    system = rated.system._replace(params=rated.system.params._replace(low_score_dependence=0.0))
-    sure = rated._replace(system=system, state=rated.state._replace(covariance=1e-6 * rated.state.covariance))
-    (summary,) = jr.forecasts.summarise_scorelines(
-        jr.forecasts.predict_scorelines(sure, [("Ada", "Bo")], side=None, most_goals=30)
-    ).to_records()
-    for name, own, other in (("goals_a", "Ada", "Bo"), ("goals_b", "Bo", "Ada")):
-        rate = rated.system.params.goal_rate * 10.0 ** ((attack[own] - defence[other]) / 400.0)
-        np.testing.assert_allclose(summary[name], rate, rtol=2e-3)
-    np.testing.assert_allclose(np.log(table["scored"] / table["conceded"]).mean(), 0.0, atol=1e-3)
-    with refused("glicko knows no attack and no defence; take jr.skills(observe=jr.parts.goals(...))"):
-        jr.history.attack_and_defence(jr.rate(jr.glicko(), season()))
 
 
 def test_quantiles_of_counts_are_those_of_the_law(x64):

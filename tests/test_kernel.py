@@ -296,12 +296,13 @@ def simulate_on_threads(threads):
     return SimpleNamespace(pallas_call=pallas_call, ds=pl.ds, no_block_spec=pl.no_block_spec)
 
 
-def test_no_access_races_with_another_or_is_outside_of_its_array(monkeypatch):
+@pytest.mark.parametrize("threads", [1, 2])  # one that stops leaves the other at the barrier for ever
+def test_no_access_races_with_another_or_is_outside_of_its_array(monkeypatch, threads):
     """Of a small history, whose last player has no row: with ids that are traced their matches are nobody's.
 
     A race is seen only if the threads do not happen to take turns, as they seldom do on a busy machine.
     """
-    random, threads = np.random.default_rng(0), 2
+    random = np.random.default_rng(0)
     player = np.array([random.permutation(RACE_PLAYERS)[:2] for _ in range(RACE_MATCHES)])
     history, system = jr.matches(player, random.integers(0, 3, RACE_MATCHES) / 2), jr.glicko()
     plan, state = jr.extend.schedule_by_level(history, threads), system.init(system.params, RACE_PLAYERS - 1)

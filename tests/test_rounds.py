@@ -1,4 +1,4 @@
-"""The runner on rounds, by rating systems of the test's own: against slow twins, and with random numbers.
+"""The runner on rounds, by rating systems of the test's own, and with random numbers.
 
 Slopes, chunks, batches of histories and other orders of participants are properties of the contract.
 """
@@ -24,10 +24,8 @@ from jaxrate.replay.schedule import arrange_blocks
 from jaxrate.testing.cases import (
     TIME_AFTER_EVENTS,
 )
-from tests.conftest import MOSTLY_DOUBLE, draw_pairs, mark_full
+from tests.conftest import draw_pairs, mark_full
 from tests.test_contract import EVERY
-
-PLAYERS = 200
 
 
 class Params(NamedTuple):
@@ -87,77 +85,7 @@ RULES = Rules(lambda params: params, advance, predict, update)
 SYSTEM = RatingSystem(init, RULES, (jr.Rounds,), summary, features=("teams",), name="share", params=Params())
 
 
-def slow(rounds, params=SYSTEM.params):
-    """The rating, variance and time of every player, and the predictions: one loop per pair of participants."""
-    start, e = rounds.player_start, rounds.events
-    rating, variance, time = [params.initial] * PLAYERS, [1e4] * PLAYERS, [math.inf] * PLAYERS
-    predictions = []
-    for i in range(len(start) - 1):
-        rows = range(start[i], start[i + 1])
-        now, who = float(e.time[i]), {r: int(e.player[r]) for r in rows}
-        for p in who.values():
-            variance[p] += params.growth * max(now - time[p], 0.0)
-        new = {}
-        for r in rows:
-            expected = actual = total = 0.0
-            for o in rows:
-                if e.team[o] != e.team[r]:
-                    spread = math.sqrt(params.beta**2 + variance[who[r]] + variance[who[o]])
-                    expected += e.weight[o] / (1 + math.exp(-(rating[who[r]] - rating[who[o]]) / spread))
-                    actual += e.weight[o] * (1.0 if e.rank[r] < e.rank[o] else 0.5 if e.rank[r] == e.rank[o] else 0.0)
-                    total += e.weight[o]
-            expected, actual = (x / (total or 1.0) for x in (expected, actual))
-            predictions.append(expected)
-            p = who[r]
-            move = params.k * e.weight[r] * (1 + variance[p] / 1e4) * (actual - expected)
-            new[p] = rating[p] + move, variance[p] * (1 - params.shrink * e.weight[r]), now
-        for p, row in new.items():
-            rating[p], variance[p], time[p] = row
-    return rating, variance, time, predictions
-
-
-def history(sizes, seed=0, players=PLAYERS, step=0.5):
-    """Rounds of these sizes: teams in every third, ties, partial play."""
-    random = np.random.default_rng(seed)
-    contest, player, rank, team, weight, time = [], [], [], [], [], []
-    for i, size in enumerate(sizes):
-        own = np.arange(size) if i % 3 else random.integers(0, max(2, size // 3), size)
-        place = random.integers(0, max(2, size // 2), size)
-        contest += [i] * size
-        player += random.permutation(players)[:size].tolist()
-        rank += place[own].tolist()
-        team += own.tolist()
-        weight += random.choice([0.25, 0.5, 1.0], size).tolist()
-        time += [step * i] * size
-    return jr.rounds(contest, player, rank, team=team, weight=weight, time=time)
-
-
-def sizes(count, largest, seed=0):
-    return np.random.default_rng(seed).integers(2, largest + 1, count)
-
-
-LARGE = history(np.insert(np.append(sizes(77, 60), [2, 60]), [20, 50, 50], [200, 130, 160]))
-SMALL = history(sizes(15, 9), players=14)
-
-
-@pytest.fixture(scope="module")
-def twin():
-    return slow(LARGE)
-
-
-@MOSTLY_DOUBLE
-def test_rounds_of_many_sizes_equal_a_slow_twin(x64, twin):
-    *wanted, predictions = twin
-    size, events = np.diff(LARGE.player_start), LARGE.events
-    assert (len(size), size.min(), size.max()) == (82, 2, 200) and {*events.weight} == {0.25, 0.5, 1.0}
-    for column in (events.team, events.rank):  # there are teams and ties
-        assert any(len({*column[a:b]}) < b - a for a, b in pairwise(LARGE.player_start))
-    result = jr.run(SYSTEM, LARGE)
-    tolerance = {"rtol": 1e-11 if x64 else 2e-5}
-    for got, want in zip(result.state, wanted, strict=True):
-        np.testing.assert_allclose(got, want, **tolerance)
-    np.testing.assert_allclose(result.prediction, predictions, **tolerance)
-    assert result.prediction.dtype == (jnp.float64 if x64 else jnp.float32)
+SMALL = contests(14, 15, size=(2, 9), seed=0).rounds
 
 
 # --- Systems that draw random numbers. ---

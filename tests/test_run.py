@@ -404,6 +404,8 @@ SYSTEMS = {
     "elo_mmx": jr.elo_mmx(drift=15.0),
     "codeforces": jr.codeforces(),
     "topcoder": jr.topcoder(),
+    "weng_lin": jr.weng_lin("plackett_luce", drift=0.7),
+    "thurstone": jr.weng_lin("thurstone_mosteller_part", drift=0.7),
 }
 
 
@@ -421,7 +423,7 @@ def both():
 
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize("schedule", mark_full(["auto", "stream"], "stream"))
-@pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo_mmx"))
+@pytest.mark.parametrize("name", mark_full(SYSTEMS, "elo_mmx", "weng_lin"))
 def test_matches_are_contests_of_two(name, schedule, x64):
     matches, contests = both()
     wanted = jr.run(SYSTEMS[name], contests, num_players=DUELS_PLAYERS)
@@ -429,7 +431,8 @@ def test_matches_are_contests_of_two(name, schedule, x64):
     for x, y in zip(jax.tree.leaves(got.state), jax.tree.leaves(wanted.state), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-12 if x64 else 1e-5, atol=1e-12 if x64 else 1e-4)
     np.testing.assert_allclose(got.prediction, wanted.prediction[::2], atol=1e-6 if x64 else 1e-4)
-    assert np.ptp(np.asarray(wanted.state.rating)) > 100.0
+    np.testing.assert_allclose(wanted.prediction[1::2], 1.0 - np.asarray(got.prediction), atol=1e-6 if x64 else 1e-4)
+    assert np.ptp(np.asarray(wanted.state.rating)) > 10.0
 
 
 def test_other_scores_are_refused():

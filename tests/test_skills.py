@@ -53,7 +53,28 @@ CASES = {  # settings and hyperparameters
         {"outcome": "margin", "margin": ("home", "away"), "statistics": ("games", "aces")},
         PARTS | STATISTICS | {"noise": 280.0, "margin_scale": 9.0, "compression": 8.0, "experience": 15.0},
     ),
+    "form": (
+        {"outcome": "win", "categories": 3, "seasons": SEASONS},
+        PARTS | MORE | MODIFIERS | {"noise": 280.0, **FADING_FORM},
+    ),
 }
+# Of learners who answer exercises: in seasons of several leagues, and with a side advantage that drifts.
+LEARNERS, EXERCISES = 5, 7
+KINDS = {
+    "second_kind_growth": 3.0, "second_kind_initial_deviation": 260.0, "second_kind_match_growth": 1.0,
+    "second_kind_experience": -4.0,
+}  # fmt: skip
+LEARNING = {
+    "growth": 14.0, "initial_deviation": 120.0, "match_growth": 9.0, "experience": 25.0, "side_advantage": 30.0,
+    "initial_rating": 1500.0, "noise": 300.0,
+}  # fmt: skip
+CASES_OF_LEARNERS = {
+    "sides": ({"kinds": "sides"}, LEARNING | KINDS | {"deviation_max": 300.0}),
+    "columns": ({"kinds": ("kind_a", "kind_b"), "categories": 2}, LEARNING | KINDS | MODIFIERS),
+    "leagues": ({"league_season": "season"}, LEARNING | {"season_keep": 0.7, "season_growth": 40.0}),
+    "drift": ({"side_since": 50.0}, LEARNING | {"side_trend": -40.0}),
+}
+CASES |= CASES_OF_LEARNERS
 
 
 def league(mixed=False, seed=0, n=MATCHES, categories=3):
@@ -79,43 +100,44 @@ def statistics(n, seed=0):
     return {name: np.where(random.random(n) < 0.2, np.nan, x) for name, x in found.items()}
 
 
-FORM = (
-    {"outcome": "win", "categories": 3, "seasons": SEASONS},
-    PARTS | MORE | MODIFIERS | {"noise": 280.0, **FADING_FORM},
-)
+def answers(n=120):
+    """Learners answer exercises, some in leagues whose seasons overlap."""
+    random = np.random.default_rng(0)
+    player = np.stack([random.integers(0, LEARNERS, n), LEARNERS + random.integers(0, EXERCISES, n)], axis=1)
+    time = np.sort(random.uniform(0, 200, n))
+    columns = {"kind_a": np.zeros(n), "kind_b": np.ones(n), "season": 2019 + (time + 30 * (player[:, 0] % 2)) // 60}
+    context = {"side": random.integers(-1, 2, n), "weight": random.choice([0.5, 1.0], n)}
+    return jr.matches(player, random.integers(0, 2, n), time, columns=columns, category=player % 2, **context)
 
 
-def case_of(case):
-    return FORM if case == "form" else CASES[case]
+def events_of(case, **options):
+    return answers(**options) if case in CASES_OF_LEARNERS else league(mixed=case in ("win", "all"), **options)
 
 
 def system_of(case):
-    settings, params = case_of(case)
+    settings, params = CASES[case]
     return skills_by_name(**settings, **params, **({"komi": 4.0, "rest": -6.0} if "covariates" in settings else {}))
 
 
 def games_of(case, events, duration=0.0):
     """The twin and the games of a case."""
-    settings, params = case_of(case)
-    names = settings.get("statistics", ())
-    if names:
-        params = {x: y for x, y in params.items() if x not in STATISTICS}
-        params["statistics"] = [(STATISTICS[f"{x}_scale"], STATISTICS[f"{x}_noise"]) for x in names]
-    settings = {"outcome": case} | {
-        x: y for x, y in settings.items() if x not in ("covariates", "margin", "statistics")
-    }
-    weights = (4.0, -6.0) if "covariates" in case_of(case)[0] else ()
-    twin = Skills(**settings, **params, weights=weights, duration=duration)
+    settings, params = CASES[case]
+    names, covariates = settings.get("statistics", ()), settings.get("covariates", ())
+    params = {x: y for x, y in params.items() if x not in STATISTICS}
+    params["statistics"] = [(STATISTICS[f"{x}_scale"], STATISTICS[f"{x}_noise"]) for x in names]
+    known = {x: settings[x] for x in ("categories", "own_side", "seasons", "side_since") if x in settings}
+    weights = (4.0, -6.0) if covariates else ()
+    twin = Skills(settings.get("outcome", "win"), **known, **params, weights=weights, duration=duration)
     of, columns = events.context, events.context.columns
-    games = [
-        game(
-            *map(int, events.player[i]), events.score[i], of.side[i], of.weight[i], of.category[i],
-            (columns["komi"][i], columns["rest"][i])[: len(weights)], columns["home"][i] - columns["away"][i],
-            statistics=[columns[name][i] for name in names],
-        )
-        for i in range(len(events.score))
-    ]  # fmt: skip
-    return twin, games
+
+    def game_of(i):
+        known = {"kinds": (0, 1)} if "kinds" in settings else {}
+        known |= {"season": columns["season"][i]} if "league_season" in settings else {}
+        known |= {"margin": columns["home"][i] - columns["away"][i]} if "margin" in settings else {}
+        known |= {"z": [columns[x][i] for x in covariates], "statistics": [columns[x][i] for x in names]}
+        return game(*map(int, events.player[i]), events.score[i], of.side[i], of.weight[i], of.category[i], **known)
+
+    return twin, [game_of(i) for i in range(len(events.score))]
 
 
 def by_twin(case, events, periods):
@@ -127,20 +149,20 @@ def by_twin(case, events, periods):
     return twin, np.concatenate(guess)
 
 
-CASES_BY_PERIOD = "win", "draws", "statistics", "form", "all"
+CASES_BY_PERIOD = "win", "draws", "statistics", "form", "all", *CASES_OF_LEARNERS
 
 
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize(
     ("case", "form"),
     mark_full(
-        [*((x, "matches") for x in (*CASES, "form")), *((x, "periods") for x in CASES_BY_PERIOD)],
-        *((x, "matches") for x in ("draws", "margin", "logistic")),
-        ("all", "periods"),
+        [*((x, "matches") for x in CASES), *((x, "periods") for x in CASES_BY_PERIOD)],
+        *((x, "matches") for x in ("draws", "margin", "logistic", "leagues", "drift")),
+        *((x, "periods") for x in ("all", "sides", "columns", "leagues")),
     ),
 )
 def test_against_the_twin(x64, case, form):
-    events, system = league(mixed=case in ("win", "all")), system_of(case)
+    events, system = events_of(case), system_of(case)
     result = jr.run(system, jr.periods(events, LENGTH) if form == "periods" else events)
     twin, guess = by_twin(case, events, form == "periods")
     rows = [twin.players[i] for i in range(PLAYERS)]
@@ -155,8 +177,7 @@ def test_against_the_twin(x64, case, form):
         shown = shown + mean[:, -1]
         deviation = [np.sqrt(x.P[0, 0] + 2.0 * x.P[0, -1] + x.P[-1, -1]) for x in rows]
         np.testing.assert_allclose(jr.ratings(system, result.state).deviation, deviation, rtol=100 * digits)
-    if hasattr(system.params, "experience"):
-        shown = shown + system.params.experience * np.log1p([x.games for x in rows])
+    shown = shown + np.reshape([x.kind.experience * np.log1p(x.games) for x in rows], shown.shape)
     np.testing.assert_allclose(jr.ratings(system, result.state).mean, shown, rtol=digits)
 
 
@@ -342,92 +363,7 @@ def test_pairs_meet_on_even_terms():
     assert found == pytest.approx(float(wanted[0]), abs=3e-4) and found > 0.55
 
 
-# Skills of players of two kinds, in seasons of several leagues, and with a side advantage that drifts.
-
-LEARNERS, EXERCISES, EXERCISE_COUNT, KINDS_LENGTH = 5, 7, 120, 7.0
-KINDS = {
-    "second_kind_growth": 3.0, "second_kind_initial_deviation": 260.0, "second_kind_match_growth": 1.0,
-    "second_kind_experience": -4.0,
-}  # fmt: skip
-KINDS_PARTS = {
-    "growth": 14.0,
-    "initial_deviation": 120.0,
-    "match_growth": 9.0,
-    "experience": 25.0,
-    "side_advantage": 30.0,
-}
-KINDS_SEASONS = {"season_keep": 0.7, "season_growth": 40.0}
-KINDS_CASES = {  # settings, and hyperparameters
-    "sides": ({"kinds": "sides"}, KINDS_PARTS | KINDS | {"deviation_max": 300.0}),
-    "columns": ({"kinds": ("kind_a", "kind_b"), "categories": 2}, KINDS_PARTS | KINDS | MODIFIERS),
-    "leagues": ({"league_season": "season"}, KINDS_PARTS | KINDS_SEASONS),
-    "drift": ({"side_since": 50.0}, KINDS_PARTS | {"side_trend": -40.0}),
-}
-
-
-def answers(seed=0, n=EXERCISE_COUNT):
-    """Learners answer exercises, some in leagues whose seasons overlap."""
-    random = np.random.default_rng(seed)
-    player = np.stack([random.integers(0, LEARNERS, n), LEARNERS + random.integers(0, EXERCISES, n)], axis=1)
-    time = np.sort(random.uniform(0, 200, n))
-    columns = {"kind_a": np.zeros(n), "kind_b": np.ones(n), "season": 2019 + (time + 30 * (player[:, 0] % 2)) // 60}
-    context = {"side": random.integers(-1, 2, n), "weight": random.choice([0.5, 1.0], n)}
-    return jr.matches(player, random.integers(0, 2, n), time, columns=columns, category=player % 2, **context)
-
-
-def kinds_twin_of(case, duration=0.0):
-    settings, params = KINDS_CASES[case]
-    given = {"categories": settings.get("categories", 1)} | {x: y for x, y in settings.items() if x == "side_since"}
-    return Skills("win", **params, **given, noise=300.0, initial_rating=1500.0, duration=duration)
-
-
-def kinds_games_of(case, events):
-    of, known = events.context, {"kinds": (0, 1) if "kinds" in KINDS_CASES[case][0] else (0, 0)}
-    return [
-        game(
-            *map(int, events.player[i]), events.score[i], of.side[i], of.weight[i], of.category[i], **known,
-            season=of.columns["season"][i] if case == "leagues" else None,
-        )
-        for i in range(len(events.score))
-    ]  # fmt: skip
-
-
-def kinds_by_twin(case, events, periods):
-    twin, games = kinds_twin_of(case, KINDS_LENGTH if periods else 0.0), kinds_games_of(case, events)
-    time = np.floor(events.time / KINDS_LENGTH) * KINDS_LENGTH if periods else events.time
-    together = np.split(np.arange(len(games)), np.flatnonzero(np.diff(time)) + 1)
-    return twin, np.concatenate([twin.play(time[rows[0]], [games[i] for i in rows]) for rows in together])
-
-
-def kinds_system_of(case):
-    settings, params = KINDS_CASES[case]
-    return skills_by_name(**settings, **params)
-
-
-@pytest.mark.parametrize(
-    ("case", "form"),
-    mark_full(
-        [(case, form) for case in KINDS_CASES for form in ("matches", "periods")],
-        *(
-            ("sides", "periods"),
-            ("columns", "periods"),
-            ("leagues", "matches"),
-            ("leagues", "periods"),
-            ("drift", "matches"),
-        ),
-    ),
-)
-def test_against_the_twin_of_kinds(double, case, form):
-    events, system = answers(), kinds_system_of(case)
-    result = jr.run(system, jr.periods(events, KINDS_LENGTH) if form == "periods" else events)
-    twin, guess = kinds_by_twin(case, events, form == "periods")
-    rows = [twin.players[i] for i in range(LEARNERS + EXERCISES)]
-    np.testing.assert_allclose(result.prediction, guess, atol=1e-10)
-    shape, square = np.shape(result.state.mean), np.shape(result.state.covariance)
-    np.testing.assert_allclose(result.state.mean, np.array([x.m for x in rows]).reshape(shape), atol=1e-7)
-    np.testing.assert_allclose(result.state.covariance, np.array([x.P for x in rows]).reshape(square), atol=1e-5)
-    shown = [x.m[0] + x.kind.experience * np.log1p(x.games) for x in rows]
-    np.testing.assert_allclose(jr.ratings(system, result.state).mean, shown, rtol=1e-10)
+# Players of two kinds, and seasons of several leagues.
 
 
 def test_the_kind_of_the_first_match_or_contest_stays():

@@ -80,27 +80,30 @@ def history(mixed=False, seed=0, n=CONTESTS, teams=(1, 2, 2, 2, 3, 4, 8), larges
     )  # fmt: skip
 
 
-def by_twin(case, rounds):
-    """The twin after a history, and its predictions [sum P]."""
+def twin_of(case):
     settings, params = CASES[case]
-    outcome = settings.get("outcome", "win")
     own = {x: settings[x] for x in ("categories", "seasons", "team_performance", "own_side") if x in settings}
-    names = settings.get("statistics", ())
     covariates = {name: params[name] for name in settings.get("covariates", ())}
+    statistics = {x: (params[f"{x}_scale"], params[f"{x}_noise"]) for x in settings.get("statistics", ())}
     params = {x: y for x, y in params.items() if x not in STATISTICS and x not in covariates}
-    statistics = {x: (CASES[case][1][f"{x}_scale"], CASES[case][1][f"{x}_noise"]) for x in names}
-    twin = TeamSkills(outcome, **own, **params, statistics=statistics, covariates=covariates)
-    flat, start, guess = rounds.events, rounds.player_start, []
-    for number, (low, high) in enumerate(itertools.pairwise(start)):
+    outcome = settings.get("outcome", "win")
+    return TeamSkills(outcome, **own, **params, statistics=statistics, covariates=covariates)
+
+
+def contests_of(rounds):
+    """The twin's form of contests: (time, participants) of each."""
+    flat, contests = rounds.events, []
+    for number, (low, high) in enumerate(itertools.pairwise(rounds.player_start)):
         contest = [
             participant(
-                *(int(x[i]) for x in (flat.player, flat.team, flat.rank)), flat.weight[i], flat.category[i],
-                **{name: x[i] for name, x in flat.columns.items()},
+                *(int(x[i]) for x in (flat.player, flat.team, flat.rank)), flat.weight[i],
+                0 if flat.category is None else flat.category[i],
+                **{name: x[i] for name, x in (flat.columns or {}).items()},
             )
             for i in range(low, high)
         ]  # fmt: skip
-        guess += twin.play(flat.time[number], [contest])
-    return twin, np.array(guess)
+        contests.append((flat.time[number], contest))
+    return contests
 
 
 def system_of(case):
@@ -113,7 +116,8 @@ def system_of(case):
 def test_against_the_twin(x64, case):
     rounds = history(mixed=case == "quits")
     result = jr.run(system_of(case), rounds)
-    twin, guess = by_twin(case, rounds)
+    twin = twin_of(case)
+    guess = np.concatenate([twin.play(time, [contest]) for time, contest in contests_of(rounds)])
     rows = [twin.players[i] for i in range(PLAYERS)]
     digits = 1e-8 if x64 else 2e-4
     np.testing.assert_allclose(result.prediction, guess, atol=digits)

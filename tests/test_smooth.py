@@ -13,8 +13,7 @@ import jaxrate as jr
 import jaxrate.smoothing.smoother as forecasting
 from jaxrate.events import slice_events
 from jaxrate.site.site_data import align_hindsight
-from jaxrate.smoothing.smoother import resolve_smoothing_model, smooth_events
-from jaxrate.smoothing.timelines import build_timelines
+from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.skills.system import skills_by_name
 from tests.conftest import MOSTLY_DOUBLE, mark_full
 from tests.reference.goals_twin import Goals, Points
@@ -25,14 +24,10 @@ from tests.test_goals import league as goal_league
 from tests.test_skills import (
     CASES,
     FADING_FORM,
-    KINDS_CASES,
     PLAYERS,
     SEASONS,
-    answers,
+    events_of,
     games_of,
-    kinds_games_of,
-    kinds_system_of,
-    kinds_twin_of,
     league,
     system_of,
 )
@@ -43,14 +38,10 @@ PEERS = json.loads((Path(__file__).parent / "reference" / "smooth_peers.json").r
 
 def matches_of(case):
     """The system of a case, its events, the twin and its games; all forms, with all that time does."""
-    if case in KINDS_CASES:
-        events = answers(n=N)
-        return kinds_system_of(case), events, kinds_twin_of(case), kinds_games_of(case, events)
     if case in PAIRS_CASES:
         return pairs_of(case)
-    events = league(mixed=case == "win", n=N)
-    twin, games = games_of(case, events)
-    return system_of(case), events, twin, games
+    events = events_of(case, n=N)
+    return system_of(case), events, *games_of(case, events)
 
 
 TEAMS = 5
@@ -96,7 +87,7 @@ def pairs_of(case):
 
 
 BY_DEFAULT = "draws", "margin and statistics", "columns", "expected goals", "points"  # form is beside teams
-ALL_CASES = *CASES, "form", "sides", "columns", "drift", *PAIRS_CASES
+ALL_CASES = *(x for x in CASES if x != "leagues"), *PAIRS_CASES
 
 
 @MOSTLY_DOUBLE
@@ -245,28 +236,6 @@ def test_ratings_as_of_any_time(double):
         jr.ratings(found, time=3.0, params=system.params)
 
 
-def test_timelines_hold_everybody_once():
-    events = league(n=300)
-    model = resolve_smoothing_model(jr.skills(jr.parts.own_side()))
-    lines, _ = build_timelines(events, PLAYERS + 1, model)
-    steps, lanes = lines.participant_at_node.shape
-    node, first, passed = (
-        np.asarray(x).T.ravel() for x in (lines.participant_at_node, lines.is_first, lines.elapsed)
-    )  # lane by lane
-    size = len(lines.is_participant) // 2
-    stands = node < 2 * size
-    who = events.player.T[node[stands] // size, node[stands] % size]
-    begins = np.flatnonzero(first[stands])
-    assert sorted(who[begins]) == list(range(PLAYERS)) and stands.sum() == 600
-    for k, low in enumerate(begins):
-        high = begins[k + 1] if k + 1 < len(begins) else 600
-        match = node[stands][low:high] % size
-        assert (who[low:high] == who[low]).all() and (np.diff(match) > 0).all()
-        since = np.diff(events.time[match], prepend=events.time[match[0]])
-        np.testing.assert_allclose(passed[stands][low:high], since, atol=1e-4)
-    assert int(lines.last_node[PLAYERS]) == steps * lanes
-
-
 def timeless():
     events = league()
     return jr.data.Dataset(events, np.arange(PLAYERS), np.arange(len(events.score)), clock=None)
@@ -360,34 +329,3 @@ def test_who_has_no_events_has_no_rating_at_a_time_and_questions_of_the_time_are
     for ask in (jr.history.upsets, jr.history.recent_form):
         with pytest.raises(ValueError, match="the history is one with hindsight; take that of jr.rate"):
             ask(smoothed)
-
-
-# Goals with hindsight, and what follows from them.
-
-
-def test_a_filter_goes_on_where_hindsight_ends(double):
-    """The state after a match between newcomers is about the filter's; and ratings at a time are those of matches."""
-    settings, params, _ = PAIRS_CASES["expected goals"]
-    league_events, system = (
-        goal_league(n=9),
-        skills_by_name(**SCORED, **settings, **params),
-    )  # as the twin's, whose programs it shares
-    system = system._replace(params=system.params._replace(initial_deviation=40.0, initial_pace_deviation=20.0))
-    last_goals = {"goals_a": 2.0, "goals_b": 1.0, "xg_a": 1.2, "xg_b": np.nan, "rest": 0.0}
-    columns = {name: np.append(x, last_goals[name]) for name, x in league_events.context.columns.items()}
-    events = jr.matches(
-        [*league_events.player, (8, 9)], np.append(league_events.score, 1.0), np.append(league_events.time, 125.0),
-        side=np.append(league_events.context.side, 1.0), columns=columns,
-    )  # fmt: skip
-    smoothed, run = smooth_events(system, events), jr.run(system, events)
-    np.testing.assert_allclose(smoothed.state.mean[8:], run.state.mean[8:], atol=0.05)
-    np.testing.assert_allclose(smoothed.state.covariance[8:], run.state.covariance[8:], rtol=2e-3, atol=1.0)
-    np.testing.assert_allclose(smoothed.prediction[-1], run.prediction[-1], atol=1e-9)
-    last = {
-        name: (i, side) for i, pair in enumerate(np.asarray(events.player).tolist()) for side, name in enumerate(pair)
-    }
-    at_end, rating = smoothed.at(float(events.time[-1])).mean, np.asarray(smoothed.rating.mean)
-    ends = np.asarray(jr.ratings(system, smoothed.state).mean)
-    for name, place in last.items():
-        assert rating[place] == pytest.approx(ends[name], abs=0.2)
-        assert np.isfinite(at_end[name])

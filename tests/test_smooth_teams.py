@@ -1,7 +1,5 @@
 """Hindsight for contests of teams against the slow twin, the exact posterior and the filter."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -11,8 +9,8 @@ from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.skills.system import skills_by_name
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
 from tests.reference.smooth_twin import Smoother, dense
-from tests.reference.teams_twin import TeamSkills, participant
-from tests.test_skills_teams import CASES, PLAYERS, STATISTICS, history, system_of
+from tests.reference.teams_twin import TeamSkills
+from tests.test_skills_teams import CASES, PLAYERS, contests_of, history, system_of, twin_of
 
 CONTESTS = 16
 
@@ -26,32 +24,6 @@ def short_history(mixed=False, seed=0, n=CONTESTS, **options):
     return rounds._replace(events=flat._replace(category=flat.category[first], columns=columns))
 
 
-def twin_of(case, rounds):
-    settings, params = CASES[case]
-    outcome = settings.get("outcome", "win")
-    own = {x: settings[x] for x in ("categories", "seasons", "team_performance", "own_side") if x in settings}
-    covariates = {name: params[name] for name in settings.get("covariates", ())}
-    statistics = {x: (params[f"{x}_scale"], params[f"{x}_noise"]) for x in settings.get("statistics", ())}
-    params = {x: y for x, y in params.items() if x not in STATISTICS and x not in covariates}
-    twin = TeamSkills(outcome, **own, **params, statistics=statistics, covariates=covariates)
-    return Smoother(twin, contests_of(rounds))
-
-
-def contests_of(rounds):
-    flat, contests = rounds.events, []
-    for number, (low, high) in enumerate(itertools.pairwise(rounds.player_start)):
-        contest = [
-            participant(
-                *(int(x[i]) for x in (flat.player, flat.team, flat.rank)), flat.weight[i],
-                0 if flat.category is None else flat.category[i],
-                **{name: x[i] for name, x in (flat.columns or {}).items()},
-            )
-            for i in range(low, high)
-        ]  # fmt: skip
-        contests.append((flat.time[number], contest))
-    return contests
-
-
 @MOSTLY_DOUBLE
 @pytest.mark.parametrize("case", mark_full(CASES, "quits"))
 def test_against_the_twin(x64, monkeypatch, case):
@@ -63,7 +35,7 @@ def test_against_the_twin(x64, monkeypatch, case):
         monkeypatch.setattr(timelines, "BLOCK_NUMBERS", 40)
         assert len(timelines.group_events(rounds)) > 1
     found = smooth_events(system_of(case), rounds, num_players=PLAYERS, tolerance=1e-11 if x64 else 3e-6)
-    twin, digits = twin_of(case, rounds), 1e-8 if x64 else 1e-4
+    twin, digits = Smoother(twin_of(case), contests_of(rounds)), 1e-8 if x64 else 1e-4
     twin.converge(damping=0.7, tolerance=1e-10)
     mean, variance = twin.parts()
     np.testing.assert_allclose(found.prediction, twin.predictions(), atol=digits)

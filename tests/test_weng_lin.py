@@ -127,8 +127,14 @@ def replay(model, rounds):
     return np.array(table), np.array(predictions)
 
 
-@pytest.mark.parametrize("model", mark_full(MODELS, "plackett_luce", "thurstone_mosteller_full"))
-def test_a_history_equals_the_twin(model, slots=100):
+SMALL = "bradley_terry_full", 40  # which compares everybody
+TWIN_CASES = mark_full(
+    [*((x, 100) for x in MODELS), SMALL], ("plackett_luce", 100), ("thurstone_mosteller_full", 100), SMALL
+)
+
+
+@pytest.mark.parametrize(("model", "slots"), TWIN_CASES)
+def test_a_history_equals_the_twin(model, slots):
     rounds, system = history(), jr.weng_lin(model, drift=DRIFT, initial_deviation=6.0, **NOISE)
     table, predictions = replay(model, rounds)
     with jax.enable_x64(True):
@@ -138,27 +144,6 @@ def test_a_history_equals_the_twin(model, slots=100):
 
 
 # What must hold
-
-
-def test_small_rounds_equal_the_twin():
-    test_a_history_equals_the_twin("bradley_terry_full", slots=40)
-
-
-@pytest.mark.parametrize("model", mark_full(["plackett_luce", "thurstone_mosteller_part"], "plackett_luce"))
-def test_matches_equal_rounds_of_two(model):
-    player, score = games()
-    rng = np.random.default_rng(4)
-    weight, time = rng.choice([0.5, 1.0, 2.0], len(score)), np.sort(rng.uniform(0.0, 50.0, len(score)))
-    system, number = jr.weng_lin(model, drift=DRIFT), np.repeat(np.arange(len(score)), 2)
-    rank = np.stack([1.0 - score, score], axis=1).ravel()
-    rounds = jr.rounds(number, player.ravel(), rank, weight=np.repeat(weight, 2), time=np.repeat(time, 2))
-    with jax.enable_x64(True):
-        one = run(system, jr.matches(player, score, time, weight=weight))
-        other = run(system, rounds, schedule=in_one_block(rounds, 3))
-    for x, y in zip(jax.tree.leaves(one.state), jax.tree.leaves(other.state), strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-11)
-    np.testing.assert_allclose(other.prediction[::2], one.prediction, rtol=1e-11)
-    np.testing.assert_allclose(other.prediction[1::2], 1.0 - np.asarray(one.prediction), rtol=1e-11)
 
 
 @EACH
