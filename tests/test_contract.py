@@ -14,7 +14,6 @@ from jaxrate.systems.elo import State
 from jaxrate.systems.system_construction_by_name import CONTEST_SYSTEMS
 from jaxrate.testing import properties as claims
 from jaxrate.testing.cases import (
-    FORMS,
     SystemFormPrecision,
     assert_equal_leaves,
     column_names_read_by_rules,
@@ -104,74 +103,49 @@ VARIANTS = {
 EVERY = SYSTEMS | VARIANTS
 # What hangs on the runner alone is tested with states of one number, of matrices and of random draws, and in contests.
 RUNNER = {"elo": "stream levels periods", "skills": "levels", "urnings": "stream levels", "weng_lin": "rounds"}
-BY_RUNNER = {
-    claims.chunks_of_several_histories_in_one_batch_equal_runs,
-    claims.no_state_sized_copy_inside_the_loop,
-    claims.another_length_compiles_nothing,
-    claims.a_column_that_nobody_reads_changes_nothing,
+IN_EVERY_RUN = {  # of some properties: systems, and their forms
+    claims.chunks_of_several_histories_in_one_batch_equal_runs: RUNNER,
+    claims.no_state_sized_copy_inside_the_loop: RUNNER,
+    claims.another_length_compiles_nothing: RUNNER,
+    claims.a_column_that_nobody_reads_changes_nothing: RUNNER,
+    claims.slopes_equal_finite_differences: {  # formulas that differ most
+        **dict.fromkeys(("elo", "glicko2_bounded", "category_glicko"), "periods"),
+        **{"weng_lin": "rounds", "blat_mmr": "levels", "blat_mmr_functions": "levels"},
+    },
+    claims.slopes_are_finite: {},  # those that overflow first are in the fuzzers' findings
+    claims.streams_equal_levels: {"elo": "stream", "urnings": "stream"},
+    claims.win_draw_and_loss_agree_with_the_expected_score: {"elo": "levels", "urnings": "levels"},
+    claims.a_period_of_one_match_is_that_match: {"elo": "periods", "skills": "periods"},
+    claims.rounds_are_predicted_as_in_a_run: {"skills_teams": "rounds"},  # which drift and read columns
+    claims.contests_one_by_one_equal_batches: {
+        "weng_lin": "rounds"
+    },  # those of the rest equal their twins in all sizes
 }
-# Numbers, predictions and players in any order of these equal their twins in files of their own, in every form.
-TWINS = {"glicko2", "category_glicko", "trueskill", "elo_mmx", "codeforces", "topcoder"}
-# The other systems are tested in the events that are tested most, and as streams and in single precision by hand.
-EVERY_FORM = {"elo", "urnings"}  # a number by player, and a draw by match
-# Rounds are predicted by the same rule as in a run: here of a system that drifts and reads columns.
-PREDICTED = {"skills_teams"}
-# Contests with other padding: those of the rest equal their twins in all sizes.
-BATCHED = {"weng_lin"}
-# Formulas that differ most, and have no differences of slopes in a file of their own.
-SLOPES = {"elo", "glicko2_bounded", "category_glicko", "weng_lin", "blat_mmr", "blat_mmr_functions"}
+# Of the other properties. Systems that are not here equal their twins in files of their own, in every form.
+USUALLY = {"elo": "levels periods"} | dict.fromkeys(("glicko", "skills"), "periods")
+USUALLY |= dict.fromkeys(("blat_mmr", "urnings"), "levels") | dict.fromkeys(("weng_lin", "elo_mmr"), "rounds")
+USUALLY |= {"skills_teams": "rounds"}  # contests of skills have a line of their own
+SINGLE = (
+    ("elo", "periods"),
+    ("urnings", "levels"),
+    ("urnings", "stream"),
+)  # also in single precision: a number by player, and a draw by match
 ROUNDED = {"trueskill", "blat_mmr", "skills"}  # to the width of a step: by multiplying and adding at once, or in sums
 
 
-def by_default(name, holds, form):
+def by_default(name, holds, form, double):
     """Whether a case is in every run of the tests, and not only in one of the whole contract."""
-    if holds in BY_RUNNER:
-        return form in RUNNER.get(name, "").split()
-    if holds is claims.slopes_equal_finite_differences:
-        return name in SLOPES and FORMS[form] is main_events(name) and form != "stream"
-    if holds is claims.slopes_are_finite:  # those that overflow first are in the fuzzers' findings
-        return name == "elo" and form == "levels"
-    if name in VARIANTS or name in TWINS:
+    if form not in IN_EVERY_RUN.get(holds, USUALLY).get(name, "").split():
         return False
-    if form == "stream":
-        return name in EVERY_FORM and holds is claims.streams_equal_levels
-    if holds is claims.win_draw_and_loss_agree_with_the_expected_score:
-        return name in EVERY_FORM and form == forms_of_outcomes(name)
-    if holds is claims.rounds_are_predicted_as_in_a_run:
-        return name in PREDICTED
-    if holds is claims.contests_one_by_one_equal_batches:
-        return name in BATCHED
-    if holds is claims.a_period_of_one_match_is_that_match and name == "glicko":
-        return False
-    return FORMS[form] is main_events(name) or (name in EVERY_FORM and form != "rounds")
-
-
-def forms_of_outcomes(name):
-    """The form in which matches are predicted: one by one, if the system rates them so."""
-    return "levels" if jr.Matches in EVERY[name].events else "periods"
-
-
-def precision_by_default(name, holds, double, is_main):
-    """Whether a precision is in every run: what is finite in single precision is in double; the rest is double."""
-    if holds is claims.states_are_finite_and_predictions_are_probabilities:
-        return double != (is_main and name in EVERY_FORM)
-    return double or (is_main and name in EVERY_FORM)
-
-
-def main_events(name):
-    """The events that are tested most; contests of skills have a line of their own."""
-    contests = EVERY[name].name == "skills" and name != "skills_teams"
-    return jr.Periods if contests else EVERY[name].events[-1]
+    only_single = holds is claims.states_are_finite_and_predictions_are_probabilities and (name, form) in SINGLE
+    return not double if only_single else double or (name, form) in SINGLE  # what is finite in single is in double
 
 
 def contract():
     """Every case of every system; most are in a run of `pytest -m full` only."""
     for name, system in EVERY.items():
         for one, case in testing.contract_cases(system):
-            default = by_default(name, one.assert_holds, case.form) and precision_by_default(
-                name, one.assert_holds, case.double, FORMS[case.form] is main_events(name)
-            )
-            marks = () if default else pytest.mark.full
+            marks = () if by_default(name, one.assert_holds, case.form, case.double) else pytest.mark.full
             yield pytest.param(name, one.assert_holds, case.form, case.double, marks=marks)
 
 

@@ -270,7 +270,7 @@ SAID_OF_OBJECTIVES = [
     ("system", "events", "options", "message"),
     [
         *((jr.elo, league, {"free": x}, said) for x, said in SAID_OF_ONE),
-        *((jr.elo, league, {"objective": AHEAD(**x)}, said) for x, said in SAID_OF_OBJECTIVES),
+        *((jr.elo, league, {"objective": x}, said) for x, said in SAID_OF_OBJECTIVES),
         (jr.elo, league, {"steps": -1}, "steps must be a whole number from 0"),
         (jr.elo, of_league(lambda x: {"score": np.full(600, 0.5)}), {}, "every score is 0.5: such scores hold"),
         (jr.elo, lambda: slice_events(league(), 0, 0), {}, "there are no events"),
@@ -279,14 +279,14 @@ SAID_OF_OBJECTIVES = [
         (lambda: jr.elo(k=0), league, {"free": ("k",)}, "k starts at 0, the border"),
         (jr.glicko, league, {"free": ("deviation_max",)}, "deviation_max starts at initial_deviation"),
         (jr.category_glicko, league, {}, "rates Periods, not Matches"),
-        (jr.trueskill, TEAMS, {"objective": AHEAD(loss="pairwise")}, "there are teams"),
+        (jr.trueskill, TEAMS, {"objective": {"loss": "pairwise"}}, "there are teams"),
         (jr.codeforces, RANKLESS, {}, "no contest ranks anybody"),
         (without_prediction, league, {}, "the loss at the start is nan"),
     ],
 )  # fmt: skip
 def test_what_a_fit_refuses(system, events, options, message):
     with pytest.raises(ValueError, match=message):
-        jr.fit(system(), events(), **options)
+        jr.fit(system(), events(), **options | {"objective": AHEAD(**options.get("objective", {}))})
 
 
 def test_files_of_winners_and_losers_are_fitted_as_any_others():
