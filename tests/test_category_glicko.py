@@ -227,8 +227,6 @@ STATE_OF_TWO = jr.category_glicko(2).init(jr.category_glicko(2).params, 3)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: jr.category_glicko(deviation_max=100), "deviation_min, initial_deviation and deviation_max must not"),
-        (lambda: jr.category_glicko(modifier_deviation_max=100), "deviation_min, initial_modifier_deviation and modif"),
         (lambda: jr.run(jr.category_glicko(), ODD), "rates Periods, not Matches; group them by periods"),
         (
             lambda: jr.run(jr.category_glicko(2), jr.periods(ODD, 14.0)),

@@ -249,20 +249,12 @@ def for_each_length(events):
     jnp.max(jnp.asarray(events.score))
 
 
-def without_slope(params):
-    return RULES.prepare(jax.lax.stop_gradient(params))
-
-
 def with_steep_slope(params):
     return RULES.prepare(params._replace(k=params.k + jnp.sqrt(params.k - params.k)))
 
 
 def on_the_host(params):
     return RULES.prepare(params._replace(k=float(params.k)))
-
-
-def by_position(params, num_players):
-    return State(1500.0 + jnp.arange(num_players, dtype=float), None)
 
 
 def without_rows(params, num_players):
@@ -292,9 +284,7 @@ def by_number(params, num_players):
             claims.another_length_compiles_nothing,
             "took . compilations",
         ),
-        (with_rules(prepare=without_slope), claims.slopes_equal_finite_differences, "the slope in k"),
         (with_rules(prepare=with_steep_slope), claims.slopes_are_finite, "slopes are not finite"),
-        (ELO._replace(init=by_position, factory=None), claims.renaming_the_players_renames_the_rows, "the state"),
         (ELO._replace(init=by_number, factory=None), claims.untouched_rows_are_inert, "the rows of players who"),
     ],
 )

@@ -17,7 +17,7 @@ from jaxrate.replay.plan import Block
 from jaxrate.replay.schedule import arrange_blocks
 from jaxrate.systems.elo_mmr import LOGISTIC_METHODS, NORMAL_METHODS, check_split_ties, contest_variances
 from jaxrate.systems.rounds import cdf_sums
-from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick, refused
+from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, mark_full, quick
 from tests.reference import elo_mmr_twin as twin
 from tests.reference import performance_twin
 from tests.reference import performance_twin as exact
@@ -51,57 +51,6 @@ def rated(system, rounds, num_players):
 
 GOLDEN = twin.golden()
 SETTINGS = [*GOLDEN["toyA"]["runs"]]
-# One program each for Elo-MMR and Elo-MMX; histories of the others equal their twins, which equal the program.
-USUAL = {x for x in SETTINGS[::2] if x.startswith("mm")} - {"mmrsimple_iowa", "mmrsimple_hist2"}
-COPIES = [(name, k + 1) for name in GOLDEN for k in range(len(GOLDEN[name]["contests"]))]
-PLAYERS = 7  # of a history
-KEYS = "contest", "player", "mu", "sig"
-
-
-@lru_cache
-def beginnings(ceilings):
-    """Each history as far as each of its contests, all in one: by players of their own."""
-    contests = []
-    for i, (name, length) in enumerate(COPIES):
-        for contest in twin.contests(GOLDEN[name])[:length]:
-            contests.append(contest._replace(players=np.array(contest.players) + PLAYERS * i))
-    contests.sort(key=lambda contest: contest.time)
-    return as_rounds(contests, **({} if ceilings else {"ceiling": None}))
-
-
-def wanted(setting):
-    """Mean and deviation of every player of `beginnings`, as his last contest left him.
-
-    Where everybody ties, time passes, of which the program takes notice at the next contest: no deviation is wanted.
-    """
-    result = []
-    for name, length in COPIES:
-        run = GOLDEN[name]["runs"][setting]
-        table = np.tile([float(run["mu0"]), float(run["sig0"])], (PLAYERS, 1))
-        for number, contest in enumerate(GOLDEN[name]["contests"][:length]):
-            rows = [x for x in zip(*(run["events"][key] for key in KEYS), strict=True) if x[0] == number]
-            for _, player, *row in rows:
-                table[ord(player) - ord("a")] = row
-            if not rows:
-                table[[ord(x) - ord("a") for x in contest["players"]], 1] = np.nan
-        result.append(table)
-    return np.concatenate(result).T
-
-
-@MOSTLY_DOUBLE
-@pytest.mark.parametrize("setting", mark_full(SETTINGS, *USUAL))
-def test_the_authors_program_agrees_after_every_contest(setting, x64):
-    factory, settings = twin.translate(GOLDEN["toyA"]["runs"][setting])
-    if factory == "elo_mmr":  # 4 contests need no more, and so less of them has to be compiled
-        settings["history"] = min(settings.get("history", 5), 5)
-    system = getattr(jr, factory)(**settings)
-    got = rated(system, beginnings(factory != "elo_mmx"), PLAYERS * len(COPIES))  # their Elo-MMX knows no ceilings
-    mean, deviation = wanted(setting)
-    assert len(np.unique(mean.round(3))) > 20
-    for x, y in ((got.mean, mean), (got.deviation, deviation)):
-        if x is not None:
-            x = np.where(np.isnan(y), np.nan, x)
-            np.testing.assert_allclose(x, y, **({"rtol": 1e-10} if x64 else {"atol": 0.02}))
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -219,6 +168,10 @@ def league(ceilings=True, noises=(1.0,)):
     return contests, players
 
 
+def toys(name):
+    return twin.contests(GOLDEN[name]), 7
+
+
 @lru_cache
 def tied():
     """Four players, who all tie in the second contest; a contest of one."""
@@ -273,7 +226,12 @@ HISTORIES = [  # contests of the twin, system, settings, and whether it is in fl
     (hostile, "codeforces", {"initial_rating": -9000.0, "beta": 20.0}, True),
     (in_teams, "elo_mmx", TEAMS | {"split_ties": False, "team_performance": "sum"}, True),
 ]
+PROGRAM = [  # each setting of the authors' program with one of its histories
+    (partial(toys, [*GOLDEN][i % len(GOLDEN)]), *twin.translate(GOLDEN["toyA"]["runs"][setting]), True)
+    for i, setting in enumerate(SETTINGS)
+]
 MORE_HISTORIES = [
+    *PROGRAM,
     (partial(NOISY, False), "elo_mmx", DRIFT | {"split_ties": True}, True),
     *((tied, name, {"skip_ties": True}, True) for name in ("elo_mmx", "topcoder")),
     (tied, "elo_mmr", NEW | {"history": 4}, True),
@@ -417,14 +375,6 @@ def test_performances_are_right_far_from_everybody(count, deviation, gaussian, s
     got = quick(infer)(*(jnp.asarray(x, float) for x in (centre, spread)))
     wanted = performance_twin.performances(centre, spread, rank, split_ties, gaussian)
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-6 if x64 else 0.05)
-
-
-@pytest.mark.parametrize("share", [0.0, 1, -0.5, 2.5, np.nan, None, "half", (0.0, 0.5), (1.1, 1.0), (1.0,)])
-def test_what_is_no_share_of_a_tie_is_refused(share):
-    """All of them silently were True or False."""
-    for factory in (jr.elo_mmr, jr.elo_mmx):
-        with refused("split_ties must be True"):
-            factory(split_ties=share)
 
 
 @MOSTLY_DOUBLE

@@ -418,18 +418,6 @@ def test_goal_difference_decides_between_equals(rated):
         jr.forecasts.simulate_season(jr.rate(jr.glicko(), season()), PAIRS, ties=("goals",), samples=10)
 
 
-def test_tournaments_of_goals_have_the_chances_of_scorelines(rated):
-    """A group of two and a final between its two, the first of whom is named second."""
-    plan = {"groups": {"A": ["Di", "Ada"]}, "knockout": ["A2", "A1"]}
-    lines = jr.forecasts.predict_scorelines(rated, [("Ada", "Di")], side=None, most_goals=30)
-    (summary,) = jr.forecasts.summarise_scorelines(lines).to_records()
-    cup = jr.forecasts.simulate_tournament(rated, plan, samples=20_000)
-    assert cup.player.tolist() == ["Ada", "Di"]
-    fair = summary["win"] + 0.5 * summary["draw"]
-    np.testing.assert_allclose(cup.place[:, 0], [fair, 1.0 - fair], atol=0.015)
-    np.testing.assert_allclose(cup.reach, [[1.0, fair], [1.0, 1.0 - fair]], atol=0.015)
-
-
 @pytest.mark.parametrize("dependence", mark_full([None, -0.15, 0.2, 5.0], -0.15))
 def test_goals_are_drawn_as_scorelines_are(dependence, double):
     """Of teams of which little is known, with scatter and with low scores."""

@@ -317,5 +317,6 @@ def test_no_access_races_with_another_or_is_outside_of_its_array(monkeypatch, th
     monkeypatch.setattr(levels_kernel, "replay_levels_in_kernel", program)
     simulator.reset_gpu_interpret_mode_state()
     found = jax.jit(lambda *x: jr.scan(system, None, state, *x, engine="kernel"))(history, plan)
-    assert_close_leaves("threads", found, wanted, 1e-6)
+    if threads > 1:  # else it is a stream, in which matches of nobody are left out
+        assert_close_leaves("threads", found, wanted, 1e-6)
     assert not simulator.get_races().races_found

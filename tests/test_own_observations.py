@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 import jaxrate as jr
 from jaxrate import parts, testing
-from jaxrate.extend import MAYBE_POSITIVE, POSITIVE, Parameter
+from jaxrate.extend import POSITIVE, Parameter
 from jaxrate.numerics.special_functions import log_normal_within, truncated_normal_moments
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.prediction_wrapping import add_outcomes
@@ -23,7 +23,6 @@ from tests.conftest import draw_pairs, refused
 
 PLAYERS, MATCHES = 12, 240
 SCALE = Parameter(POSITIVE, "points per unit", "rating points that a unit of the margin is worth")
-COMPRESSION = Parameter(MAYBE_POSITIVE, "units", "margin above which margins are compressed")
 EDGE = Parameter(POSITIVE, "points", "lead of a clear win")
 
 
@@ -37,39 +36,17 @@ def league():
     return jr.matches(player, 0.5 + 0.5 * np.sign(margin), time, side=side, columns=columns)
 
 
-def to_points(size, scale, compression):
-    return scale * (size if compression is None else compression * jnp.log1p(size / compression))
-
-
-def margin_message(
-    lead,
-    variance,
-    match,
-    noise,
-    scale: Annotated[float, SCALE] = 25.0,
-    compression: Annotated[float | None, COMPRESSION] = None,
-):
-    y = jnp.sign(match.score - 0.5) * to_points(jnp.abs(match.columns["margin"]), scale, compression)
+def margin_message(lead, variance, match, noise, scale: Annotated[float, SCALE] = 25.0):
     precision = 1.0 / noise**2
-    return precision, precision * (y - lead)
+    return precision, precision * (jnp.sign(match.score - 0.5) * scale * match.columns["margin"] - lead)
 
 
-def margin_log_density(
-    lead,
-    variance,
-    match,
-    noise,
-    scale: Annotated[float, SCALE] = 25.0,
-    compression: Annotated[float | None, COMPRESSION] = None,
-):
-    size, sign = jnp.abs(match.columns["margin"]), jnp.sign(match.score - 0.5)
+def margin_log_density(lead, variance, match, noise, scale: Annotated[float, SCALE] = 25.0):
+    size, sign = match.columns["margin"], jnp.sign(match.score - 0.5)
     inverse = jax.lax.rsqrt(noise**2 + variance)
-    off = (sign * to_points(size, scale, compression) - lead) * inverse
-    half = to_points(jnp.full_like(size, 0.5), scale, compression)
-    slope = jnp.broadcast_to(jnp.log(scale), size.shape)
-    slope = slope if compression is None else slope - jnp.log1p(size / compression)
-    density = slope + jnp.log(inverse) - 0.5 * off**2 - 0.5 * np.log(2.0 * np.pi)
-    return jnp.where(sign == 0.0, log_normal_within(lead * inverse, half * inverse), density)
+    off = (sign * (scale * size) - lead) * inverse
+    density = jnp.log(scale) + jnp.log(inverse) - 0.5 * off**2 - 0.5 * np.log(2.0 * np.pi)
+    return jnp.where(sign == 0.0, log_normal_within(lead * inverse, 0.5 * scale * inverse), density)
 
 
 def result_log_likelihood(lead, variance, match, noise, draw_margin):
@@ -101,18 +78,15 @@ def clear_log_likelihood(lead, variance, match, noise, edge: Annotated[float, ED
     return jnp.where(match.columns["margin"] >= 7.0, log_ndtr((lead - edge) * inverse), close)
 
 
-GAP = parts.own_observation("gap", margin_log_density, "margin", message=margin_message, compression=9, noise=250)
+GAP = parts.own_observation("gap", margin_log_density, "margin", message=margin_message, noise=250)
 WHO = parts.own_observation("who", result_log_likelihood, outcomes=result_outcomes, draw_margin=60)
 CLEAR = parts.own_observation("clear", clear_log_likelihood, "margin", edge=100)
 OTHERS = parts.own_side(), parts.experience(), parts.skill(match_growth=3, reversion=500)
 
 
 COPIES = {  # an observation of one's own, and the known one that it equals
-    "margin": (GAP, parts.margin(compression=9, noise=250)),
-    "margin and draws": (
-        GAP.with_params({"draw_margin": 40.0}),
-        parts.margin(compression=9, noise=250, draw_margin=40),
-    ),
+    "margin": (GAP, parts.margin(noise=250)),
+    "margin and draws": (GAP.with_params({"draw_margin": 40.0}), parts.margin(noise=250, draw_margin=40)),
     "result": (
         parts.own_observation("who", result_log_likelihood, message=result_message, draw_margin=60),
         parts.result(draw_margin=60),
@@ -195,10 +169,7 @@ def test_a_filter_is_that_of_a_plain_loop(double):
 
 def test_an_observation_is_a_value_that_prints_as_its_call():
     system = jr.skills(parts.experience(), observe=[GAP, parts.statistic("shots")])
-    call = (
-        "parts.own_observation('gap', margin_log_density, columns=('margin',), message=margin_message, "
-        "noise=250, compression=9)"
-    )
+    call = "parts.own_observation('gap', margin_log_density, columns=('margin',), message=margin_message, noise=250)"
     assert repr(system) == f"skills(parts.experience(), observe=({call}, parts.statistic('shots')))"
     assert eval(repr(system), {"skills": jr.skills, "parts": parts, **globals()}) == system
     assert system.make(**system.params._asdict()) == pickle.loads(pickle.dumps(system)) == system
@@ -267,70 +238,52 @@ def log_likelihood_of_own_noise(lead, variance, match, noise: Annotated[float, S
     return 0.0 * lead
 
 
-def run_observation(log_likelihood, columns=(), **options):
-    return jr.run(jr.skills(observe=parts.own_observation("x", log_likelihood, columns, **options)), league())
+own = partial(parts.own_observation, "x")
+NOTHING = "the functions of parts.own_observation('x', ...) must tell of each match apart, [n] numbers"
+INFINITE = "(chances from 0 to 1) of parts.own_observation('x', ...) is no finite number"
+
+
+def run(*functions, **options):
+    return jr.run(jr.skills(observe=own(*functions, **options)), league())
+
+
+def zero(lead, variance, match):
+    return 0.0 * lead
+
+
+def log_of_margin(lead, variance, match):
+    return jnp.log(match.columns["margin"] - 1) * lead
+
+
+def over_margin(lead, variance, match):
+    return lead / (match.columns["margin"] + match.score)
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: parts.own_observation("a b", result_log_likelihood), "must be one plain word"),
-        (lambda: parts.own_observation("x", 3), "own_observation: it takes functions, got 3"),
-        (lambda: parts.own_observation("win", result_log_likelihood), "'win' is the name of what another observation"),
+        (lambda: parts.own_observation("a b", zero), "must be one plain word"),
+        (lambda: parts.own_observation("win", zero), "'win' is the name of what another observation"),
+        (lambda: own(lambda lead, variance, match, columns=1.0: 0.0), "rename columns of <lambda>"),
+        (lambda: own(lambda lead, variance, match, worth: 0.0), "worth of <lambda> must be a"),
         (
-            lambda: parts.own_observation("x", lambda lead, variance, match, columns=1.0: 0.0),
-            "rename columns of <lambda>",
-        ),
-        (lambda: parts.own_observation("x", lambda lead, variance, match, worth: 0.0), "worth of <lambda> must be a"),
-        (
-            lambda: parts.own_observation("x", margin_log_density, message=message_of_other_scale),
+            lambda: own(margin_log_density, message=message_of_other_scale),
             "own_observation: scale of message_of_other_scale has another default or Parameter than in the functions",
         ),
-        (
-            lambda: parts.own_observation("x", lambda lead, variance, match, noise=-1.0: 0.0 * lead),
-            "own_observation: noise must be > 0",
-        ),
-        (
-            lambda: parts.own_observation("x", log_likelihood_of_own_noise),
-            "own_observation: rename noise of log_likelihood_of_own_noise, as it has one",
-        ),
+        (lambda: own(lambda lead, variance, match, noise=-1.0: 0.0 * lead), "own_observation: noise must be > 0"),
+        (lambda: own(log_likelihood_of_own_noise), "rename noise of log_likelihood_of_own_noise, as it has one"),
         (lambda: jr.skills(CLEAR), "own_observation is observed: give it as observe=jr.parts.own_observation(...)"),
         (lambda: jr.skills(observe=(CLEAR, parts.quits("q"))), "quits does not go with own_observation, which"),
-        (lambda: run_observation(clear_log_likelihood, "gap"), "skills needs the column 'gap' of the matches"),
-        (lambda: run_observation(clear_log_likelihood), "('x', ...) fail: KeyError: 'margin'; they are functions of"),
-        (lambda: run_observation(lambda *_: 0.0, message=lambda *_: 1.0), "fail: TypeError: "),
-        (
-            lambda: run_observation(lambda *_: 0.0, outcomes=lambda *_: (0.9, 0.8)),
-            "outcomes (chances from 0 to 1) of parts.own",
-        ),
-        (
-            lambda: run_observation(lambda *_: 0.0, message=lambda *_: (-1e-3, 0.0)),
-            "message (precision 0 or more) or outcomes",
-        ),
-        (
-            lambda: run_observation(lambda lead, *_: jnp.sum(log_ndtr(lead / 300.0))),
-            "the functions of parts.own_observation('x', ...) must tell of each match apart, [n] numbers",
-        ),
-        (
-            lambda: run_observation(lambda lead, *_: 0.0 * lead, message=lambda lead, *_: (1e-6, jnp.mean(lead))),
-            "must tell of each match apart",
-        ),
-        (
-            lambda: run_observation(lambda lead, *_: jnp.log1p(-jnp.exp(-(lead + 1.0)))),  # a number where nobody leads
-            "of parts.own_observation('x', ...) is no finite number",
-        ),
-        (
-            lambda: run_observation(
-                lambda lead, variance, match: jnp.log(match.columns["margin"] - 1) * lead, "margin"
-            ),
-            "(chances from 0 to 1) of parts.own_observation('x', ...) is no finite number",
-        ),
-        (
-            lambda: run_observation(
-                lambda lead, variance, match: lead / (match.columns["margin"] + match.score), "margin"
-            ),
-            "must be a finite number where score and columns are 0, too",
-        ),
+        (lambda: run(clear_log_likelihood, "gap"), "skills needs the column 'gap' of the matches"),
+        (lambda: run(clear_log_likelihood), "('x', ...) fail: KeyError: 'margin'; they are functions of"),
+        (lambda: run(zero, message=lambda *_: 1.0), "fail: TypeError: "),
+        (lambda: run(zero, outcomes=lambda *_: (0.9, 0.8)), "outcomes (chances from 0 to 1) of parts.own"),
+        (lambda: run(zero, message=lambda *_: (-1e-3, 0.0)), "message (precision 0 or more) or outcomes"),
+        (lambda: run(lambda lead, *_: jnp.sum(log_ndtr(lead / 300.0))), NOTHING),
+        (lambda: run(zero, message=lambda lead, *_: (1e-6, jnp.mean(lead))), "must tell of each match apart"),
+        (lambda: run(lambda lead, *_: jnp.log1p(-jnp.exp(-(lead + 1.0)))), INFINITE),  # a number where nobody leads
+        (lambda: run(log_of_margin, "margin"), INFINITE),
+        (lambda: run(over_margin, "margin"), "must be a finite number where score and columns are 0, too"),
     ],
 )
 def test_what_makes_no_sense_is_refused(make, said):
@@ -340,4 +293,4 @@ def test_what_makes_no_sense_is_refused(make, said):
 
 def test_an_unknown_hyperparameter_is_refused():
     with pytest.raises(TypeError, match="edgy"):
-        parts.own_observation("clear", clear_log_likelihood, edgy=3)
+        own(clear_log_likelihood, edgy=3)

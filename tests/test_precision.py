@@ -55,13 +55,3 @@ def test_float32_is_near_float64_after_a_long_history(name, form):
     unit = 100.0 if true.deviation is None else true.deviation
     np.testing.assert_array_less(np.abs(rating.mean - true.mean) / unit, WORST)
     np.testing.assert_array_less(np.abs(guess - truth), 0.1 * WORST)
-
-
-def test_urns_are_counted_exactly_in_float32():
-    system, matches = jr.urnings(), history("matches")
-    key = jax.random.key(0)
-    state = jax.tree.map(np.asarray, jr.run(system, matches, key=key).state)
-    with jax.enable_x64(True):
-        truth = np.asarray(jr.predict(system, state, matches))
-    assert state.green.sum() == 30 * 50 and state.green.dtype == np.int32
-    np.testing.assert_allclose(jr.predict(system, state, matches), truth, rtol=1e-6)

@@ -261,28 +261,6 @@ def test_tiles_are_mapped_replaced_and_added_up_to_the_last_row_asked_for():
     assert sums == [0, size, size, 2 * size, 2 * size]
 
 
-# What is known of jaxrate's own systems of rounds, beyond the contract: settings, ties, matches of two by hand.
-
-
-# Hyperparameters
-
-
-@pytest.mark.parametrize(
-    ("factory", "settings", "message"),
-    [
-        (jr.elo_mmr, {"newcomer": (0,)}, "elo_mmr: factors for newcomers must be above 0"),
-        (jr.elo_mmx, {"newcomer": (0.5, math.inf)}, "elo_mmx: factors for newcomers must be above 0"),
-        (jr.elo_mmr, {"weight": 0.2, "beta": 200.0, "gamma": 30.0}, "not both"),
-        (jr.elo_mmr, {"beta": 200.0}, "elo_mmr: beta and gamma go together; give both"),
-        (jr.elo_mmx, {"gamma": 30.0}, "beta and gamma go together"),
-        (jr.elo_mmr, {"limit_deviation": 0.0}, "elo_mmr: a limit_deviation of 0 leaves .* give a drift"),
-    ],
-)
-def test_bad_settings_are_refused(factory, settings, message):
-    with pytest.raises(ValueError, match=message):
-        factory(**settings)
-
-
 # Matches of two
 
 

@@ -1,6 +1,7 @@
 """Hindsight against the slow twin, the exact posterior, TrueSkill through time and the filter."""
 
 import json
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -241,34 +242,22 @@ def timeless():
     return jr.data.Dataset(events, np.arange(PLAYERS), np.arange(len(events.score)), clock=None)
 
 
+smooth, forecast = partial(smooth_events, jr.skills()), partial(jr.forecasts.forecast_by_smoothing, jr.skills())
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: smooth_events(jr.elo(), league()), "elo has no hindsight; take jr.skills()"),
-        (
-            lambda: smooth_events(jr.glicko(), league()),
-            r"glicko has no hindsight; take jr.skills\(observe=jr.parts.logistic\(\)\)",
-        ),
-        (
-            lambda: smooth_events(jr.skills(), jr.periods(league(), 7.0)),
-            "takes matches or contests, each at its own time, and",
-        ),
-        (lambda: smooth_events(jr.skills(), league(n=0)), "there are no matches"),
+        (lambda: smooth_events(jr.glicko(), league()), r"take jr.skills\(observe=jr.parts.logistic\(\)\)"),
         (lambda: smooth_events(jr.skills(observe=jr.parts.margin()), league()), "needs the column 'margin'"),
-        (lambda: smooth_events(jr.skills(), league(), num_players=3), "there are only 3 players"),
-        (lambda: smooth_events(jr.skills(), jr.matches([[0, 1]], [1])._replace(score=np.array([2.0]))), "row 0"),
-        (
-            lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), timeless(), start=0),
-            "forecast needs times, and this history has none",
-        ),
-        (
-            lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), league(), start=1e6),
-            r"start 1000000.0 is after the last match, at [\d.]+; giv",
-        ),
-        (
-            lambda: jr.forecasts.forecast_by_smoothing(jr.skills(), league(), start="2099-01-31"),
-            r"start 2099-01-31 is after .* at 19\d\d-\d\d-",
-        ),
+        (lambda: smooth(jr.periods(league(), 7.0)), "takes matches or contests, each at its own time, and"),
+        (lambda: smooth(league(n=0)), "there are no matches"),
+        (lambda: smooth(league(), num_players=3), "there are only 3 players"),
+        (lambda: smooth(jr.matches([[0, 1]], [1])._replace(score=np.array([2.0]))), "row 0"),
+        (lambda: forecast(timeless(), start=0), "forecast needs times, and this history has none"),
+        (lambda: forecast(league(), start=1e6), r"start 1000000.0 is after the last match, at [\d.]+; giv"),
+        (lambda: forecast(league(), start="2099-01-31"), r"start 2099-01-31 is after .* at 19\d\d-\d\d-"),
     ],
 )
 def test_refusals(call, message):

@@ -85,11 +85,15 @@ def example():
     return jr.periods(jr.matches([[0, 1], [0, 2], [0, 3]], [1, 0, 0]), 1.0)
 
 
+def example_state(system):
+    state = system.init(system.params, 4)
+    return state._replace(rating=jnp.array(EXAMPLE["rating"]), variance=jnp.array(EXAMPLE["deviation"]) ** 2)
+
+
 @MOSTLY_DOUBLE
 def test_glicko_worked_example(x64):
     system = jr.glicko(c=0, period=1)
-    state = system.init(system.params, 4)
-    state = state._replace(rating=jnp.array(EXAMPLE["rating"]), variance=jnp.array(EXAMPLE["deviation"]) ** 2)
+    state = example_state(system)
     result = jr.run(system, example(), state=state)
     close(x64, result.state.rating[0], GOLDEN["glickman"]["glicko"]["r"])
     close(x64, jnp.sqrt(result.state.variance[0]), GOLDEN["glickman"]["glicko"]["RD"])
@@ -111,10 +115,7 @@ def agrees_with_glickman(x64, state, wanted):
 def test_glicko2_worked_example(x64, tau):
     wanted = GOLDEN["glickman"]["glicko2"] if tau == "0.5" else GOLDEN["glickman"]["glicko2_tau"][tau]
     system = jr.glicko2(tau=float(tau), period=1)
-    state = system.init(system.params, 4)
-    state = state._replace(rating=jnp.array(EXAMPLE["rating"]), variance=jnp.array(EXAMPLE["deviation"]) ** 2)
-    state = jr.run(system, example(), state=state).state
-    agrees_with_glickman(x64, state, wanted)
+    agrees_with_glickman(x64, jr.run(system, example(), state=example_state(system)).state, wanted)
 
 
 @MOSTLY_DOUBLE
@@ -134,8 +135,7 @@ def test_glicko2_fractional_periods(x64, periods):
     """Step 6 over t periods at the new volatility."""
     wanted = GOLDEN["glickman"]["glicko2_elapsed_periods"][periods]
     system = jr.glicko2()
-    state = system.init(system.params, 4)
-    state = state._replace(rating=jnp.array(EXAMPLE["rating"]), variance=jnp.array(EXAMPLE["deviation"]) ** 2)
+    state = example_state(system)
 
     @quick
     def rate(state, score, periods):
@@ -143,12 +143,7 @@ def test_glicko2_fractional_periods(x64, periods):
         total = tuple(jnp.sum(x, keepdims=True) for x in game_terms(me.rating - others.rating, others.variance, score))
         return update_from_total(prepare(system.params), me, total, periods)
 
-    after = rate(state, jnp.array([1.0, 0.0, 0.0]), jnp.asarray(float(periods)))
-    close(
-        x64,
-        [after.rating[0], jnp.sqrt(after.variance[0]), after.volatility[0]],
-        [wanted[k] for k in ("r", "RD", "vol")],
-    )
+    agrees_with_glickman(x64, rate(state, jnp.array([1.0, 0.0, 0.0]), jnp.asarray(float(periods))), wanted)
     idle = jr.ratings(system, state._replace(time=jnp.zeros(4)), time=7.0 * float(periods))
     close(x64, idle.deviation[0], wanted["idle_RD"])
 
@@ -319,20 +314,36 @@ def test_elo_carries_on_from_a_state_that_counted_games():
     assert float(after.games.sum()) > float(counted.games.sum())
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: jr.elo(K=3), "elo has no parameter 'K'; did you mean 'k'"),
-        (lambda: jr.elo(k_new=40), "k_new and new_games belong together"),
-        (lambda: jr.glicko(period="week"), "period must be a number, got 'week'"),
-        (lambda: jr.glicko2(tau=math.inf), "tau must be > 0, got inf"),
-        (lambda: jr.glicko(deviation_min=400), "deviation_min, initial_deviation and deviation_max must not decrease"),
-        (lambda: jr.glicko2(volatility_max=0.01), "volatility_max must not decrease"),
-    ],
-)
-def test_parameters_out_of_range(call, message):
+NO_SHARES = 0.0, 1, -0.5, 2.5, np.nan, None, "half", (0.0, 0.5), (1.1, 1.0), (1.0,)  # all silently were True or False
+REFUSED = [
+    (jr.elo, {"K": 3}, "elo has no parameter 'K'; did you mean 'k'"),
+    (jr.elo, {"k_new": 40}, "k_new and new_games belong together"),
+    (jr.glicko, {"period": "week"}, "period must be a number, got 'week'"),
+    (jr.glicko2, {"tau": math.inf}, "tau must be > 0, got inf"),
+    (jr.glicko, {"deviation_min": 400}, "deviation_min, initial_deviation and deviation_max must not decrease"),
+    (jr.glicko2, {"volatility_max": 0.01}, "volatility_max must not decrease"),
+    (jr.category_glicko, {"deviation_max": 100}, "deviation_min, initial_deviation and deviation_max must not"),
+    (jr.category_glicko, {"modifier_deviation_max": 100}, "initial_modifier_deviation and modifier_deviation_max must"),
+    (jr.trueskill, {"draw_probability": 1.0}, "draw_probability must be 0 to 1, without 1, got 1.0"),
+    (jr.trueskill, {"sweeps": 0}, "sweeps must be a whole number from 1 to 10,000, got 0"),
+    (jr.weng_lin, {"model": "plackett_luse"}, "weng_lin has no model 'plackett_luse'; did you mean 'plackett_luce'"),
+    (jr.weng_lin, {"model": "plackett_luce", "epsilon": 0.2}, "weng_lin: plackett_luce has no epsilon"),
+    (jr.weng_lin, {"model": "thurstone_mosteller_full", "epsilon": -0.1}, "weng_lin: epsilon must be >= 0 or None"),
+    (jr.weng_lin, {"kappa": 1.5}, "weng_lin: kappa must be above 0, to 1"),
+    (jr.elo_mmr, {"newcomer": (0,)}, "elo_mmr: factors for newcomers must be above 0"),
+    (jr.elo_mmx, {"newcomer": (0.5, math.inf)}, "elo_mmx: factors for newcomers must be above 0"),
+    (jr.elo_mmr, {"weight": 0.2, "beta": 200.0, "gamma": 30.0}, "not both"),
+    (jr.elo_mmr, {"beta": 200.0}, "elo_mmr: beta and gamma go together; give both"),
+    (jr.elo_mmx, {"gamma": 30.0}, "beta and gamma go together"),
+    (jr.elo_mmr, {"limit_deviation": 0.0}, "elo_mmr: a limit_deviation of 0 leaves .* give a drift"),
+    *((make, {"split_ties": x}, "split_ties must be True") for make in (jr.elo_mmr, jr.elo_mmx) for x in NO_SHARES),
+]
+
+
+@pytest.mark.parametrize(("make", "settings", "message"), REFUSED)
+def test_settings_that_systems_refuse(make, settings, message):
     with pytest.raises(ValueError, match=message):
-        call()
+        make(**settings)
 
 
 @MOSTLY_SINGLE

@@ -256,23 +256,6 @@ def test_gradients_of_large_rounds_take_linear_memory():
 # Settings
 
 
-@pytest.mark.parametrize(
-    ("model", "changes", "message"),
-    [
-        ("plackett_luse", {}, "weng_lin has no model 'plackett_luse'; did you mean 'plackett_luce'"),
-        (3, {}, "weng_lin: model must be text, got 3"),
-        ("plackett_luce", {"epsilon": 0.2}, "weng_lin: plackett_luce has no epsilon"),
-        ("thurstone_mosteller_full", {"epsilon": -0.1}, "weng_lin: epsilon must be >= 0 or None"),
-        ("bradley_terry_full", {"beta": 0.0}, "weng_lin: beta must be > 0, got 0.0"),
-        ("bradley_terry_part", {"kappa": 1.5}, "weng_lin: kappa must be above 0, to 1"),
-        ("bradley_terry_full", {"tua": 0.1}, "weng_lin has no parameter 'tua'; did you mean 'tau'"),
-    ],
-)
-def test_bad_settings_are_refused(model, changes, message):
-    with pytest.raises(ValueError, match=message):
-        jr.weng_lin(model, **changes)
-
-
 def test_only_a_drift_needs_the_order_of_time():
     assert depends_on_time(jr.weng_lin(), jr.weng_lin(drift=0.1).params)
     assert not depends_on_time(jr.weng_lin(), jr.weng_lin().params)
