@@ -16,7 +16,6 @@ from jaxrate.systems.blat_mmr import kernels
 from tests.blat import (
     ALGORITHMS,
     GRID,
-    HISTORY,
     MATCHES,
     PLAYERS,
     POINTS,
@@ -200,46 +199,6 @@ def test_every_player_on_a_support_of_their_own(luck, algorithm, kernel, draws):
     )
 
 
-def test_strengths_in_three_dimensions():
-    x = np.random.default_rng(3).normal(size=(11, 3))
-
-    def prior(x):
-        p = np.exp(-((x - 0.2) ** 2).sum(axis=1) / (2.0 * 0.9**2))
-        return p / p.sum()
-
-    system = jr.blat_mmr("two_of_three", support=x, kernel=None, **{**SETTING, "side_advantage": 0.0})
-    game = twin.mixed(twin.two_of_three, 0.85)
-    wanted, rows = twin_in_space(game, x, prior(x))
-    result = jr.run(system, MATCHES)
-    close(result.prediction, rows)
-    close(result.state.belief, wanted)
-
-
-def twin_in_space(game, x, prior):
-    """`twin.league` cannot average strengths in R^3: beliefs and predictions alone."""
-    belief, predictions = np.tile(prior, (PLAYERS, 1)), []
-    for _, [(a, b, score, _, weight)] in HISTORY:
-        predictions.append(twin.expected_score(x, belief[a], x, belief[b], game))
-        (belief[a], _), (belief[b], _) = twin.match(x, belief[a], x, belief[b], game, score, weight=weight)
-    return belief, predictions
-
-
-def test_a_league_of_beliefs_over_distributions():
-    random = np.random.default_rng(5)
-    support, inner = random.normal(size=(PLAYERS, 7, 4)), random.dirichlet(np.ones(4), (PLAYERS, 7))
-    system = jr.blat_mmr(support=support[0], inner=inner[0], beta=0.85)
-    history = jr.matches(MATCHES.player, MATCHES.score)
-    result = jr.run(system, history, state=start(system, np.full((PLAYERS, 7), 1 / 7), support=support, inner=inner))
-    belief = np.full((PLAYERS, 7), 1 / 7)
-    game = twin.mixed(twin.bradley_terry, 0.85)
-    for (a, b), score, prediction in zip(history.player, history.score, result.prediction, strict=True):
-        of_a, of_b = ([*zip(support[i], inner[i], strict=True)] for i in (a, b))
-        wins, (p, _), (q, _) = twin.match_between_mixtures(belief[a], of_a, belief[b], of_b, game, score)
-        close(prediction, belief[a] @ wins @ belief[b])
-        belief[a], belief[b] = p, q
-    close(result.state.belief, belief)
-
-
 # 300 matches on the grid of the paper
 
 
@@ -328,36 +287,6 @@ def test_outcomes(own, draws):
         three = np.stack([win, nu * np.sqrt(win * (1.0 - win)), 1.0 - win])
         wanted.append(np.einsum("kxy,x,y->k", three / three.sum(axis=0), p[i], p[j]))
     close(outcomes, wanted)
-
-
-def test_evidence_is_the_exact_likelihood_of_a_tree():
-    """Where no two players who meet are linked by earlier matches, nothing is lost between matches."""
-    x, player, score = np.array([-1.0, 0.2, 0.9]), [[0, 1], [2, 3], [1, 2], [4, 1]], [1.0, 0.5, 0.0, 0.75]
-    p = np.random.default_rng(12).dirichlet(np.ones(3), 5)
-    system = jr.blat_mmr(support=x, kernel=None)
-
-    def exact(games):
-        total = 0.0
-        for k in itertools.product(range(3), repeat=5):
-            chance = math.prod(p[i][k[i]] for i in range(5))
-            for (a, b), theta in games:
-                win = twin.LUCK["duelyst"](x[k[a]], x[k[b]])
-                chance *= win**theta * (1.0 - win) ** (1.0 - theta)
-            total += chance
-        return math.log(total)
-
-    def ours(games):
-        matches = jr.matches([pair for pair, _ in games], [theta for _, theta in games])
-        told = beliefs.make_evidence_predicting_system(system)
-        return float(np.sum(np.log(jr.run(told, matches, state=start(system, p)).prediction)))
-
-    tree = [*zip(player, score, strict=True)]
-    close(ours(tree), exact(tree), rtol=1e-13)
-    again = [*tree[1:], tree[1]]  # beliefs of two who met are no longer independent, which is not kept
-    assert 1e-6 < abs(ours(again) - exact(again)) < 0.1
-    p[2:] = np.eye(3)[[0, 2, 1]]  # but against players known for certain all is
-    known = [((0, 2), 1.0), ((0, 3), 0.0), ((0, 4), 0.5), ((0, 2), 1.0)]
-    close(ours(known), exact(known), rtol=1e-13)
 
 
 # What BlatMMR refuses.

@@ -1,7 +1,6 @@
 """Category Glicko against other people's numbers, the slow twin and its invariants."""
 
 import json
-import math
 from pathlib import Path
 
 import jax
@@ -165,27 +164,6 @@ def test_the_maximum_is_found_however_the_games_went(x64, outcome):
             wanted = [best, *parts.values()]
             got = [found[0][i], *(found[1][i, c] for c in parts)]
             np.testing.assert_allclose(got, wanted, atol=1e-9 if x64 else 1e-5, rtol=1e-9 if x64 else 1e-5)
-
-
-def test_the_integral_over_the_opponent_by_quadrature():
-    """I_jk: a game against an opponent whose rating and modifier are normal, and whose performance is as well."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
-    weights = weights / weights.sum()
-    random = np.random.default_rng(0)
-    for strength, rating, modifier, spread, modifier_spread in random.uniform(0.1, 1.5, (20, 5)):
-        opponent = rating + spread * nodes[:, None] + modifier + modifier_spread * nodes[None, :]
-        won = np.vectorize(lambda z: 0.5 * math.erfc(-z / math.sqrt(2.0)))(strength - opponent)
-        integral = float(weights @ won @ weights)
-        with jax.enable_x64(True):
-            system = jr.category_glicko(2, **FREE | {"deviation_max": 2.0, "modifier_deviation_max": 2.0})
-            state = system.init(system.params, 2)._replace(
-                rating=jnp.array([strength, rating]),
-                modifiers=jnp.array([[0.0, 0.0], [modifier, -modifier]]),
-                variance=jnp.array([0.0, spread**2]),
-                modifier_variance=jnp.array([[0.0, 0.0], [modifier_spread**2, 0.0]]),
-            )
-            got = jr.predict(system, state, jr.matches([[0, 1]], [0.5], category=[[0, 1]]))
-        assert abs(float(got[0]) - integral) < 1e-12
 
 
 @pytest.mark.parametrize("outcome", mark_full(["probit", "logistic"], "probit"))

@@ -1,4 +1,7 @@
-"""The contract of `jaxrate.testing`, kept by every system. To add a system, add a line to SYSTEMS."""
+"""The contract of `jaxrate.testing`, kept by every system.
+
+To add a system, add a line to SYSTEMS, and its events to USUALLY.
+"""
 
 import math
 from typing import Annotated

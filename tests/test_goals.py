@@ -35,7 +35,6 @@ PARTS = {
     "growth": 12.0, "initial_deviation": 40.0, "side_advantage": 35.0, "pace_growth": 3.0, "goal_rate": 1.3,
     "initial_pace_deviation": 20.0,
 }  # fmt: skip
-OWN_SIDE = {"own_side": True, "own_side_growth": 2.0, "initial_own_side_deviation": 20.0}
 CASES = {  # settings and hyperparameters
     "plain": ({}, PARTS),
     "goals": (
@@ -343,32 +342,23 @@ def test_goals_are_learnt_by_name_and_saved(rated, tmp_path):
     assert row.system.settings["outcome"] == "goals" and row.system.settings["margin"] == ("home_goals", "away_goals")
 
 
-def expected_goals():
-    """A table, and what its columns are."""
+def test_expected_goals_are_read_and_may_be_missing():
+    """By name they are learnt from where goals are."""
     table = {
         "home": ["Ada", "Bo", "Cy"], "away": ["Bo", "Cy", "Ada"], "date": ["2024-01-01", "2024-01-02", "2024-01-03"],
         "home_goals": [2, 1, 0], "away_goals": [1, 1, 3], "xh": [1.5, None, 0.4], "xa": [0.5, None, 2.2],
     }  # fmt: skip
-    columns = {"a": "home", "b": "away", "side": "a", "margin": ["home_goals", "away_goals"]}
-    return table, columns | {"expected_goals": ["xh", "xa"]}
-
-
-def test_expected_goals_are_read_and_may_be_missing():
-    """By name they are learnt from where goals are."""
-    table, columns = expected_goals()
-    data = jr.read(table, **columns)
+    roles = {"a": "home", "b": "away", "side": "a", "margin": ["home_goals", "away_goals"]}
+    read = partial(jr.read, expected_goals=["xh", "xa"], **roles)
+    data = read(table)
     assert data.expected_goals == ("xh", "xa") and "xG" in repr(data)
     np.testing.assert_array_equal(data.matches.context.columns["xh"], [1.5, np.nan, 0.4])
     system = make_system_for_data("skills", {"outcome": "goals"}, None, data)
     assert system.settings["expected_goals"] == ("xh", "xa")
-    with refused("expected_goals names a column twice: xh, xh"):
-        jr.read(table, **columns | {"expected_goals": ["xh", "xh"]})
-    with refused("expected_goals must be two columns, of a and of b, got xh"):
-        jr.read(table, **columns | {"expected_goals": ["xh"]})
     with refused("column 'xh' holds expected goals, so that it cannot be something else as well"):
-        jr.read(table, **columns | {"covariates": "xh"})
+        read(table, covariates="xh")
     with refused("row 1 (counting from 0): column 'xa' is inf, not a finite number"):
-        jr.read(table | {"xa": [0.5, np.inf, 2.2]}, **columns)
+        read(table | {"xa": [0.5, np.inf, 2.2]})
 
 
 def test_pairs_need_no_goals(rated):

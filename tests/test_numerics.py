@@ -206,30 +206,6 @@ def test_a_concave_maximum_is_found_from_anywhere(x64):
     assert np.abs(gradient).max() < (1e-14 if x64 else 2e-6)
 
 
-def test_a_concave_maximum_has_implicit_derivatives():
-    random = np.random.default_rng(1)
-    with jax.enable_x64(True):
-        pull, guess = random.normal(0, 1, (5, 3)), np.zeros((5, 3))
-
-        def total(stiffness, pull):
-            none = jnp.zeros(5, bool)
-            x = concave_function_argmax(lambda x: valley(x, pull, stiffness), jnp.asarray(guess), none)
-            return jnp.sum(jnp.sin(x) * jnp.arange(15.0).reshape(5, 3))
-
-        h, value_and_slope = 1e-5, jax.jit(jax.value_and_grad(total))
-        step = np.zeros((5, 3))
-        step[2, 1] = h
-        (low, before), (high, after) = (map(float, value_and_slope(0.7 + x, pull)) for x in (-h, h))
-        by_stiffness = (high - low) / (2 * h)
-        by_pull = np.subtract(*(float(value_and_slope(0.7, pull + x)[0]) for x in (step, -step))) / (2 * h)
-        for mode in (jax.jacfwd, jax.jacrev):
-            slope, slopes = jax.jit(mode(total, (0, 1)))(0.7, pull)
-            np.testing.assert_allclose(slope, by_stiffness, rtol=1e-8)
-            np.testing.assert_allclose(np.asarray(slopes)[2, 1], by_pull, rtol=1e-8)
-        second = jax.jit(jax.jacfwd(jax.jacrev(total)))(0.7, pull)
-        np.testing.assert_allclose(second, (after - before) / (2 * h), rtol=1e-7)
-
-
 @pytest.mark.parametrize("size", mark_full([1, 2, 6], 1, 6))
 def test_definite_matrices_are_solved(x64, size):
     random = np.random.default_rng(size)

@@ -1,4 +1,4 @@
-"""Hindsight for contests of teams against the slow twin, the exact posterior and the filter."""
+"""Hindsight for contests of teams against the slow twin and the filter."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,8 @@ import pytest
 import jaxrate as jr
 from jaxrate.smoothing import timelines
 from jaxrate.smoothing.smoother import smooth_events
-from jaxrate.systems.skills.system import skills_by_name
 from tests.conftest import MOSTLY_DOUBLE, mark_full, refused
-from tests.reference.smooth_twin import Smoother, dense
-from tests.reference.teams_twin import TeamSkills
+from tests.reference.smooth_twin import Smoother
 from tests.test_skills_teams import CASES, PLAYERS, contests_of, history, system_of, twin_of
 
 CONTESTS = 16
@@ -25,7 +23,7 @@ def short_history(mixed=False, seed=0, n=CONTESTS, **options):
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize("case", mark_full(CASES, "quits"))
+@pytest.mark.parametrize("case", mark_full(CASES, "quits", "margin"))
 def test_against_the_twin(x64, monkeypatch, case):
     """Those who quit in groups of contests of several sizes, whose participants lie in another order than here."""
     rounds = short_history(n=9)
@@ -54,36 +52,6 @@ def test_against_the_twin(x64, monkeypatch, case):
         last = twin.prior(name)[2]
         np.testing.assert_allclose(np.ravel(found.state.mean[name]), last.m, atol=300 * digits)
         np.testing.assert_allclose(np.reshape(found.state.covariance[name], last.P.shape), last.P, atol=2e4 * digits)
-
-
-def margins(teams, n, seats):
-    """Contests with points and without ties, and a league without bounds of variances."""
-    params = {"noise": 250.0, "initial_rating": 0.0, "initial_deviation": 150.0, "deviation_max": 1e5,
-              "growth": 10.0, "match_growth": 5.0, "margin_scale": 20.0, "team_noise": 60.0}  # fmt: skip
-    rounds = short_history(n=n, teams=teams)
-    flat = rounds.events
-    kept = np.ones(len(flat.player), bool) if seats or flat.seat is None else flat.seat == np.concatenate(
-        [np.arange(k) for k in np.diff(rounds.player_start)]
-    )  # fmt: skip
-    contest = np.repeat(np.arange(n), np.diff(rounds.player_start))[kept]
-    points = np.random.default_rng(3).permutation(100)[contest * 7 % 50 + flat.team[kept]] * 1.0
-    rounds = jr.rounds(
-        contest, flat.player[kept], -points, team=flat.team[kept], time=flat.time[contest], weight=flat.weight[kept],
-        columns={"points": points},
-    )  # fmt: skip
-    system = skills_by_name(outcome="margin", margin="points", **params)
-    return Smoother(TeamSkills("margin", **params), contests_of(rounds)), system, rounds
-
-
-def test_margins_are_exact(double):
-    """Means are those of a dense Kalman smoother, with players in several teams too."""
-    twin, system, rounds = margins((2, 3, 4), 12, seats=True)
-    assert rounds.events.seat is not None
-    found = smooth_events(system, rounds, tolerance=1e-12, sweeps=2000)
-    mean, variance, _ = dense(twin)
-    np.testing.assert_allclose(found.rating.mean, mean[:, 0], atol=1e-7)
-    less = np.asarray(found.rating.deviation) / np.sqrt(variance[:, 0])
-    assert less.min() > 0.7 and less.mean() < 1.0
 
 
 def test_contests_that_are_refused():
