@@ -168,8 +168,10 @@ def league(ceilings=True, noises=(1.0,)):
     return contests, players
 
 
-def toys(name):
-    return twin.contests(GOLDEN[name]), 7
+def toys(name, setting):
+    """Of the authors, whose Elo-MMX knows no ceilings."""
+    knows_ceilings = twin.translate(GOLDEN[name]["runs"][setting])[0] != "elo_mmx"
+    return [c if knows_ceilings else c._replace(ceiling=math.inf) for c in twin.contests(GOLDEN[name])], 7
 
 
 @lru_cache
@@ -227,7 +229,7 @@ HISTORIES = [  # contests of the twin, system, settings, and whether it is in fl
     (in_teams, "elo_mmx", TEAMS | {"split_ties": False, "team_performance": "sum"}, True),
 ]
 PROGRAM = [  # each setting of the authors' program with one of its histories
-    (partial(toys, [*GOLDEN][i % len(GOLDEN)]), *twin.translate(GOLDEN["toyA"]["runs"][setting]), True)
+    (partial(toys, [*GOLDEN][i % len(GOLDEN)], setting), *twin.translate(GOLDEN["toyA"]["runs"][setting]), True)
     for i, setting in enumerate(SETTINGS)
 ]
 MORE_HISTORIES = [
