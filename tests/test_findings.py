@@ -205,7 +205,8 @@ def test_predictions_are_bold_or_cautious_or_true():
         mirrored = np.append(prediction, 1 - prediction), np.append(score, 1 - score)  # from either side, without bias
         wanted = findings.LEANS[findings.find_lean(prediction, score)]
         assert findings.judge_predictions(*mirrored, np.full(8000, 0.5)).certainty == wanted
-    assert str(findings.find_best_calibrated({"A": 0.0214, "B": 0.1})).startswith("A calibrated best, off by 2.1 ")
+    calibrated = "Chances off by 2.1 percentage points on average by A, 10.0 by B"
+    assert str(findings.find_best_calibrated({"B": 0.1, "A": 0.0214})) == calibrated
 
 
 @pytest.mark.parametrize(

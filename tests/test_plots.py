@@ -377,7 +377,7 @@ def test_profile(ax):
     assert ax.get_xscale() == "log" and ax.get_xlabel() == "c (points per sqrt(period))"
     ax.figure.canvas.draw()
     shown = [x.get_text() for x in ax.get_xticklabels() if 8.0 <= x.get_position()[0] <= 100.0]
-    assert shown == ["10", "20", "50", "100"]
+    assert shown == ["10", "20", "50"]  # up to where the loss leaves the picture
 
 
 def test_a_profile_of_what_is_no_likelihood_gives_no_interval(ax):
@@ -778,7 +778,9 @@ def test_loss_by_difference(ax):
     curves = [line for line in ax.lines if line.get_gid() == "loss"]
     expected = [line for line in ax.lines if line.get_linestyle() == ":"][1:]
     assert [line.get_color() for line in expected] == [line.get_color() for line in curves]
-    assert (ax.get_xlim(), ax.get_xlabel()) == ((49.0, 101.0), "predicted chance of the favourite (%)")
+    least, greatest = ax.get_xlim()
+    assert least < 50.0 < max(curves[0].get_xdata()) < greatest < 97.0  # no room for chances that nobody had
+    assert ax.get_xlabel() == "predicted chance of the favourite (%)"
     mean = np.mean([np.asarray(rated.events["prediction"], float) for rated in (elo, glicko)], axis=0)
     chance = 100.0 * np.maximum(mean, 1.0 - mean)
     edges = np.sort(chance)[[0, 99, 199, 299, 399, 499, 599]]

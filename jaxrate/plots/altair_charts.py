@@ -14,17 +14,17 @@ from jaxrate.plots.plot_style import COLOURS, GREY, INK, NAMED_COLOURS, PALE, PA
 from jaxrate.views import charts
 
 altair: Any = LazyModule("altair")
-WIDTH, HEIGHT = 640, 360  # pixels
-CHARACTER_PIXELS = 5.8  # mean width of a character of a label
-LABEL_FONT = 10
-SOURCE_DISTANCE = 42  # pixels from the bottom of a chart to the source, below labels and title of the axis
-ROW_HEIGHT = 20
+WIDTH, HEIGHT = 600, 360  # pixels of the axes; in a page, those of lines, rows and layers leave no room beside them
+PICTURE_WIDTH = 780  # with names, where no page tells how wide a chart may be
+CHARACTER_PIXELS = 6.6  # mean width of a character of a label
+LABEL_FONT = 12
+TITLE_LENGTH, SUBTITLE_LENGTH = 72, 110  # characters of a line
+ROW_HEIGHT = 24
 MAX_LABEL_LENGTH = 60
-MAX_MATRIX_SIDE, MAX_CELL_SIDE = 700, 60
-COLUMN_NUMBER_WIDTH = 26  # pixels from one number of a column to the next
-LABEL_LINE_HEIGHT = 14
+MAX_MATRIX_SIDE, MAX_CELL_SIDE = 760, 44
+LABEL_LINE_HEIGHT = 15
 NAME_GAP = 14  # pixels between a chart and the names beside it
-PANEL_HEIGHT = 110
+PANEL_HEIGHT = 120
 TIME_ROOM = 0.01  # of the width of a chart, beside the first and the last time
 MILLISECONDS = 86_400_000  # of a day
 DASHES = {"-": [1, 0], "--": [6, 3], "-.": [6, 3, 1, 3], ":": [1, 2], "": [0, 1]}  # by the signs of Matplotlib
@@ -44,12 +44,13 @@ LOOKS: dict[str, dict[str, Any]] = {  # of marks, axes and texts
     "other": {"color": PALE, "strokeWidth": 0.7},
     "median": {"color": GREY, "strokeWidth": 1, "strokeDash": [1, 2]},
     "name": {"align": "left", "baseline": "middle", "clip": False, "lineHeight": LABEL_LINE_HEIGHT},
-    "source": {"align": "left", "baseline": "top", "clip": False, "color": GREY, "fontSize": LABEL_FONT},
-    "cell names": {"labelLimit": 400, "labelColor": INK, "domain": False, "ticks": False},
+    "cell names": {"labelLimit": 400, "labelColor": INK, "domain": False, "ticks": False, "labelOverlap": False},
     "title": {"anchor": "start", "frame": "bounds", "color": INK, "offset": 14, "fontSize": 18,
-              "font": "Georgia, serif", "subtitleColor": GREY, "subtitleFontSize": 12},
-    "axis": {"labelColor": GREY, "titleColor": GREY, "titleFontWeight": "normal", "tickColor": GREY, "gridColor": RULE},
-    "legend": {"symbolOpacity": 1, "labelColor": INK, "titleColor": GREY, "titleFontWeight": "normal"},
+              "font": "Georgia, serif", "subtitleColor": GREY, "subtitleFontSize": 13, "subtitlePadding": 6, "subtitleLineHeight": 17},
+    "axis": {"labelColor": GREY, "titleColor": GREY, "titleFontWeight": "normal", "tickColor": GREY, "gridColor": RULE,
+             "labelFontSize": LABEL_FONT, "titleFontSize": LABEL_FONT},
+    "legend": {"symbolOpacity": 1, "symbolSize": 60, "labelColor": INK, "labelFontSize": LABEL_FONT,
+               "titleColor": GREY, "titleFontSize": LABEL_FONT, "titleFontWeight": "normal"},
 }  # fmt: skip
 
 
@@ -65,24 +66,17 @@ def make_tooltips(*columns: tuple[str, str | None, str | None]) -> list[Any]:
     return [altair.Tooltip(**{key: x for key, x in part.items() if x is not None}) for part in parts]
 
 
-def style_chart(chart: Any, text: charts.PictureText, height: float | None) -> Any:
-    """The style of all plots: no box, a horizontal grid, the title at the left, and the source below this height.
-
-    Several charts have no height, and the source is at the end of their subtitle.
-    """
-    subtitle = style.wrap_evenly(text.subtitle, 120)
-    if height is None:
-        subtitle += [text.source] * bool(text.source)
-    elif text.source:
-        note = chart_of_rows([{"source": text.source}]).mark_text(**LOOKS["source"])
-        chart += note.encode(x=altair.value(0), y=altair.value(height + SOURCE_DISTANCE), text="source:N")
+def style_chart(chart: Any, text: charts.PictureText) -> Any:
+    """The style of all plots: no box, a horizontal grid, and the title at the left; the source ends its subtitle."""
+    subtitle = [*style.wrap_evenly(text.subtitle, SUBTITLE_LENGTH), *([text.source] if text.source else [])]
     config = altair.Config(  # in one step, for each method that configures a chart copies it
-        view=altair.ViewConfig(stroke=None),
+        view=altair.ViewConfig(stroke=None, continuousWidth=PICTURE_WIDTH),
         axis=altair.AxisConfig(**LOOKS["axis"]),
         axisY=altair.AxisConfig(domain=False, ticks=False),
         legend=altair.LegendConfig(**LOOKS["legend"]),
+        text=altair.MarkConfig(fontSize=LABEL_FONT),
     )
-    title = altair.TitleParams(str(text.title), subtitle=subtitle, **LOOKS["title"])
+    title = altair.TitleParams(style.wrap_evenly(str(text.title), TITLE_LENGTH), subtitle=subtitle, **LOOKS["title"])
     return chart.properties(title=title, background=PAPER, padding=12, config=config)
 
 
@@ -115,32 +109,32 @@ def interval_chart(view: charts.RowView) -> Any:
                             ("low:Q", "from", digits), ("high:Q", "to", digits))  # fmt: skip
     bars = chart.mark_rule(strokeWidth=5, color=COLOURS[0], opacity=0.3, strokeCap="round")
     hover = chart.mark_rule(strokeWidth=14, opacity=0)
-    written = chart.mark_text(align="left", color=INK, clip=False)
+    end = 8.0 + CHARACTER_PIXELS * max(map(len, [*view.value_texts, view.head]))
+    written: dict[str, Any] = {"align": "right", "color": INK, "dx": end}
     layers = [
         bars.encode(x=x, x2="high:Q", y=y),
         chart.mark_circle(color=COLOURS[0], size=45, opacity=1).encode(x=value, y=y),
         hover.encode(x=x, x2="high:Q", y=y, tooltip=tooltip),
-        written.encode(x=altair.value(WIDTH + 8), y=y, text="text:N"),
+        chart.mark_text(**written).encode(x=altair.value("width"), y=y, text="text:N"),
     ]
     if view.are_differences:
         layers.insert(0, chart_of_rows([{"low": 0.0}]).mark_rule(color=GREY).encode(x=x))
     if view.head:
-        head = chart_of_rows([{"text": view.head}]).mark_text(align="left", baseline="bottom", color=INK, clip=False)
-        layers.append(head.encode(x=altair.value(WIDTH + 8), y=altair.value(-2), text="text:N"))
-    return style_chart(altair.layer(*layers).properties(width=WIDTH, height=height), view.text, height)
+        head = chart_of_rows([{"text": view.head}]).mark_text(baseline="bottom", **written)
+        layers.append(head.encode(x=altair.value("width"), y=altair.value(-2), text="text:N"))
+    return style_chart(altair.layer(*layers).properties(width="container", height=height), view.text)
 
 
 def matrix_chart(view: charts.MatrixView) -> Any:
     """Percentages in cells; the pointer shows the names of row and column."""
     text, (num_rows, num_columns) = view.text, view.percent.shape
     cell = min(max(MAX_MATRIX_SIDE // num_columns, 1), MAX_CELL_SIDE)
-    width, height = cell * num_columns, (cell if view.is_square else ROW_HEIGHT + 6) * num_rows
+    width, height = max(cell * num_columns, WIDTH), (cell if view.is_square else ROW_HEIGHT + 6) * num_rows
     row_labels, column_labels = _matrix_labels(view)
-    y_title, percents = text.y or None, np.linspace(0.0, view.greatest, len(view.colours)).tolist()
-    font = min(LABEL_FONT, 0.9 * height / num_rows)
-    row_axis = altair.Axis(labelOverlap=False, labelFontSize=font, **LOOKS["cell names"])
+    percents = np.linspace(0.0, view.greatest, len(view.colours)).tolist()
+    row_axis = altair.Axis(values=row_labels[:: 1 if cell > LABEL_FONT else 10], **LOOKS["cell names"])
     x = altair.X("x:N", scale=altair.Scale(domain=column_labels), **_column_axis(view, column_labels, width))
-    y = altair.Y("y:N", scale=altair.Scale(domain=row_labels), title=y_title, axis=row_axis)
+    y = altair.Y("y:N", scale=altair.Scale(domain=row_labels), title=text.y or None, axis=row_axis)
     colours = altair.Scale(domain=percents, range=[*view.colours], interpolate="rgb")
     legend = None if view.is_written else altair.Legend()
     colour = altair.Color("percent:Q", title=view.quantity, scale=colours, legend=legend)
@@ -157,8 +151,7 @@ def matrix_chart(view: charts.MatrixView) -> Any:
         layers.append(cells.mark_text().encode(x=x, y=y, text="text:N", color=altair.Color("colour:N", scale=None)))
     chart = altair.layer(*layers).resolve_scale(color="independent")
     chart = chart.properties(width=width, height=height, view=altair.ViewConfig(fill=RULE, stroke=None))
-    turned = view.is_diverging and view.has_column_names
-    return style_chart(chart, text, height + turned * 0.85 * CHARACTER_PIXELS * max(map(len, view.columns)))
+    return style_chart(chart, text)
 
 
 def _matrix_labels(view: charts.MatrixView) -> tuple[list[str], list[str]]:
@@ -170,14 +163,15 @@ def _matrix_labels(view: charts.MatrixView) -> tuple[list[str], list[str]]:
 
 
 def _column_axis(view: charts.MatrixView, labels: list[str], width: int) -> dict[str, Any]:
-    """The axis of the columns of a matrix, and its title."""
-    look, title = LOOKS["cell names"], view.text.x or None
+    """The axis of the columns of a matrix, and its title; names are upright where they have no room."""
+    look, room = LOOKS["cell names"], width / len(labels)
+    angle = 0 if CHARACTER_PIXELS * max(map(len, labels)) < room or not view.has_column_names else -90
     if not view.has_column_names:
-        shown = labels[:: 1 if COLUMN_NUMBER_WIDTH * len(labels) <= width else 10]
-        return {"title": f"{title}, in the order of the rows", "axis": altair.Axis(values=shown, labelAngle=0, **look)}
-    if view.is_diverging:
-        return {"title": title, "axis": altair.Axis(labelOverlap=True, labelSeparation=5, **look)}
-    return {"title": title, "axis": altair.Axis(labelAngle=0, orient="bottom" if view.has_frames else "top", **look)}
+        shown = labels[:: 1 if room > 2 * LABEL_FONT else 10]
+        title = f"{view.text.x}, in the order of the rows"
+        return {"title": title, "axis": altair.Axis(values=shown, labelAngle=angle, **look)}
+    orient = "bottom" if view.is_square else "top"
+    return {"title": view.text.x or None, "axis": altair.Axis(orient=orient, labelAngle=angle, **look)}
 
 
 def _cell_rows(view: charts.MatrixView, row_labels: list[str], column_labels: list[str]) -> list[dict[str, Any]]:
@@ -209,12 +203,13 @@ def layer_chart(view: charts.LayerView) -> Any:
     x = altair.X("x:T" if is_dated else "x:Q", title=None if is_dated else view.text.x, scale=scale, axis=axis)
     y = altair.Y("y:Q", title=view.text.y, scale=_scale_options(view.y), axis=_axis_options(view.y))
     size = HEIGHT if view.is_square else WIDTH, HEIGHT
+    width = HEIGHT if view.is_square else "container"
     layers: list[Any] = []
     for layer in view.layers:
         marks = [(_heat_layer(layer, view.y, size), {})] if layer.mark == "heat" else _layer_marks(layer, view)
         places = {} if layer.mark == "heat" else {"x": x, "y": y}
         layers += [mark.encode(**places, **own, **_legend_channels(view, layer, own)) for mark, own in marks]
-    return style_chart(altair.layer(*layers).properties(width=size[0], height=HEIGHT), view.text, HEIGHT)
+    return style_chart(altair.layer(*layers).properties(width=width, height=HEIGHT), view.text)
 
 
 def _layer_marks(layer: charts.Layer, view: charts.LayerView) -> list[tuple[Any, dict[str, Any]]]:
@@ -236,8 +231,8 @@ def _layer_marks(layer: charts.Layer, view: charts.LayerView) -> list[tuple[Any,
         return [(chart.mark_text(align="left", baseline="middle", dx=4, color=colour, clip=False), {"text": "text:N"})]
     way = "step-after" if layer.is_stepped else "linear"
     dash = {"strokeWidth": layer.width, "strokeDash": DASHES[layer.dash], "interpolate": way}
-    dots = chart.mark_point(shape=SHAPES.get(layer.marker, "circle"), color=layer.colour, **LOOKS["marker"])
-    line = chart.mark_line(**look, **dash, **LOOKS["line"])
+    dots = chart.mark_point(clip=True, shape=SHAPES.get(layer.marker, "circle"), color=layer.colour, **LOOKS["marker"])
+    line = chart.mark_line(clip=True, **look, **dash, **LOOKS["line"])
     return [(line, {"order": "i:Q"})] * bool(layer.dash) + [(dots, {"tooltip": tooltip})] * bool(layer.marker)
 
 
@@ -253,10 +248,10 @@ def _legend_channels(view: charts.LayerView, layer: charts.Layer, own: dict[str,
         return kind("label:N", scale=altair.Scale(domain=labels, range=values), legend=legend)
 
     channels = {"color": channel(altair.Color, [x.colour for x in labelled])}
-    if "order" in own:
-        channels["strokeDash"] = channel(altair.StrokeDash, [DASHES[x.dash] for x in labelled])
-    elif layer.mark == "line":
+    if layer.mark == "line":
         channels["shape"] = channel(altair.Shape, [SHAPES.get(x.marker, "stroke") for x in labelled])
+        if not layer.marker:
+            channels["strokeDash"] = channel(altair.StrokeDash, [DASHES["-" if x.marker else x.dash] for x in labelled])
     return channels
 
 
@@ -295,8 +290,8 @@ def line_chart(view: charts.LineView) -> Any:
     panels = view.panels
     if len(panels) == 1:
         layers = [*_line_layers(view), *_label_layers(view)]
-        chart = altair.layer(*layers).properties(width=WIDTH, height=HEIGHT)
-        return style_chart(chart.interactive(bind_y=False), view.text, HEIGHT)
+        chart = altair.layer(*layers).properties(width="container", height=HEIGHT)
+        return style_chart(chart.interactive(bind_y=False), view.text)
     num_columns = charts.count_panel_columns(len(panels))
     size = {"width": WIDTH // num_columns, "height": PANEL_HEIGHT}
     parts = []
@@ -306,7 +301,7 @@ def line_chart(view: charts.LineView) -> Any:
         title = altair.TitleParams(line.name, subtitle=line.note, subtitleColor=GREY, offset=4, **look)
         parts.append(altair.layer(*_line_layers(panel)).properties(title=title, **size))
     chart = altair.concat(*parts, columns=num_columns, spacing=12)
-    return style_chart(chart.resolve_scale(color="independent", strokeWidth="independent"), view.text, None)
+    return style_chart(chart.resolve_scale(color="independent", strokeWidth="independent"), view.text)
 
 
 def _line_layers(view: charts.LineView) -> list[Any]:
@@ -328,11 +323,13 @@ def _line_layers(view: charts.LineView) -> list[Any]:
     scale = altair.Scale(type="ordinal", domain=names, range=view.widths)  # another type would interpolate
     widths = altair.StrokeWidth("name:N", scale=scale, legend=None)
     drawn = chart.mark_line(interpolate=interpolate, **LOOKS["line"])
-    layers.append(drawn.encode(x=x, y=y, color=colour, strokeWidth=widths))
+    pointed = altair.selection_point(f"line{view.panel or ''}", on="pointerover", nearest=True, fields=["name"])
+    faded = altair.condition(pointed, altair.value(1), altair.value(0.25))
+    layers.append(drawn.encode(x=x, y=y, color=colour, strokeWidth=widths, opacity=faded))
     isolated = _line_rows(line.select(style.is_isolated(line.y)) for line in view.lines)
     for rows, look in ((isolated, "isolated"), (_dotted_rows(view), "dot")):
         layers += [chart_of_rows(rows).mark_circle(**LOOKS[look]).encode(x=x, y=y, color=colour)] * bool(rows)
-    layers.append(_hover_layer(chart, view, x, y).encode(color=colour))
+    layers.append(_hover_layer(chart, view, x, y, pointed).encode(color=colour))
     return layers
 
 
@@ -379,8 +376,8 @@ def _unnamed_layers(players: charts.UnnamedPlayers, x: Any, y: Any) -> list[Any]
     return layers
 
 
-def _hover_layer(chart: Any, view: charts.LineView, x: Any, y: Any) -> Any:
-    """The point that is nearest to the pointer, with its name and numbers."""
+def _hover_layer(chart: Any, view: charts.LineView, x: Any, y: Any, line: Any) -> Any:
+    """The point that is nearest to the pointer, with its name and numbers; `line` is the choice of its line."""
     text, is_dated = view.text, view.text.x == "date"
     tooltip = make_tooltips(
         ("name:N", "name", None),
@@ -391,7 +388,7 @@ def _hover_layer(chart: Any, view: charts.LineView, x: Any, y: Any) -> Any:
     nearest = altair.selection_point(f"nearest{view.panel or ''}", **options)
     opacity = altair.condition(nearest, altair.value(1), altair.value(0))
     points = chart.mark_circle(size=50).encode(x=x, y=y, tooltip=tooltip, opacity=opacity)
-    return points.add_params(nearest)
+    return points.add_params(nearest, line)
 
 
 def _label_layers(view: charts.LineView) -> list[Any]:
@@ -404,20 +401,20 @@ def _label_layers(view: charts.LineView) -> list[Any]:
         points = np.stack([WIDTH * (line.x_numbers() - begin) / (end - begin), HEIGHT * up], axis=1)
         labels.append(LineLabel(points, line.label, width, LABEL_LINE_HEIGHT, line.told_peak))
     layers: list[Any] = []
-    for label, place, colour in zip(
-        labels, place_line_end_labels(labels, (WIDTH, HEIGHT)), NAMED_COLOURS, strict=False
-    ):
-        left, down = WIDTH + NAME_GAP if place.x is None else place.x, HEIGHT - place.y
-        data = chart_of_rows([{"name": label.lines[0], "label": label.lines}])
+    places, (x, y), edge = place_line_end_labels(labels, (WIDTH, HEIGHT)), _line_axes(view), altair.value("width")
+    for line, label, place, colour in zip(view.lines, labels, places, NAMED_COLOURS, strict=False):
+        data = chart_of_rows([_line_rows([line])[place.point] | {"label": label.lines}])
+        across, down = label.points[place.point] * (-1, 1) + (place.x or 0.0, -place.y)
+        if place.x is None:
+            across = NAME_GAP
         if place.leader is not None:
-            begin_x, begin_y = label.points[place.point].tolist()
-            across, up = place.leader
-            ends = begin_x, HEIGHT - begin_y, left - 1 + across * label.width, down + (0.5 - up) * label.extent[1]
-            leader = data.mark_rule(color=colour, strokeWidth=0.8, clip=False)
-            layers.append(leader.encode(**dict(zip(("x", "y", "x2", "y2"), map(altair.value, ends), strict=True))))
-        middle = -0.5 * LABEL_LINE_HEIGHT * (len(label.lines) - 1)
-        text = data.mark_text(color=style.TEXT_COLOURS.get(colour, GREY), dy=middle, **LOOKS["name"])
-        layers.append(text.encode(x=altair.value(left), y=altair.value(down), text="label:N"))
+            share, up = place.leader
+            ends = {"x2Offset": across - 1 + share * label.width, "y2Offset": down + (0.5 - up) * label.extent[1]}
+            leader = data.mark_rule(color=colour, strokeWidth=0.8, clip=False, **ends)
+            layers.append(leader.encode(x=x, y=y, x2=edge if place.x is None else "x", y2="y"))
+        down -= 0.5 * LABEL_LINE_HEIGHT * (len(label.lines) - 1)
+        text = data.mark_text(color=style.TEXT_COLOURS.get(colour, GREY), dx=across, dy=down, **LOOKS["name"])
+        layers.append(text.encode(x=edge if place.x is None else x, y=y, text="label:N"))
     return layers
 
 

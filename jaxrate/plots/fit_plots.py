@@ -214,7 +214,8 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None, backend: Backend =
     layers.append(Layer("line", restore(dense), np.minimum(curve, 2.0 * top), width=1.0))
     layers.append(Layer("line", value, loss - least, dash="", marker="o"))
     y = Scale(0.0, 1.05 * top, round_ticks(0.0, top, 8)[:-1])
-    return show(LayerView(text, layers, _parameter_scale(system, name, value), y, (6.4, 4.4)), ax, backend)
+    x = _parameter_scale(system, name, restore(dense[curve <= y.high]))
+    return show(LayerView(text, layers, x, y, (6.4, 4.4)), ax, backend)
 
 
 def _signed_root_losses(nodes: HostArray, loss: HostArray) -> tuple[HostArray, HostArray, float, float]:

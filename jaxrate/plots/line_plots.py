@@ -59,7 +59,7 @@ def trajectory(
       skip: number of first events of each player to leave out, in which newcomers' ratings jump.
       smooth: the result of `jr.smooth`. Solid lines then show ratings in hindsight. Dashed lines, without intervals,
         show the ratings at the time.
-      others: further players, in grey, without names and intervals. If they are more than 200, their median is drawn,
+      others: further players, in grey, without names and intervals. If they are more than 50, their median is drawn,
         with bands that hold 50% and 90% of them.
       ax: axes to draw into. None: those of a new figure.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.
@@ -120,7 +120,7 @@ def careers(
     Args:
       rated: a history from `jr.rate` or `jr.smooth`, with times.
       players: one or several players, at most 7.
-      others: further players, in grey and without names. If they are more than 200, their median is drawn, with bands
+      others: further players, in grey and without names. If they are more than 50, their median is drawn, with bands
         that hold 50% and 90% of them.
       step: the length of the steps in days, or in units of time, counted back from the end of the history. Steps of
         365.25 days, or a multiple, are calendar years. None: a hundredth of the history, or calendar years if it is
@@ -220,7 +220,7 @@ def ranks(
         365.25 days, or a multiple, are calendar years, of which one that is not over yet is drawn, but not counted.
         None: a hundredth of the time since the first match of these players, or calendar years if it is long.
       active, min_games, cautious: who is ranked, and how, as in `jr.leaderboard`.
-      others: further players, in grey and without names; of more than 200 the median, and bands of 50% and 90% of
+      others: further players, in grey and without names; of more than 50 the median, and bands of 50% and 90% of
         them.
       ax: axes to draw into. None: those of a new figure.
       backend: "matplotlib", or "altair" for an interactive chart, which is returned.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 MAX_INTERVALS = 2  # lines up to which intervals are drawn: more would hide each other
-PANEL_HEIGHTS = {1: 1.25, 2: 1.5}  # inches of a panel and its heading, by the number of columns
+PANEL_HEIGHTS = {1: 1.5, 2: 1.7}  # inches of a panel and its heading, by the number of columns
 PANEL_SHARE = 0.92, 0.75  # of the width and the height of a panel and the room about it, at most
 TICK_ROOM = 14.0  # points beside the labels of ranks, between two panels
 LOOKS: dict[str, dict[str, Any]] = {  # of what is drawn
@@ -68,7 +68,7 @@ def _set_scale(ax: "Axes", axis_name: Literal["x", "y"], scale: charts.Scale, *,
 
 
 def _show_lines(view: charts.LineView, ax: "Axes | None") -> "Axes":
-    panels = view.panels
+    panels = view.panels if ax is None or view.is_rank else [view]
     num_columns = charts.count_panel_columns(len(panels))
     height = view.size[1] if len(panels) == 1 else 1.0 + PANEL_HEIGHTS[num_columns] * len(panels) / num_columns
     ax = style.make_picture_axes(ax, (view.size[0], height), view.text)
@@ -198,7 +198,7 @@ def _write_heading(panel: "Axes", line: charts.Line, colour: str) -> None:
 
 # Rows of players.
 
-ROW_HEIGHT = 0.25  # inches
+ROW_WIDTH, ROW_HEIGHT = 6.8, 0.25  # inches
 HEADING_HEIGHT = 1.5  # inches for all that is above and below the rows
 MAX_FIGURE_HEIGHT = 24.0  # inches, so that 150 names can be read
 
@@ -225,7 +225,7 @@ def figure_size_for_rows(labels: Iterable[str]) -> tuple[float, float]:
     """Size in inches of a figure with a row for each of these labels."""
     lengths = [len(label) for label in labels]
     longest = min(max(lengths, default=0), 60)
-    width = 6.8 + max(longest - 24, 0) * style.CHARACTER_WIDTH * 10.0 / 72.0
+    width = ROW_WIDTH + max(longest - 24, 0) * style.CHARACTER_WIDTH * 10.0 / 72.0
     return width, min(HEADING_HEIGHT + ROW_HEIGHT * len(lengths), MAX_FIGURE_HEIGHT)
 
 
@@ -244,7 +244,6 @@ def _write_values(ax: "Axes", values: Sequence[str], head: str) -> None:
 
 CELL_SIDE = 0.42  # inches
 LARGE_SIDE = 8.5  # inches of a matrix of more columns
-NAME_HEIGHT = 0.075  # inches of a name in the smallest letters
 FRAME_INSET = 0.03  # of a cell, by which a frame stays within it
 
 
@@ -252,6 +251,7 @@ def _show_matrix(view: charts.MatrixView, ax: "Axes | None") -> "Axes":
     ax = style.make_picture_axes(ax, _matrix_size(view), view.text, grid="none")
     _draw_cells(ax, view)
     columns = [x if view.is_diverging else x.replace(" ", "\n") for x in view.columns * view.has_column_names]
+    is_upright = style.text_width(columns, 10.0) * len(columns) > style.axes_size(ax)[0]
     numbers = range(0 if columns else 1, 0 if columns else len(view.rows) + 1)
     style.set_name_ticks(ax, "y", view.rows, numbers, is_left_aligned=not columns)
     style.set_name_ticks(ax, "x", columns)
@@ -259,10 +259,10 @@ def _show_matrix(view: charts.MatrixView, ax: "Axes | None") -> "Axes":
         shown = range(0, len(view.columns), 1 if len(view.columns) <= charts.MAX_NAMED_COLUMNS else 10)
         ax.set_xticks(shown, [f"{i + 1:,}" for i in shown])
         ax.set_xlabel(f"{view.text.x}, in the order of the rows")
-    elif view.is_diverging:
-        ax.tick_params(axis="x", rotation=90)
-    elif not view.has_frames:
+    elif not view.is_square:
         ax.xaxis.tick_top()
+    elif is_upright:
+        ax.tick_params(axis="x", rotation=90)
     if view.has_frames:
         from matplotlib.patches import Rectangle
 
@@ -278,10 +278,10 @@ def _matrix_size(view: charts.MatrixView) -> tuple[float, float]:
     """The size of a figure in inches."""
     count = len(view.columns)
     if not view.is_square:
-        return max(5.5, 2.6 + 0.6 * min(count, 12)), figure_size_for_rows(view.rows)[1]
-    side = 1.6 + min(CELL_SIDE * count, max(LARGE_SIDE, NAME_HEIGHT * count))
+        return max(ROW_WIDTH, 2.6 + 0.6 * min(count, 12)), figure_size_for_rows(view.rows)[1]
+    side = 1.6 + min(CELL_SIDE * count, LARGE_SIDE)
     room = style.CHARACTER_WIDTH * 10.0 / 72.0 * max(map(len, view.rows))
-    return side + room + 0.6, side + (room if view.has_column_names else 0.4)
+    return max(side + room + 0.6, ROW_WIDTH), side + (room if view.has_column_names else 0.4)
 
 
 def _draw_cells(ax: "Axes", view: charts.MatrixView) -> None:

@@ -59,7 +59,7 @@ MAX_FIGURE_INCHES = 100.0
 MAX_NAME_LENGTH = 60  # characters of a name wherever there is room
 MIN_NAME_LENGTH = 24  # characters of a name in a narrow figure
 NAME_SHARE = 0.4  # share of the width of a figure that names may take
-SMALLEST_NAME_FONT = 4.0  # font size of rows and columns
+SMALLEST_NAME_FONT = 5.0  # font size of rows and columns; of more every tenth has its name
 GLYPH_ROOM = 1.04  # width of a text with its letters on whole pixels to that of their outlines
 NAME_GAP = 6.0  # points between names and the axes
 MARGIN = 0.14  # inches about all that is drawn
@@ -384,12 +384,16 @@ def set_name_ticks(
     Names may have numbers, which are never cut, before them.
     """
     points = float(axes_size(ax)["xy".index(axis_name)])
-    font_size = float(np.clip(points / max(len(labels), 1) / LINE_SPACING, SMALLEST_NAME_FONT, 10.0))
+    font_size, step = points / max(len(labels), 1) / LINE_SPACING, 1
+    if font_size < SMALLEST_NAME_FONT:
+        font_size, step = 10.0 * font_size, 10
+    font_size = float(np.clip(font_size, SMALLEST_NAME_FONT, 10.0))
     names = fit_names(labels, ax, font_size)
     if len(numbers):
         names = [f"{number}  {name}" for number, name in zip(pad_numbers(numbers), names, strict=True)]
     axis = ax.yaxis if axis_name == "y" else ax.xaxis
-    axis.set_ticks(range(len(labels)), names, fontsize=font_size, color=INK)
+    names = names[::step]
+    axis.set_ticks(range(0, len(labels), step), names, fontsize=font_size, color=INK)
     ax.tick_params(axis=axis_name, which="both", length=0.0)
     if is_left_aligned:
         ax.tick_params(axis=axis_name, pad=NAME_GAP + text_width(names, font_size))

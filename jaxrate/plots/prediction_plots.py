@@ -29,6 +29,7 @@ from jaxrate.views.charts import (
     RowView,
     Scale,
     round_scale,
+    snug_scale,
 )
 from jaxrate.views.wording import spell_dates
 
@@ -261,8 +262,8 @@ def loss_by_difference(
     ]  # fmt: skip
     drawn = np.concatenate([x for curve in labelled for x in (curve.low, curve.high, curve.expected)])
     layers, legend = [*key, *_curve_layers(labelled, number)], "mean over all matches" * all(curves)
-    percents = Scale(49.0, 101.0, range(50, 101, 10))
-    return show(LayerView(text, layers, percents, round_scale(drawn), (6.8, 5.2), legend, "loss"), ax, backend)
+    chances = snug_scale(np.append(50.0, [curve.x.max() for curve in labelled]))
+    return show(LayerView(text, layers, chances, round_scale(drawn), (6.8, 5.2), legend, "loss"), ax, backend)
 
 
 def _chances_of_favourites(predictions: Sequence[HostArray]) -> HostArray:

@@ -21,8 +21,8 @@ MAX_NAMED_COLUMNS = 40  # number of columns up to which all have names
 MAX_COLUMN_NAME_LENGTH = 20  # characters of the longest name up to which columns have names
 WIDE, USUAL_WIDTH, THIN = 2.4, 1.5, 1.1  # points of a line that the title is about, of lines, and of those beside one
 MAX_VALUE_TICKS = 7  # of an axis beside names and values
-MAX_GREY_LINES = 200  # of more players, bands are drawn
-MIN_BAND_PLAYERS = 20  # at a time, for quantiles of their values
+MAX_GREY_LINES = 50  # of more players, bands are drawn
+MIN_BAND_PLAYERS = 5  # at a time, for quantiles of their values
 QUANTILES = 0.05, 0.25, 0.5, 0.75, 0.95
 RANK_TICKS = tuple(digit * 10**power for power in range(6) for digit in (1, 2, 3, 5))
 MIN_RANK_TICKS = 3  # of round ranks; with fewer, ticks are at even distances
@@ -30,7 +30,7 @@ MIN_RANK_RANGE = 2.0  # from the best rank to the worst
 MIN_TICK_DISTANCE = 0.06  # from one rank at an axis to the next, as a share of a logarithmic axis
 PANEL_TICK_DISTANCE = 0.15  # in one of several small charts
 RANK_ROOM = 0.05  # of a logarithmic axis, above and below the ranks
-MIN_PANELS = 3  # players from whom on each line of ranks has a panel: more in one picture hide each other
+MIN_RANK_PANELS, MIN_PANELS = 3, 5  # players from whom on each line has a panel: more in one picture hide each other
 
 
 DIVERGING_COLOURS = "#b3450b", "#f0a36b", "#ffffff", "#6fa8dc", "#0b5cad"  # from 0 through parity to 1
@@ -305,7 +305,7 @@ class LineView(NamedTuple):
         ends = [line.y + sign * line.half_width for line in drawn for sign in (-1.0, 1.0)]
         shown = np.concatenate([*ends, *(end for band in self.unnamed.bands for end in (band.low, band.high))])
         if not self.is_rank:
-            return round_scale(shown)
+            return round_scale(shown, 8 if self.panel is None else 4)
         best, worst = rank_range(shown)
         room = (worst / best) ** RANK_ROOM
         distance = MIN_TICK_DISTANCE if self.panel is None else PANEL_TICK_DISTANCE
@@ -313,13 +313,13 @@ class LineView(NamedTuple):
 
     @property
     def panels(self) -> "list[LineView]":
-        """A view for each line, with the others in grey, where so many lines of ranks would hide each other."""
-        if not self.is_rank or len(self.lines) < MIN_PANELS:
+        """A view for each line, with the others in grey, where so many lines would hide each other."""
+        if len(self.lines) < (MIN_RANK_PANELS if self.is_rank else MIN_PANELS):
             return [self]
         others = [[*self.unnamed.lines, *(x for x in self.lines if x is not line)] for line in self.lines]
         grey = [self.unnamed._replace(lines=lines) for lines in others]
         return [
-            self._replace(lines=[line], unnamed=x, panel=i)
+            self._replace(lines=[line], unnamed=x, then=self.then[i : i + 1], panel=i)
             for i, (line, x) in enumerate(zip(self.lines, grey, strict=True))
         ]
 

@@ -101,7 +101,7 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "too low": "Scores higher than predicted",
         "too high": "Scores lower than predicted",
     },
-    "best calibrated": {"": "{subject} calibrated best, off by {amount} percentage points on average"},
+    "best calibrated": {"": "Chances off by {amount} percentage points on average by {subject}, {since} by {other}"},
     "losses": {
         "right": "Predictions right for close and for uneven matches, within chance",
         "too bold": "Predictions too bold, most clearly of favourites with {amount}%",
@@ -478,9 +478,10 @@ def judge_predictions(predicted: Any, observed: Any, weight: Any = 1.0) -> Findi
 
 
 def find_best_calibrated(errors: Mapping[str, float]) -> Finding:
-    """The system whose predictions come true best, by the calibration error of each."""
-    best = min(errors, key=errors.__getitem__)
-    return Finding("best calibrated", subject=best, amount=f"{100.0 * errors[best]:.1f}")
+    """How far predictions are off, from the calibration errors of systems: of that with the least and the greatest."""
+    best, *_, worst = sorted(errors, key=errors.__getitem__)
+    least, greatest = (f"{100.0 * errors[name]:.1f}" for name in (best, worst))
+    return Finding("best calibrated", subject=best, other=worst, amount=least, since=greatest)
 
 
 def judge_losses(curve: Curve) -> Finding:
