@@ -156,9 +156,20 @@ def check_pair(browser, strengths, ranks):
     assert worse == {*strengths.players[ranks.surely_better[at]]} and not texts(browser, "#board tr.better")
 
 
+def check_that_the_axis_is_that_of_the_rows_shown(browser):
+    """The bars of the best were specks on the axis of all."""
+    bars = browser.execute_script(
+        "return [...document.querySelectorAll('#board tbody tr')].filter((x) => x.offsetParent)"
+        ".map((x) => x.querySelector('.bar path').getAttribute('d').match(/-?\\d+/g).map(Number))"
+    )
+    ends = [end for low, _, high in bars for end in (low, high)]
+    assert 0 <= min(ends) < 150 and 850 < max(ends) <= 1000
+
+
 def test_a_browser_finds_sorts_and_reads(opened):
     browser, strengths, _ = opened
     assert findings(browser) == {}
+    check_that_the_axis_is_that_of_the_rows_shown(browser)
     search = browser.find_element("id", "search")
     search.send_keys("MODEL 003")
     wait_for(browser, lambda: texts(browser, "#board tbody .name") == ["model 003"])
@@ -200,7 +211,8 @@ def test_the_matrix_is_of_ratings_and_marks_who_never_met(twelve):
     win, tie, _ = strengths.probability(first, second)
     value = 100 * (win + tie / 2)
     assert f"{first} would win {value:.0f} of 100 votes against {second}, a tie as half." in page
-    assert f'style="--share:{round(2 * value - 100)}%;' in page and f'%">{value:.0f}</td>' in page  # white at 50
+    share = round(14 * (value - 50) ** 0.5)  # none at 50; differences near 50 are seen
+    assert f'style="--share:{share}%">{value:.0f}</td>' in page
 
 
 def test_the_headline_and_what_is_certain_are_findings(twelve):

@@ -116,12 +116,12 @@ def arena_page_html(
     views |= _matrix_view(strengths, names) | _drift_view(drift, words)
     pairs = encode_pairs(strengths, ranks)
     certain = "What is certain" if views["findings"] else "What is not certain" if views["doubt"] else ""
-    links = {"#certain": certain, "#ranking": "Ranking", "#matrix": "Who beats whom" * bool(views["matrix"])}
-    links |= {"#two": "Compare two" * (pairs is not None)}
+    links = {"#certain": certain, "#ranking": "Ranking", "#two": "Compare two" * (pairs is not None)}
+    links |= {"#matrix": "Who beats whom" * bool(views["matrix"])}
     links |= {"#moved": "Who changed" * (drift is not None), "#about": "Method"}
     data: dict[str, Any] = {"noun": words.one, "heat": views["heat_map"] and views["heat_map"].data}
     data["pairs"] = pairs
-    data["axis"] = {"low": views["axis"].low, "high": views["axis"].high}
+    data["low"] = views["axis"].low
     return render_page(
         "arena.html",
         SCRIPT_FILES,

@@ -9,11 +9,11 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.text_format import format_decimals, format_number, join_names, metric_heading, use_minus_sign
 from jaxrate.evaluation.benchmark import Benchmark
 from jaxrate.evaluation.comparison import Comparison, system_result_label
-from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, LOSS_DIFFERENCE_HEAD, ScoredForecaster, format_metric
+from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, LOSS_DIFFERENCE_HEAD, ScoredForecaster
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
 from jaxrate.site.drawings import interval_bar, make_axis
-from jaxrate.site.html_tables import Column, make_column, mark_as_html, render_table, text_columns
+from jaxrate.site.html_tables import Column, make_column, render_table, text_columns
 from jaxrate.site.page_templates import render_page
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views.findings import (
@@ -21,12 +21,12 @@ from jaxrate.views.findings import (
     count_pairs,
     find_against_ceiling,
     find_best_system,
-    format_gap,
     judge_gap_to_best,
     surprise_limit,
 )
 
 BLEND_TITLE = "All blended"
+STANDINGS = {"behind": "ahead", "equal": "within chance", "ahead": "behind"}  # of ratings, by that of other forecasts
 
 
 class Measure(NamedTuple):
@@ -94,16 +94,10 @@ def _describe_others(comparison: Comparison) -> str:
 def render_system_bars(
     caption: str, head: str, forecasters: Sequence[ScoredForecaster], num_systems: int, measure: Measure = LOG_LOSS
 ) -> Any:
-    """The bars of forecasters, the best system first; a line divides systems from others.
-
-    Past frequencies do not stretch the axis: off it, an arrow at its end points to their number.
-    """
+    """The bars of forecasters, the best system first; a line divides systems from others."""
     gaps = [(0.0, 0.0), *(gap_and_half_width(_difference(x), measure) for x in forecasters[1:])]
-    spanned = [gap for gap, x in zip(gaps, forecasters, strict=True) if x.kind != "frequencies"]
-    spanned = spanned if len(spanned) > 1 else gaps
-    axis = make_axis(min(gap - half for gap, half in spanned), max(gap + half for gap, half in spanned))
-    beyond = '<span class="beyond">off this axis \u2192</span>'
-    bars = [beyond if sum(gap) > axis.high else interval_bar(axis, *gap, measure.digits) for gap in gaps]
+    axis = make_axis(min(gap - half for gap, half in gaps), max(gap + half for gap, half in gaps))
+    bars = [interval_bar(axis, *gap, measure.digits) for gap in gaps]
     scale = f'<span class="axis">{axis.labels}</span><span class="hidden">behind</span>'
     columns = [
         Column("words name", head, [escape(name_in_print(x)) for x in forecasters], "name"),
@@ -233,8 +227,8 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
         page = jr.site.benchmark_page_html({"Our league": result})
         pathlib.Path("benchmark.html").write_text(page, encoding="utf-8")
 
-    Its heading is what was found. Of several data sets it begins with a table of the best ratings and the best other
-    forecasts.
+    Its heading is what was found. Of several data sets it begins with a picture of how far the best rating and the best
+    other forecast of each come on the way from past frequencies to the better one of them.
 
     Args:
       benchmarks: from `evaluation.benchmark_systems`, by the titles of their data sets; one or more.
@@ -249,8 +243,9 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
     sections = [_build_section(f"history-{i}", *x) for i, x in enumerate(benchmarks.items(), 1)]
     if len(sections) == 1:
         sections[0] |= sections[0]["alone"]
-    count, num_ahead = len(sections), sum(section["is_ahead"] for section in sections)
-    finding = Finding("ceilings", "some" if num_ahead else "none", other=f"{count:,}", amount=f"{num_ahead:,}")
+    count, standings = len(sections), [section["standing"] for section in sections]
+    told = [f"{word} on {standings.count(x):,}" for x, word in STANDINGS.items() if x in standings]
+    finding = Finding("ceilings", "some" if told else "none", other=f"{count:,}", amount=join_names(told or [""]))
     return render_page(
         "benchmark.html",
         ("words.js", "boxes.js"),
@@ -258,30 +253,46 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
         links={f"#{x['anchor']}": x["title"] for x in sections} | {"#about": "Method"},
         headline=str(finding) if count > 1 else sections[0]["verdict"],
         lead="" if count > 1 else sections[0]["lead"],
-        summary=_render_summary(sections) if count > 1 else "",
+        summary=_render_summary(benchmarks) if count > 1 else "",
         sections=sections,
         is_fitted=any(row.fit_seconds is not None for benchmark in benchmarks.values() for row in benchmark.rows),
         data={},
     )
 
 
-def _render_summary(sections: list[dict[str, Any]]) -> Any:
-    """The table of all data sets."""
-    names = [mark_as_html(f'<a href="#{x["anchor"]}">{escape(x["title"])}</a>') for x in sections]
-    rows = [[x["scored"], *x["best"], *x["ceiling"]] for x in sections]
-    heads = "scored", "best rating", "log loss", "best other forecast", "log loss", "rating behind"
-    columns = [Column("words", "data set", names, names_rows=True)]
-    for head, cells in zip(heads, zip(*rows, strict=True), strict=True):
-        kind = "words" if head.startswith("best") else "figure"
-        columns.append(make_column(kind, head, cells, label=head))
-    return render_table("All data sets", columns, "rows static")
+def _render_summary(benchmarks: Mapping[str, Benchmark]) -> Any:
+    """The best rating and the best other forecast of each data set, on the way from past frequencies to the better one.
+
+    The bar of the one behind is the interval of their difference.
+    """
+    names, shares, starts = list[str](), list[tuple[float, float]](), dict[int, str]()
+    for number, (title, benchmark) in enumerate(benchmarks.items(), 1):
+        best, ceiling = benchmark.rows[0], _find_best_ceiling(benchmark)
+        gap, half = gap_and_half_width(ceiling and ceiling.log_loss_difference)
+        way = _find_floor(benchmark) - best.quality["log loss"]
+        scale, starts[len(names)] = 100.0 / max(way, way - gap, 1e-9), "first"
+        names.append(f'<a href="#history-{number}">{escape(title)}</a><br>{escape(name_in_print(best))}')
+        shares.append((scale * way, scale * half * (gap < 0)))
+        if ceiling is not None:
+            names.append(escape(name_in_print(ceiling)))
+            shares.append((scale * (way - gap), scale * half * (gap >= 0)))
+    axis = make_axis(min(0.0, *(x - half for x, half in shares)), max(100.0, *(x + half for x, half in shares)))
+    head = '<span class="label">% of the way to the best known</span>'
+    texts = [f"{x:.0f}" + f" ± {half:.0f}" * bool(half) for x, half in shares]
+    columns = [
+        Column("words name", "data set", names, "name"),
+        Column(
+            "interval", f'{head}<span class="axis">{axis.labels}</span>', [interval_bar(axis, *x, 0) for x in shares]
+        ),
+        make_column("figure change", "% of the way", map(use_minus_sign, texts), label="% of the way"),
+    ]
+    return render_table("All data sets", columns, "rows ranking static systems", style=axis.grid, row_kinds=starts)
 
 
 def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, Any]:
     """The variables of what the page says of one data set."""
     systems = [row for row in benchmark.rows if row.kind == "system"]
     others = [row for row in benchmark.rows if row.kind != "system" and row.scored]
-    best = name_in_print(systems[0])
     findings = _name_systems_in_print(benchmark.findings, systems)
     section: dict[str, Any] = {
         "anchor": anchor,
@@ -292,11 +303,9 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
         "notes": " ".join(_name_systems_in_print(benchmark.notes, systems)),
         "bars": render_system_bars(title, "forecast", [*systems, *others], len(systems)),
         "metrics": _render_metrics(title, benchmark),
-        "best": [best, _format_loss(systems[0])],
-        "ceiling": ["", "", ""],
         "verdict": str(find_best_system([*map(name_in_print, systems)], [x.log_loss_difference for x in systems])),
         "lead": "",
-        "is_ahead": False,
+        "standing": "",
         "alone": {},
     }
     ceiling = _find_best_ceiling(benchmark)
@@ -306,19 +315,22 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
 def _compare_with_ceiling(
     benchmark: Benchmark, best: ScoredForecaster, ceiling: ScoredForecaster, findings: Sequence[str]
 ) -> dict[str, Any]:
-    """The variables of what the page says of the best system beside the best other forecast."""
+    """The variables of what the page says of the best system beside the best other forecast.
+
+    The heading has how many matches both called right, and begins with the one that is ahead beyond chance.
+    """
     gap = ceiling.log_loss_difference
-    lead, half = gap_and_half_width(gap)
-    heading, lead_sentence = _judge_against_ceiling(benchmark, best, ceiling)
-    measured = [row for row in benchmark.rows if row.kind in ("forecast", "odds")]
-    told = {0, *(i for i, row in enumerate(measured, 1) if row is ceiling)}  # the numbers of findings in the lead
-    rest = [_keep_together(x) for i, x in enumerate(findings) if i not in told]
+    way = _find_floor(benchmark) - best.quality["log loss"]
+    found = find_against_ceiling(name_in_print(ceiling), name_in_print(best), gap, way)
+    pair = [ceiling, best] if judge_gap_to_best(gap) == "ahead" else [best, ceiling]
+    names, calls = [*map(name_in_print, pair)], [*map(_format_calls, pair)]
+    heading = Finding("verdict", "same" if calls[0] == calls[1] else "apart", *names, calls[0], since=calls[1])
     uncalled = [row for row in benchmark.rows if row.kind != "system" and row.scored and row is not ceiling]
+    rest = [_keep_together(x) for x in findings[1:] if x != str(found)]
     return {
-        "ceiling": [name_in_print(ceiling), _format_loss(ceiling), describe_gap(-lead, half)],
         "verdict": str(heading),
-        "lead": _keep_together(str(lead_sentence)),
-        "is_ahead": judge_gap_to_best(gap) == "ahead",
+        "lead": _keep_together(f"In log loss {found}"),
+        "standing": judge_gap_to_best(gap),
         "alone": {"findings": [*rest, *[_describe_calls(uncalled)] * bool(uncalled)]},
     }
 
@@ -326,27 +338,6 @@ def _compare_with_ceiling(
 def _keep_together(text: str) -> str:
     """The text with its numbers and their margins on one line."""
     return text.replace(" ± ", "\u00a0±\u00a0")
-
-
-def _judge_against_ceiling(
-    benchmark: Benchmark, best: ScoredForecaster, ceiling: ScoredForecaster
-) -> tuple[Finding, Finding]:
-    """How many matches the best system and the best other forecast called right, and how they compare in log loss.
-
-    The one that is ahead beyond chance stands first.
-    """
-    gap = ceiling.log_loss_difference
-    relation = "few" if gap is None or gap.error is None else judge_gap_to_best(gap)
-    first, second = (ceiling, best) if relation == "ahead" else (best, ceiling)
-    names, calls = (name_in_print(first), name_in_print(second)), [_format_calls(x) for x in (first, second)]
-    heading = Finding("verdict", "same" if calls[0] == calls[1] else "apart", *names, calls[0], since=calls[1])
-    floor = next(row for row in benchmark.rows if row.kind == "frequencies").quality["log loss"]
-    found = find_against_ceiling(ceiling.name, best.name, gap, floor - best.quality["log loss"])
-    losses = {"loss": _format_loss(first), "other_loss": _format_loss(second)}
-    kind = "ahead" if relation == "behind" else relation
-    share = found.details.get("share")
-    since = "" if share is None else f"; {names[1]} goes {share:.0f}% of the way to it from past frequencies"
-    return heading, Finding("verdict in log loss", kind, *names, format_gap(gap), since=since, details=losses)
 
 
 def _format_calls(forecaster: ScoredForecaster) -> str:
@@ -367,6 +358,11 @@ def _find_best_ceiling(benchmark: Benchmark) -> ScoredForecaster | None:
     return next((x for x in others if x.scored == benchmark.scored), None)
 
 
+def _find_floor(benchmark: Benchmark) -> float:
+    """The log loss of past frequencies, which know nothing of who plays."""
+    return float(next(row for row in benchmark.rows if row.kind == "frequencies").quality["log loss"])
+
+
 def _render_metrics(title: str, benchmark: Benchmark) -> Any:
     """The table of all metrics without the differences, which the bars have."""
     heads, cells = benchmark.heads_and_cells()
@@ -375,7 +371,3 @@ def _render_metrics(title: str, benchmark: Benchmark) -> Any:
     columns[heads[0]] = tuple(map(name_in_print, benchmark.rows))
     rows = [*zip(*columns.values(), strict=True)]
     return render_table(f"{title}, all metrics", text_columns([*columns], rows, 2), "", box=True)
-
-
-def _format_loss(forecaster: ScoredForecaster) -> str:
-    return format_metric("log loss", forecaster.quality["log loss"])

@@ -115,8 +115,8 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "of systems": "{subject} predicted best of {amount} systems, {since}",
     },
     "ceilings": {
-        "none": "Ratings predict as well as every other forecast, within chance, on all {other} data sets",
-        "some": "Other forecasts predict better than ratings, beyond chance, on {amount} of {other} data sets",
+        "none": "Ratings of {other} data sets, without other forecasts to compare with",
+        "some": "Beside the best other forecast, ratings are {amount} of {other} data sets",
     },
     "surprise": {
         "more": "{subject} scored more than expected, by {amount} a match",
@@ -209,12 +209,6 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
     "verdict": {  # of the best system and the best other forecast, the one that is ahead first
         "apart": "{subject} called {amount} of 1,000 matches right, {other} {since}",
         "same": "{subject} and {other} both called {amount} of 1,000 matches right",
-    },
-    "verdict in log loss": {  # of those two
-        "few": "In log loss {subject} has {loss}, and {other} {other_loss}, in too few matches to compare.",
-        "equal": "In log loss {subject}, with {loss}, and {other}, with {other_loss}, are equal within chance: they "
-        "differ by {amount}.",
-        "ahead": "In log loss {subject}, with {loss}, is ahead of {other}, with {other_loss}, by {amount}{since}.",
     },
 }
 

@@ -17,8 +17,9 @@ const has = (kind) => heads.some((head) => head.classList.contains(kind));
 const half = (row) => (of("high")(row) - of("low")(row)) / 2;
 const finite = (row) => of("rating")(row) !== null;
 const scale = make("span", { class: "axis" });
-scale.append(...board.querySelector(".axis").cloneNode(true).childNodes);
-const bar = (_, row) => (finite(row) ? intervalBar(data.axis, { rating: of("rating")(row), half: half(row) }, 0) : "");
+const interval = (row) => ({ rating: of("rating")(row), half: half(row) });
+let axis; // of the rows that are shown, but those far below most
+const bar = (_, row) => (finite(row) ? intervalBar(axis, interval(row), 0) : "");
 const inOrder = () => !table.order && !table.part;
 const border = (_, { i }) => (inOrder() && borders[i] ? "border" : "");
 const columns = [
@@ -35,14 +36,22 @@ if (has("ranks")) {
   for (const name of ["best rank", "worst rank"]) columns.push({ name, kept: true, value: of(name) });
 }
 for (const name of ["votes", "score"]) columns.push({ name, kind: name, value: of(name), show: asWritten(name) });
-const drawn = () => {
-  const note = byId("of-border");
-  if (note) note.hidden = !inOrder();
+const drawn = (some) => {
+  axis = axisOf(some.filter((row) => finite(row) && of("rating")(row) >= data.low).map(interval));
+  showAxis(board, axis);
+  for (const [id, hidden] of [["of-border", !inOrder()], ["off-axis", some.every((row) => !finite(row) || of("rating")(row) >= data.low)]]) {
+    if (byId(id)) byId(id).hidden = hidden;
+  }
 };
 
 document.documentElement.dataset.script = "";
 const source = () => Promise.resolve(data.board.map((_, i) => ({ i })));
 const table = new Table(board, columns, { caption: "Ranking", file: "ranking", length: Math.max(data.board.length, 1), search: byId("search"), empty: "No such name.", source, drawn });
+if (byId("rest")) {
+  const top = rows.flatMap((row, i) => (row.offsetParent ? [{ i }] : []));
+  drawn(top);
+  for (const row of top) board.tBodies[0].rows[row.i].querySelector(".interval").replaceChildren(bar(null, row));
+}
 byId("rest")?.addEventListener("click", () => table.find(""));
 if (table.restore()) table.load().then(() => table.arrange());
 
