@@ -50,8 +50,8 @@ LOOKS: dict[str, dict[str, Any]] = {  # of marks, axes and texts
               "subtitlePadding": 6, "subtitleLineHeight": 17},
     "axis": {"labelColor": GREY, "titleColor": GREY, "titleFontWeight": "normal", "tickColor": GREY, "gridColor": RULE,
              "labelFontSize": LABEL_FONT, "titleFontSize": LABEL_FONT},
-    "legend": {"symbolOpacity": 1, "symbolSize": 60, "labelColor": INK, "labelFontSize": LABEL_FONT,
-               "titleColor": GREY, "titleFontSize": LABEL_FONT, "titleFontWeight": "normal"},
+    "legend": {"symbolOpacity": 1, "symbolSize": 300, "symbolStrokeWidth": 2, "labelFontSize": LABEL_FONT,
+               "labelColor": INK, "titleFontSize": LABEL_FONT, "titleColor": GREY, "titleFontWeight": "normal"},
 }  # fmt: skip
 
 
@@ -238,22 +238,18 @@ def _layer_marks(layer: charts.Layer, view: charts.LayerView) -> list[tuple[Any,
 
 
 def _legend_channels(view: charts.LayerView, layer: charts.Layer, own: dict[str, Any]) -> dict[str, Any]:
-    """The colour of a layer that has a label, and the dashes of its line or the shape of its dots, for the legend."""
-    if not layer.label or layer.mark == "texts":
+    """The colour of a layer that has a label, and the dashes of its line, for the legend."""
+    if not layer.label:
         return {}
     labelled = [x for x in view.layers if x.label]
-    labels = [x.label for x in labelled]
-    legend = altair.Legend(title=view.legend or None, orient="top", columns=2, labelLimit=400)
-
-    def channel(kind: Any, values: list[Any]) -> Any:
-        return kind("label:N", scale=altair.Scale(domain=labels, range=values), legend=legend)
-
-    channels = {"color": channel(altair.Color, [x.colour for x in labelled])}
-    if layer.mark == "line":
-        channels["shape"] = channel(altair.Shape, [SHAPES.get(x.marker, "stroke") for x in labelled])
-        if not layer.marker:
-            channels["strokeDash"] = channel(altair.StrokeDash, [DASHES["-" if x.marker else x.dash] for x in labelled])
-    return channels
+    symbol = "square" if layer.mark == "boxes" else "stroke"
+    looks = {"title": view.legend or None, "orient": "top", "columns": 2, "labelLimit": 400, "symbolType": symbol}
+    kinds: dict[str, Any] = {"color": (altair.Color, [x.colour for x in labelled])}
+    if "order" in own:
+        kinds["strokeDash"] = altair.StrokeDash, [DASHES[x.dash or "-"] for x in labelled]
+    labels, legend = [x.label for x in labelled], altair.Legend(**looks)
+    scales = {name: (kind, altair.Scale(domain=labels, range=values)) for name, (kind, values) in kinds.items()}
+    return {name: kind("label:N", scale=scale, legend=legend) for name, (kind, scale) in scales.items()}
 
 
 def _heat_layer(layer: charts.Layer, scale: charts.Scale, size: tuple[int, int]) -> Any:
@@ -266,7 +262,8 @@ def _heat_layer(layer: charts.Layer, scale: charts.Scale, size: tuple[int, int])
     levels = np.where(inside[:, None], layer.values[np.clip(up, 0, len(layer.y) - 2)][:, across], 0.0)
     palette = [charts.mix_colours(charts.SEQUENTIAL_COLOURS, x / 255) for x in range(256)]
     address = charts.image_address(np.round(255.0 * np.clip(levels, 0.0, 1.0)), palette)
-    image = chart_of_rows([{}]).mark_image(width=size[0], height=size[1], aspect=False, align="left", baseline="top")
+    width = altair.ExprRef("width")
+    image = chart_of_rows([{}]).mark_image(width=width, height=size[1], aspect=False, align="left", baseline="top")
     return image.encode(x=altair.value(0), y=altair.value(0), url=altair.value(address))
 
 

@@ -250,7 +250,7 @@ FRAME_INSET = 0.03  # of a cell, by which a frame stays within it
 def _show_matrix(view: charts.MatrixView, ax: "Axes | None") -> "Axes":
     ax = style.make_picture_axes(ax, _matrix_size(view), view.text, grid="none")
     _draw_cells(ax, view)
-    columns = [x if view.is_diverging else x.replace(" ", "\n") for x in view.columns * view.has_column_names]
+    columns = [x if view.is_square else x.replace(" ", "\n") for x in view.columns * view.has_column_names]
     is_upright = style.text_width(columns, 10.0) * len(columns) > style.axes_size(ax)[0]
     numbers = range(0 if columns else 1, 0 if columns else len(view.rows) + 1)
     style.set_name_ticks(ax, "y", view.rows, numbers, is_left_aligned=not columns)

@@ -256,12 +256,8 @@ def loss_by_difference(
     )  # fmt: skip
     labels = {name: f"{name}, {match_losses[name].mean():.3f}" if name else "observed" for name in curves}
     labelled, number = [x._replace(label=labels[name]) for name, x in curves.items()], style.count_lines(ax, "loss")
-    nothing = np.zeros(0)  # the key to the dotted lines of all systems
-    key = [] if number else [
-        Layer("line", nothing, nothing, colour=GREY, width=1.2, dash=":", label="if predictions were right")
-    ]  # fmt: skip
     drawn = np.concatenate([x for curve in labelled for x in (curve.low, curve.high, curve.expected)])
-    layers, legend = [*key, *_curve_layers(labelled, number)], "mean over all matches" * all(curves)
+    layers, legend = _curve_layers(labelled, number), "mean over all matches" * all(curves)
     chances = snug_scale(np.append(50.0, [curve.x.max() for curve in labelled]))
     return show(LayerView(text, layers, chances, round_scale(drawn), (6.8, 5.2), legend, "loss"), ax, backend)
 

@@ -323,8 +323,8 @@ def _compare_with_ceiling(
     way = _find_floor(benchmark) - best.quality["log loss"]
     found = find_against_ceiling(name_in_print(ceiling), name_in_print(best), gap, way)
     pair = [ceiling, best] if judge_gap_to_best(gap) == "ahead" else [best, ceiling]
-    names, calls = [*map(name_in_print, pair)], [*map(_format_calls, pair)]
-    heading = Finding("verdict", "same" if calls[0] == calls[1] else "apart", *names, calls[0], since=calls[1])
+    (first, second), (amount, since) = map(name_in_print, pair), map(_format_calls, pair)
+    heading = Finding("verdict", "same" if amount == since else "apart", first, second, amount, since=since)
     uncalled = [row for row in benchmark.rows if row.kind != "system" and row.scored and row is not ceiling]
     rest = [_keep_together(x) for x in findings[1:] if x != str(found)]
     return {
