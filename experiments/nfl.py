@@ -72,13 +72,16 @@ def picture():
 def phone_picture():
     """All careers with two names, as wide as a phone."""
     ax = plots.make_axes(
-        size=(3.4, 3.4), title="A hundred years of the NFL", subtitle="Ratings by season; all other teams in grey"
+        size=(3.4, 3.4), title="A hundred years of the NFL", subtitle="Ratings by season; in grey 50% and 90% of others"
     )
     rated = jr.rate(jr.glicko(side_advantage=60.0), DATA)
     table = plots.careers(rated, TEAMS[::2], others=DATA.players, step=365.25).figure.axes[0]
+    for path in [path for band in table.collections for path in band.get_paths()]:
+        ax.fill(*path.vertices.T, color=style.PALE, alpha=0.45, linewidth=0.0, zorder=1)
     for line in table.lines:
         if len(line.get_xdata()) > 1:
-            ax.plot(*line.get_data(), color=line.get_color(), linewidth=line.get_linewidth(), zorder=line.get_zorder())
+            look = {name: getattr(line, f"get_{name}")() for name in ("color", "linewidth", "linestyle", "zorder")}
+            ax.plot(*line.get_data(), **look)
     for name, colour, x, side in zip(TEAMS[::2], plots.COLOURS, (0.02, 0.98), ("left", "right"), strict=False):
         ax.text(x, 1.0, name.split()[-1], color=style.TEXT_COLOURS[colour], transform=ax.transAxes, ha=side)
     style.group_thousands(ax, "y")
