@@ -211,7 +211,7 @@ def test_the_matrix_is_of_ratings_and_marks_who_never_met(twelve):
     win, tie, _ = strengths.probability(first, second)
     value = 100 * (win + tie / 2)
     assert f"{first} would win {value:.0f} of 100 votes against {second}, a tie as half." in page
-    share = round(14 * (value - 50) ** 0.5)  # none at 50; differences near 50 are seen
+    share = round(13 * (value - 50) ** 0.5)  # none at 50; differences near 50 are seen
     assert f'style="--share:{share}%">{value:.0f}</td>' in page
 
 
