@@ -449,3 +449,12 @@ def test_quantiles_of_counts_are_those_of_the_law(x64):
         count = np.asarray(quantile(probability[:, 0], np.full(400, high)))
         below, above = poisson.cdf(count - 1.0, high), poisson.cdf(count, high)
         assert (below < probability[:, 0] + 2e-3).all() and (above > probability[:, 0] - 2e-3).all()
+
+
+def test_a_fit_scores_scorelines_unless_outcomes_are_asked_for():
+    rates = {}
+    for system in (system_of("plain"), jr.forecasts.add_outcomes(system_of("plain"))):
+        found = jr.fit(system, league(n=300), free=["goal_rate"])
+        rates[found.objective.loss] = found.params.goal_rate
+    assert rates.keys() == {"margin", "log_loss"}
+    assert rates["margin"] == pytest.approx(1.5, abs=0.2)

@@ -30,7 +30,10 @@ from jaxrate.cli.options import (
 )
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 
-LOSS_TEXT = "Loss: log_loss, brier, margin (of margins), joint or pairwise (of contests).  [default: log_loss]"
+LOSS_TEXT = (
+    "Loss: log_loss, brier, margin (of margins and goals), joint or pairwise (of contests).  "
+    "[default: margin of goals, else log_loss]"
+)
 MAX_CALL_LENGTH = 400  # characters of a call that is printed
 HINTS = {  # by the reason why a search ended without the best result
     "steps": "not converged: all steps used; try more --steps",
@@ -80,7 +83,7 @@ def fit(
     Exit code 1: the search did not converge. The result is printed and saved all the same.
     """
     request = pop_request(settings)
-    lazy.resolve_loss(settings["loss"])
+    jr.fitting.ahead(loss=settings["loss"])  # which refuses others
     data, request = file_rating.read_events_with_evidence(report, request, first)
     fitting = not settings["free"] or "side_advantage" in settings["free"]
     task = file_rating.make_rating_task(report, request, data, fitting=fitting, data_share=settings["data_share"])
@@ -128,7 +131,7 @@ def _fit_with_progress(
     report: ProgressReport, task: file_rating.RatingTask, events: Any, settings: dict[str, Any]
 ) -> jr.fitting.Fit:
     """`jr.fit` of a task, which shows its steps."""
-    loss, steps = settings["loss"].replace("_", " "), settings["steps"]
+    loss, steps = (settings["loss"] or lazy.default_loss(task.system)).replace("_", " "), settings["steps"]
     chosen = {name: settings[name] for name in ("loss", "warm_up", "data_share", "errors")}
     objective = jr.fitting.ahead(**chosen, key=lazy.make_fixed_key(task.system))
     with report.stage(f"fitting {task.system.name}") as update_progress:

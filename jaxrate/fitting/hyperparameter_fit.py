@@ -61,7 +61,7 @@ def fit(
         own, such as the last of those in points where only ratios matter.
       objective: what is minimised: `jr.fitting.ahead(...)`, the loss of predictions made one step ahead, of all events
         or of a first share, with weights; or `jr.fitting.evidence()`, minus the logarithm of the probability of all
-        results together. None: the log loss of all events one step ahead.
+        results together. None: the log loss of all events one step ahead, of goals that of scorelines.
       optimizer: takes plain steps, as `optax.adam(0.05)`, in logarithms and logits. None: damped Fisher steps.
       steps: the maximum number of steps of the search.
       starts: the number of points from which the search begins; all but one are random, and the same in every call. The
@@ -244,7 +244,7 @@ def log_likelihood(
       events: matches, rating periods or a `Dataset`, concrete.
       params: leaves []; may be traced. None: the system's own.
       objective: `jr.fitting.ahead(...)`: what is scored, and how. Its loss is "log_loss", or "margin": the density of
-        margins, or the chance of scorelines, of skills that learn from these. None: the log loss of all events.
+        margins, or the chance of scorelines, of skills that learn from these. None: as for `fit`.
 
     Returns:
       [] the sum over all that is scored.

@@ -47,7 +47,7 @@ from jaxrate.core.rules import PredictRule, RatedEvent, Record, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import LAST_ID, Context, Matches, Periods, Rounds
-from jaxrate.systems.prediction_wrapping import OutcomeProbabilities, scores_or_score_probabilities
+from jaxrate.systems.prediction_wrapping import OutcomeProbabilities, observes_goals, scores_or_score_probabilities
 from jaxrate.systems.rounds import cdf_sums
 from jaxrate.systems.skills import rules as skills
 
@@ -74,6 +74,11 @@ def resolve_loss(loss: Any) -> LossDefinition:
         more = "" if isinstance(loss, str) else ", or a function"
         raise ValueError(f"loss must be one of {', '.join(LOSSES)}{more}, got {format_value_for_error(loss)}")
     return LOSSES[loss]
+
+
+def default_loss(system: RatingSystem) -> str:
+    """The loss that a fit of the system minimises if none is named."""
+    return "margin" if observes_goals(system) else "log_loss"
 
 
 def loss_label(loss: Any) -> str:
@@ -193,7 +198,7 @@ ERROR_METHODS = "information", "products", "sandwich"
 class Objective(NamedTuple):
     """The quantity that a fit minimises, as from `ahead` or `evidence`."""
 
-    loss: Any = "log_loss"  # a name, or a function of predictions and scores
+    loss: Any = None  # a name, or a function of predictions and scores; None: `default_loss`
     warm_up: float = 0
     weight: Any = None
     data_share: float = 1.0
@@ -209,7 +214,7 @@ DEFAULT_OBJECTIVE = Objective()
 @enforce_argument_annotations
 def ahead(
     *,
-    loss: Any = "log_loss",
+    loss: Any = None,
     warm_up: AnyNumber = 0,
     weight: Any = None,
     data_share: AnyNumber = 1.0,
@@ -224,7 +229,7 @@ def ahead(
     Args:
       loss: "log_loss", "brier", "margin" (of margins), "joint" or "pairwise" (of contests); see `losses`. Or a function
         in JAX of predictions [n] (of a system that predicts in full [n, K]) and scores [n] that returns the loss of
-        each, [n].
+        each, [n]. None: "margin" of skills that observe goals, as results do not tell how many fall; else "log_loss".
       warm_up: a number of first matches of each player, or below 1 a first share of all events, that are not scored.
         They are rated, and predicted from little.
       weight: [n] what each match, pair of a period, or participant of a round counts; 0: it is rated, but not scored.
@@ -243,7 +248,8 @@ def ahead(
     Raises:
       ValueError: for a loss, a share or a source of errors that there is not.
     """
-    resolve_loss(loss)
+    if loss is not None:
+        resolve_loss(loss)
     if not 0.0 < data_share <= 1.0:
         raise ValueError(f"data_share is a share of the events, above 0 and at most 1, got {data_share}")
     if not (0 <= warm_up < 1 or (warm_up >= 1 and float(warm_up).is_integer())):

@@ -74,7 +74,7 @@ def sweep_parameters(
       params: the hyperparameters, of any `space`, with arrays that broadcast to some shape [...] in place of numbers:
         `system.params._replace(c=c[:, None], initial_deviation=deviation)` is a grid. The settings are spread over the
         devices of these arrays, if they lie on several, else over all of this process.
-      objective: as for `fit`. None: that of the `Fit`, or the log loss of all events.
+      objective: as for `fit`. None: that of the `Fit`, or as for `fit`.
       executor: whose workers each take eight settings at a time, see `compare`; the losses are the same to rounding.
 
     Returns:

@@ -30,7 +30,12 @@ from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.player_rows import describe_shapes
 from jaxrate.systems import SYSTEMS
-from jaxrate.systems.prediction_wrapping import calibrate, expected_score_from_prediction, wrapper_names
+from jaxrate.systems.prediction_wrapping import (
+    calibrate,
+    expected_score_from_prediction,
+    observes_goals,
+    wrapper_names,
+)
 from jaxrate.systems.rounds.performance_inference import PERFORMANCE_COLUMNS, Performances
 
 FADING_HYPERPARAMETERS = "reversion", "season_keep", "form_reversion"  # each None where nothing fades
@@ -214,7 +219,7 @@ def initial_slope(system: RatingSystem, calibrated: bool | None) -> OnlineSlope 
     `calibrated` None: if hyperparameters are the default. Predictions of goals and those in full are never calibrated,
     since all of their numbers belong together, and nor are those of systems without a space of hyperparameters.
     """
-    if system.space is None or wrapper_names(system) or getattr(system.params, "goal_rate", None) is not None:
+    if system.space is None or wrapper_names(system) or observes_goals(system):
         return None
     is_calibrated = _has_default_hyperparameters(system) if calibrated is None else calibrated
     return OnlineSlope() if is_calibrated else None
@@ -275,8 +280,7 @@ def calibrated_by_end(system: RatingSystem, slope: OnlineSlope | None) -> tuple[
 def describe_calibration(system: RatingSystem, options: Mapping[str, Any]) -> str:
     """A sentence on how the predictions of a history are calibrated; "" if they are not."""
     if OPTION not in options:
-        has_goals = getattr(system.params, "goal_rate", None) is not None and not wrapper_names(system)
-        return "Chances are those of goals, and are not calibrated." if has_goals else ""
+        return "Chances are those of goals, and are not calibrated." if observes_goals(system) else ""
     slope = OnlineSlope(**options[OPTION]).learn().slope
     return (
         f"Chances are calibrated by the results before each: they go {'towards' if slope < 1 else 'away from'} even "

@@ -350,6 +350,11 @@ def wrapper_names(system: RatingSystem) -> tuple[str, ...]:
     return *wrapper_names(system.wrapper.inner), *own
 
 
+def observes_goals(system: RatingSystem) -> bool:
+    """Whether the system learns from goals, and predicts scorelines as it is."""
+    return getattr(system.params, "goal_rate", None) is not None and not wrapper_names(system)
+
+
 def wrapper_param_names(wrapper_name: str) -> tuple[str, ...]:
     """The hyperparameters that a wrapper adds to a system without draws of its own."""
     names: tuple[str, ...] = factory_hyperparameter_space(PREDICTION_WRAPPERS[wrapper_name])._fields
