@@ -131,9 +131,9 @@ def _fit_with_progress(
     report: ProgressReport, task: file_rating.RatingTask, events: Any, settings: dict[str, Any]
 ) -> jr.fitting.Fit:
     """`jr.fit` of a task, which shows its steps."""
-    loss, steps = (settings["loss"] or lazy.default_loss(task.system)).replace("_", " "), settings["steps"]
     chosen = {name: settings[name] for name in ("loss", "warm_up", "data_share", "errors")}
-    objective = jr.fitting.ahead(**chosen, key=lazy.make_fixed_key(task.system))
+    objective = lazy.choose_loss(jr.fitting.ahead(**chosen, key=lazy.make_fixed_key(task.system)), task.system)
+    loss, steps = objective.loss.replace("_", " "), settings["steps"]
     with report.stage(f"fitting {task.system.name}") as update_progress:
 
         def watch(step: int, value: float) -> None:

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     )
     from jaxrate.events import period_end, slice_events
     from jaxrate.fitting.hyperparameter_fit import has_unclear_trend, losses_of_switches, make_fixed_key
-    from jaxrate.fitting.losses import LOSSES, default_loss
+    from jaxrate.fitting.losses import LOSSES, choose_loss
     from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
     from jaxrate.forecasts.prediction_explanations import heads_and_cells, is_explained
     from jaxrate.forecasts.scorelines import predicts_goals

@@ -787,7 +787,12 @@ def _draw_rules_by_words(columns: Mapping[str, Column], score: HostArray) -> Ite
         pattern = DRAW_OR_EQUAL_POINTS if is_result else DRAW_PATTERN
         is_drawn = mentions_draw(column, pattern)
         if is_drawn.any() and (is_result or is_missing[is_drawn].mean() >= MIN_AGREEMENT):
-            yield DrawRule((name,), lambda columns, score, x=pattern: mentions_draw(columns[0], x) & np.isnan(score))
+            yield DrawRule((name,), partial(_draws_by_words, pattern))
+
+
+def _draws_by_words(pattern: str, columns: Sequence[Column], score: HostArray) -> HostArray:
+    """[n] where a row without a result has a word for a draw in the column."""
+    return mentions_draw(columns[0], pattern) & np.isnan(score)
 
 
 def _draw_rule_by_equal_points(rows: TableRows, score: HostArray, has_ties: bool) -> Iterator[DrawRule]:

@@ -76,11 +76,6 @@ def resolve_loss(loss: Any) -> LossDefinition:
     return LOSSES[loss]
 
 
-def default_loss(system: RatingSystem) -> str:
-    """The loss that a fit of the system minimises if none is named."""
-    return "margin" if observes_goals(system) else "log_loss"
-
-
 def loss_label(loss: Any) -> str:
     """The name of a loss for messages, from its name or its function."""
     return display_name(loss).replace("_", " ") if callable(loss) else str(loss).replace("_", " ")
@@ -198,7 +193,7 @@ ERROR_METHODS = "information", "products", "sandwich"
 class Objective(NamedTuple):
     """The quantity that a fit minimises, as from `ahead` or `evidence`."""
 
-    loss: Any = None  # a name, or a function of predictions and scores; None: `default_loss`
+    loss: Any = None  # a name, or a function of predictions and scores; None: see `choose_loss`
     warm_up: float = 0
     weight: Any = None
     data_share: float = 1.0
@@ -209,6 +204,11 @@ class Objective(NamedTuple):
 
 
 DEFAULT_OBJECTIVE = Objective()
+
+
+def choose_loss(objective: Objective, system: RatingSystem) -> Objective:
+    """The objective with the loss that suits the system, if it names none."""
+    return objective._replace(loss=objective.loss or ("margin" if observes_goals(system) else "log_loss"))
 
 
 @enforce_argument_annotations

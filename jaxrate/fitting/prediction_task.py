@@ -13,7 +13,7 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged, Rounds, count_teams, fail_where, has_teammates
 from jaxrate.events.dataset import count_first_share, resolve_events_and_num_players
 from jaxrate.fitting.evidence_objective import EvidenceProblem, prepare_evidence_problem
-from jaxrate.fitting.losses import DEFAULT_OBJECTIVE, LossDefinition, Objective, default_loss, loss_label, resolve_loss
+from jaxrate.fitting.losses import DEFAULT_OBJECTIVE, LossDefinition, Objective, choose_loss, loss_label, resolve_loss
 from jaxrate.metrics.prediction_metrics import experience_mask, is_winner_first, observed_share_of_sides_beaten
 from jaxrate.metrics.ranking_metrics import has_untied_opponent
 from jaxrate.replay.checked_replay import check_system_takes_events, run
@@ -55,7 +55,7 @@ def make_prediction_task(system: RatingSystem, data: Any, objective: Objective =
     """The task of predicting a history by a system; errors are those of `fit`."""
     events, _ = resolve_events_and_num_players(data)
     state, key = objective.state, objective.key
-    objective = objective._replace(loss=objective.loss or default_loss(system))
+    objective = choose_loss(objective, system)
     check_system_takes_events(system, events, key)
     flat = events.flat
     loss, event = resolve_loss(objective.loss), _event_of_predictions(events)
