@@ -47,6 +47,7 @@ def test_lines_are_those_of_matplotlib(ax, kind):
         at = np.array([row["x"] for row in values if row["name"] == line.get_label()], "datetime64[D]")
         np.testing.assert_array_equal(at, np.asarray(line.get_xdata(orig=True), "datetime64[D]"))
     assert kind != "trajectory" or all("low" in row for row in values)
+    assert "{title: (datum.datum || datum).name, " in str(specification)  # the pointer showed "name: undefined"
     if kind == "careers":
         (dots,) = [x["data"]["values"] for x in specification["layer"] if x["mark"].get("stroke") == "white"]
         peaks = [line.get_ydata()[0] for line in ax.lines if line.get_gid() == "peak"]

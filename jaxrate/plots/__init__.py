@@ -6,7 +6,8 @@ chosen by name, or by id unless names are numbers. Intervals are 95% intervals. 
 colour-blind too (Okabe and Ito 2008), and never the only distinction. ImportError without matplotlib.
 
 With `backend="altair"` they return a chart of Altair instead, with the same axes, lines and texts: the pointer shows
-names and numbers. A chart holds its data, and JupyterLab draws it without a network after
+names and numbers, and sets its line off from others. Charts of lines, rows and layers are as wide as the page. A chart
+holds its data, and JupyterLab draws it without a network after
 `altair.renderers.enable("mimetype")`. ImportError without altair.
 
 line_plots.py         careers, trajectory, ranks: lines of some players through time, with points at steps of time

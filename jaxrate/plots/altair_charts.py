@@ -1,5 +1,6 @@
 """Views as interactive charts, by Altair."""
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -376,15 +377,14 @@ def _unnamed_layers(players: charts.UnnamedPlayers, x: Any, y: Any) -> list[Any]
 
 def _hover_layer(chart: Any, view: charts.LineView, x: Any, y: Any, line: Any) -> Any:
     """The point that is nearest to the pointer, with its name and numbers; `line` is the choice of its line."""
-    text, is_dated = view.text, view.text.x == "date"
-    tooltip = make_tooltips(
-        ("name:N", "name", None),
-        (x.shorthand, text.x, "%Y-%m-%d" if is_dated else ",.6~g"),
-        ("y:Q", text.y, ",.0f" if view.is_rank else ",.1f"),
-    )
+    row, text = "(datum.datum || datum)", view.text  # Vega looks for names of the nearest point in the wrong place
+    at = f"timeFormat({row}.x, '%Y-%m-%d')" if text.x == "date" else f"format({row}.x, ',.6~g')"
+    value = f"format({row}.y, '{',.0f' if view.is_rank else ',.1f'}')"
+    shown = f"{{title: {row}.name, {json.dumps(text.x)}: {at}, {json.dumps(text.y)}: {value}}}"
     options = {"on": "pointerover", "nearest": True, "fields": ["name", "x"], "empty": False}
     nearest = altair.selection_point(f"nearest{view.panel or ''}", **options)
     opacity = altair.condition(nearest, altair.value(1), altair.value(0))
+    tooltip = altair.TooltipValue(altair.ExprRef(shown))
     points = chart.mark_circle(size=50).encode(x=x, y=y, tooltip=tooltip, opacity=opacity)
     return points.add_params(nearest, line)
 

@@ -51,7 +51,7 @@ def trajectory(
     from match to match. Names stand at the ends of lines. If a line has more than 300 events, all lines go through the
     ratings at the ends of a hundred steps, or of years, and through the highest one. They are then interrupted where
     the player is absent, as in `careers`. The axis is time or, without times, the number of events. Several calls may
-    share axes.
+    share axes; without axes, five players or more have a panel each.
 
     Args:
       rated: a history, such as `jr.rate` and `jr.smooth` return.
@@ -115,7 +115,7 @@ def careers(
     The line is interrupted where the player is absent: for longer than a step and for more than twice the usual
     off-season, or, without dates, three times the usual pause. It begins with the tenth event, since first ratings
     jump, and so does the highest rating, as in `jr.leaderboard`; players with fewer events have no highest rating. With
-    hindsight the line begins with the first event.
+    hindsight the line begins with the first event. Without axes, five players or more have a panel each.
 
     Args:
       rated: a history from `jr.rate` or `jr.smooth`, with times.
