@@ -216,8 +216,8 @@ MUTATIONS = [
       "tests/test_seasons.py -k 'so_far'"),
     M("fixtures at the last moment", "early = np.flatnonzero(time < last)", "early = np.flatnonzero(time <= last)",
       "tests/test_fixtures.py -k 'no_time_before'"),
-    M("fixtures of the last day", "time < np.fmax.reduce(time[~without_result])",
-      "time <= np.fmax.reduce(time[~without_result])",
+    M("fixtures of the last day", "time < np.fmax.reduce(time[~without_result], initial=np.nan)",
+      "time <= np.fmax.reduce(time[~without_result], initial=np.nan)",
       "tests/read/test_coming_matches.py -k 'never_played or without_result'"),
     # Strengths at rest
     M("static clusters", "return total * count / (count - 1)", "return total", "tests/test_static.py -k sandwiches"),

@@ -271,7 +271,7 @@ def _recognise_score_beside_margin(
         return {}
     roles, na_values = lazy.select_role_arguments(columns), columns.get("na_values", ())
     resolved = lazy.resolve_table(table, roles, False, columns.get("dates"), na_values)
-    score = None if resolved.winner_codes else resolved.recognised["score"]
+    score = None if resolved.notation else resolved.recognised["score"]
     return {} if score is None else {"score": score}
 
 

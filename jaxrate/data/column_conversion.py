@@ -22,7 +22,7 @@ from jaxrate.events import RowError, fail_where
 WHOLE_NUMBER = r"-?[0-9]{1,18}"  # in 64 bits
 DECIMAL_COMMA = r"[-+]?(0,\d+|\d+,(\d{1,2}|\d{4,}))"
 MAX_EXACT_FLOAT = 2.0**53  # of whole numbers
-ARROW_TIME_UNITS = ("D", "s", "ms", "us", "ns")
+ARROW_TIME_UNITS = tuple((unit, 1) for unit in ("D", "s", "ms", "us", "ns"))
 LIST_TYPES = list, np.ndarray, set, frozenset  # of cells with several values; sets in the order of their text
 
 
@@ -81,8 +81,7 @@ def _to_arrow(values: Any) -> Any:
     if types == {np.datetime64}:
         values = _to_time_array(values)
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
-        is_known = np.datetime_data(values.dtype) in [(unit, 1) for unit in ARROW_TIME_UNITS]
-        values = values if is_known else values.astype("datetime64[s]")
+        values = values if np.datetime_data(values.dtype) in ARROW_TIME_UNITS else values.astype("datetime64[s]")
     for convert in (lambda values: values, to_values):  # some arrays it knows only as lists
         with suppress(arrow.ArrowException, OverflowError, TypeError, UnicodeError):  # as of infinite Decimals
             array = arrow.array(convert(values))

@@ -10,8 +10,8 @@ the side, and which holds times.
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import reduce
-from itertools import chain, product
+from functools import partial, reduce
+from itertools import chain, permutations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from jaxrate.data.column_conversion import (
     load_columns,
     missing_mask,
     numbers_or_nan,
+    text_mask,
     to_column,
     to_flags,
     to_values,
@@ -66,12 +67,14 @@ from jaxrate.data.result_parsing import (
     SCORELINES,
     SETS,
     WINNER_CODES,
+    Notation,
     ParsedResults,
     ResultColumn,
     is_winner_column,
     parse_results,
     replace_na_values,
     winner_code_readings,
+    winner_codes_notation,
     winner_codes_to_scores,
 )
 from jaxrate.data.role_resolution import ColumnRoles, check_line_up_roles, resolve_roles
@@ -108,7 +111,7 @@ class ResolvedTable(NamedTuple):
     arguments: dict[str, Any]  # the columns by role that were named
     recognised: dict[str, Any]  # these, and the columns that were recognised
     notes: list[str]  # what was taken for what
-    winner_codes: dict[int, float] | None = None  # the scores that numbers in the column of results stand for
+    notation: Notation | None = None  # of winners in numbers, which has been found out
     derived: Sequence[DerivedColumns] = ()  # columns that the table does not have itself
 
 
@@ -117,12 +120,7 @@ def resolve_table(
 ) -> ResolvedTable:
     """Which columns of a table are used, and for what: as the arguments say, and else as the columns are called.
 
-    Args:
-      table: the table whose columns are inspected.
-      arguments: those of `read` that name columns; columns are sought for those that are None.
-      upcoming: the matches are to come, so that nobody has won.
-      dates: how dates in text are written, as in `read`.
-      na_values: texts that say that there is no result, as in `read`.
+    The arguments are those of `read` that name columns; columns are sought for those that are None.
 
     Raises:
       ValueError: if arguments contradict each other or the table, or if it does not tell what they leave open; it then
@@ -138,23 +136,23 @@ def resolve_table(
     recognise_single_columns(search, dates)
     table = add_columns(table, search.columns)
     roles = resolve_roles(table.names, player_and_result_roles(search, choice), search.arguments, upcoming)
-    return ResolvedTable(table, roles, arguments, search.arguments, search.notes, choice.codes, derived)
+    return ResolvedTable(table, roles, arguments, search.arguments, search.notes, choice.notation, derived)
 
 
 def player_and_result_roles(search: "RoleSearch", choice: "ResultChoice") -> dict[str, Any]:
     """The columns of players and results, as fields of `ColumnRoles`; of events to come only if there are such."""
-    players, rank = search.players, search.arguments["rank"]
+    players, header, rank = search.players, search.header, search.arguments["rank"]
     if players.roles == CONTEST_ROLES:
         contest, participant = players.names
         if search.upcoming and rank is None:  # which tells the contests that were played
-            rank = search.header.find_own("rank") or search.header.find_first(SPELLINGS["rank"])
-        result = rank or search.arguments["score"] or search.header.find_own("score")
+            rank = header.find_own("rank") or header.find_first(SPELLINGS["rank"])
+        result = rank or search.arguments["score"] or header.find_own("score")
         return {"players": [participant], "result": result, "contest": contest, "ranked": rank is not None}
-    first, second = (as_column_list(players.columns[role]) for role in players.roles)
-    is_used = {*choice.points, choice.result} <= {*search.header.names, None} or not search.upcoming
-    results = {"result": choice.result, "points": choice.points} if is_used else {}
-    teams = {"num_first": len(first)} if players.are_teams else {}
-    return {"players": [*first, *second], "winner_first": players.roles == WINNER_LOSER, **results, **teams}
+    first, second = map(as_column_list, map(players.columns.get, players.roles))
+    if search.upcoming and not {*choice.points, choice.result} <= {*header.names, None}:
+        choice = ResultChoice()
+    results = {"result": choice.result, "points": choice.points, "winner_first": players.roles == WINNER_LOSER}
+    return {"players": [*first, *second], "num_first": len(first) * players.are_teams, **results}
 
 
 # Columns that a table does not have
@@ -253,22 +251,19 @@ def split_pairs_in_cells(table: TableSource) -> tuple[list[DerivedColumns], "Pla
 
     "Ada vs. Bo" tells of any column, and "Ada - Bo" of one that is called as matches are.
     """
-    first_values = table.first_values(table.names)
-    for name in table.names:
-        is_match = re.fullmatch(PAIR_NAMES, normalise_column_name(name)) is not None
-        pattern = rf"(?i)^\s*(?P<one>.+?)\s+(?:{VERSUS}{f'|{DASHES}' if is_match else ''})\s+(?P<two>.+?)\s*$"
+    for name, values in table.first_values(table.names).items():
+        dashes = f"|{DASHES}" * (re.fullmatch(PAIR_NAMES, normalise_column_name(name)) is not None)
+        pattern = rf"(?i)^\s*(?P<one>.+?)\s+(?:{VERSUS}{dashes})\s+(?P<two>.+?)\s*$"
         with suppress(ValueError):
-            cells = to_values(to_column(name, first_values.get(name, [])))
-            if cells and all(isinstance(cell, str) and re.match(pattern, cell) for cell in cells):
+            is_pair = text_mask(to_column(name, values), partial(re.match, pattern))
+            if len(is_pair) and is_pair.all():
                 split = split_column(name, pattern)
                 pair = dict(zip(PLAYER_PAIR, split.names, strict=True))
                 return [split], PlayerColumns(PLAYER_PAIR, pair, notes=(f"the two names in {name} for a and b",))
     header = Header.of_columns(table.names)
-    for roles in (PLAYER_PAIR, WINNER_LOSER):
-        own = {role: column for role in roles if (column := header.find_own(role)) is not None}
-        if len(own) == 1:
-            (missing,) = {*roles} - own.keys()
-            raise missing_column_error(table, missing, own)
+    for one, other in chain(*map(permutations, (PLAYER_PAIR, WINNER_LOSER))):
+        if (column := header.find_own(one)) is not None and header.find_own(other) is None:
+            raise missing_column_error(table, other, {one: column})
     raise missing_column_error(table, "a", {})
 
 
@@ -301,32 +296,28 @@ class PlayerColumns(NamedTuple):
     @property
     def are_teams(self) -> bool:
         """Whether several columns hold the players of a side."""
-        return isinstance(self.columns[self.roles[0]], list)
+        return any(isinstance(self.columns[role], (list, tuple)) for role in self.roles[:2])
 
     @property
     def possible_sides(self) -> list[SidesSpelling]:
         """How both sides may be called in further columns; first as these are called, also the other way round."""
         if self.sides != UNKNOWN_SIDES:
             return [self.sides]
-        kinds = ["winner"] if self.roles == WINNER_LOSER else ["sides", *([] if self.are_teams else ["own"])]
+        kinds = ["winner"] if self.roles == WINNER_LOSER else ["sides", "own"][: 1 if self.are_teams else 2]
         header, pair = Header.of_columns(self.names), tuple(self.names)
-        called: list[SidesSpelling] = []
-        others: list[SidesSpelling] = []
+        called, others = list[SidesSpelling](), list[SidesSpelling]()
         for sides in (x for x in SIDE_PAIRS if x.kind in kinds):
             pairs = header.find_pairs_by_words(product(sides.first, sides.second))
             if pair not in pairs and pair[::-1] in pairs:
                 sides = sides._replace(first=sides.second, second=sides.first)
             (called if pairs else others).append(sides)
-        return called + others
+        return [*called, *others]
 
 
 def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bool = False) -> PlayerColumns | None:
     """The columns of the players, by the first rule that tells them: arguments, the library's names, and usual names.
 
-    Args:
-      header: the names of all columns.
-      arguments: those of `read` that name columns.
-      upcoming: the matches are to come, so that nobody has won.
+    The arguments are those of `read`. Of upcoming matches nobody has won.
 
     Raises:
       ValueError: if arguments contradict each other, or if several columns could be the players.
@@ -373,9 +364,7 @@ def _named_players(header: Header, arguments: Mapping[str, Any], upcoming: bool)
         if roles == CONTEST_ROLES:
             yield _named_contest(header, arguments, upcoming)
         else:
-            columns = {role: arguments[role] or header.find_own(role) or role for role in roles}
-            has_lists = any(isinstance(x, (list, tuple)) for x in columns.values())
-            yield PlayerColumns(roles, {role: as_column_list(x) if has_lists else x for role, x in columns.items()})
+            yield PlayerColumns(roles, {role: arguments[role] or header.find_own(role) or role for role in roles})
 
 
 def _players_of_sides(
@@ -392,7 +381,7 @@ def _players_of_sides(
     for pair, sides in found.items():
         _check_no_third_player(header, sides, pair)
         roles = WINNER_LOSER if kind == "winner" and not upcoming else PLAYER_PAIR
-        home = SIDE_NOTE if sides.side and arguments["side"] in (None, "a") else ""
+        home = SIDE_NOTE * (sides.side and arguments["side"] in (None, "a"))
         note = f"{pair[0]} and {pair[1]} for {roles[0]} and {roles[1]}{home}"
         yield PlayerColumns(roles, dict(zip(roles, pair, strict=True)), sides, (note,))
 
@@ -418,11 +407,11 @@ def _numbered_players(header: Header, upcoming: bool) -> Iterator[PlayerColumns]
     for templates in LINE_UP_SPELLINGS:
         sides = [_numbered_columns(header, template) for template in templates]
         if all(sides) and sum(map(len, sides)) > 2:
-            is_winner_first = templates[0] == "w{number}" or "winner" in templates[0]
+            is_winner_first = re.search(r"winner|w\{", templates[0]) is not None
             roles = WINNER_LOSER if is_winner_first and not upcoming else PLAYER_PAIR
             for role, columns, template in zip(roles, sides, templates, strict=True):
                 _check_numbers_without_gap(role, columns, template)
-            first, second = ([columns[number] for number in sorted(columns)] for columns in sides)
+            first, second = ([*columns.values()] for columns in sides)
             note = f"{', '.join(first)} for the team of {roles[0]}, and {', '.join(second)} for that of {roles[1]}"
             yield PlayerColumns(roles, {roles[0]: first, roles[1]: second}, notes=(note,))
 
@@ -432,14 +421,13 @@ def _numbered_columns(header: Header, template: str) -> dict[int, Any]:
     pattern = re.compile(template.format(number="(0|[1-9][0-9]*)", letter="([a-h])"))
     matches = {match[1]: name for x, name in header.by_spelling.items() if (match := pattern.fullmatch(x))}
     columns = {int(x) if x.isdigit() else LETTERS.index(x): name for x, name in matches.items()}
-    return columns if columns.keys() & {0, 1} else {}
+    return dict(sorted(columns.items())) if columns.keys() & {0, 1} else {}
 
 
 def _check_numbers_without_gap(role: str, columns: Mapping[int, str], template: str) -> None:
     """ValueError if a number between those of the columns has none, whose player would be missing."""
-    numbers = sorted(columns)
-    for missing in sorted({*range(numbers[0], numbers[-1])} - {*numbers})[:1]:
-        names = [columns[number] for number in numbers]
+    names = [*columns.values()]
+    for missing in sorted({*range(min(columns), max(columns))} - columns.keys())[:1]:
         lacking = template.format(number=missing, letter=LETTERS[missing % len(LETTERS)])
         raise ValueError(
             f"there are columns {join_names(names)} for the team of {role}, and no {lacking}; add it, or name the "
@@ -455,12 +443,11 @@ def _contest_roles(arguments: Mapping[str, Any], upcoming: bool) -> tuple[str, .
 def _named_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> PlayerColumns:
     """The columns of contests: named, or of the library's own names, or spelt so; assumed where there are none."""
     roles = _contest_roles(arguments, upcoming)
-    own_score = header.find_own("score") if arguments["score"] is None else None
+    has_score = arguments["score"] is None and header.find_own("score") is not None
     columns = {role: arguments[role] or header.find_own(role) for role in roles}
-    sought = [role for role in roles if columns[role] is None and (role != "rank" or own_score is None)]
-    spelt = {role: header.find_first(SPELLINGS[role]) for role in sought}
-    assumed = {role: COLUMN_ROLES[role].default[0] for role in sought if spelt[role] is None}
-    return PlayerColumns(CONTEST_ROLES, columns | spelt | assumed, notes=_describe_contest(spelt))
+    sought = [role for role in roles[: 3 - has_score] if columns[role] is None]
+    spelt = {role: header.find_first(SPELLINGS[role]) or COLUMN_ROLES[role].default[0] for role in sought}
+    return PlayerColumns(CONTEST_ROLES, columns | spelt, notes=_describe_contest(spelt))
 
 
 def _spelt_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
@@ -472,8 +459,7 @@ def _spelt_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool)
 
 def _describe_contest(columns: Mapping[str, Any]) -> tuple[str, ...]:
     """What columns of contests were taken for, but for those of the library's own names."""
-    spelt = {role: x for role, x in columns.items() if x is not None and not is_own_name(role, x)}
-    return tuple(f"{name} for the {role}" for role, name in spelt.items())
+    return tuple(f"{name} for the {role}" for role, name in columns.items() if not is_own_name(role, name))
 
 
 def is_own_name(role: str, name: Any) -> bool:
@@ -493,11 +479,12 @@ def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping
             raise missing_column_error(table, role, {**arguments, **players.columns})
     if players.are_teams:
         check_line_up_roles(arguments)
-    first, second = (players.columns[role] for role in players.roles[:2])
-    columns, roles = [*as_column_list(first), *as_column_list(second)], " and ".join(players.roles[:2])
+    first, second = (as_column_list(players.columns[role]) for role in players.roles[:2])
+    columns, roles = [*first, *second], " and ".join(players.roles[:2])
     is_scored = players.roles == WINNER_LOSER and arguments["score"]
+    same_column = f"{roles} are the same column, {players.columns[players.roles[0]]!r}; name one for each player"
     raise_first(
-        (first == second, f"{roles} are the same column, {first!r}; name one for each player"),
+        (first == second, same_column),
         (len({*columns}) < len(columns), f"the line-ups name a column twice: {', '.join(map(str, columns))}"),
         (is_scored, "the score of a winner is 1; give a and b, not winner and loser, to use a column of scores"),
     )
@@ -566,8 +553,10 @@ def _find_columns_of_single_roles(
         "neutral": players.sides.side and arguments["side"] == "a",
         "time": times != [header.find_own("time")] or bool(players.notes),
     }
-    sought = {role for role in is_open if is_open[role] and arguments[role] is None}
-    return {role: header.find_columns(SPELLINGS[role] if role in sought else ()) for role in is_open}
+    return {
+        role: header.find_columns(SPELLINGS[role]) if is_open[role] and arguments[role] is None else []
+        for role in is_open
+    }
 
 
 def margin_of_both(arguments: Mapping[str, Any]) -> tuple[str, ...]:
@@ -688,7 +677,7 @@ class ResultChoice(NamedTuple):
 
     result: str | None = None
     points: tuple[str, ...] = ()  # of both sides, which tell the results
-    codes: dict[int, float] | None = None  # the scores of the first players that numbers in the column stand for
+    notation: Notation | None = None  # of a column of winners in numbers
     note: str = ""
 
 
@@ -704,12 +693,11 @@ def recognise_result(table: TableSource, search: RoleSearch) -> ResultChoice:
         return ResultChoice(named or None)
     if margin or named is False:
         return _choose_named_points(search, margin)
-    if search.open.results or search.open.points or search.open.leads:
-        choice = _choose_by_contents(search)
-        search.arguments["score"] = choice.result
-        search.notes.extend({choice.note} - {"", f"{own} for the score"})
-        if choice != ResultChoice():
-            return choice
+    choice = _choose_by_contents(search)
+    search.arguments["score"] = choice.result
+    search.notes.extend({choice.note} - {"", f"{own} for the score"})
+    if choice != ResultChoice():
+        return choice
     if own is None and not search.upcoming:
         raise _missing_result_error(table, search.arguments)
     return ResultChoice(own)
@@ -850,7 +838,7 @@ def _choose_winner_codes(
     note = f"{name} for the score" + (f", where {described[0]}" if readings[0] != WINNER_CODES[0] else "")
     if readings[0] == WINNER_CODES[2] and not lead.any():
         note += f"; if it is 1 where {players[0]} won, say score={name!r}"
-    return ResultChoice(name, codes=readings[0], note=note)
+    return ResultChoice(name, notation=winner_codes_notation(readings[0]), note=note)
 
 
 def _codes_by_points(column: Column, reading: Mapping[int, float], lead: HostArray) -> dict[int, float]:
@@ -866,11 +854,11 @@ def _codes_by_numbers_in_names(column: Column, players: Sequence[str]) -> dict[i
 
     A 0 is then a draw.
     """
-    numbers = [re.findall(r"\d+", str(name)) for name in players]
-    if sorted(numbers) != [["1"], ["2"]]:
+    first, second = (re.sub(r"\D+", " ", str(name)).strip() for name in players)
+    if {first, second} != {"1", "2"}:
         return {}
     values = {*np.unique(numbers_or_nan(column)[~missing_mask(column)]).tolist()}
-    codes = {int(number): score for (number,), score in zip(numbers, (1.0, 0.0), strict=True)}
+    codes = {int(first): 1.0, int(second): 0.0}
     return next((x for x in (codes, codes | {0: 0.5}) if values <= x.keys() and values & codes.keys()), {})
 
 
@@ -879,12 +867,7 @@ def _settle_contradictions(
 ) -> ResultChoice:
     """The column of results, or the points that contradict it where another column agrees with them.
 
-    Args:
-      name: the column.
-      points: those of both sides.
-      score: of the column.
-      others: the scores of other columns of results.
-      lead: of the points; empty if there are none.
+    The score is that of the column, and the lead, which is empty without points, that of the points.
     """
     bad = _contradictions(score, lead)
     if not bad.any():
@@ -968,9 +951,8 @@ BOOKMAKERS = {  # by the beginning of their columns at football-data.co.uk and t
     "Avg": "market average",
     "BbAv": "Betbrain average",
 }
-NUM_CLOSING = 4  # of these, the first
-ODDS_ENDINGS = ("H", "D", "A"), ("H", "A"), ("W", "L")  # home, draw and away; winner and loser
-FIVETHIRTYEIGHT = "FiveThirtyEight"
+ODDS_ENDINGS = "HDA", "HA", "WL"  # home, draw and away; winner and loser
+ODDS_COLUMNS = {label: [[start + end for end in ends] for ends in ODDS_ENDINGS] for start, label in BOOKMAKERS.items()}
 FORECAST_COLUMNS = ("prob1", "probtie", "prob2"), ("elo_prob1", "elo_prob2")  # of FiveThirtyEight's files
 
 
@@ -984,15 +966,12 @@ def recognise_forecast_columns(names: Sequence[str]) -> tuple[dict[str, list[str
         # ({}, {"Pinnacle (closing)": ["PSCH", "PSCD", "PSCA"]})
     """
     header = Header.of_columns(names)
-
-    def find_present(choices: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, list[str]]:
-        """By label the columns of the first choice of which the table has all."""
-        found = {label: next(filter(None, map(header.find_all, x)), []) for label, x in choices.items()}
-        return {label: columns for label, columns in found.items() if columns}
-
-    odds = {label: [[start + end for end in ends] for ends in ODDS_ENDINGS] for start, label in BOOKMAKERS.items()}
-    closing = {label: odds[label] for label in [*odds][:NUM_CLOSING]}
-    return find_present({FIVETHIRTYEIGHT: FORECAST_COLUMNS}), find_present(closing) or find_present(odds)
+    forecasts, odds = (
+        {x: present[0] for x, choices in columns.items() if (present := [*filter(None, map(header.find_all, choices))])}
+        for columns in ({"FiveThirtyEight": FORECAST_COLUMNS}, ODDS_COLUMNS)
+    )
+    closing = {label: columns for label, columns in odds.items() if label.endswith("(closing)")}
+    return forecasts, closing or odds
 
 
 # What is missing
@@ -1014,10 +993,7 @@ MATRIX_ADVICE = "columns and rows have the same names: write a row for each matc
 def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, Any]) -> MissingColumnError:
     """The error for a table without a column that it needs: it shows the first rows, and the arguments to write.
 
-    Args:
-      table: its columns, none of which is called as those of the role are.
-      role: `a` says that nothing tells who plays.
-      arguments: the columns that have another role.
+    The role `a` says that nothing tells who plays; the arguments are the columns that have another role.
     """
     used = [*chain(*map(as_column_list, arguments.values())), *time_columns(table.names)]
     columns = load_columns(table, table.names)

@@ -101,6 +101,7 @@ GOAL_NOUNS = _split_at_blanks(
     "score goals goal runs tore goles buts gol gols reti doelpunten mal placar"
 )  # of a match, while points may be those of a ranking
 POINT_NOUNS = *GOAL_NOUNS, "points", "pts"  # the first are sought first
+REPEATED_POINTS = {(noun + first, noun + second) for noun in POINT_NOUNS for first, second in (("1", "2"), ("", "1"))}
 POINT_PATTERNS = _split_at_blanks("""
     {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} teams{{}}{0} {{}}player{0} player{{}}{0} {0}{{}}team {0}team{{}}
     {0}player{{}}
@@ -264,7 +265,7 @@ class Header(NamedTuple):
         """The pairs of columns that differ in one of these pairs of words: home_x and away_x in home and away."""
         spelt = []
         for x, y in words:
-            for name in self.by_spelling if x and x != y else ():
+            for name in self.by_spelling if x else ():
                 spelt += [(name, name.replace(x, y, 1)), (name, y.join(name.rsplit(x, 1)))]
         return [pair for pair in self.find_pairs(dict.fromkeys(spelt)) if pair[0] != pair[1]]
 
@@ -277,8 +278,7 @@ class Header(NamedTuple):
             return []
         places = sorted([*self.names].index(player) for player in players)
         first, second = (normalise_column_name("".join(map(str, self.names[i + 1 : i + 2]))) for i in places)
-        repeated = [pair for noun in POINT_NOUNS for pair in ((noun + "1", noun + "2"), (noun, noun + "1"))]
-        pairs = self.find_pairs([(first, second)] if (first, second) in repeated else [])
+        pairs = self.find_pairs({(first, second)} & REPEATED_POINTS)
         return pairs if self.names[places[0]] == players[0] else [pair[::-1] for pair in pairs]
 
     def find_points(self, templates: tuple[str, ...], sides: Iterable[SidesSpelling]) -> list[tuple[Any, Any]]:

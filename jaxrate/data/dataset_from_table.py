@@ -8,7 +8,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from itertools import chain, zip_longest
 from types import MappingProxyType
@@ -98,6 +98,7 @@ from jaxrate.data.result_parsing import (
     DRAW_PATTERN,
     DRAWN_MANNER,
     MIN_AGREEMENT,
+    NUMBERS,
     Notation,
     ResultColumn,
     check_texts,
@@ -110,16 +111,14 @@ from jaxrate.data.result_parsing import (
     replace_na_values,
     result_column_to_scores,
     to_sides,
-    winner_codes_notation,
 )
 from jaxrate.data.role_resolution import ColumnRoles, check_line_up_roles, first_player_statistic_lead
-from jaxrate.data.table_files import find_opener_by_methods, is_list_of_paths, open_table_source
+from jaxrate.data.table_files import find_opener_by_methods, is_list_of_paths, is_list_of_records, open_table_source
 from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
 from jaxrate.events import (
     Matches,
     NameFormatters,
     Ragged,
-    add_contest_to_errors,
     build_rounds,
     doubts_about_single_participants,
     fail_where,
@@ -263,15 +262,12 @@ def build_dataset(table: TableRows, earlier: NamesOfEarlierData, in_order: bool)
         statistics=tuple(statistic.name for statistic in roles.statistics),
         points=() if are_teams else roles.points,
         expected_goals=tuple(roles.expected_goals),
-        venues=None if roles.venue is None else names_of_grounds(columns[roles.venue])[order],
+        venues=None if roles.venue is None else distinct_cells(columns[roles.venue]).map(_name_of_ground, None)[order],
     )
 
 
-def names_of_grounds(column: Column) -> HostArray:
-    """[n] the names as text, None where there is none."""
-    cells = distinct_cells(column)
-    names = [value_text(x) if str(x).strip() else None for x in cells.values]
-    return np.array([*names, None], object)[cells.codes]
+def _name_of_ground(value: Any) -> str | None:
+    return value_text(value) if str(value).strip() else None
 
 
 def _select_rows(values: dict[str, Any], rows: Any) -> dict[str, Any]:
@@ -324,7 +320,7 @@ def _build_events(read: EventColumns, rows: HostArray) -> tuple[Matches | Ragged
 
 
 NO_RANK_ADVICE = (
-    "give those who did not finish the same last place, name their texts as unfinished=['DNF'], or as "
+    "; give those who did not finish the same last place, name their texts as unfinished=['DNF'], or as "
     "na_values=['DNS'] if they did not take part, or leave their rows out"
 )
 
@@ -337,35 +333,47 @@ def read_event_columns(
     Raises:
       RowError: where a column does not hold what its role requires.
     """
-    n = len(columns[roles.players[0]])
-    values: dict[str, Any] = {}
-    players, categories, contest_names = None, None, None
-    name_contests: Callable[[], AbstractContextManager[None]] = nullcontext
-    if roles.contest is not None:
-        values["contest"], contest_names = label_codes(roles.contest, columns)
-        name_contests = partial(
-            add_contest_to_errors, lambda row: f"contest {format_name_of_id(contest_names, values['contest'][row])}"
-        )
-    with name_contests():
-        if not roles.num_first:
-            values["player"], players = _read_players(roles.players, columns, earlier.players)
     if roles.contest is None:
-        values["score"] = _read_scores(roles, columns, n)
-    else:
-        with rewrite_row_errors(lambda row, message: (row, f"{message}; {NO_RANK_ADVICE}")), name_contests():
-            values["rank"] = np.zeros(n) if roles.upcoming else _read_ranks(roles, columns, n)
-    with name_contests():
-        values |= _read_optional_numbers(roles, columns, n) | _read_teams(roles, columns, values)
-        if roles.category:
-            category, categories = to_ids(roles.category, columns, earlier.categories, "categories")
-            values["category"] = category if roles.contest is None and not roles.num_first else category[:, 0]
-        clock = None if roles.time is None or missing_mask(columns[roles.time]).all() else clock
-        if clock is not None:
-            values["time"] = to_numbers(str(roles.time), columns[str(roles.time)])
-        dates = values["time"] if clock == "dates" else None
-        values["columns"] = further_columns(roles, columns, n, dates)
-    seasons = _read_season_starts(roles.season, columns, values.get("time"), earlier.seasons)
-    return EventColumns(values, players, categories, clock, seasons, contest_names)
+        return _read_columns_of_rows(roles, columns, None, clock, earlier)
+    contest, names = label_codes(roles.contest, columns)
+
+    def name_contest(row: int, message: str) -> tuple[int, str]:
+        advice = NO_RANK_ADVICE * message.startswith(f"column {roles.result!r} ")
+        return row, f"{message} (contest {format_name_of_id(names, contest[row])}){advice}"
+
+    with rewrite_row_errors(name_contest):
+        return _read_columns_of_rows(roles, columns, contest, clock, earlier)._replace(contest_names=names)
+
+
+def _read_columns_of_rows(
+    roles: ColumnRoles, columns: dict[str, Column], contest: Any, clock: str | None, earlier: NamesOfEarlierData
+) -> EventColumns:
+    """The arguments of `matches`, or of `rounds` for rows of these contests [n], whose names are not told."""
+    n = len(columns[roles.players[0]])
+    player, players = (None, None) if roles.num_first else _read_players(roles.players, columns, earlier.players)
+    result = {"score": _read_scores(roles, columns, n)} if contest is None else {"rank": _read_ranks(roles, columns, n)}
+    values: dict[str, Any] = {"contest": contest, "player": player} | result
+    values |= _read_optional_numbers(roles, columns, n) | _read_teams(roles, columns, values)
+    values["category"], categories = _read_categories(roles, columns, earlier.categories)
+    values["time"] = time = _read_times(roles.time, columns)
+    clock = None if time is None else clock
+    values["columns"] = further_columns(roles, columns, n, time if clock == "dates" else None)
+    seasons = _read_season_starts(roles.season, columns, time, earlier.seasons)
+    known = {name: x for name, x in values.items() if x is not None}
+    return EventColumns(known, players, categories, clock, seasons, None)
+
+
+def _read_categories(roles: ColumnRoles, columns: dict[str, Column], earlier: Any) -> tuple[Any, Any]:
+    """Ids of categories, [n, 2] of both players of matches, else [n], and their names by id; None without a column."""
+    if not roles.category:
+        return None, None
+    category, names = to_ids(roles.category, columns, earlier, "categories")
+    return category if roles.contest is None and not roles.num_first else category[:, 0], names
+
+
+def _read_times(name: str | None, columns: dict[str, Column]) -> HostArray | None:
+    """[n] the times; None without a column, or without any value in it."""
+    return None if name is None or missing_mask(columns[name]).all() else to_numbers(name, columns[name])
 
 
 def _number_players(names: Sequence[str], columns: dict[str, Column], earlier: Any) -> tuple[HostArray, HostArray]:
@@ -462,16 +470,11 @@ OPTIONAL_NUMBERS = {"weight": None, "ceiling": np.inf, "noise": None}  # by role
 
 def _read_optional_numbers(roles: ColumnRoles, columns: dict[str, Column], n: int) -> dict[str, Any]:
     """The weights, ceilings, noises and sides [n] of matches or participants, as far as they have columns."""
-    names = {role: getattr(roles, role) for role in OPTIONAL_NUMBERS}
-    values = {
-        role: to_numbers(name, columns[name], OPTIONAL_NUMBERS[role])
-        for role, name in names.items()
-        if name is not None
-    }
-    if roles.constant_side is not None:
-        values["side"] = np.full(n, roles.constant_side)
-    elif roles.side is not None:
-        values["side"] = to_sides(roles.side, columns[roles.side])
+    names = {role: getattr(roles, role) for role in OPTIONAL_NUMBERS if getattr(roles, role) is not None}
+    values = {role: to_numbers(name, columns[name], OPTIONAL_NUMBERS[role]) for role, name in names.items()}
+    if roles.side is not None:
+        sides = roles.constant_side or to_sides(roles.side, columns[roles.side])
+        values["side"] = np.full(n, sides)
     if roles.neutral is not None:
         values["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, values["side"])
     return values
@@ -513,8 +516,8 @@ def _read_season_starts(
 
 
 def _read_ranks(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray:
-    """[n] the ranks of participants, lower is better; 0 without a column of results."""
-    if roles.result is None:
+    """[n] the ranks of participants, lower is better; 0 without a column of results, and of contests to come."""
+    if roles.result is None or roles.upcoming:
         return np.zeros(n)
     result = _to_ranks(roles.result, columns[roles.result])
     return result if roles.ranked else -result
@@ -604,29 +607,29 @@ def parse_result_columns(
       RowError: where a row is no result as the others are.
       ValueError: if there are no ranks of which some could be unfinished.
     """
-    roles = rows.roles
+    roles, name = rows.roles, rows.roles.result
     if unfinished and not roles.ranked:
         raise ValueError("unfinished is for the ranks of contests; name their columns as contest and rank")
-    if roles.winner_first:
-        return rows
-    if roles.contest is None:
-        names = [name for name in (*roles.result_columns, *roles.margin) if name in rows.columns]
+    if roles.contest is None and not roles.winner_first:
+        names = rows.columns.keys() & {*roles.result_columns, *roles.margin}
         rows = rows.change({name: replace_na_values(rows.columns[name], na_values) for name in names})
-    if roles.result not in rows.columns:
+    if name is None:
         return rows
-    players = {} if roles.contest is not None else {name: rows.columns[name] for name in roles.first_players}
-    results = ResultColumn(roles.result, rows.columns[roles.result], players)
+    column = rows.columns[name]
     if roles.contest is not None:
-        scores, notation, note = parse_contest_results(results, na_values, unfinished, roles.ranked, notation)
+        notation = notation if roles.ranked else NUMBERS
+        results = parse_contest_results(name, column, na_values, unfinished, notation)
     else:
-        scores, notation, note = result_column_to_scores(results, notation)
-    return rows.change({roles.result: scores}, note)._replace(notation=notation)
+        players = {x: rows.columns[x] for x in roles.first_players}
+        results = result_column_to_scores(ResultColumn(name, column, players), notation)
+    scores, notation, note = results
+    return rows.change({name: scores}, note)._replace(notation=notation)
 
 
 def hide_results_in_play(rows: TableRows) -> TableRows:
     """The rows, without results of matches that another column says are not over yet."""
     roles = rows.roles
-    results = [name for name in roles.result_columns if name in rows.columns and roles.contest is None]
+    results = roles.result_columns if roles.contest is None else []
     names = match_status_columns(rows.table.names, roles.all_columns) if results else []
     for name, column in rows.load_others(names).items():
         if (in_play := in_play_mask(column)).any():
@@ -656,21 +659,21 @@ def split_by_result(rows: TableRows, na_values: Sequence[str] = ()) -> PlayedAnd
     Other participants without a result did not take part if `na_values` say so, else their rows are faulty.
     """
     roles, columns, nothing = rows.roles, rows.columns, np.zeros(len(rows.rows), bool)
-    results = [name for name in roles.result_columns if name in columns]
-    without_result, absent = np.any([nothing, *(missing_mask(columns[name]) for name in results)], axis=0), nothing
-    if roles.contest is not None and without_result.any():
+    without_result = np.any([nothing, *(missing_mask(columns[name]) for name in roles.result_columns)], axis=0)
+    if not without_result.any():
+        return PlayedAndComingMasks(~nothing, nothing, {})
+    absent, is_early = nothing, nothing
+    if roles.contest is not None:
         contest = distinct_cells(columns[roles.contest]).codes + 1
         is_open = without_result & (np.bincount(contest, ~without_result) == 0)[contest]
-        absent = without_result & ~is_open if na_values else nothing
+        absent = without_result & ~is_open & bool(na_values)
         without_result = is_open
-    if not (without_result | absent).any():
-        return PlayedAndComingMasks(~nothing, nothing, {})
     roles_to_come = roles._replace(upcoming=True, last_rank=None, result=None, points=())
     incomplete = without_result & find_incomplete_rows(roles_to_come, columns)
-    open_rows, is_early = without_result & ~incomplete, nothing
-    if roles.time is not None and not without_result.all():
+    open_rows = without_result & ~incomplete
+    if roles.time is not None:
         time = to_numbers(roles.time, columns[roles.time], np.nan)
-        is_early = time < np.fmax.reduce(time[~without_result])
+        is_early = time < np.fmax.reduce(time[~without_result], initial=np.nan)
     left_out = {"earlier than the last result": open_rows & is_early, "incomplete otherwise": incomplete}
     left_out |= {"of participants who did not take part": absent}
     return PlayedAndComingMasks(~(without_result | absent), open_rows & ~is_early, left_out)
@@ -684,24 +687,25 @@ def doubts_about_unplayed_rows(split: PlayedAndComingMasks, rows: HostArray, upc
     n, num_without = len(split.played), np.count_nonzero(~split.played)
     if not num_without or (upcoming and num_without == n):
         return
-    reasons = []
-    for reason, mask in split.left_out.items():
-        if mask.any():
-            first = "row" if np.count_nonzero(mask) == 1 else "the first is row"
-            reasons.append(f"{_count_and_verb(mask)} {reason} ({first} {rows[mask][0]}, counting from 0)")
+    reasons = [_describe_rows(rows[mask], reason) for reason, mask in split.left_out.items() if mask.any()]
+    coming = _count_and_verb(int(split.coming.sum()))
     if upcoming:
-        yield "; ".join([f"of {n:,} rows {_count_and_verb(split.coming)} without a result and to come", *reasons])
+        yield "; ".join([f"of {n:,} rows {coming} without a result and to come", *reasons])
         return
     if split.coming.any():
-        coming = f"{_count_and_verb(split.coming)} to come (`fixtures` of the data, or jaxrate predict)"
-        reasons = [coming, *reasons]
+        reasons.insert(0, f"{coming} to come (`fixtures` of the data, or jaxrate predict)")
     verbs = "has no result and is" if num_without == 1 else "have no result and are"
     yield f"{num_without:,} of {n:,} rows {verbs} left out: {'; '.join(reasons)}"
 
 
-def _count_and_verb(mask: HostArray) -> str:
-    """The number of rows in a mask, as "1 is" or "2 are"."""
-    count = np.count_nonzero(mask)
+def _describe_rows(rows: HostArray, reason: str) -> str:
+    """How many rows are left out for a reason, and the first of them."""
+    first = "row" if len(rows) == 1 else "the first is row"
+    return f"{_count_and_verb(len(rows))} {reason} ({first} {rows[0]}, counting from 0)"
+
+
+def _count_and_verb(count: int) -> str:
+    """A number of rows, as "1 is" or "2 are"."""
     return f"{count:,} {'is' if count == 1 else 'are'}"
 
 
@@ -734,10 +738,10 @@ def score_drawn_matches(rows: TableRows, rules: Sequence[DrawRule] | None = None
 def _scores_or_none(rows: TableRows) -> HostArray | None:
     """[n] the scores of matches, NaN where they are missing; None if there are none, or some are no numbers."""
     roles, columns = rows.roles, rows.columns
-    if roles.contest is None and roles.winner_first:
+    if roles.winner_first:
         return np.ones(len(rows.rows))
     with suppress(ValueError):  # which the rows that are wrong will tell
-        if roles.contest is None and roles.result in columns:
+        if roles.contest is None and roles.result is not None:
             return to_numbers(roles.result, columns[roles.result], default=np.nan)
     return None
 
@@ -836,20 +840,12 @@ def convert_columns(
 ) -> TableRows:
     """The rows, of which results, line-ups in cells and times are as events are built from.
 
-    Args:
-      resolved: the roles of the columns.
-      rows: of the table.
-      dates: how dates in text are written, as in `read`.
-      na_values: texts that say that there is no result, as in `read`.
-      unfinished: ranks of those who did not finish, as in `read`.
-      conventions: how the table is written; None: that is found out.
+    The last arguments are as in `read`, and conventions how the table is written; None: that is found out.
 
     Raises:
       RowError: where a row is not as the others are.
     """
-    codes = resolved.winner_codes
     notation, rules = (None, None) if conventions is None else conventions[:2]
-    notation = notation if codes is None else winner_codes_notation(codes)
     with map_row_errors(rows.rows):
         rows, side_note = expand_line_up_cells(rows), ""
         if rows.roles.num_first:  # of which columns called as home is tell no side
@@ -859,7 +855,7 @@ def convert_columns(
                 SIDE_NOTE,
             )  # of home and away
         rows = rows._replace(notes=(*rows.notes, *(note.removesuffix(side_note) for note in resolved.notes)))
-        rows = parse_result_columns(rows, na_values, unfinished, notation)
+        rows = parse_result_columns(rows, na_values, unfinished, resolved.notation or notation)
         rows = score_drawn_matches(hide_results_in_play(rows), rules)
         check_points_not_negative(rows)
         time = rows.roles.time
@@ -958,8 +954,8 @@ def read(
                 dataset = build_dataset(used.keep(~np.isin(used.rows, mirrors)), earlier, sort or upcoming)
         dataset = _add_fixtures(dataset, converted, split.coming & (not upcoming))
     warn_of_each(_doubts_about_dataset(dataset, resolved.table, earlier, upcoming))
-    if not upcoming:
-        warn_of_each([unused_points_hint(resolved.table, dataset, converted.roles)], ColumnsRecognisedWarning)
+    if resolved.table.noted and not upcoming:
+        warn_of_each(unused_points_hints(resolved.table, dataset, converted.roles), ColumnsRecognisedWarning)
     return dataset._replace(
         dates=converted.date_style if is_date_style(converted.date_style) else None,
         played=int(split.played.sum()) if upcoming and not split.played.all() else 0,
@@ -968,8 +964,8 @@ def read(
 
 
 def warn_of_each(messages: Iterable[str], category: type[Warning] = UserWarning) -> None:
-    """A warning for each of these messages that says something."""
-    for message in filter(None, messages):
+    """A warning for each of these messages."""
+    for message in messages:
         warn_caller(message, category)
 
 
@@ -995,14 +991,17 @@ def check_read_arguments(
     return arguments
 
 
+NO_COMING_ROW = "no row without a result is to come"
+NO_PLAYED_ROW = "no row has a result; `jaxrate predict` takes matches to come; upcoming=True reads them"
+
+
 def _select_played_or_upcoming_rows(table: TableRows, split: PlayedAndComingMasks, upcoming: bool) -> TableRows:
     """The rows that are rated, or that are to come; ValueError if there are none."""
     if split.played.all() or (upcoming and not split.played.any()):
         return table
-    keep = split.coming if upcoming else split.played
+    keep, message = (split.coming, NO_COMING_ROW) if upcoming else (split.played, NO_PLAYED_ROW)
     if not keep.any():
-        hint = "" if upcoming else "; `jaxrate predict` takes matches to come; upcoming=True reads them"
-        raise ValueError(f"no row {'without a result is to come' if upcoming else 'has a result'}{hint}")
+        raise ValueError(message)
     return table.keep(keep)
 
 
@@ -1054,7 +1053,7 @@ def _doubts_about_dataset(
         yield from doubts_about_mirrored_matches(data.matches)
         yield from doubts_about_repeated_matches(data.matches, data.rows, table)
     yield from doubts_about_names("players", data.players, 0 if earlier.players is None else len(earlier.players))
-    seasons = None if data.seasons is None else np.array([*data.seasons], object)
+    seasons = np.array([*(data.seasons or ())], object)
     for subject, names in {"categories": data.categories, "contests": data.contests, "seasons": seasons}.items():
         yield from () if names is None else doubts_about_names(subject, names, 0)
 
@@ -1083,7 +1082,7 @@ def is_readable_source(data: Any) -> bool:
     if isinstance(data, (str, os.PathLike)):
         return True
     if isinstance(data, (list, tuple)) and not hasattr(data, "_fields"):
-        return is_list_of_paths(data) or (bool(data) and all(isinstance(row, Mapping) for row in data))
+        return is_list_of_paths(data) or (bool(data) and is_list_of_records(data))
     return find_opener_by_methods(data) is not None
 
 
@@ -1095,26 +1094,25 @@ MIN_DECIDED = 5  # matches with a winner that tell whether two columns hold the 
 
 
 def doubtful_roles_hints(resolved: ResolvedTable, roles: ColumnRoles, columns: dict[str, Column]) -> Iterator[str]:
-    """The doubts about the roles of columns, each with what to say instead.
-
-    Args:
-      resolved: the roles by the names of columns.
-      roles: of the columns that are used.
-      columns: their values.
-    """
+    """The doubts about the roles of columns, by the columns that are used, each with what to say instead."""
     if roles.contest is None:
         yield from _unused_side_hints(resolved, roles)
-        return
+    elif roles.ranked:
+        yield from _zero_ranks_hints(roles, columns)
+    else:
+        yield from _unclear_score_hints(resolved, roles)
+    if roles.contest is not None and roles.team is None:
+        yield from _unused_team_hints(resolved, roles)
+
+
+def _unclear_score_hints(resolved: ResolvedTable, roles: ColumnRoles) -> Iterator[str]:
+    """A hint that lower scores may be better, where a score is called as ranks are, or nobody named it."""
     score, result = resolved.arguments["score"], roles.result
     if score is not None and normalise_column_name(score) in SPELLINGS["rank"]:
         advice = f"but of a score higher is better; say rank={score!r}"
         yield f"{score} looks like a rank, of which lower is better, {advice}"
-    elif result is not None and not roles.ranked and score is None:
+    elif result is not None and score is None:
         yield f"{result}: the higher is the better; if lower is, say rank={result!r}"
-    if roles.ranked and roles.last_rank is None and result in columns and not roles.upcoming:
-        yield from _zero_ranks_hints(roles, columns)
-    if roles.team is None:
-        yield from _unused_team_hints(resolved, roles)
 
 
 def level_points_hint(rows: TableRows) -> str:
@@ -1153,6 +1151,8 @@ def _zero_ranks_hints(roles: ColumnRoles, columns: dict[str, Column]) -> Iterato
       RowError: where a rank is below 1, unless all contests count from 0.
     """
     name = str(roles.result)
+    if roles.last_rank is not None or roles.upcoming:
+        return
     try:
         rank, contest = to_numbers(name, columns[name]), label_codes(str(roles.contest), columns)[0]
     except ValueError:  # which building the contests tells
@@ -1191,20 +1191,19 @@ def _do_share_results(table: TableSource, names: Sequence[Any]) -> bool:
     return not several.any() or bool((ranks[several] == 1).mean() > 0.5)
 
 
-def unused_points_hint(table: TableSource, data: Dataset, roles: ColumnRoles) -> str:
-    """A hint that two unused columns of numbers tell who won, as the points of both sides do; or nothing."""
-    if not (table.noted and data.of_matches) or roles.points or roles.margin:
-        return ""
-    if "margin" in recognise_evidence_columns(table.names, roles.player_arguments):
-        return ""
+def unused_points_hints(table: TableSource, data: Dataset, roles: ColumnRoles) -> Iterator[str]:
+    """Hints that two unused columns of numbers tell who won, as the points of both sides do."""
+    has_points = roles.points or roles.margin or not data.of_matches
+    if has_points or "margin" in recognise_evidence_columns(table.names, roles.player_arguments):
+        return
     one, other = map(normalise_column_name, roles.first_players)
     words = [*WORDS_OF_SIDES, (one[:1], other[:1]), (one[-1:], other[-1:])]  # also ToreH and ToreG
     pairs = Header.of_columns([x for x in table.names if x not in roles.all_columns]).find_pairs_by_words(words)
     columns = load_columns(table, chain(*pairs), ())
     for x, y in pairs:
         if _do_tell_winners([columns[x], columns[y]], data):
-            return f"{x} and {y} are not used; if they are the points of both, say margin=[{x!r}, {y!r}]"
-    return ""
+            yield f"{x} and {y} are not used; if they are the points of both, say margin=[{x!r}, {y!r}]"
+            return
 
 
 def _do_tell_winners(points: Sequence[Column], data: Dataset) -> bool:
@@ -1228,13 +1227,9 @@ DATASET_OPTIONS = "normalise_names", "mixtures", *DERIVED_COLUMNS
 def read_by_options(
     source: Any, options: Mapping[str, Any], history: Any = None, reader: Callable[..., Dataset] = read
 ) -> Dataset:
-    """`read`, or a format, by options of the command line.
+    """`read`, or a format, by options of the command line: arguments of the reader, and the options that are none.
 
-    Args:
-      source: as `reader` takes it.
-      options: arguments of the reader, and the options that are none.
-      history: whose names keep their ids, and whose matches are those before; None: there is none.
-      reader: what reads the source.
+    The names of a history keep their ids, and its matches are those before.
 
     Raises:
       ValueError: as the reader and the functions of a dataset.

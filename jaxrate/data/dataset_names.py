@@ -29,7 +29,7 @@ def names_of_earlier_data(history: Any) -> NamesOfEarlierData:
     if history is None:
         return NamesOfEarlierData()
     if isinstance(history, (list, np.ndarray)) or type(history) is tuple:
-        return NamesOfEarlierData(history if isinstance(history, np.ndarray) else [*history])
+        return NamesOfEarlierData(history)
     if getattr(history, "players", None) is None:
         kind = type(history).__name__
         raise ValueError(f"history must be an earlier Dataset or a History, as of jr.read or jr.rate, got {kind}")

@@ -98,13 +98,8 @@ def check_date_style(dates: Any) -> None:
 def parse_times(name: str, column: Column, dates: str | None = None, na_values: Sequence[str] = ()) -> ParsedTimes:
     """The dates, moments or numbers in a column.
 
-    Dates may be text in ISO or as people write them, numbers of eight digits or moments since 1970.
-
-    Args:
-      name: of the column.
-      column: of times, also as text, in which NA and the like say that one is missing.
-      dates: as in `read`.
-      na_values: further texts that say so.
+    Dates may be text in ISO or as people write them, numbers of eight digits or moments since 1970. Text as NA, or one
+    of `na_values`, says that one is missing; `dates` are as in `read`.
 
     Raises:
       RowError: where a row is no date as the others are, or one of another age.
@@ -362,10 +357,11 @@ def _age_in_years(name: str, column: Column, time: HostArray | None) -> HostArra
     """[n] years, from ages as they are or from days of birth; NaN where there is none."""
     if is_text(column) and distinct_cells(column).map(_is_age_in_years, False).any():
         column = to_column(name, to_numbers(name, column, np.nan))
-    births = parse_times(name, column)
-    if births.clock == "dates" and time is None:
-        raise ValueError(f"column {name!r} has dates of birth, which need matches with dates; give ages")
-    age = (time - births.values) / DAYS_PER_YEAR if births.clock == "dates" and time is not None else births.values
+    age, clock, _ = parse_times(name, column)
+    if clock == "dates":
+        if time is None:
+            raise ValueError(f"column {name!r} has dates of birth, which need matches with dates; give ages")
+        age = (time - age) / DAYS_PER_YEAR
     impossible = ~missing_mask(column) & ~((age >= 0) & (age <= MAX_AGE))
     if impossible.any():
         count = format_count(int(np.count_nonzero(impossible)), "age")

@@ -103,10 +103,10 @@ def find_repeated_matches(matches: Matches, rows: HostArray, table: TableSource)
     if not len(candidates):
         return candidates, candidates
     names = [name for name in table.names if normalise_column_name(name) not in ROW_NUMBER_NAMES]
-    columns = (to_values(column.take(rows[candidates])) for column in load_columns(table, names).values())
-    cells = [*zip(*(map(str, column) for column in columns), strict=True)]
+    columns = (map(str, to_values(x.take(rows[candidates]))) for x in load_columns(table, names).values())
+    cells = [*zip(*columns, strict=True)]
     first_match = dict(zip(reversed(cells), candidates[::-1], strict=True))
-    first = np.array([first_match[cell] for cell in cells])
+    first = np.array([*map(first_match.get, cells)])
     return candidates[first != candidates], first[first != candidates]
 
 

@@ -44,9 +44,8 @@ def unstorable_reason(name: Any) -> str | None:
 
 def unstorable_reasons_by_position(names: HostArray) -> dict[int, str]:
     """Why tables cannot hold some of the names [n] that are text, by their position."""
-    values = enumerate(names.tolist() if names.dtype == object else [])
-    doubtful = ((i, x) for i, x in values if not (isinstance(x, str) and len(x) <= LONGEST_NAME and x.isascii()))
-    return {i: reason for i, x in doubtful if isinstance(x, (str, bytes)) and (reason := unstorable_reason(x))}
+    texts = names.tolist() if names.dtype == object else []
+    return {i: reason for i, text in enumerate(texts) if (reason := unstorable_reason(text))}
 
 
 def has_lone_surrogates(text: str) -> bool:
@@ -81,8 +80,8 @@ def doubts_about_names(subject: str, names: HostArray, num_known: int) -> Iterat
 
     The first `num_known` are those of earlier data, which were noted before: only what is new is told.
     """
-    texts = [name for name in names.tolist() if isinstance(name, str)] if names.dtype == object else []
-    new = {*names[num_known:].tolist()} if texts else set[Any]()
+    texts = [name for name in names.tolist() if isinstance(name, str)]  # all, or none
+    new = {*texts[num_known:]}
     if subject == "players":
         yield from _doubts_about_single_players(texts, new)
     groups = [group for group in _group_same_without_accents(texts) if not new.isdisjoint(chain(*group))]

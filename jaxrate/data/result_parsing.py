@@ -286,33 +286,31 @@ NAMES = Notation("names", lambda results: _scores_of_winner_names(results, NO_WO
 SENTENCES = Notation("sentences", lambda results: _scores_of_winner_names(results, WORDS_OF_WINNING), needs_winner=True)
 SCORELINES = _cell_notation("scorelines", _score_of_scoreline)
 SETS = _cell_notation("sets", _score_of_sets, note="as the sets of the first player and of the second")
+NUMBERS = _number_notation("ranks", lambda numbers: numbers)
 RANK_NOTATIONS = (
-    _number_notation("ranks", lambda numbers: numbers),
+    NUMBERS,
     _cell_notation("places", _place_in_cell, note="as places, as {}"),
     _cell_notation("times", _seconds_in_cell, note=RACE_TIMES_NOTE),
 )
 
 
 def parse_contest_results(
-    results: ResultColumn, na_values: Sequence[str], unfinished: Sequence[str], ranked: bool, notation: Notation | None
+    name: str, column: Column, na_values: Sequence[str], unfinished: Sequence[str], notation: Notation | None
 ) -> tuple[Column, Notation, str | None]:
     """The results of participants of contests, their notation and a note on it; what that of most does not say stays.
 
     Ranks become numbers. Those who are `unfinished`, as a text or number says, have a rank behind all others. Those
     with one of `na_values` have no result.
     """
-    name, column = results.name, null_where(results.column, mask_of_texts(results.column, na_values))
-    is_last = mask_of_texts(column, unfinished)
-    if not ranked or (is_numeric(column) and not is_last.any()):
-        return column, RANK_NOTATIONS[0], None
-    results = ResultColumn(name, column, {})
-    possible = RANK_NOTATIONS if notation is None else [notation]
+    column = null_where(column, mask_of_texts(column, na_values))
+    results, is_last = ResultColumn(name, column, {}), mask_of_texts(column, unfinished)
+    possible = RANK_NOTATIONS[: 1 if is_numeric(column) else 3] if notation is None else [notation]
     readings = {x: np.where(is_last, np.nan, x.read(results)) for x in possible}
     notation = min(readings, key=lambda x: np.count_nonzero(np.isnan(readings[x])))
-    if notation == RANK_NOTATIONS[0] and not is_last.any():
+    if notation == NUMBERS and not is_last.any():
         return column, notation, None
     ranks = readings[notation]
-    is_special = ~np.isnan(ranks) & np.isnan(numbers_or_nan(column))
+    is_special = ~np.isnan(ranks) & np.isnan(results.numbers)
     note = f"{name} {notation.note.format(cell_value(column, int(np.argmax(is_special))))}" if notation.note else None
     ranks = np.where(is_last, ranks[np.isfinite(ranks)].max(initial=0.0) + 1.0, ranks)
     values = [value if np.isnan(rank) else rank for value, rank in zip(to_values(column), ranks.tolist(), strict=True)]
@@ -378,12 +376,11 @@ def is_winner_column(name: str) -> bool:
 def winner_code_readings(results: ResultColumn) -> list[dict[int, float]]:
     """What the numbers in a column of winners may mean, each the score of the first player by number; [] of others."""
     present = ~missing_mask(results.column)
-    if not is_winner_column(results.name) or not present.any():
-        return []
-    if not np.isnan(NAMES.read(results)[present]).any() or {*results.texts.values} <= {"true", "false"}:
+    if not is_winner_column(results.name) or not np.isnan(NAMES.read(results)[present]).any():
         return []
     values = {*np.unique(results.numbers[present]).tolist()}
-    readings = [codes for codes in WINNER_CODES if values <= codes.keys()]
+    is_code = not {*results.texts.values} <= {"true", "false"}
+    readings = [codes for codes in WINNER_CODES if is_code and values <= codes.keys()]
     return [codes for codes in readings if len(codes) == min(map(len, readings))]
 
 
@@ -401,11 +398,7 @@ def winner_codes_notation(codes: Mapping[int, float]) -> Notation:
 def result_column_to_scores(results: ResultColumn, notation: Notation | None) -> tuple[Column, Notation, str | None]:
     """The column of results as scores in [0, 1] of the first player, their notation, and a note if it may be another.
 
-    Numbers in [0, 1] stay as they are.
-
-    Args:
-      results: the column.
-      notation: of the column; None: the one that fits most rows.
+    Numbers in [0, 1] stay as they are. Without a notation it is the one that fits most rows.
 
     Raises:
       RowError: where a row is no result as the others are.

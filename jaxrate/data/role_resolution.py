@@ -27,12 +27,13 @@ def resolve_statistics(statistics: Any, shares: Any) -> tuple[Statistic, ...]:
     Raises:
       ValueError: for arguments that do not name columns, or for a name given twice.
     """
-    if shares and not isinstance(shares, Mapping):
+    shares = shares or {}
+    if not isinstance(shares, Mapping):
         raise ValueError(f"shares must be a dict of two columns by name, got {format_value_for_error(shares)}")
     leads = statistics if isinstance(statistics, Mapping) else {name: name for name in as_column_list(statistics)}
     resolved = [_resolve_statistic(name, columns, False) for name, columns in leads.items()]
-    resolved += [_resolve_statistic(name, columns, True) for name, columns in (shares or {}).items()]
-    if {*leads} & {*(shares or {})}:
+    resolved += [_resolve_statistic(name, columns, True) for name, columns in shares.items()]
+    if {*leads} & {*shares}:
         raise ValueError(f"two statistics have the same name: {', '.join(one.name for one in resolved)}")
     return tuple(resolved)
 
@@ -151,11 +152,8 @@ def resolve_roles(
 ) -> ColumnRoles:
     """The columns that are used of a table with columns of these names.
 
-    Args:
-      names: of all columns.
-      layout: the columns of players and results, as fields of `ColumnRoles`.
-      arguments: the columns by role, as arguments of `read` name them or as they were recognised.
-      upcoming: as in `read`.
+    The layout has those of players and results, as fields of `ColumnRoles`; the arguments are those of `read`, also as
+    they were recognised.
 
     Raises:
       ValueError: if roles exclude each other, or if there is no such column.
@@ -175,8 +173,8 @@ def resolve_roles(
         "category": values["category"] * of_both,
         "age": tuple(values["age"]),
         "statistics": resolve_statistics(arguments["statistics"], arguments["shares"]),
+        **layout,
     }
-    values |= layout
     roles = ColumnRoles(**{name: x for name, x in values.items() if name in ColumnRoles._fields})
     roles = roles._replace(constant_side=constant_side(names, roles))
     check_roles(roles, values)
@@ -277,9 +275,7 @@ def check_line_up_roles(arguments: Mapping[str, Any]) -> None:
     """ValueError for arguments of `read` that a table of line-ups does not take."""
     if len(as_column_list(arguments["category"])) > 1:
         raise ValueError("the category of line-ups is one column, what everybody meets")
-    advice = {
-        name: role.line_up_advice for name, role in COLUMN_ROLES.items() if role.line_up_advice and arguments[name]
-    }
-    for first in [*advice.values()][:1]:
+    advice = {name: role.line_up_advice for name, role in COLUMN_ROLES.items() if arguments[name]}
+    for first in [*filter(None, advice.values())][:1]:
         roles = " and no ".join(name for name in advice if advice[name] == first)
         raise ValueError(f"line-ups take no {roles}{first}")

@@ -345,14 +345,12 @@ def write(stream: Stream, path: FilePath, progress: Callable[[int], Any] | None 
             if progress is not None:
                 progress(done)
 
-    def truth() -> Iterator[Columns]:
-        for rows in _split_into_chunks(np.arange(len(stream.games), dtype=np.int32)):
-            yield {"player": rows, "strength": stream.strength[rows], "games": stream.games[rows]}
-
+    players = _split_into_chunks(np.arange(len(stream.games), dtype=np.int32))
+    truth = ({"player": x, "strength": stream.strength[x], "games": stream.games[x]} for x in players)
     # The history is put in its place last: where it is, its truth is.
     with table_sources.atomic_replacement(path, path.with_name(f"{path.stem}.truth.parquet")) as (one, other):
         _write_compact_parquet(arrow, one, history())
-        _write_compact_parquet(arrow, other, truth())
+        _write_compact_parquet(arrow, other, truth)
 
 
 def _write_compact_parquet(arrow: Any, path: Path, chunks: Iterable[Columns]) -> None:

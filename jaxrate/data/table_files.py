@@ -40,7 +40,7 @@ from jaxrate.data.table_sources import (
 
 STANDARD_INPUT = "-"
 COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-DELIMITERS = ";", "\t", "|"  # sought in a header without commas
+DELIMITERS = ",;\t|"  # the others are sought in a header without commas
 CHECKED_BYTES = 1 << 24  # at the beginning of a text, from which its encoding is inferred
 BATCH_ROWS = 1 << 16  # rows of Parquet that are decoded at a time
 BYTES_PER_ROW = 100.0  # that a row takes in memory until it is rated, about
@@ -206,9 +206,9 @@ def _open_spreadsheet(path: Path, title: str, sheet: str = "") -> TableSource:
 def _open_rows_of_sheet(rows: list[list[str]], title: str) -> TableSource:
     """The rows of a sheet as the CSV that stands below titles of one cell."""
     head, text = next((i for i, row in enumerate(rows) if sum(map(bool, row)) > 1), 0), io.StringIO(newline="")
-    csv.writer(text).writerows(row if i >= head and any(row) else [] for i, row in enumerate(rows))
-    content = text.getvalue().encode()
-    numbers = [i + 1 for i, row in enumerate(rows) if i > head and any(row)]  # cells may have several lines
+    filled = {number: row for number, row in enumerate(rows[head:], head + 1) if any(row)}
+    csv.writer(text).writerows(filled.values())
+    content, (_, *numbers) = text.getvalue().encode(), filled  # cells may have several lines
     where = _make_row_locator(title, lambda row: f"row {numbers[row]} of the sheet")
     return open_csv(lambda: io.BytesIO(content), title, is_tsv=False)._replace(where=where)
 
@@ -248,19 +248,20 @@ OPENERS_BY_MARK = {  # the first bytes
 
 
 def _read_csv_header_and_delimiter(open_stream: Callable[[], Any], is_tsv: bool) -> tuple[list[str], str]:
-    """The names of the columns of a CSV file, and its delimiter."""
+    """The names of the columns of a CSV file, and its delimiter: the first by which there are several."""
+    marks = "\t" if is_tsv else DELIMITERS
+    headers = ((_read_csv_header(open_stream, mark), mark) for mark in marks)
+    several = (header for header in headers if len(header[0]) > 1)
+    return next(several, None) or (_read_csv_header(open_stream, marks[0]), marks[0])
 
-    def read_header(mark: str) -> list[str]:
-        line, header = next(iterate_csv(open_stream, mark), (0, None))
-        if header is None:
-            raise ValueError("the file is empty")
-        if any("\ufffd" in name or "\0" in name for name in header):
-            raise ValueError(f"line {line}: {NOT_UTF8}")
-        return header
 
-    names = read_header(",")
-    others = ["\t"] if is_tsv else [mark for mark in DELIMITERS if len(names) == 1 and mark in names[0]]
-    return (read_header(others[0]), others[0]) if others else (names, ",")
+def _read_csv_header(open_stream: Callable[[], Any], delimiter: str) -> list[str]:
+    line, header = next(iterate_csv(open_stream, delimiter), (0, None))
+    if header is None:
+        raise ValueError("the file is empty")
+    if re.search("[\ufffd\0]", "".join(header)):
+        raise ValueError(f"line {line}: {NOT_UTF8}")
+    return header
 
 
 def make_csv_row_to_line(open_stream: Callable[[], Any], delimiter: str = ",") -> Callable[[int], str | None]:
@@ -336,11 +337,11 @@ def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
 
 def _find_list_of_events(document: Mapping[Any, Any]) -> Any:
     """The one list of records in an object, or the one that is called as events are; None if there is none."""
-    lists = {name: value for name, value in document.items() if value and is_list_of_records(value)}
-    chosen = {name: value for name, value in lists.items() if name.lower() in EVENT_LISTS} or lists
+    names = [name for name, value in document.items() if value and is_list_of_records(value)]
+    chosen = [name for name in names if name.lower() in EVENT_LISTS] or names
     if len(chosen) > 1:
         raise ValueError(f"the table could be {' or '.join(map(repr, chosen))}; give a file with one of them")
-    return next(iter(chosen.values()), None)
+    return document[chosen[0]] if chosen else None
 
 
 def _columns_of_objects(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
@@ -349,7 +350,7 @@ def _columns_of_objects(document: Mapping[Any, Any]) -> dict[str, list[Any]] | N
     holds_nothing_else = len(inner) == len(document) > 1
     if holds_nothing_else and len(rows := {*map(tuple, inner)}) == 1 and all(map(str.isdecimal, *rows)):
         return {str(name): list(value.values()) for name, value in document.items()}
-    tables = [columns for value in inner if (columns := columns_of_document(value)) is not None]
+    tables = [*filter(None, map(columns_of_document, inner))]
     if len(tables) == 1:
         return tables[0]
     return records_to_columns(inner) if holds_nothing_else else None
@@ -363,8 +364,10 @@ def _records_of_inner_lists(records: Sequence[Mapping[Any, Any]]) -> Sequence[Ma
     """The records of matches in records of rounds, each with the values of its round; others as they are."""
     for name in EVENT_LISTS:
         if records and all(is_list_of_records(record.get(name)) for record in records):
-            merged = ({**record, **x} for record in records for x in record[name])
-            return [{key: value for key, value in record.items() if key != name} for record in merged]
+            merged = [{**record, **x} for record in records for x in record[name]]
+            for record in merged:
+                del record[name]
+            return merged
     return records
 
 
@@ -380,7 +383,8 @@ def records_to_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     for name in dict.fromkeys(chain(*flat)):
         columns |= _split_points_by_side(name, [record.get(name) for record in flat])
     parents = {str(name)[: dot.start()] for name in columns for dot in re.finditer(r"\.", str(name))}  # of objects
-    return {name: x for name, x in columns.items() if name not in parents or any(value is not None for value in x)}
+    empty = {name for name in parents & columns.keys() if {*map(type, columns[name])} == {type(None)}}
+    return {name: x for name, x in columns.items() if name not in empty}
 
 
 def _flatten_values(record: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
@@ -396,10 +400,10 @@ def _split_points_by_side(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
     """Two columns of lists of both sides' points, and others as they are."""
     nothing = (None, None)
     pairs = [(value if isinstance(value, list) else ()) or nothing for value in values]
-    are_points = normalise_column_name(f"{name}1") in POINT_NAMES and pairs != [nothing] * len(pairs)
-    if not are_points or {*map(len, pairs)} != {2}:
+    are_points = normalise_column_name(f"{name}1") in POINT_NAMES and {*map(len, pairs)} == {2}
+    if not are_points or pairs == [nothing] * len(pairs):
         return {name: values}
-    return {f"{name}.{side + 1}": [pair[side] for pair in pairs] for side in range(2)}
+    return {f"{name}.{side}": [*points] for side, points in enumerate(zip(*pairs, strict=True), 1)}
 
 
 # Tables in memory, and several files as one
@@ -413,7 +417,7 @@ def open_table_source(source: Any) -> TableSource:
         return _open_path(Path(source))
     if is_list_of_paths(source):
         return join_files(source)
-    if isinstance(source, (list, tuple)) and all(isinstance(row, Mapping) for row in source[:1]):
+    if isinstance(source, (list, tuple)) and is_list_of_records(source[:1]):
         columns = columns_of_document(source) or records_to_columns(source)
         return table_in_memory(columns, list(columns))
     if (open_table := find_opener_by_methods(source)) is None:

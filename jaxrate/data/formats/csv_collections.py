@@ -246,15 +246,8 @@ def movielens(path: FilePath, *, like: float = 4.0, history: Any = None) -> Data
         "user": dictionary_column(user[:, 0], [f"user {key}" for key in users]),
         "score": score,
     }
-    roles: dict[str, Any] = {
-        "a": "movie",
-        "b": "user",
-        "score": "score",
-        "time": "timestamp",
-        "sort": True,
-        "history": history,
-    }
-    return read_derived(table, derived, np.arange(len(score)), **roles)
+    roles: dict[str, Any] = {"a": "movie", "b": "user", "score": "score", "time": "timestamp"}
+    return read_derived(table, derived, np.arange(len(score)), sort=True, history=history, **roles)
 
 
 def _open_ratings(file: Path) -> TableSource:

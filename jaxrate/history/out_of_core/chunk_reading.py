@@ -300,13 +300,8 @@ ROW_COLUMN, TIME_COLUMN, CONTEST_COLUMN = "_row", "_time", "_contest"  # columns
 def write_sorted_copy(reading: TableReading, path: Path, rows: int, memory: str) -> None:
     """Write the columns that are read in order of time, rows of the same time as they stood, to a Parquet file.
 
-    The rows of a contest come together, where its first one stands. The copy also has the numbers of the rows.
-
-    Args:
-      reading: the table.
-      path: the file to write.
-      rows: number of rows of a row group.
-      memory: what DuckDB may take, as "2GB".
+    The rows of a contest come together, where its first one stands. The copy also has the numbers of the rows. A row
+    group has so many rows, and DuckDB may take so much memory, as "2GB".
     """
     engine, failures = import_optional("duckdb"), list[Exception]()
     order = [TIME_COLUMN] if reading.roles.time is not None else []
@@ -370,15 +365,7 @@ class OpenedTable(NamedTuple):
 def open_table_sorted_if_needed(
     reading: TableReading, order: TimeOrder, folder: Path, rows: int, memory: str
 ) -> TableSource:
-    """The table, or its copy in the folder, which is written unless it is there, if rows stand too late.
-
-    Args:
-      reading: the source, and how it is read.
-      order: in which its rows stand.
-      folder: where copies are kept meanwhile, each in a folder of its own.
-      rows: number of rows of a chunk.
-      memory: what ordering may take, as "2GB".
-    """
+    """The table, or its copy in the folder if rows stand too late, which is written unless it is there."""
     if not order.faults:
         return reading.source
     row, reason = order.faults[0]

@@ -515,8 +515,8 @@ def catch_stop_signals() -> Iterator[list[int]]:
         received.append(number)
 
     is_main = threading.current_thread() is threading.main_thread()  # which alone may set handlers
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT) if is_main}
-    handlers = {number: x for number, x in handlers.items() if x not in (None, signal.SIG_IGN)}
+    numbers = (signal.SIGTERM, signal.SIGINT) if is_main else ()
+    handlers = {number: x for number in numbers if (x := signal.getsignal(number)) not in (None, signal.SIG_IGN)}
     for number in handlers:
         signal.signal(number, handle_signal)
     try:
