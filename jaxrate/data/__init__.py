@@ -24,7 +24,7 @@ column_spellings.py          names that people give to columns, in lower-case le
 table_files.py               tables opened: Parquet, CSV, JSON, spreadsheets, standard input, memory, and folders
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import lazy_loader  # type: ignore[import-untyped]
 
@@ -67,20 +67,8 @@ _FUNCTIONS = {
         *("add_activity", "add_category_lead", "add_form", "add_ground", "add_layoff", "add_relative_margin"),
         "add_rest",
     ],
-    "dataset_names": ["mix_categories", "unify_names"],
+    "dataset_names": ["Dataset", "mix_categories", "unify_names"],  # the first is of a package that loads NumPy
     "rounds_from_nested_teams": ["from_teams"],
     "table_writing": ["to_frame", "write"],
 }
-_get_name, _, _ = lazy_loader.attach(__name__, {"datasets", "formats", "simulate"}, _FUNCTIONS)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Dataset":  # whose package loads NumPy, which the help of the command line does without
-        from jaxrate.events.dataset import Dataset
-
-        return Dataset
-    return _get_name(name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, _ = lazy_loader.attach(__name__, {"datasets", "formats", "simulate"}, _FUNCTIONS)

@@ -1036,8 +1036,8 @@ def warn_about_columns(resolved: ResolvedTable, used: TableRows, dates: str | No
     if notes:
         warn_caller(f"took {'; '.join(notes)}; name columns to choose others", ColumnsRecognisedWarning)
     with map_row_errors(used.rows):
-        hints = doubtful_roles_hints(resolved, roles, used.columns)
-    warn_of_each([*hints, level_points_hint(used)], ColumnsRecognisedWarning)
+        hints = chain(doubtful_roles_hints(resolved, roles, used.columns), level_points_hints(used))
+        warn_of_each(hints, ColumnsRecognisedWarning)
 
 
 def _doubts_about_dataset(
@@ -1115,17 +1115,16 @@ def _unclear_score_hints(resolved: ResolvedTable, roles: ColumnRoles) -> Iterato
         yield f"{result}: the higher is the better; if lower is, say rank={result!r}"
 
 
-def level_points_hint(rows: TableRows) -> str:
-    """A hint that matches count as won though both had equal points; "" where there are none, or draws are known."""
+def level_points_hints(rows: TableRows) -> Iterator[str]:
+    """A hint that matches count as won though both had equal points, unless draws are known."""
     if not rows.roles.winner_first or rows.draws is not None:
-        return ""
+        return
     evidence = recognise_evidence_columns(rows.table.names, rows.roles.player_arguments)
     points = as_column_list(evidence.get("margin"))
-    if not points:
-        return ""
-    is_level = first_player_lead([numbers_or_nan(column) for column in rows.load_others(points).values()]) == 0
-    shown = f"{describe_share(is_level, 'match')} won by nothing, as {' and '.join(points)} say, count as won"
-    return f"{shown}; if they are drawn, add a column draw of yes and no" if is_level.any() else ""
+    columns = [*map(numbers_or_nan, rows.load_others(points).values())]
+    if points and (is_level := first_player_lead(columns) == 0).any():
+        shown = f"{describe_share(is_level, 'match')} won by nothing, as {' and '.join(points)} say, count as won"
+        yield f"{shown}; if they are drawn, add a column draw of yes and no"
 
 
 def _unused_side_hints(resolved: ResolvedTable, roles: ColumnRoles) -> Iterator[str]:

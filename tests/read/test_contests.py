@@ -182,6 +182,8 @@ def test_bad_contest(source, kind, columns, arguments, row, message):
 def test_a_rank_below_1_is_refused_or_told(source, code):
     with pytest.raises(ValueError, match=rf"row 2 .*'position' is {code}, and ranks count from 1; .*unfinished="):
         read(source(RACES | {"position": [1, 2, code, 1, 2, 3]}))
+    with pytest.raises(ValueError, match=f"row 2 .*'position' is {code}"):  # of the source, without what is dropped
+        read(source(RACES | {"position": [1, 2, code, 1, 2, 3], "gone": [0, 1, 0, 0, 0, 0]}), drop="gone")
     data = read(source(RACES | {"position": [1, 2, code, 1, 2, 3]}), unfinished=[str(code)])
     assert data.rounds.events.rank.tolist() == [0, 1, 2, 0, 1, 2]
 
