@@ -1,7 +1,8 @@
 """The names in a dataset: players and categories that look alike joined, and categories that stand for several."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -69,11 +70,10 @@ def mix_categories(data: Dataset, mixtures: Annotated[Mapping[Any, CategoryShare
     if not len(pure):
         raise ValueError(f"all categories are mixtures: {', '.join(labels)}")
     number = {labels[i]: position for position, i in enumerate(pure)}
-    shares = np.zeros((len(labels), len(pure)))
-    shares[pure, np.arange(len(pure))] = 1.0
+    shares = np.eye(len(labels))[:, pure]
     for name, parts in mixtures.items():
         shares[labels.index(str(name))] = _mixture_shares(str(name), parts, number)
-    fixtures = None if data.fixtures is None else _apply_shares(data.fixtures, shares, is_mixture)
+    fixtures = data.fixtures and _apply_shares(data.fixtures, shares, is_mixture)
     return _apply_shares(data, shares, is_mixture)._replace(fixtures=fixtures)
 
 
@@ -234,14 +234,12 @@ def _unite_lookalikes(names: HostArray, used: HostArray, earlier_names: Any) -> 
     num_earlier = 0 if earlier_names is None else len(earlier_names)
     keys = [*map(lookalike_key, names.tolist())]
     number = {key: i for i, key in reversed([*enumerate(keys[:num_earlier])])}
-    ids = np.arange(len(names), dtype=np.int32)
-    spellings = [Counter({name: 1}) for name in names[:num_earlier].tolist()]
-    counts = np.bincount(used, minlength=len(names)).tolist()
-    for i in range(num_earlier, len(names)):
-        ids[i] = number.setdefault(keys[i], len(spellings))
-        if ids[i] == len(spellings):
-            spellings.append(Counter())
-        if ids[i] >= num_earlier:
-            spellings[ids[i]][normalise_name(names[i]) or names[i]] += counts[i]
-    united = [spelling.most_common(1)[0][0] for spelling in spellings]
+    new_keys = dict.fromkeys(key for key in keys[num_earlier:] if key not in number)
+    number |= zip(new_keys, count(num_earlier), strict=False)
+    ids = np.array([*range(num_earlier), *map(number.__getitem__, keys[num_earlier:])], np.int32)
+    spellings = defaultdict[int, Counter[str]](Counter)
+    for i, name, uses in zip(ids.tolist(), names.tolist(), np.bincount(used, minlength=len(names)), strict=True):
+        spellings[i][normalise_name(name) or name] += int(uses)
+    new = [spellings[number[key]].most_common(1)[0][0] for key in new_keys]
+    united = [*names[:num_earlier].tolist(), *new]
     return np.fromiter(united, object, len(united)), ids

@@ -163,11 +163,11 @@ def resolve_roles(
         for name, role in COLUMN_ROLES.items()
     }
     of_both = 2 if layout.get("contest") is None and len(values["category"]) == 1 else 1
-    is_special = "mirrored" in values["drop"] and "mirrored" not in names
+    special = {"mirrored"} - {*names}
     values |= {
         "contest": None,
-        "drop": [name for name in values["drop"] if not (is_special and name == "mirrored")],
-        "drop_mirrored": is_special,
+        "drop": [name for name in values["drop"] if name not in special],
+        "drop_mirrored": not special.isdisjoint(values["drop"]),
         "upcoming": upcoming,
         "constant_side": None,
         "category": values["category"] * of_both,
