@@ -89,7 +89,6 @@ from jaxrate.data.table_sources import (
 
 SIDE_NOTE = ", the first of whom has the side"
 LAYOUTS = WINNER_LOSER, PLAYER_PAIR, CONTEST_ROLES  # the first two roles of each are of players, or contest and player
-KINDS_OF_SIDES = {WINNER_LOSER: ("winner",), PLAYER_PAIR: ("sides", "own")}  # of `SIDE_PAIRS`; of teams the first
 
 
 class ColumnsRecognisedWarning(UserWarning):
@@ -304,7 +303,7 @@ class PlayerColumns(NamedTuple):
         """How both sides may be called in further columns; first as these are called, also the other way round."""
         if self.sides != UNKNOWN_SIDES:
             return [self.sides]
-        kinds = KINDS_OF_SIDES[self.roles][: 1 if self.are_teams else 2]
+        kinds = ["winner"] if self.roles == WINNER_LOSER else ["sides", "own"][: 1 if self.are_teams else 2]
         header, pair = Header.of_columns(self.names), tuple(self.names)
         called, others = list[SidesSpelling](), list[SidesSpelling]()
         for sides in (x for x in SIDE_PAIRS if x.kind in kinds):

@@ -137,7 +137,8 @@ class DrawRule(NamedTuple):
     """The columns that tell which matches are drawn, and how."""
 
     names: tuple[str, ...]
-    tell: Callable[[Sequence[Column], HostArray], HostArray]  # [n] the drawn ones, by the columns and the scores [n]
+    tell: Callable[..., HostArray]  # [n] the drawn ones, by the columns
+    is_for_gaps: bool = False  # whether it tells them where there is no result, and not elsewhere
 
 
 class TableRows(NamedTuple):
@@ -725,7 +726,7 @@ def score_drawn_matches(rows: TableRows, rules: Sequence[DrawRule] | None = None
     if score is None:
         return rows
     for rule in _possible_draw_rules(rows, score) if rules is None else rules:
-        is_drawn = rule.tell([*rows.load_others(rule.names).values()], score)
+        is_drawn = rule.tell(*rows.load_others(rule.names).values()) & (np.isnan(score) | (not rule.is_for_gaps))
         if is_drawn.any():
             result = rows.roles.result or rule.names[0]
             scores = import_pyarrow().array(np.where(is_drawn, 0.5, score), from_pandas=True)
@@ -754,12 +755,12 @@ def flag_rules(names: Iterable[str], is_result: bool) -> Iterator[DrawRule]:
     names = [*names]
     for name in names:
         if normalise_column_name(name) in DRAW_NAMES:
-            yield DrawRule((name,), lambda columns, score: flags_of_draws(columns[0]))
-    for name in names:
-        if is_result and normalise_column_name(name) in SPELLINGS["score"]:
-            yield DrawRule((name,), lambda columns, score: draws_in_results(columns[0]))
-        elif is_result and re.search(MANNER_NAME, normalise_column_name(name)):
-            yield DrawRule((name,), lambda columns, score: mentions_draw(columns[0], DRAWN_MANNER))
+            yield DrawRule((name,), flags_of_draws)
+    for name in names if is_result else ():
+        if normalise_column_name(name) in SPELLINGS["score"]:
+            yield DrawRule((name,), draws_in_results)
+        elif re.search(MANNER_NAME, normalise_column_name(name)):
+            yield DrawRule((name,), partial(mentions_draw, pattern=DRAWN_MANNER))
 
 
 def _possible_draw_rules(rows: TableRows, score: HostArray) -> Iterator[DrawRule]:
@@ -788,15 +789,10 @@ def _draw_rules_by_words(columns: Mapping[str, Column], score: HostArray) -> Ite
     is_missing = np.isnan(score)
     for name, column in columns.items():
         is_result = normalise_column_name(name) in SPELLINGS["score"]
-        pattern = DRAW_OR_EQUAL_POINTS if is_result else DRAW_PATTERN
-        is_drawn = mentions_draw(column, pattern)
+        tell = partial(mentions_draw, pattern=DRAW_OR_EQUAL_POINTS if is_result else DRAW_PATTERN)
+        is_drawn = tell(column)
         if is_drawn.any() and (is_result or is_missing[is_drawn].mean() >= MIN_AGREEMENT):
-            yield DrawRule((name,), partial(_draws_by_words, pattern))
-
-
-def _draws_by_words(pattern: str, columns: Sequence[Column], score: HostArray) -> HostArray:
-    """[n] where a row without a result has a word for a draw in the column."""
-    return mentions_draw(columns[0], pattern) & np.isnan(score)
+            yield DrawRule((name,), tell, is_for_gaps=True)
 
 
 def _draw_rule_by_equal_points(rows: TableRows, score: HostArray, has_ties: bool) -> Iterator[DrawRule]:
@@ -805,15 +801,13 @@ def _draw_rule_by_equal_points(rows: TableRows, score: HostArray, has_ties: bool
     points = as_column_list(evidence.get("margin"))
     if len(points) != 2:
         return
-    lead = _sign_of_lead([*rows.load_others(points).values()])
+    lead = _sign_of_lead(*rows.load_others(points).values())
     is_decided = ~np.isnan(score) & (lead != 0)  # level points may have a winner, by a shoot-out
     if is_decided.any() and (lead == np.sign(score - 0.5))[is_decided].mean() >= MIN_AGREEMENT:
-        yield DrawRule(
-            tuple(points), lambda columns, score: (np.isnan(score) | has_ties) & (_sign_of_lead(columns) == 0)
-        )
+        yield DrawRule(tuple(points), lambda *columns: _sign_of_lead(*columns) == 0, is_for_gaps=not has_ties)
 
 
-def _sign_of_lead(points: Sequence[Column]) -> HostArray:
+def _sign_of_lead(*points: Column) -> HostArray:
     """[n] 1 where the first player has more points, -1 where the second has, 0 where neither; NaN without them."""
     return np.asarray(np.sign(np.subtract(*map(numbers_or_nan, points))))
 

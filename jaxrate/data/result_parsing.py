@@ -96,18 +96,7 @@ DRAWN_MATCH_PATTERN = rf"(match |game )?({DRAW_PATTERN})"
 DRAWN_MANNER = rf"^{DRAWN_MATCH_PATTERN}\s*($|[(,])"  # as "Draw (majority)"
 DRAW_OR_EQUAL_POINTS = rf"{DRAW_PATTERN}|^\s*(?P<points>\d+)\s*[-:\u2013]\s*(?P=points)\s*$"  # as 1-1
 WORDS_OF_WINNING = r"^(winner:?|win for) | (won|wins?|beat)\b.*$"  # beside a name, as "Ash won by 5 runs"
-TRUE_WORDS = (
-    "true",
-    "yes",
-    "y",
-    "ja",
-    "oui",
-    "si",
-    "sí",
-    "1",
-    "1.0",
-    *(word for word in DRAW_WORDS if word not in ("nul", "no")),
-)
+TRUE_WORDS = "true", "yes", "y", "ja", "oui", "si", "sí", "1", "1.0", *(word for word in DRAW_WORDS if word != "nul")
 FALSE_WORDS = "false", "f", "no", "n", "nein", "non", "0", "0.0", "", "na", "nan", "null", "none", "-"
 FILLER_WORDS = (
     "the", "win", "wins", "won", "victory", "winner", "winning", "team", "side", "player", "model", "corner", "match",

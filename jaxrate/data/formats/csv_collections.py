@@ -448,8 +448,8 @@ def tennis(path: FilePath, *, history: Any = None, **options: Unpack[FormatOptio
     derived: dict[str, Any] = {
         "winner": dictionary_column(ids[:, 0], names),
         "loser": dictionary_column(ids[:, 1], names),
+        "time": days,
     }
-    derived |= {"time": days}
     roles: dict[str, Any] = {"winner": "winner", "loser": "loser", "time": "time", "history": history}
     if columns["surface"].null_count < len(rows):
         derived["surface"], roles["category"] = columns["surface"].fill_null("Unknown"), "surface"
