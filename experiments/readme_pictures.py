@@ -3,8 +3,8 @@
     python experiments/readme_pictures.py           # two minutes; needs Chromium; writes PNG to experiments/results
     python experiments/readme_pictures.py --quick   # seconds; draws the speeds alone, and writes nothing
 
-Each is there for light and for dark pages, and those of pages for phones too, as wide as they are shown, so that their
-letters can be read. The speeds are the figures of experiments/README.md.
+Each is there for light and for dark pages, and narrow, so that its letters can be read in a thumbnail. The speeds are
+the figures of experiments/README.md.
 """
 
 import csv
@@ -30,7 +30,7 @@ from rich.text import Text
 from selenium import webdriver
 
 HERE = Path(__file__).parent
-SCREENS = {"": (880, 700, 104), "_phone": (380, 620, 46)}  # width and height in pixels, and width in letters
+WIDTH, HEIGHT, COLUMNS = 700, 560, 80  # of a window in pixels, and of a terminal in letters
 SCHEMES = {"": "light", "_dark": "dark"}
 INK = {"": "#1b1b1b", "_dark": "#e8e8e8"}
 ACCENT, MUTED = "#2f7fc1", "#9aa5b1"
@@ -88,8 +88,7 @@ def write_pages(options, folder):
     """The pages of which pictures are taken, by the name of the picture."""
     run_command("rate", "nfl", "--out", folder / "run")
     run_command("site", folder / "run", "--out", folder / "site")
-    for screen, (*_, columns) in SCREENS.items():
-        write_terminal_page(run_command("rate", "nfl", columns=columns), folder / f"terminal{screen}.html", columns)
+    write_terminal_page(run_command("rate", "nfl"), folder / "terminal.html")
     pages = {"site": folder / "site" / "index.html", "terminal": folder / "terminal.html"}
     files = [find(options, f"llmfao{end}.parquet", "no picture of an arena") for end in ("", "_players")]
     if None not in files:
@@ -100,12 +99,12 @@ def write_pages(options, folder):
     return pages
 
 
-def run_command(*arguments, columns=104):
-    """What a command of jaxrate prints into a terminal of so many columns with colours."""
+def run_command(*arguments):
+    """What a command of jaxrate prints into a terminal with colours."""
     ours, theirs = pty.openpty()
-    termios.tcsetwinsize(theirs, (50, columns))
+    termios.tcsetwinsize(theirs, (50, COLUMNS))
     command = [sys.executable, "-m", "jaxrate", *map(str, arguments)]
-    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": str(columns)}
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
     with subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, env=environment) as process:
         os.close(theirs)
         printed = b""
@@ -127,11 +126,11 @@ def write_votes(votes, names, path):
         csv.writer(file).writerows([columns, *zip(*columns.values(), strict=True)])
 
 
-def write_terminal_page(printed, path, columns):
+def write_terminal_page(printed, path):
     """A page with the command and what it printed, in the colours of a light or a dark terminal."""
     styles = []
     for scheme, theme in (("light", DEFAULT_TERMINAL_THEME), ("dark", DIMMED_MONOKAI)):
-        console = Console(record=True, width=columns, file=io.StringIO(), force_terminal=True)
+        console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
         console.print("$ jaxrate rate nfl\n\n", Text.from_ansi(printed), sep="")
         html = console.export_html(theme=theme, inline_styles=True, code_format=TERMINAL)
         colours = f"color: {theme.foreground_color.hex}; background: {theme.background_color.hex}"
@@ -146,24 +145,21 @@ def write_terminal_page(printed, path, columns):
 
 
 def photograph(pages, folder):
-    """Pictures of the top of each page, in a light and in a dark scheme, on both screens, at two pixels for each."""
+    """Pictures of the top of each page, in a light and in a dark scheme, at two pixels for each."""
     options = webdriver.ChromeOptions()
     for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars"):
         options.add_argument(argument)
     with webdriver.Chrome(options=options) as browser:
-        for (title, page), (suffix, scheme), (screen, (width, height, _)) in product(
-            pages.items(), SCHEMES.items(), SCREENS.items()
-        ):
-            size = {"width": width, "height": height, "deviceScaleFactor": 2, "mobile": False}
+        size = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 2, "mobile": False}
+        for (title, page), (suffix, scheme) in product(pages.items(), SCHEMES.items()):
             browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
             features = [{"name": "prefers-color-scheme", "value": scheme}]
             browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-            own = page.with_stem(page.stem + screen)
-            browser.get((own if own.exists() else page).as_uri())
+            browser.get(page.as_uri())
             picture = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
             shown = min(2 * browser.execute_script("return document.body.offsetHeight"), picture.height)
             picture = picture.crop((0, 0, picture.width, shown)).quantize(64)
-            picture.save(folder / f"readme_{title}{screen}{suffix}.png", optimize=True)
+            picture.save(folder / f"readme_{title}{suffix}.png", optimize=True)
 
 
 if __name__ == "__main__":

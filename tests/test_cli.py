@@ -34,7 +34,7 @@ def test_rate_prints_and_saves_what_it_computes(jaxrate, games, tmp_path, system
     result = jr.rate(getattr(jr, system)(), data)
     prediction = result.predictions["prediction"].to_numpy()
     assert f"{system}: 594 matches of 40 players" in text
-    assert f"log loss          {jr.metrics.log_loss(prediction, data.matches.score):.4f}" in text
+    assert f"log loss {jr.metrics.log_loss(prediction, data.matches.score):.4f}" in text
     assert to_text_table(jr.leaderboard(result, top=10)).describe() in text
     written = {"ratings.parquet", "predictions.parquet", "ratings.csv", "predictions.csv", "run.json", "state.npz"}
     assert {p.name for p in out.iterdir()} == written
@@ -71,9 +71,15 @@ def test_compare_says_what_is_doubtful(jaxrate, games):
     code, text, errors = jaxrate(*options)
     data = jr.read(games, side="home")
     found = jr.compare(data, ["elo", "urnings"], last=0.25)
-    uncalibrated = "Unlike in jaxrate rate, chances are not calibrated"
-    assert code == 0 and errors == "" and text.splitlines()[-1] == f"{uncalibrated} (-v: more)"
-    assert jaxrate(*options, "-v")[1].endswith("\n".join(["", f"{uncalibrated}.", *found.notes, ""]))
+    form, uncalibrated = (
+        "Each in its better form, by match or in periods",
+        "Unlike in jaxrate rate, chances are not cal",
+    )
+    assert code == 0 and errors == "" and text.splitlines()[-1] == f"{form} (-v: more)"
+    shown = re.findall(r"^(elo|urnings) ", text, re.MULTILINE)  # elo stood there twice, and nothing was found
+    assert sorted(shown) == ["elo", "urnings"] and text.split("\n\n")[1].startswith(("Elo", "Urnings"))
+    notes = "\n".join(["", f"{form}.", f"{uncalibrated} calibrated.", *found.notes, ""])
+    assert jaxrate(*options, "-v")[1].endswith(notes)
     code, _, errors = jaxrate("compare", games, "--fit")
     assert code == 2 and "--fit needs matches before the scored ones; score the last part, as with --last" in errors
 
@@ -179,7 +185,7 @@ def test_the_report_has_the_quality_that_rate_prints(jaxrate, games, tmp_path):
     assert "<title>Games</title>" in page and "<li>side advantage: 30 points" in page
     shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
     code, text, _ = jaxrate("rate", games, *named, "-q")
-    told = {label: re.search(rf"{label} +(\S+)", text)[1] for label in shown}
+    told = {label: re.search(rf"{label} +([\d.]+%?)", text)[1] for label in shown}
     assert shown == told and len(shown) == 4
     assert "last 120 of 600 matches" in page and "neutral ground" in page
 

@@ -35,21 +35,13 @@ def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run, monkeypatch):
     saved = jr.load(run)
     code, text, errors = jaxrate("rate", "--state", run, "--as-of", 2000, "--top", 3)
     head = f"glicko: {len(saved.predictions)} matches of {len(saved.players)} players"
-    board = f"{jr.leaderboard(saved, top=3, as_of=2000)}\nthe first 3 of 30 players (--top 30 for all)\n"
-    assert (code, text, errors) == (0, f"{head}\n\n{board}", "")
+    leaders = jr.leaderboard(saved, top=3, as_of=2000)
+    board = f"{leaders}\nthe first 3 of 30 players (--top 30 for all)\n"
+    first, finding, table = text.split("\n\n")
+    assert (code, first, table, errors) == (0, head, board, "")
+    assert finding.startswith(leaders.player[0]) and " on top" in finding
     monkeypatch.chdir(run)  # FILE is empty, as the path of the folder where one is, in which there is Parquet
     assert jaxrate("rate", "--state", run)[1].startswith("glicko: ")
-
-
-@pytest.mark.parametrize("moment", ["2010-01-01", "2030-01-01"])
-def test_as_of_outside_the_history_is_told(jaxrate, tmp_path, moment):
-    file, run = tmp_path / "games.csv", tmp_path / "run"
-    file.write_text("a,b,score,date\nx,y,1,2024-01-02\ny,x,1,2024-02-03\n")
-    assert jaxrate("rate", file, "--out", run)[0] == 0
-    for source in [("--state", run), (file,)][: 1 + (moment > "2024")]:
-        code, _, errors = jaxrate("rate", *source, "--as-of", moment)
-        assert code == 0 and "outside the history, which runs from 2024-01-02 to 2024-02-03\n" in errors
-        assert "outside" not in jaxrate("rate", *source, "--as-of", "2024-03-01")[2]
 
 
 def test_as_of_knows_nobody_who_came_later(jaxrate, tmp_path):
@@ -61,8 +53,8 @@ def test_as_of_knows_nobody_who_came_later(jaxrate, tmp_path):
     (tmp_path / "later.csv").write_text("winner,loser,t\nCy,Di,9\n")
     carried = jaxrate("rate", tmp_path / "later.csv", "--state", out, "--as-of", 100, "--top", 4)[1]
     whole = jaxrate("rate", tmp_path / "games.csv", "--param", "c=90", "--as-of", 100, "--top", 4)[1]
-    assert carried.split("\n\n")[1] == whole.split("\n\n")[1]
-    assert carried.split("\n\n")[1] not in jaxrate("rate", tmp_path / "games.csv", "--param", "c=90", "--top", 4)[1]
+    assert carried.split("\n\n")[2] == whole.split("\n\n")[2]
+    assert carried.split("\n\n")[2] not in jaxrate("rate", tmp_path / "games.csv", "--param", "c=90", "--top", 4)[1]
     one, two = csv(out / "ratings.csv"), pa.parquet.read_table(out / "ratings.parquet")
     np.testing.assert_allclose(one["deviation"], two["deviation"], rtol=1e-6)
     assert jaxrate("rate", tmp_path / "games.csv", "--out", out)[0] == 0  # and no tables of the earlier run stay
@@ -79,8 +71,8 @@ def test_player_shows_every_match(jaxrate, tmp_path):
     lines = text.split("Ada: 2 matches\n\n")[1].splitlines()
     final = float(jr.load(tmp_path / "run").state.rating[0])
     assert lines[0].split() == ["date", "opponent", "result", "expected", "change", "rating"]
-    assert lines[1].split() == ["2024-01-01", "Bo", "W", "50%", "+16.0", "1,516.0"]
-    assert lines[2].split() == ["2024-01-03", "Cy", "L", "50%", f"{final - 1516:+.1f}", f"{final:,.1f}"]
+    assert lines[1].split() == ["2024-01-01", "Bo", "W", "50%", "+16", "1,516"]
+    assert lines[2].split() == ["2024-01-03", "Cy", "L", "50%", f"{final - 1516:+.0f}", f"{final:,.0f}"]
     assert lines[-1] == "Ratings are after each match."
     code, again, _ = jaxrate("rate", "--state", tmp_path / "run", "--player", "Ada")
     assert code == 0 and again.split("Ada: 2 matches")[1] == text.split("Ada: 2 matches")[1]
@@ -94,11 +86,11 @@ def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tm
     assert code == 0
     found = jr.smooth(jr.load(out).system, jr.read(path))
     best = text.split("peak ratings in hindsight")[1].splitlines()[3]
-    assert best.split()[:3] == ["1", "Cy", f"{found.rows.after.mean.max():,.1f}"]
+    assert best.split()[:3] == ["1", "Cy", f"{found.rows.after.mean.max():,.0f}"]
     career = text.split("Ada: 2 matches\n\n")[1].splitlines()
     assert career[0].split()[-3:] == ["hindsight", "its", "deviation"]
     ratings = [float(x.split()[-2].replace(",", "")) for x in career[1:3]]
-    assert ratings == pytest.approx(jr.career(found, "Ada")["rating"], abs=0.06)
+    assert ratings == pytest.approx(jr.career(found, "Ada")["rating"], abs=0.51)
     saved = (out / "hindsight.csv").read_text(encoding="utf-8-sig").splitlines()
     head = saved[0].replace('"', "")
     assert head == "row,time,a,b,score,prediction,rating_a,rating_b,deviation_a,deviation_b" and len(saved) == 4
@@ -119,7 +111,7 @@ def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
     coming.write_text("a,b,time\nplayer 01,player 02,1500\nplayer 02,stranger,1501\n")
     assert "no player 'stranger'; --newcomers takes them as new players" in jaxrate("predict", run, coming)[2]
     code, text, errors = jaxrate("predict", run, coming, "--newcomers", "--out", out)
-    assert code == 0 and "1 of these players have not played yet: stranger" in errors
+    assert code == 0 and "1 new player: stranger" in errors
     ids = [list(saved.players).index(name) for name in ("player 01", "player 02")]
     pairs = jr.matches([ids, [ids[1], len(saved.players)]], [0.5, 0.5], [1500, 1501])
     want = jr.predict(saved.system, saved.state, pairs, num_players=len(saved.players) + 1)

@@ -41,7 +41,7 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     rating, metrics = rated.predictions["rating"].to_numpy(), (jr.metrics.pairwise_accuracy, jr.metrics.rank_deviation)
     masks = [jr.metrics.experience_mask(data.rounds, games) for games in (1, 5)]
     wanted = [f"{100 * metric(data.rounds, rating, mask=mask):.2f}%" for mask in masks for metric in metrics]
-    assert re.findall(r"\n(?:pairs in order|rank error)(?:, 5 before)? +(\S+%)", text) == wanted
+    assert re.findall(r"(?:pairs in order|rank error)(?:, 5 before)? ([\d.]+%)", text) == wanted
     np.testing.assert_allclose(csv(out / "predictions.csv")["prediction"], rated.predictions["prediction"], rtol=1e-6)
     assert sum(csv(out / "ratings.csv")["games"].to_pylist()) == 180
     again = jaxrate("rate", "--state", out, "--player", "driver 03")[1]
@@ -53,8 +53,9 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     assert count == f"{len(games['rank'])} contests"
     headings = ["date", "contest", "participants", "rank", "expected rank", "change", "rating", "deviation"]
     numbers = [first["expected_rank"], first["rating"] + first["change"], first["deviation"]]
-    wanted = [str(first[name]) for name in ("time", "contest", "participants", "rank")] + [f"{x:,.1f}" for x in numbers]
-    wanted.insert(5, f"{first['change']:+.1f}")
+    wanted = [str(first[name]) for name in ("time", "contest", "participants", "rank")]
+    wanted += [f"{x:,.{digits}f}" for x, digits in zip(numbers, (1, 0, 0), strict=True)]
+    wanted.insert(5, f"{first['change']:+.0f}")
     assert re.split(r"  +", head) == headings and re.split(r"  +", row) == wanted
 
 
@@ -76,7 +77,7 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
     want = jr.predict(two.system, two.state, coming, num_players=14)
     more = ("--newcomers", "--out", tmp_path / "upcoming.parquet")
     code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv", *more)
-    assert code == 0 and "1 of these players have not played yet: nobody" in errors
+    assert code == 0 and "1 new player: nobody" in errors
     assert [line.split()[-1] for line in text.splitlines()[1:]] == [f"{100 * x:.0f}%" for x in want]
     found = pa.parquet.read_table(tmp_path / "upcoming.parquet").to_pydict()
     assert found["contest"] == ["next"] * 3 and found["player"] == ["driver 03", "driver 07", "nobody"]

@@ -38,7 +38,7 @@ def test_fit_prints_and_saves_what_fit_finds(jaxrate, games, tmp_path):
     code, text, errors = jaxrate("rate", games, "--param", path, "--side", "home")
     loss = jr.metrics.log_loss(predicted(found.system, data), data.matches.score)
     assert code == 0 and errors.startswith("jaxrate: glicko also learns from the side (")
-    assert f"log loss          {loss:.4f}" in text
+    assert f"log loss {loss:.4f}" in text
 
 
 def test_fit_scores_the_rest_and_others_read_what_was_fitted(jaxrate, games, tmp_path, no_errors):
@@ -91,12 +91,6 @@ def test_fit_says_what_is_open_which_is_no_failure(jaxrate, tmp_path):
     rows = {line.split()[0]: line.split()[3] for line in text.splitlines() if line.startswith(("k ", "side"))}
     assert rows["k"] == "inf" and 0 < float(rows["side_advantage"]) < 30 and "--free side_advantage" in text
     assert tomllib.loads(saved.read_text())["left_open"] == ["k"]
-    note = f"the fit of {saved} left k open, of which turns.csv says next to nothing"
-    for command, given in (("rate", "k=20"), ("compare", "elo.k=20")):
-        used = command, path, "--side", "home", "--param", saved, *["--system", "elo"] * (command == "compare")
-        code, _, errors = jaxrate(*used)
-        assert code == 0 and f"{note}; set a value with --param, or fit the others alone with --free\n" in errors
-        assert note not in jaxrate(*used, "--param", given)[2]
     code, text, _ = jaxrate(*arguments, "--json")
     told = json.loads(text)
     assert code == 0 and told["open"] == ["k"] and told["standard_error"]["k"] is None

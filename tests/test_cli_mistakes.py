@@ -22,8 +22,8 @@ rate days.csv --out days.csv :: --out days.csv is a file; name a folder
 rate days.csv --out days.csv/run :: days.csv is a file; name a folder
 rate days.csv --out /proc/run :: --out /proc/run cannot be written: 
 predict days.csv coming.csv :: no saved run there: run.json is missing; `jaxrate rate FILE --out
-predict days.csv :: Missing argument 'FIXTURES | PLAN.toml'. See jaxrate predict --help.
-fit days.csv --errors zz :: Invalid value for '--errors': 'zz' is not one of 'information', 
+predict days.csv :: FIXTURES | PLAN.toml is missing; see jaxrate predict --help\n$
+fit days.csv --errors zz :: --errors: 'zz' is not one of 'information', 
 rate days.csv --a b :: a and b are the same column, 'b'; name one for each player
 report days.csv --out report.pdf :: --out report.pdf: the name must end in .html or .htm
 rate days.csv --player Zed :: no player 'Zed'
@@ -38,8 +38,10 @@ predict run cup.toml --simulate --relegated 1 :: --relegated cannot be combined 
 """
 REFUSED = r"""
 rate :: name a FILE of matches or contests, or a saved run with --state
-rate games.csv --sytem elo :: No such option
-rate games.csv --peaks :: No such option '--peaks': write --show peaks.
+rate games.csv --sytem elo :: no such option '--sytem'; did you mean '--system'\?\n$
+rat games.csv :: no such command 'rat'; did you mean 'rate'\?\n$
+site run :: --out is missing; see jaxrate site --help\n$
+rate games.csv --peaks :: no such option '--peaks'; write --show peaks\n$
 rate games.csv --system gliko :: unknown system 'gliko'; did you mean 'glicko'\?\n$
 rate nfll :: nfll: no such file; did you mean 'nfl'?
 rate nfll --chunk 10 --out new :: nfll: no such file, and no folder or pattern of tables; did you mean 'nfl'?
@@ -58,7 +60,7 @@ rate games.csv --column normalise_names=maybe :: 'maybe' is not a valid boolean
 rate games.csv --list actve=all :: --list actve=all: no name 'actve'; did you mean 'active'\?\n$
 rate games.csv --show peek :: 'peek' is not one of 'peaks', 'upsets', 'hindsight'
 rate games.csv --csv :: --csv needs --out
-rate games.csv --param games.csv :: is no TOML file
+rate games.csv --param games.csv :: games.csv: Expected '='
 rate games.csv --param elo.toml --system glicko :: is of elo, not glicko
 rate days.csv --state run --system elo :: --system cannot be combined with --state: it is for new runs; the saved
 rate games.csv --state run :: games.csv: row 0 \(counting from 0\): time .* is earlier than the last match
@@ -77,10 +79,8 @@ rate maps.csv --column mixtures=Random :: mixtures need category
 rate races.csv --rank place --system glicko :: glicko does not rate contests of many players; try 
 rate races.csv --rank place --period 7 :: rating periods are of matches of two, not of contests; leave out --period
 rate teams.csv --team side --format pgn :: --team cannot be combined with --format pgn
-fit --free c :: Missing argument 'FILE'
-compare games.csv --param elo.toml --param elo.toml :: are both of elo; compare one at a time
+fit --free c :: FILE is missing
 compare games.csv --param elo.toml --system glicko :: is of elo, which --system leaves out; add
-compare games.csv --param week.toml --param year.toml :: in periods of 7 and 365; choose by --period
 compare games.csv --system elo --system glicko --param kk=3 :: elo and glicko: no parameter 'kk'; did you mean 'k'?
 compare games.csv --param eloo.k=3 :: --param eloo.k: no system 'eloo' here; did you mean 'elo'?
 predict elo june.csv --scorelines :: this elo says nothing of scorelines; take skills that learn from goals
@@ -102,7 +102,7 @@ arena games.csv --wins score --losses score :: must be different columns
 arena games.csv --score score --tied home :: --score is for votes
 arena games.csv --column weight=home --tied home :: --column weight is for votes
 arena games.pgn --cluster Event :: name columns, and not those of a public format
-benchmark league.csv --forecast =mine :: --forecast =mine: write as in NAME=COLUMN,COLUMN
+benchmark league.csv --forecast =mine :: --forecast =mine: write NAME=COLUMN,COLUMN
 benchmark league.csv --forecast x=mime :: no column 'mime'; did you mean 'mine'?
 benchmark league.csv --since 2022-01-01 --last 0.1 :: --since cannot be combined with --last
 """

@@ -67,9 +67,9 @@ def test_systems_of_contests_differ_by_pairs_in_order_with_an_error_by_contest(s
     """Contests had no differences and no intervals."""
     rounds = simulate.contests(12, 30, size=6, seed=1).rounds
     data = jr.data.Dataset(rounds, np.arange(12), np.arange(180), contests=np.arange(30))
-    found = jr.compare(data, {"one": share(), "other": share(k=-40.0)}, last=0.5, timed=True)
+    found = jr.compare(data, {"one": share(), "other": share(k=-40.0)}, last=0.5)
     best, last = found.results
-    assert best.speed > 0 and found.counts == {"contests": 30, "participations": 180}
+    assert found.counts == {"contests": 30, "participations": 180}
     gap = best.quality["pair inversion"] - last.quality["pair inversion"]
     assert best.pair_order_difference == (0.0, 0.0) and last.pair_order_difference.difference == pytest.approx(gap)
     scored = np.arange(180) >= 90

@@ -76,7 +76,7 @@ def test_rate_learns_from_what_the_file_has(jaxrate, football):
     code, text, errors = jaxrate("rate", football, "--plain", "--no-calibrate")
     assert code == 0 and text.startswith("glicko: 90 matches") and "margins and" not in errors
     alone = jr.run(jr.glicko(), jr.read(football).matches._replace(context=jr.extend.Context()))
-    assert f"log loss          {jr.metrics.log_loss(alone.prediction, data.matches.score):.4f}" in text
+    assert f"log loss {jr.metrics.log_loss(alone.prediction, data.matches.score):.4f}" in text
 
 
 def test_who_names_a_system_gets_the_same_evidence(jaxrate, football):

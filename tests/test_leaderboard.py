@@ -79,7 +79,7 @@ def test_those_who_no_longer_play_are_left_out_by_default(data):
     last = np.datetime64(int(rated.last), "D")
     assert board.scope.splitlines() == [
         f'30 of 41 players, who played in the 365 days to {last} (active="all" for everybody)',
-        f"change and earlier rank: since {np.datetime64(int(rated.last - 365), 'D')}",
+        f"change and move: since {np.datetime64(int(rated.last - 365), 'D')}",
     ]
     assert board.scope in str(board) and board.scope.splitlines()[0].split(" (")[0] in board._repr_html_()
     everybody = jr.leaderboard(rated, top=41, active="all")

@@ -260,7 +260,7 @@ def test_they_print_as_a_few_lines(data, rated):
     *lines, leaders = repr(rated).splitlines()
     system, last = f"  system   {rated.system!r}", f"  last     {rated.last:.15g}"
     assert lines == ["History: 600 matches of 41 players", system, last]
-    assert leaders.startswith(f"  leaders  {NAMES[first]} {rated.state.rating[first]:.1f}, {NAMES[second]} ")
+    assert leaders.startswith(f"  leaders  {NAMES[first]} {rated.state.rating[first]:.0f}, {NAMES[second]} ")
     seasons = jr.parts.seasons(tuple(100.0 * i for i in range(9)), keep=0.7)  # had a line of a hundred numbers
     assert "seasons((0.0, ..., 800.0), keep=0.7)" in repr(jr.rate(jr.skills(seasons), data))
     assert repr(jr.run(jr.elo(), data)) == "Run\n  state       rating [41]\n  prediction  [600]"

@@ -126,21 +126,27 @@ def _describe_error(error: Exception) -> tuple[str, int]:
 
 
 def _format_click_error(error: click.ClickException) -> str:
-    """The message of click, with the options that take such a name, and a hint to --help."""
-    message, context = error.format_message(), getattr(error, "ctx", None)
-    if isinstance(error, click.NoSuchOption) and context is not None:
-        named = _options_that_take(error.option_name, context.command)
-        message = f"{error.message.rstrip('.')}: write {' or '.join(named)}." if named else message
-    return message if context is None else f"{message.rstrip()} See {context.command_path} --help."
+    """The message of click as the library writes its own, with what was meant, or where what there is stands."""
+    context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
+    text = error.message.rstrip(".")
+    if parameter is None:
+        text = f"{text[:1].lower()}{text[1:]}"
+    else:
+        name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.make_metavar(context)
+        text = f"{name}: {text}" if text else f"{name} is missing"
+    if named := _options_that_take(getattr(error, "option_name", ""), context):
+        return f"{text}; write {' or '.join(named)}"
+    if similar := getattr(error, "possibilities", None):
+        return f"{text}; did you mean {similar[0]!r}?"
+    return text if context is None else f"{text}; see {context.command_path} --help"
 
 
-def _options_that_take(unknown: str, command: click.Command) -> list[str]:
+def _options_that_take(unknown: str, context: click.Context | None) -> list[str]:
     """The options of a command that take a name in place of an unknown option, as --column weight=W of --weight."""
     name = unknown.lstrip("-")
-    key = name.replace("-", "_")
     calls = []
-    for parameter in command.params:
-        if (about := getattr(parameter, "named", {}).get(key)) is not None:
+    for parameter in () if context is None else context.command.params:
+        if (about := getattr(parameter, "named", {}).get(name.replace("-", "_"))) is not None:
             calls.append(f"{about.opts[0]}={about.metavar or 'yes'}")
         elif name in getattr(parameter.type, "choices", ()):
             calls.append(f"{parameter.opts[0]} {name}")

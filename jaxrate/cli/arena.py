@@ -279,7 +279,10 @@ def _strength_table(
         words["rank"] = "ranks"
         rows = [(text, *row[1:]) for (text, *_), row in zip(ranks.heads_and_cells(top)[1], rows, strict=True)]
     caption = first_rows_caption(len(rows), len(strengths.order), noun.many)
-    return TextTable([words.get(x, x) for x in headings], rows, (noun.one,), caption, (noun.one,))
+    table = TextTable([words.get(x, x) for x in headings], rows, (noun.one,), caption, (noun.one,))
+    rating, half = (x[strengths.order[:top]] for x in (strengths.rating, strengths.half_width))
+    is_finite = np.isfinite(rating + half).all()
+    return table._replace(spans=[*zip(rating - half, rating, rating + half, strict=True)]) if is_finite else table
 
 
 def _strength_columns(fitted: FittedVotes) -> lazy.ColumnTable:

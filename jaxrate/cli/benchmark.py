@@ -20,6 +20,7 @@ from jaxrate.cli.options import (
     NonEmptyPath,
     OutputFolder,
     RatingRequest,
+    columns_by_name,
     is_shipped_dataset,
     library_choice,
     library_option,
@@ -27,7 +28,6 @@ from jaxrate.cli.options import (
     plain_option,
     pop_columns,
     reading_options,
-    split_assignments,
     system_option,
 )
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
@@ -37,16 +37,7 @@ PAGE_FILE, JSON_FILE = "index.html", "benchmark.json"
 ROWS = "forecast", "odds", "stack_column"  # options that name columns of the file
 
 
-def parse_named_columns(context: Any, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, list[str]]:
-    """The columns of each row, by its name, from NAME=COLUMN,COLUMN or COLUMN; ValueError for what is neither."""
-    pairs = split_assignments(parameter.opts[0], texts, "as in NAME=COLUMN,COLUMN")
-    named = {name: [x.strip() for x in (columns or name).split(",")] for name, columns in pairs.items()}
-    if bad := [name for name, columns in named.items() if "" in columns]:
-        raise ValueError(f"{parameter.opts[0]} {bad[0]}={pairs[bad[0]]}: write as in NAME=COLUMN,COLUMN")
-    return named
-
-
-NAMED_COLUMNS: dict[str, Any] = {"multiple": True, "callback": parse_named_columns}
+NAMED_COLUMNS: dict[str, Any] = {"multiple": True, "callback": columns_by_name}
 
 
 @command(

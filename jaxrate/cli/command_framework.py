@@ -23,8 +23,8 @@ from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 ALL_HELP = "jaxrate.help_all"  # in the notes of a context: whether --help-all was given
 NAMES_WIDTH = 26  # of options and their values, before their descriptions
+GUIDES = "https://github.com/jaxrate/jaxrate/blob/main/jaxrate/guides/start.md"
 COMMANDS_WIDTH = 12  # of the names of commands, and of the options that need none
-FIRST_GUIDE = Path(__file__).parent.parent / "guides" / "start.md"
 
 
 class Output(NamedTuple):
@@ -223,7 +223,7 @@ class LazyGroup(click.Group):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write where a beginner begins."""
         write_examples(formatter, ("jaxrate rate nfl", "jaxrate rate games.csv", "jaxrate rate --help"))
-        formatter.write(f"\nGuides: {FIRST_GUIDE}\n")
+        formatter.write(f"\nGuides: {GUIDES}\n")
 
 
 def command(

@@ -19,7 +19,6 @@ from jaxrate.cli.options import (
     first_rows_option,
     hint_scored_on_fitted_data,
     load_fitted,
-    note_open_hyperparameters,
     option,
     param_option,
     parse_params,
@@ -29,7 +28,7 @@ from jaxrate.cli.options import (
     system_option,
 )
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
-from jaxrate.core.text_format import contest_metrics_notes, did_you_mean_suffix, format_number, metric_heading
+from jaxrate.core.text_format import contest_metrics_notes, did_you_mean_suffix, metric_heading
 
 DEFAULT_PERIOD = 7.0  # days
 
@@ -67,8 +66,7 @@ def compare(
     (higher is better) and by the error of predicted ranks (lower is better), for all players with a rating and for
     those with 5 earlier contests. In JSON these are pair inversion and rank deviation, and 5plus.
 
-    The values of home advantage and margins come from the matches before --last, or are defaults without it. Speeds are
-    those of a second run, without compilation.
+    The values of home advantage and margins come from the matches before --last, or are defaults without it.
     """
     last, fitting = scoring["last"], scoring["fitting"]
     if fitting and last == 1:
@@ -80,14 +78,12 @@ def compare(
     lengths = _period_lengths(report, data, period, fits)
     changes = _merge_hyperparameter_changes(data, name or (*jr.extend.SYSTEMS,), values, fits)
     comparison = compare_with_notes(
-        report, file, data, changes, is_named=bool(name), lengths=lengths, last=last, timed=True, fit=fitting
+        report, file, data, changes, is_named=bool(name), lengths=lengths, last=last, fit=fitting
     )
     best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
     if file_rating.SKILLS in best:
         file_rating.note_evidence(report, best[file_rating.SKILLS].system, data)
     file_rating.note_idle_side_advantage(report, data, [result.system for result in best.values()])
-    for fit in fits.values():
-        note_open_hyperparameters(report, fit, changes[fit.system])
     hint_scored_on_fitted_data(report, [*fits.values()], file, last)
     nouns = file_rating.plural_of_rated(file, request.columns)
     notes = [*contest_metrics_notes(comparison.results[0].quality), *comparison.notes]
@@ -102,18 +98,15 @@ def _parse_contenders(
     """The hyperparameters to change, by [SYSTEM.]NAME, and the files of them by their system.
 
     Raises:
-      ValueError: for a system that there is not, or that has two files, or a file but is not named where some are.
+      ValueError: for a system that there is not, or that has a file but is not named where some are.
     """
     for name in names:
         lazy.make_system(name, {})  # raises before the file is read
     values, files = parse_params(params)
-    fits: dict[str, FittedParams] = {}
-    for fit in map(load_fitted, files):
-        if fit.system in fits:
-            raise ValueError(f"{fits[fit.system].path} and {fit.path} are both of {fit.system}; compare one at a time")
+    fits = {fit.system: fit for fit in map(load_fitted, files)}
+    for fit in fits.values():
         if names and fit.system not in names:
             raise ValueError(f"{fit.path} is of {fit.system}, which --system leaves out; add --system {fit.system}")
-        fits[fit.system] = fit
     return values, fits
 
 
@@ -122,20 +115,16 @@ def _period_lengths(
 ) -> tuple[float | None, ...]:
     """The lengths of rating periods by which matches are rated; None: one by one.
 
-    Without a period it is that of the files of hyperparameters; ValueError if theirs differ.
+    Without a period they are those of the files of hyperparameters.
     """
-    fitted = sorted({fit.period for fit in fits.values() if fit.period is not None})
-    lengths = fitted if period is None else [period]
-    if len(lengths) > 1:
-        found = " and ".join(map(format_number, lengths))
-        raise ValueError(f"the files of --param were fitted in periods of {found}; choose by --period")
+    lengths = sorted({x for x in (period or fit.period for fit in fits.values()) if x}) or [period or DEFAULT_PERIOD]
     if not data.of_matches:
-        file_rating.check_period(data, lengths[0] if lengths else None)
+        file_rating.check_period(data, period)
         return (None,)
     if data.clock is None:
         report.note("no column of time, so no rating periods; name one with --time")
         return (None,)
-    return None, *(lengths or [DEFAULT_PERIOD])
+    return None, *lengths
 
 
 def _merge_hyperparameter_changes(
@@ -193,19 +182,24 @@ def compare_with_notes(
 def _comparison_sections(
     comparison: lazy.Comparison, nouns: str, last: float, notes: list[str]
 ) -> list[str | TextTable]:
-    """What was compared, and the table with notes beneath it."""
+    """What was compared, which system predicted best, and the table of the better form of each, with notes beneath."""
     counts = ", ".join(f"{count:,} {what}" for what, count in comparison.counts.items())
-    heads, cells = comparison.heads_and_cells()
+    best_form = {x.name: x for x in reversed(comparison.results)}
+    shown = comparison._replace(results=[x for x in comparison.results if x is best_form[x.name]])
+    if len(shown.results) < len(comparison.results):
+        notes = ["Each in its better form, by match or in periods.", *notes]
+    heads, cells = shown.heads_and_cells()
     scored = "" if last == 1 else f", the last {comparison.scored:,} scored"
+    standing = lazy.find_standing(shown, "")
     return [
         f"{counts} of {comparison.players:,} {nouns}{scored}",
+        "" if standing is None else f"{standing.finding}. {standing.describe()}",
         TextTable([*map(metric_heading, heads)], cells, comparison.left_aligned, "\n".join(notes)),
     ]
 
 
 def _json_result(comparison: lazy.Comparison, file: str) -> dict[str, Any]:
     """The result for JSON."""
-    unit = f"{[*comparison.counts][-1]}/s"
     results = [
         {
             "system": result.name,
@@ -213,7 +207,6 @@ def _json_result(comparison: lazy.Comparison, file: str) -> dict[str, Any]:
             "params": result.system.params._asdict() | dict(result.system.settings),
             **result.quality,
             **_json_difference(result.log_loss_difference),
-            unit: result.speed,
         }
         for result in comparison.results
     ]

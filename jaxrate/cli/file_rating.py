@@ -22,7 +22,6 @@ from jaxrate.cli.options import (
     FittedParams,
     RatingRequest,
     is_shipped_dataset,
-    note_open_hyperparameters,
 )
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import (
@@ -279,20 +278,17 @@ def _read_events_with_readable_evidence(
     report: ProgressReport, request: RatingRequest, evidence: dict[str, Any], first: int | None
 ) -> tuple[jr.data.Dataset, dict[str, Any]]:
     """The events with the evidence that can be read, and this evidence; notes say what cannot."""
-    reasons: list[str] = []
-    while True:
-        try:
-            data = read_events(report, request.file, request.columns | evidence, first=first)
-            break
-        except ValueError as error:
-            if not evidence:  # the error is about the results
-                raise
-            reasons.append(to_one_line(str(error)))
-        failed = {x for x in evidence if any(str(y) in reasons[-1] for y in (x, *np.atleast_1d(evidence[x])))}
-        evidence = {role: x for role, x in evidence.items() if role not in (failed or evidence)}
-    for reason in reasons:
-        report.note(f"a column was recognised, but is not used: {reason}")
-    return data, evidence
+    try:
+        return read_events(report, request.file, request.columns | evidence, first=first), evidence
+    except ValueError as error:
+        if not evidence:  # the error is about the results
+            raise
+        reason = to_one_line(str(error))
+    failed = {x for x in evidence if any(str(y) in reason for y in (x, *np.atleast_1d(evidence[x])))} or evidence
+    readable = {role: x for role, x in evidence.items() if role not in failed}
+    events_and_evidence = _read_events_with_readable_evidence(report, request, readable, first)
+    report.note(f"a column was recognised, but is not used: {reason}")
+    return events_and_evidence
 
 
 class RatingTask(NamedTuple):
@@ -321,7 +317,6 @@ def make_rating_task(
     changes = request.changes
     if request.fitted is not None:
         changes = drop_fitted_seasons_from_changes(data, request.fitted, changes)
-        note_open_hyperparameters(report, request.fitted, changes)
     name = request.name or lazy.default_system_name(data)
     try:
         system = lazy.make_system_for_data(name, changes, request.period, data, data_share)
@@ -499,10 +494,8 @@ def rate_and_evaluate_task(
 def quality_lines(
     rated: jr.History, metrics: Mapping[str, float | None], constant: list[str], *, verbose: bool
 ) -> Iterator[str]:
-    """A line for each metric, what those of contests are, and who loses to the `constant` forecast; or more."""
-    texts = {metric_heading(name): lazy.format_metric(name, value) for name, value in metrics.items()}
-    width, digits = max(map(len, texts)) + 1, max(map(len, texts.values()))
-    yield from (f"{name:<{width}}{text:>{digits}}" for name, text in texts.items())
+    """The metrics, what those of contests are, and who loses to the `constant` forecast; or more."""
+    yield "; ".join(f"{metric_heading(name)} {lazy.format_metric(name, value)}" for name, value in metrics.items())
     yield from contest_metrics_notes(metrics)
     if verbose or len(constant) > 1:  # of which the second line is advice
         yield from constant
@@ -560,16 +553,6 @@ def parse_library_time(option: str, text: str | None, clock: str | None) -> Any:
             return number
     what = "there is no such date; write one as 2026-05-31" if clock == "dates" else "write a number, as the times are"
     raise ValueError(f"{option} {text}: {what}")
-
-
-def note_time_outside_history(report: ProgressReport, rated: jr.History, until: float | None) -> None:
-    """A note if --as-of is before the history, or so long after it that nobody plays any more."""
-    if until is None or rated.last is None or not len(rated.events["row"]):
-        return
-    first, last = float(rated.events["time"].min()), rated.last
-    if until < first or (rated.clock == "dates" and until > last + lazy.DEFAULT_ACTIVE_DAYS + 1):
-        ends = f"{lazy.format_time(first, rated.clock)} to {lazy.format_time(last, rated.clock)}"
-        report.note(f"--as-of is outside the history, which runs from {ends}")
 
 
 def events_up_to(data: jr.data.Dataset, until: float, num_known_players: int) -> jr.data.Dataset:

@@ -16,7 +16,6 @@ from jaxrate.cli.options import (
     FILE,
     SHARE,
     OutputFile,
-    RatingRequest,
     complete_names,
     first_rows_option,
     library_choice,
@@ -93,9 +92,12 @@ def fit(
     if save is not None:
         write_fitted(save, result, task.system, task.period, Path(request.file).name)
         report.note(f"saved the hyperparameters to {save}")
+    counts = lazy.describe_event_counts(len(task.data.rows), None if task.data.of_matches else len(events.start) - 1)
+    nouns = file_rating.plural_of_rated(request.file, request.columns)
+    periods = "" if task.period is None else f" in periods of {task.period:g}"
     is_done = result.converged or result.reason == "flat"  # the best result, whatever the open hyperparameters are
     sections: list[str | TextTable] = [
-        f"{task.system.name}: {count_events_and_players(task, request)}",
+        f"{task.system.name}: {counts} of {len(task.data.players):,} {nouns}{periods}",
         _hyperparameter_table(result, task.system),
         "\n".join(_format_fit_summary(result, lazy.losses_of_switches(result, task.system, events))),
     ]
@@ -109,15 +111,6 @@ def _hyperparameter_table(fit_result: jr.fitting.Fit, start: jr.extend.RatingSys
     name, *headings = TABLE_HEADER
     rows = [(key, f"{getattr(start.params, key):.5g}", *cells) for key, *cells in fit_result.table_rows()]
     return TextTable([name, "start", *headings], rows, LEFT_ALIGNED)
-
-
-def count_events_and_players(task: file_rating.RatingTask, request: RatingRequest) -> str:
-    """The size of what is rated, as "594 matches of 40 players in periods of 7"."""
-    kind, nouns = "participations", "players"
-    if task.data.of_matches:
-        kind, nouns = "matches", file_rating.plural_of_rated(request.file, request.columns)
-    periods = "" if task.period is None else f" in periods of {task.period:g}"
-    return f"{len(task.data.rows):,} {kind} of {len(task.data.players):,} {nouns}{periods}"
 
 
 def _add_predictions(system: jr.extend.RatingSystem, *, calibrated: bool, outlook: bool) -> jr.extend.RatingSystem:

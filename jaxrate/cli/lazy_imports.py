@@ -81,12 +81,12 @@ if TYPE_CHECKING:
     from jaxrate.history.out_of_core.chunk_reading import resolve_table_reading
     from jaxrate.history.out_of_core.rating_by_chunks import Chunks, rate_by_chunks
     from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_moment
-    from jaxrate.history.recorded_runs import OPTION, describe_calibration, slope_of_history
+    from jaxrate.history.recorded_runs import OPTION, describe_calibration
     from jaxrate.history.saved_runs import describe_longer_run, make_run_metadata, write_run
     from jaxrate.metrics.prediction_metrics import LogLossDifference
     from jaxrate.replay.padded_arrays import state_shapes
     from jaxrate.site.arena_page import MAX_NUMBERED_PLAYERS
-    from jaxrate.site.benchmark_page import advise_best_system
+    from jaxrate.site.benchmark_page import advise_best_system, find_standing
     from jaxrate.site.page_templates import check_address, make_template_environment
     from jaxrate.site.site_data import unique_display_names
     from jaxrate.site.site_writer import check_site_folder
@@ -110,8 +110,8 @@ if TYPE_CHECKING:
     )
     from jaxrate.views.accuracy import LOSING_ADVICE, summarise_accuracy
     from jaxrate.views.charts import half_widths
-    from jaxrate.views.findings import find_first_place
-    from jaxrate.views.wording import MODELS, PlayerOrTeamNoun, choose_player_or_team_noun, make_noun
+    from jaxrate.views.findings import find_first_place, find_lead
+    from jaxrate.views.wording import MODELS, PlayerOrTeamNoun, choose_player_or_team_noun, make_noun, rating_unit
 else:
     jax, np = LazyModule("jax"), LazyModule("numpy")
     IMPORTS = next(x.body for x in ast.parse(Path(__file__).read_text(encoding="utf-8")).body if isinstance(x, ast.If))

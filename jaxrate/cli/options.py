@@ -351,10 +351,15 @@ def _columns_of_players(context: Any, parameter: Any, text: str | None) -> Any:
     return [column for column in text.split(",") if column] if text and "," in text else text
 
 
-def _columns_by_name(context: Any, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, list[str]]:
-    """The columns of statistics, by name, from COLUMN or NAME=COLUMN,COLUMN."""
-    pairs = split_assignments(parameter.opts[0], texts, "NAME=COLUMN,COLUMN").items()
-    return {name: columns.split(",") if columns else [name] for name, columns in pairs}
+def columns_by_name(context: Any, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, list[str]]:
+    """Columns that belong together, by the name of what they are, from NAME=COLUMN,COLUMN or COLUMN,COLUMN."""
+    example = "NAME=COLUMN,COLUMN"
+    named: dict[str, list[str]] = {}
+    for name, text in split_assignments(parameter.opts[0], texts, example).items():
+        named[name] = [column.strip() for column in (text or name).split(",")]
+        if "" in named[name]:
+            raise ValueError(f"{parameter.opts[0]} {name}={text}: write {example}")
+    return named
 
 
 def _mixtures_by_name(context: Any, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
@@ -387,8 +392,8 @@ COLUMN_KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # how options take a ro
     "columns": ("COLUMN", {"multiple": True}),
     "one or two columns": ("COLUMN ...", SEVERAL_WORDS),
     "two columns": ("COLUMN,COLUMN", {"multiple": True, "callback": _column_pair}),
-    "statistics": ("COLUMN | xg=xg1,xg2", {"multiple": True, "callback": _columns_by_name}),
-    "shares": ("games=games1,games2", {"multiple": True, "callback": _columns_by_name}),
+    "statistics": ("COLUMN | xg=xg1,xg2", {"multiple": True, "callback": columns_by_name}),
+    "shares": ("games=games1,games2", {"multiple": True, "callback": columns_by_name}),
 }
 
 
@@ -473,18 +478,15 @@ def pop_columns(values: dict[str, Any]) -> dict[str, Any]:
 
 
 OUTPUT_MARKERS = "run.json", "site.json"  # of folders that `jaxrate rate` and `jaxrate site` write
-DATA_SUFFIXES = {".csv", ".tsv", ".txt", ".dat", ".parquet", ".json", ".jsonl", ".pgn", ".zip", ".gz", ".zst"}
-DATA_SUFFIXES |= {".ndjson", ".xlsx", ".ods"}
 SHIPPED_DATASET = "nfl"
 SHIPPED_COLUMNS = {"a": "home", "b": "away", "side": "a", "neutral": "neutral"}
 
 
 def is_shipped_dataset(file: Any) -> bool:
-    """Whether FILE is the name of the league that ships with the package, and neither a file nor a folder of data."""
-    if file != SHIPPED_DATASET or Path(file).is_file():
+    """Whether FILE is the name of the league that ships with the package, and no file or folder of the user's data."""
+    if file != SHIPPED_DATASET:
         return False
-    paths = [*Path(file).glob("*")]
-    return any(x.name in OUTPUT_MARKERS for x in paths) or not any(x.suffix.lower() in DATA_SUFFIXES for x in paths)
+    return not Path(file).exists() or any(Path(file, name).exists() for name in OUTPUT_MARKERS)
 
 
 first_rows_option = option("first", "NUMBER", "Read only the first rows of a table.  [default: all]", least=1)
@@ -502,7 +504,6 @@ class FittedParams(NamedTuple):
     period: float | None  # the length of rating periods
     file: str | None  # the name of the fitted file
     data_share: float  # the first share of its matches or contests, which was fitted
-    left_open: tuple[str, ...]  # hyperparameters that this file hardly determined
 
 
 def parse_params(params: tuple[str, ...]) -> tuple[dict[str, Any], list[Path]]:
@@ -556,49 +557,22 @@ def write_fitted(path: Path, fit_result: Any, system: jr.extend.RatingSystem, pe
 
 def load_fitted(path: Path) -> FittedParams:
     """The contents of a file; ValueError, which names it, if it is no such file or its system cannot be made."""
-    contents: dict[str, Any] = {"params": {}, "settings": {}, "data_share": 1.0, "left_open": []} | _load_toml(path)
-    _check_fitted_contents(path, contents)
-    read = {
-        key: tuple(x) if isinstance(x, list) else x for key, x in (contents["params"] | contents["settings"]).items()
-    }
-    values = {key: None if x == "none" else x for key, x in read.items()}
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file, as fitted.toml")
     try:
+        contents = {"data_share": 1.0} | tomllib.loads(path.read_text(encoding="utf-8"))
+        read = contents.get("params", {}) | contents.get("settings", {})
+        values = {key: None if x == "none" else tuple(x) if isinstance(x, list) else x for key, x in read.items()}
         lazy.make_system(contents["system"], values)
+        for name in ("period", "data_share"):
+            if not 0 < (number := contents.get(name, 1.0)) < inf:
+                raise ValueError(f"{name} must be a number above 0, got {number!r}")
+    except (KeyError, TypeError):
+        raise ValueError(f'{path} must say system = "...", and [params], as `jaxrate fit --save` writes them') from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return FittedParams(path, contents["system"], values, contents.get("period"), contents.get("file"),
-                        contents["data_share"], tuple(contents["left_open"]))  # fmt: skip
-
-
-def _check_fitted_contents(path: Path, contents: Mapping[str, Any]) -> None:
-    """ValueError unless a file says what `jaxrate fit --save` writes."""
-    sections = contents["params"], contents["settings"]
-    if not isinstance(contents.get("system"), str) or not all(isinstance(part, dict) for part in sections):
-        raise ValueError(f'{path} must say system = "...", and [params], as `jaxrate fit --save` writes them')
-    for name in ("period", "data_share"):
-        number = contents.get(name, 1.0)
-        if not (isinstance(number, (int, float)) and 0 < number < inf):
-            raise ValueError(f"{path}: {name} must be a number above 0, got {number!r}")
-    if not isinstance(contents["left_open"], list):
-        raise ValueError(f"{path}: left_open must be a list of names, got {contents['left_open']!r}")
-
-
-def _load_toml(path: Path) -> dict[str, Any]:
-    """The contents of a file; ValueError if it cannot be read."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except IsADirectoryError:
-        raise ValueError(f"{path} is a folder; name a file, as fitted.toml") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(f"{path} is no TOML file: {error}") from None
-
-
-def note_open_hyperparameters(report: ProgressReport, fit: FittedParams, values: dict[str, Any]) -> None:
-    """A note if values that a fit left open are used; `values` has those of all hyperparameters that are set."""
-    names = [name for name in fit.left_open if name in values and values[name] == fit.values.get(name)]
-    if names:
-        text = f"the fit of {fit.path} left {join_names(names)} open, of which {fit.file or 'its file'} says next to"
-        report.note(f"{text} nothing; set a value with --param, or fit the others alone with --free")
+    period, file = contents.get("period"), contents.get("file")
+    return FittedParams(path, contents["system"], values, period, file, contents["data_share"])
 
 
 def hint_scored_on_fitted_data(report: ProgressReport, fits: list[FittedParams], file: str, last: float) -> None:

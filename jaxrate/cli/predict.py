@@ -32,9 +32,7 @@ from jaxrate.cli.terminal_tables import (
     to_text_table,
     warnings_as_notes,
 )
-from jaxrate.core.text_format import (
-    format_unquoted_name,
-)
+from jaxrate.core.text_format import format_count, format_unquoted_name
 
 MAX_ROWS_SHOWN = 30  # rows that are printed
 MAX_EXPLANATIONS_SHOWN = 10
@@ -266,8 +264,6 @@ def _note_how_fixtures_are_predicted(report: ProgressReport, predictions: lazy.C
     players = [x for name in ("a", "b", "player") for x in predictions.get(name, np.array([])).tolist()]
     if new := sorted({*players} - {*rated.players.tolist()}, key=str):
         names = ", ".join(map(format_unquoted_name, new[:3])) + ", ..." * (len(new) > 3)
-        report.note(f"{len(new)} of these players have not played yet: {names}")
+        report.note(f"{format_count(len(new), 'new player')}: {names}")
     if getattr(rated.system.params, "side_advantage", 0.0) and "side" not in predictions:
         report.note("side_advantage has no effect, as nobody has the side; name its column with --side")
-    if slope := lazy.slope_of_history(rated):
-        report.note(f"chances are calibrated by the slope of the run, {slope.learn().slope:.2f}")

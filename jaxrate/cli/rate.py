@@ -49,7 +49,6 @@ from jaxrate.core.text_format import format_count, format_decimals, format_unquo
 from jaxrate.data.column_role_definitions import COLUMN_ROLES
 
 MAX_FOLDER_LENGTH = 100  # bytes of the name of a folder
-RESERVED_NAMES = re.compile(r"con|prn|aux|nul|(com|lpt)\d", re.IGNORECASE)  # names that Windows keeps for devices
 
 
 def rate_leagues(report: ProgressReport, request: RatingRequest, by: str, asked: RateOptions) -> Output:
@@ -67,7 +66,7 @@ def rate_leagues(report: ProgressReport, request: RatingRequest, by: str, asked:
     for name, history in leagues.items():
         rated = leagues[name] = history._replace(options=history.options | facts | {"title": str(name)})
         board = jr.leaderboard(rated, top=asked.top or SHOWN_PLAYERS, **asked.rules)
-        sections += [f"{name}: {summary_line(rated).partition(': ')[2]}", leaderboard_table(board, rated)]
+        sections += [f"{name}: {summary_line(rated).partition(': ')[2]}", *leaderboard_sections(board, rated)]
         summary = {key: x for key, x in json_summary(rated).items() if key not in ("params", "period")}
         records.append({by: str(name)} | summary | {"leaderboard": board.to_records()})
     if asked.out is not None:
@@ -93,7 +92,7 @@ def league_folders(names: Iterable[Any]) -> list[str]:
     folders: dict[str, str] = {}  # by what of the name counts where case does not
     for name in map(str, names):
         text = re.sub(r"[^\w-]+", "_", name).strip("_").encode()[:MAX_FOLDER_LENGTH].decode(errors="ignore")
-        text = folder = f"{text}_" if RESERVED_NAMES.fullmatch(text) else text or "league"
+        text = folder = text or "league"
         while folder.lower() in folders:
             folder = f"{text}_{len(folders) + 1}"
         folders[folder.lower()] = folder
@@ -176,22 +175,22 @@ class Answer(NamedTuple):
 
 def answer_questions(rating: Rating, asked: RateOptions) -> Output:
     """The leaderboard of a history, and what else is asked of it."""
-    rated, top = rating.history, asked.top or SHOWN_PLAYERS
+    rated, top, events = rating.history, asked.top or SHOWN_PLAYERS, asked.top or SHOWN_EVENTS
     answers = [_answer_leaderboard(rating, asked)]
     if "peaks" in asked.show:
         cautious = asked.rules.get("cautious", 0.0)
         answers.append(_answer_peaks("peaks", rated, "the highest peak ratings", top, cautious=cautious))
-    if rating.hindsight is not None and rating.hindsight.hindsight is not None:
-        found = rating.hindsight.hindsight
+    if (smoothed := rating.hindsight) is not None and (found := smoothed.hindsight) is not None:
         title = f"peak ratings in hindsight (log likelihood {found.evidence:,.1f}, {found.sweeps} sweeps)"
-        answers.append(_answer_peaks("hindsight", rating.hindsight, title, top))
+        answers.append(_answer_peaks("hindsight", smoothed, title, top))
     if "upsets" in asked.show:
         upsets = jr.history.upsets(rated, player=next(iter(asked.players), None), top=top)
         answers.append(Answer("upsets", upsets.to_records(), ["biggest upsets", to_match_table(upsets, rated)]))
-    if len(asked.players) == 2:
-        answers.append(_answer_head_to_head(rated, *asked.players, asked.top or SHOWN_EVENTS))
-    elif asked.players:
-        answers.append(_answer_career(rating, asked))
+    match asked.players:
+        case one, other:
+            answers.append(_answer_head_to_head(rated, one, other, events))
+        case (player,):
+            answers.append(_answer_career(rating, player, events))
     sections = [summary_line(rated), *(x for answer in answers for x in answer.sections)]
     values = {answer.name: answer.values for answer in answers}
     return Output(sections, json_summary(rated) | dict(rating.metrics) | values)
@@ -213,16 +212,19 @@ def summary_line(rated: jr.History) -> str:
     return f"{rated.system.name}: {count} of {format_count(len(rated.players), noun)}{periods}"
 
 
-def leaderboard_table(board: lazy.Leaderboard, rated: jr.History) -> TextTable:
-    """The board to print; its caption names options where Python names arguments."""
+def leaderboard_sections(board: lazy.Leaderboard, rated: jr.History) -> list[Section]:
+    """Who leads, and the board to print, whose caption names options where Python names arguments."""
     scope = name_options(board.scope, click.get_current_context().command).splitlines()
     lines = [*scope, first_rows_caption(len(board.rank), board.num_listed, "players")]
     lines.sort(key=lambda line: not line.startswith("ranked in groups"))
     table = name_teams(to_text_table(board, "\n".join(filter(None, lines))), rated)
-    half = lazy.half_widths(board.deviation)
-    if half is None:
-        return table
-    return table._replace(spans=[*zip(board.rating - half, board.rating, board.rating + half, strict=True)])
+    half, first = lazy.half_widths(board.deviation), board.first_group()
+    if half is not None:
+        table = table._replace(spans=[*zip(board.rating - half, board.rating, board.rating + half, strict=True)])
+    if not len(first.rank):
+        return [table]
+    unit = lazy.rating_unit(rated.system)
+    return [str(lazy.find_lead([*map(str, first.player)], first.rating, first.deviation, unit)), table]
 
 
 def _answer_leaderboard(rating: Rating, asked: RateOptions) -> Answer:
@@ -236,7 +238,7 @@ def _answer_leaderboard(rating: Rating, asked: RateOptions) -> Answer:
     board = jr.leaderboard(rated, top=asked.top or SHOWN_PLAYERS, as_of=until, **rules)
     sections: list[Section] = []
     if not asked.players:
-        sections = [leaderboard_table(board, rated), *_strengths_by_category(rated, board), rating.text]
+        sections = [*leaderboard_sections(board, rated), *_strengths_by_category(rated, board), rating.text]
     return Answer("leaderboard", board.to_records(), sections)
 
 
@@ -246,9 +248,9 @@ def _answer_peaks(name: str, rated: jr.History, title: str, top: int, **rules: A
     return Answer(name, lazy.as_column_table(peaks).to_records(), [title, name_teams(to_text_table(peaks), rated)])
 
 
-def _answer_career(rating: Rating, asked: RateOptions) -> Answer:
+def _answer_career(rating: Rating, player: str, count: int) -> Answer:
     """The career of a player up to a time, with hindsight if there is any."""
-    rated, player = rating.history, asked.players[0]
+    rated = rating.history
     career = jr.career(rated, player) | career_sides(rated, player)
     if rating.hindsight is not None:
         in_hindsight = jr.career(rating.hindsight, player)
@@ -256,7 +258,7 @@ def _answer_career(rating: Rating, asked: RateOptions) -> Answer:
     if rating.until is not None:
         is_shown = lazy.times_to_event_clock(career["time"]) <= rating.until
         career = {name: x[is_shown] for name, x in career.items()}
-    sections = career_sections(rated, player, career, asked.top or SHOWN_EVENTS)
+    sections = career_sections(rated, player, career, count)
     return Answer("career", lazy.ColumnTable(career).to_records(), sections)
 
 
@@ -282,18 +284,15 @@ def _find_category(rated: jr.History, text: str | None) -> Any:
 
 def _strengths_by_category(rated: jr.History, board: lazy.Leaderboard) -> list[TextTable]:
     """The strengths of the leaders in or against each category of which something is known."""
-    if rated.categories is None:
-        return []
     columns = jr.history.rating_table(rated)
     row = {name: i for i, name in enumerate(columns["player"])}
     rows = [row[name] for name in board.player]
-    modifiers = {name.partition(" ")[2]: x[rows] for name, x in columns.items() if name.startswith("modifier ")}
     rating = columns["rating"][rows]
+    strengths = {name[9:]: rating + x[rows] for name, x in columns.items() if name.startswith("modifier ") and x.any()}
     digits = rating_decimals(rating)
-    known = {name: x for name, x in modifiers.items() if np.rint(x * 10.0**digits).any()}
-    cells = [[format_decimals(x, digits) for x in rating + more] for more in known.values()]
+    cells = [[format_decimals(x, digits) for x in values] for values in strengths.values()]
     head = "strength against" if rated.system.name == "category_glicko" else "strength by category"
-    return [TextTable([head, *known], [*zip(board.player, *cells, strict=True)], (head,))] if known else []
+    return [TextTable([head, *strengths], [*zip(board.player, *cells, strict=True)], (head,))] if strengths else []
 
 
 def career_sides(rated: jr.History, name: str) -> dict[str, Any]:
@@ -424,7 +423,6 @@ def rate(
         lock_output_folder(asked.out)  # before the run there is loaded: whoever carries on there follows this command
     saved = None if asked.state is None else jr.load(asked.state)
     rating = _rate_file(report, asked, request, saved) if request.file else _show_run(asked, request, saved)
-    file_rating.note_time_outside_history(report, rating.history, rating.until)
     output = answer_questions(rating, asked)
     if asked.out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         _save(report, asked.out, rating, csv=asked.csv)

@@ -128,23 +128,26 @@ def warnings_as_notes(report: ProgressReport) -> Iterator[None]:
         )
 
 
+SPAN_WIDTH = 18  # cells of a drawn interval
+DRAWN_HEADING = "95% interval".ljust(SPAN_WIDTH)
 GAP = 2  # blanks between columns: the edge of one, and a divider
 ODDS_HEADINGS = "odds win/loss", "odds win/draw/loss"
 MIN_TEXT_WIDTH, USUAL_TEXT_WIDTH = 8, 24  # cells to which names are cut: at least, and before a column is left out
 SHORT_TEXT_WIDTH = 14  # before the expected score or the odds are left out
 OPTIONAL_COLUMNS = (  # which a narrow terminal leaves out, the least important first
     *("matches/s", "participations/s", "a replay", "on a GPU", "unit", "range"),
-    *("on", "at", "earlier rank", "calibration error", "calibration slope", "Brier score"),
-    *("peak", "interval", "last played", "games", "its deviation", "rank needed", "loser's rating", "winner's rating"),
-    *("opponent's rating", "deviation", "votes", "log loss saved", *ODDS_HEADINGS, "side", "expected", "95% interval"),
+    *("on", "at", "calibration error", "calibration slope", "Brier score"),
+    *("peak", "low to high", "last played", "games", "its deviation", "rank needed"),
+    *("loser's rating", "winner's rating", "opponent's rating", "deviation", "votes", "log loss saved"),
+    *(*ODDS_HEADINGS, "side", "expected", "95% interval", DRAWN_HEADING),
 )
-SPAN_WIDTH = 18  # cells of a drawn interval
 SHORTENING_COLUMNS = "expected", *ODDS_HEADINGS  # for which names are cut
 HIDDEN_NAMES = {"on": "date of peak", "at": "time of peak"}
 FLOWING_COLUMNS = "source", "meaning", "range", "unit", "note"  # of phrases, which take several lines
 UP, DOWN, QUIET = "green", "red", "dim"  # in the colours of the terminal's own theme
-GAINS_AND_LOSSES = {"+": UP, "W": UP, "-": DOWN, "L": DOWN}  # by the beginning of a cell
-STYLES = {"rank": QUIET, "ranks": QUIET, "95% interval": QUIET, "player": "bold", "team": "bold", "system": "bold"}
+GAINS_AND_LOSSES = {"+": UP, "W": UP, "▲": UP, "-": DOWN, "L": DOWN, "▼": DOWN}  # by the beginning of a cell
+STYLES = dict.fromkeys(("rank", "ranks", "95% interval", "low to high", DRAWN_HEADING), QUIET)
+STYLES |= dict.fromkeys(("player", "team", "system"), "bold")
 
 
 class TextTable(NamedTuple):
@@ -215,16 +218,13 @@ def print_sections(*sections: str | TextTable, verbose: bool = False) -> None:
         texts = (x.describe(verbose=verbose) if isinstance(x, TextTable) else x for x in contents)
         print_escaped("\n\n".join(texts))
         return
-    if isinstance(contents[0], TextTable):
-        console.print()  # after the notes
     for section, following in zip(contents, [*contents[1:], ""], strict=True):
         if isinstance(section, TextTable):
             _print_table(console, section, verbose=verbose)
         else:
             is_title = isinstance(following, TextTable) and "\n" not in section.strip()
             _print_text(console, section, "bold" if is_title else "")
-        if following:
-            console.print()
+        console.print(end="\n" if following else "")
 
 
 def _print_text(console: lazy.Console, text: str, style: str) -> None:
@@ -235,7 +235,7 @@ def _print_table(console: lazy.Console, table: TextTable, *, verbose: bool) -> N
     """Print a table, and beneath it its caption and the columns that do not fit."""
     fitted, hidden = _fit_table(table, console.width)
     console.print(fitted)
-    names = ", ".join(HIDDEN_NAMES.get(name, name) for name in hidden if name != "interval")
+    names = ", ".join(HIDDEN_NAMES.get(name, name.strip()) for name in hidden)
     note = f"hidden in {console.width} columns: {names} (a wider window shows more)" if names else ""
     if lines := select_footnotes([*table.caption.splitlines(), *filter(None, [note])], verbose=verbose):
         console.print()
@@ -254,19 +254,26 @@ def open_console(stream: Any) -> lazy.Console | None:
 def _fit_table(table: TextTable, width: int) -> tuple[lazy.Table, list[str]]:
     """The table in so many columns of the terminal, in which long names are cut, and the headings that do not fit."""
     cells = [[*table.headings], *escape_control_characters_in_cells(table.rows)]
-    for row, drawn in zip(cells, ["interval", *draw_spans(table.spans)] if table.spans else (), strict=False):
-        row.append(drawn)
-    names, heads = {*table.left_aligned}, cells[0]
+    if table.spans:
+        cells = _draw_intervals(cells, table.spans)
+    names, heads = {*table.left_aligned, DRAWN_HEADING}, cells[0]  # at the right blanks would get lost
     hidden = choose_hidden_columns(cells, names, width)
     fitted = lazy.Table(box=lazy.SIMPLE_HEAD, show_edge=False, border_style=QUIET, padding=(0, 1, 0, 0), pad_edge=False)
     shown = [i for i in range(len(heads)) if i not in hidden]
-    left_aligned = {*names, "interval"}  # blanks about a drawing are its axis, and go at the right
     for heading in (heads[i] for i in shown):
-        is_left = heading in left_aligned
-        fitted.add_column(lazy.Text(heading), justify="left" if is_left else "right", no_wrap=heading not in names)
+        is_left = heading in names
+        fitted.add_column(lazy.Text(heading), justify="left" if is_left else "right", no_wrap=not is_left)
     for row in cells[1:]:
         fitted.add_row(*(_style_cell(table, heads[i], row[i]) for i in shown))
     return fitted, [cells[0][i] for i in hidden]
+
+
+def _draw_intervals(cells: list[list[str]], spans: Sequence[tuple[float, float, float]]) -> list[list[str]]:
+    """The cells with drawn intervals, behind their ends in figures, which are left out first."""
+    at = cells[0].index("95% interval")
+    cells[0][at] = "low to high"
+    lines = DRAWN_HEADING, *draw_spans(spans)
+    return [[*row[: at + 1], line, *row[at + 1 :]] for row, line in zip(cells, lines, strict=True)]
 
 
 def draw_spans(spans: Sequence[tuple[float, float, float]]) -> list[str]:
@@ -313,6 +320,6 @@ def _layouts_from_widest(headings: list[str]) -> Iterator[tuple[list[int], int]]
 def _style_cell(table: TextTable, heading: str, cell: str) -> lazy.Text:
     """A cell in its style: colours of gains and losses, and bold names."""
     style = "bold" if heading in table.bold else STYLES.get(heading, "")
-    if heading in ("change", "result"):
+    if heading in ("change", "move", "result"):
         style = GAINS_AND_LOSSES.get(cell[:1], style)
     return lazy.Text(cell, style, overflow="ellipsis", no_wrap=heading not in FLOWING_COLUMNS)

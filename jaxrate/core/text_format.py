@@ -33,17 +33,13 @@ def contest_metrics_notes(metrics: Iterable[str]) -> list[str]:
     return [CONTEST_METRICS_NOTE] if "pair inversion" in metrics else []
 
 
-def rating_decimals(ratings: Any) -> int:
-    """The number of decimals in which people read ratings [n]: one for points, three for shares."""
-    return 3 if max((abs(x) for x in ratings), default=0.0) <= 1 else 1
-
-
 LARGE_RATING = 200.0  # points; from here on tenths do not matter
 
 
-def coarse_rating_decimals(ratings: Any) -> int:
-    """The number of decimals of ratings [n] in coarse tables: three for shares, one about 25, none about 1500."""
-    return 0 if max((abs(x) for x in ratings), default=0.0) >= LARGE_RATING else rating_decimals(ratings)
+def rating_decimals(ratings: Any) -> int:
+    """The number of decimals in which people read ratings [n]: three for shares, one about 25, none about 1500."""
+    largest = max((abs(x) for x in ratings), default=0.0)
+    return 3 if largest <= 1 else int(largest < LARGE_RATING)
 
 
 def format_decimals(x: float, digits: int, *, signed: bool = False) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, Unpack
 
+import jax
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
@@ -32,7 +33,6 @@ from jaxrate.evaluation.comparison import (
     fit_contender,
     make_contender,
     select_candidates,
-    time_replay,
 )
 from jaxrate.evaluation.scored_predictions import (
     INTERVAL_ERRORS,
@@ -50,6 +50,7 @@ from jaxrate.evaluation.scored_predictions import (
 )
 from jaxrate.events.column_checks import as_event_time, check_clock
 from jaxrate.events.dataset import Dataset
+from jaxrate.fitting.hyperparameter_fit import make_fixed_key
 from jaxrate.history.column_table import ColumnTable, PrintedResult, to_numbers_or_texts
 from jaxrate.history.history import format_time
 from jaxrate.metrics.calibration_slopes import NO_SLOPE, calibration_slope
@@ -413,7 +414,11 @@ def _rate_systems(
             contender = fit_contender(data, num_past, contender, max_events=math.inf, seconds=fit_seconds)
         seconds = time.perf_counter() - start_time if contender.is_fitted else None
         plan = get_or_make_levels_plan(contender.system, data.events, {})
-        result, run_seconds = time_replay(run, contender.system, data.events, plan)
+        for _ in range(2):  # the first run compiles
+            start_time = time.perf_counter()
+            result = run(contender.system, data.events, schedule=plan, key=make_fixed_key(contender.system))
+            jax.block_until_ready(result)
+        run_seconds = time.perf_counter() - start_time
         if target.num_outcomes == 3:
             predictions[name] = score_probabilities(result.prediction)
         else:

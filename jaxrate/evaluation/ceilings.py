@@ -46,7 +46,6 @@ class ExternalForecast(NamedTuple):
     kind: ForecasterKind  # "forecast" or "odds"
     probabilities: HostArray  # [n, 2] of loss and win, or [n, 3] of loss, draw and win; NaN where there are none
     is_percent: bool = False  # whether they came in percent
-    num_infinite: int = 0  # matches with infinite odds, which are missing
 
     @property
     def has_draws(self) -> bool:
@@ -124,8 +123,7 @@ def _odds_forecast(name: str, values: HostArray, method: str) -> ExternalForecas
     if values.ndim == 1 or values.shape[1] not in (2, 3):
         count = 1 if values.ndim == 1 else values.shape[1]
         raise ValueError(f"give the odds of win and loss, or of win, draw and loss; got {count} of them")
-    is_infinite = np.isposinf(values)
-    values = np.where(is_infinite, np.nan, values)
+    values = np.where(np.isposinf(values), np.nan, values)  # as where there are none
     check_decimal_odds(values)
     booksum = np.sum(1.0 / values, axis=1)
     middle = float(np.median(booksum[~np.isnan(booksum)])) if np.isfinite(booksum).any() else 1.0
@@ -133,7 +131,7 @@ def _odds_forecast(name: str, values: HostArray, method: str) -> ExternalForecas
         hint = "name those of the draw, too" if values.shape[1] == 2 else "are these odds of one market?"
         raise ValueError(f"the inverse odds of most matches sum to about {middle:.2f}, far below 1; {hint}")
     probabilities = probabilities_from_odds(values, method=method)[:, ::-1]
-    return ExternalForecast(name, "odds", probabilities, num_infinite=int(is_infinite.any(axis=1).sum()))
+    return ExternalForecast(name, "odds", probabilities)
 
 
 def numbers_of_matches(source: Any, data: Dataset) -> HostArray:
@@ -167,8 +165,6 @@ def describe_external_forecasts(
     """The sentences on what became of forecasts of others, and on scored results that they gave no chance."""
     notes = []
     for x in external:
-        if x.num_infinite:
-            notes.append(f"{x.name}: the odds of {format_count(x.num_infinite, 'match')} are infinite and left out.")
         if count := _count_impossible_results(x.as_outcomes(target.num_outcomes), target):
             notes.append(f"{x.name} gave no chance to {format_count(count, 'result')} that came true.")
     if percents := [x.name for x in external if x.is_percent]:

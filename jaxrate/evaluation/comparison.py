@@ -10,13 +10,11 @@ fifth unseen: the calibration slope there went from 0.68 to 1.00 on club footbal
 football, from 1.21 to 0.98 on college basketball, from 0.88 to 0.95 on the NBA, and from 0.99 to 1.07 on the NFL.)
 """
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Unpack
 
-import jax
 import numpy as np
 
 from jaxrate.core.argument_checks import enforce_argument_annotations
@@ -95,6 +93,11 @@ class Contender(NamedTuple):
             return bool(self.choice != ALL_SYSTEMS[self.choice.name]())
         return bool(self.choice)
 
+    @property
+    def weighs_margins_by_default(self) -> bool:
+        """Whether the system learns from margins by a scale that is neither the user's nor fitted."""
+        return self.system.settings.get("outcome") == "margin" and self.has_default("margin_scale")
+
     def has_default(self, name: str) -> bool:
         """Whether a hyperparameter is neither the user's nor fitted."""
         return not (self.is_given or self.is_fitted or name in self.choice)
@@ -124,8 +127,7 @@ def adapt_margin_scale(contender: Contender, data: Dataset, num_past: int) -> Co
     `MEAN_MARGIN_POINTS` to it.
     """
     system = contender.system
-    is_adaptable = system.settings.get("outcome") == "margin" and contender.has_default("margin_scale")
-    if not is_adaptable or not num_past or not data.of_matches:
+    if not (contender.weighs_margins_by_default and num_past and data.of_matches):
         return contender
     matches = slice_events(data.matches, 0, min(num_past, MAX_FIT_MATCHES))
     events = matches if contender.period is None else periods(matches, contender.period)
@@ -231,17 +233,6 @@ def fit_contender(data: Dataset, num_past: int, contender: Contender, **limits: 
     return contender._replace(reason=reason) if reason else contender._replace(system=fitted, is_fitted=True)
 
 
-def time_replay(
-    replay: Callable[..., Any], system: RatingSystem, events: Any, plan: Any, num_runs: int = 2
-) -> tuple[Any, float]:
-    """The result of `replay`, and the seconds of its last run: a second one, without compilation."""
-    for _ in range(num_runs):
-        start = time.perf_counter()
-        result = jax.block_until_ready(replay(system, events, schedule=plan, key=make_fixed_key(system)))
-        seconds = time.perf_counter() - start
-    return result, seconds
-
-
 def watch_part(watch: Callable[[float], None] | None, begin: float, end: float) -> Callable[[float], None] | None:
     """A function that reports the share of the whole work from that of a part between these shares of the whole."""
     return None if watch is None else lambda share: watch(begin + (end - begin) * share)
@@ -271,57 +262,46 @@ def use_of_data_features(system: RatingSystem, data: Dataset) -> dict[str, bool]
     return uses | {name: name in covariates for name in data.covariates}
 
 
-NOTES = {  # by the fact: of the systems that share a detail
-    "fitted": "Hyperparameters of {names} are fitted to the {detail} before.",
-    "not fitted": "Not fitted: {names} ({detail}).",
-    "as given": "As given, where anything is: {names}.",
-    "margins": "The weight of margins in {names} is from the {detail} before.",
-    "side": "{detail} for {names}",
-    "ignored": "Not used by {names}: {detail}.",
-}
-
-
 def compose_notes(data: Dataset, contenders: Iterable[Contender], num_past: int, *, fit: bool) -> list[str]:
     """The notes beneath the table, on the systems and what they use; `fit`: whether they were to be fitted."""
     systems = {x.name: x for x in contenders}  # of several lengths the last one
-    notes = _write_notes(systems, data, num_past)
-    if not fit:
-        changed = [name for name, x in systems.items() if x.has_changes]
-        exceptions = f", except those of {join_names(changed)}" if changed else ""
-        notes["as given"] = [f"Hyperparameters are the default ones{exceptions}."]
-    if worths := ", ".join(notes["side"]).replace(" for", " points for", 1):
+    past = f"{num_past:,} {data.events.nouns}"
+
+    def write(note: str, describe: Callable[[Contender], str]) -> list[str]:
+        """The note on the systems of each description that is not empty."""
+        details = {name: describe(x) for name, x in systems.items()}
+        groups = {detail: [name for name in details if details[name] == detail] for detail in details.values()}
+        return [note.format(names=join_names(names), detail=detail) for detail, names in groups.items() if detail]
+
+    changed = [name for name, x in systems.items() if x.has_changes]
+    exceptions = f", except those of {join_names(changed)}" if changed else ""
+    notes = [f"Hyperparameters are the default ones{exceptions}."]
+    if fit:
+        notes = [
+            *write("Hyperparameters of {names} are fitted to the {detail} before.", lambda x: past * x.is_fitted),
+            *write("Not fitted: {names} ({detail}).", lambda x: x.reason),
+            *write("As given, where anything is: {names}.", lambda x: past * bool(x.choice)),
+        ]
+    if num_past and data.margin:
+        note = "The weight of margins in {names} is from the {detail} before."
+        notes += write(note, lambda x: past * x.weighs_margins_by_default)
+    if has_sides(data) and (worths := write("{detail} for {names}", _describe_default_side_advantage)):
         is_usual = smoothed_mean_side_score(data.matches, num_past) == DEFAULT_SIDE_SCORE
         source = "by default" if is_usual else f"from the {num_past:,} matches before"
-        notes["side"] = [f"The side advantage is {worths}, {source}."]
-    return [note for those in notes.values() for note in those]
+        worth = ", ".join(worths).replace(" for", " points for", 1)
+        notes.append(f"The side advantage is {worth}, {source}.")
+    return notes + write("Not used by {names}: {detail}.", partial(_name_unused_data, data))
 
 
-def _write_notes(systems: Mapping[str, Contender], data: Dataset, num_past: int) -> dict[str, list[str]]:
-    """A note on each fact for each detail, with the systems that share it."""
-    names: dict[str, dict[str, list[str]]] = {fact: {} for fact in NOTES}  # by the fact and the detail
-    for name, contender in systems.items():
-        for fact, detail in _list_facts(contender, data, num_past).items():
-            if detail:
-                names[fact].setdefault(detail, []).append(name)
-    return {
-        fact: [NOTES[fact].format(names=join_names(those), detail=detail) for detail, those in details.items()]
-        for fact, details in names.items()
-    }
+def _describe_default_side_advantage(contender: Contender) -> str:
+    """The side advantage of a system, if it has one that neither the user nor a fit has chosen."""
+    points = getattr(contender.system.params, "side_advantage", 0.0)
+    return format_side_advantage(points) * bool(points and contender.has_default("side_advantage"))
 
 
-def _list_facts(contender: Contender, data: Dataset, num_past: int) -> dict[str, str]:
-    """The details of what is to be noted of a system, by the fact."""
-    system, past = contender.system, f"{num_past:,} {data.events.nouns}"
-    is_weighed = bool(num_past and data.margin) and contender.has_default("margin_scale")
-    points = getattr(system.params, "side_advantage", 0.0) if has_sides(data) else 0.0
-    return {
-        "fitted": past * contender.is_fitted,
-        "not fitted": contender.reason,
-        "as given": past * bool(contender.choice),
-        "margins": past * (is_weighed and system.settings.get("outcome") == "margin"),
-        "side": format_side_advantage(points) * bool(points and contender.has_default("side_advantage")),
-        "ignored": ", ".join(name for name, is_used in use_of_data_features(system, data).items() if not is_used),
-    }
+def _name_unused_data(data: Dataset, contender: Contender) -> str:
+    """What the data have and a system does not use."""
+    return ", ".join(name for name, is_used in use_of_data_features(contender.system, data).items() if not is_used)
 
 
 def format_side_advantage(points: float) -> str:
@@ -391,7 +371,6 @@ class Comparison(PrintedResult):
             "form": form if self._has_periods and row.kind == "system" else "",
             **{name: format_metric(name, value) for name, value in row.quality.items()},
             LOSS_DIFFERENCE_HEAD: gap if self.has_differences else "",
-            f"{[*self.counts][-1]}/s": "" if row.speed is None else f"{row.speed:,.0f}",
         }
 
     def closing_lines(self) -> list[str]:
@@ -419,7 +398,6 @@ def compare(
     *,
     lengths: Iterable[float | None] = (None,),
     last: float = 1.0,
-    timed: bool = False,
     fit: bool = False,
     watch: Callable[[float], None] | None = None,
     executor: Executor | None = None,
@@ -449,8 +427,6 @@ def compare(
         predicts best; if all is scored, both have their defaults.
       lengths: rate in periods of each of these lengths, by the systems that do; None: one event after the other.
       last: score this last share of the matches or contests only.
-      timed: replay twice, one system after the other, and say how fast the second replay was, without compilation and
-        schedule.
       fit: fit the systems given by name to the events before the scored share: to the last 100,000 matches or
         participations of these, in at most 50 steps, none of which begins after a minute. Hyperparameters that you give
         stay.
@@ -481,8 +457,8 @@ def compare(
     if fit:
         fit_one = partial(fit_contender, data, target.num_past)
         contenders = map_items(executor, fit_one, contenders, watch_part(watch, 0.0, begin))
-    score_one = partial(_score_contender, target, timed, {})
-    scored = map_items(None if timed else executor, score_one, contenders, watch_part(watch, begin, 1.0))
+    score_one = partial(_score_contender, target, {})
+    scored = map_items(executor, score_one, contenders, watch_part(watch, begin, 1.0))
     results, others = _compare_with_best(target, scored, forecasts)
     counts, num_scored = _count_by_noun(data), int(np.count_nonzero(target.mask))
     notes = compose_notes(data, contenders, target.num_past, fit=fit) + describe_constant_forecast(data, last)
@@ -528,19 +504,20 @@ def _note_absent_systems(choices: Iterable[str], contenders: Iterable[Contender]
 
 
 def _score_contender(
-    target: ScoringTarget, timed: bool, event_cache: dict[Any, Any], contender: Contender
+    target: ScoringTarget, event_cache: dict[Any, Any], contender: Contender
 ) -> tuple[ScoredForecaster, HostArray]:
     """The row of a system without its difference, and its selected predictions; `event_cache` has events and plans."""
     data, system, period = target.data, contender.system, contender.period
     if period not in event_cache:
         event_cache[period] = data.events if period is None else periods(data.matches, period), {}
     events, plans = event_cache[period]
-    replay = run if target.row is not None else rating_history
-    result, seconds = time_replay(replay, system, events, get_or_make_levels_plan(system, events, plans), 1 + timed)
+    replay: Any = run if target.row is not None else rating_history
+    plan = get_or_make_levels_plan(system, events, plans)
+    result = replay(system, events, schedule=plan, key=make_fixed_key(system))
     rating = None if target.row is not None else result.before.mean
     prediction = target.select_predictions(result.prediction, rating)
-    quality, speed = target.compute_metrics(prediction), len(data.rows) / seconds if timed else None
-    return ScoredForecaster(contender.name, "system", quality, system=system, period=period, speed=speed), prediction
+    quality = target.compute_metrics(prediction)
+    return ScoredForecaster(contender.name, "system", quality, system=system, period=period), prediction
 
 
 def _compare_with_best(

@@ -145,31 +145,21 @@ def evaluate_predictions(rated: History, data: Dataset, last: float = 1.0) -> di
     return target.compute_metrics(selected, played)
 
 
-def constant_forecast_log_loss(data: Dataset, last: float = 1.0) -> float:
-    """The log loss of a constant forecast for the last share of the matches; NaN for contests of many.
+def describe_constant_forecast(data: Dataset, last: float = 1.0, loss: float | None = None) -> list[str]:
+    """The sentences on the log loss of a constant forecast of the last share of the matches; none of few matches.
 
     The forecast of those who have the side is their mean score in these matches, known afterwards; without a side it
-    is one half.
+    is one half. Predictions with a log loss of `loss` lose to it, or not.
     """
     target = make_scoring_target(data, last)
-    if target.row is None:
-        return float("nan")
     mask = target.mask
-    side = None if target.side is None else target.side[mask]
-    return constant_log_loss(target.score[mask], side, target.weight_or_one[mask])
-
-
-def describe_constant_forecast(data: Dataset, last: float = 1.0, loss: float | None = None) -> list[str]:
-    """The sentences on `constant_forecast_log_loss`; none where that is NaN, or of few matches.
-
-    Predictions with a log loss of `loss` lose to it, or not.
-    """
-    target = make_scoring_target(data, last)
-    if target.row is None or np.count_nonzero(target.mask) < MIN_MATCHES_FOR_CONSTANT:
+    if target.row is None or np.count_nonzero(mask) < MIN_MATCHES_FOR_CONSTANT:
         return []
-    constant = constant_forecast_log_loss(data, last)
-    sided = "The best constant forecast, which gives whoever has the side the same chance,"
-    forecast = sided if has_sides(data) else "A constant forecast, one half for all,"
+    side, forecast = None, "A constant forecast, one half for all,"
+    if target.side is not None:
+        side = target.side[mask]
+        forecast = "The best constant forecast, which gives whoever has the side the same chance,"
+    constant = constant_log_loss(target.score[mask], side, target.weight_or_one[mask])
     sentences = [f"{forecast} has log loss {constant:.4f}."]
     if loss is not None and loss > constant:
         sentences.append(f"The predictions lose to it. To do better: {'; '.join(WAYS_OUT)}")

@@ -19,7 +19,6 @@ from jaxrate.core.argument_checks import (
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Rating
 from jaxrate.core.text_format import (
-    coarse_rating_decimals,
     format_credible_intervals,
     format_decimals,
     format_html_table,
@@ -46,8 +45,8 @@ from jaxrate.systems.elo_mmr import contest_variances
 MAX_NAMED_GROUPS = 5
 
 RATING_HEADS = {  # of the columns of lists of ratings in their order; "": it is not shown
-    **{"rank": "rank", "group": "group", "player": "player", "rating": "rating", "deviation": "95% interval"},
-    **{"change": "change", "rank_then": "earlier rank", "games": "games", "last": "last played", "peak": "peak"},
+    **{"rank": "rank", "group": "group", "player": "player", "rank_then": "move", "rating": "rating"},
+    **{"deviation": "95% interval", "change": "change", "games": "games", "last": "last played", "peak": "peak"},
     **{"peak_median": "", "peak_time": "at", "above_median": "above median", "time": "time"},
 }
 
@@ -122,18 +121,26 @@ def format_rating_columns(
     for name, values in columns.items():
         if name == "deviation":
             shown: Iterable[Any] = format_credible_intervals(rating, values)
+        elif name == "rank_then":
+            shown = map(_format_move, columns["rank"], values)
         elif name in ("last", "time", "peak_time"):
             shown = format_times(values)
         elif name in ("rating", "peak", *signed):
             digits, has_sign = rating_decimals(rating), name in signed
             shown = ["" if x != x else format_decimals(x, digits, signed=has_sign) for x in values]
         else:
-            formats = {"games": "{:,}".format, "rank_then": lambda x: x or ""}
-            shown = map(formats.get(name, lambda x: x), values)
+            shown = map("{:,}".format, values) if name == "games" else values
         if head := RATING_HEADS.get(name):
             heads.append("on" if name == "peak_time" and values.dtype.kind == "M" else head)
             cells.append(shown)
     return heads, [*zip(*cells, strict=True)][:top]
+
+
+def _format_move(rank: int, earlier: int) -> str:
+    """A move to a rank from an earlier one, as "▲ 3"; 0 is that of a player who had none."""
+    if earlier in (0, rank):
+        return "" if earlier else "new"
+    return f"▲ {earlier - rank}" if rank < earlier else f"▼ {rank - earlier}"
 
 
 def format_times(times: HostArray) -> list[str]:
@@ -515,11 +522,11 @@ class HistoryLeaderboardBuilder:
         lines.append(self._describe_conditions(now, len(ranked_ids)))
         lines.append(describe_groups(*self._groups_and_leaders(ranked_ids), self.rated.nouns))
         if level is not None:
-            digits = coarse_rating_decimals(level)
+            digits = rating_decimals(level)
             low, high = (format_decimals(float(x), digits) for x in (level.min(), level.max()))
             lines.append(f"ratings drift: the median of the active was from {low} to {high}; peaks are above it")
         if since is not None:
-            lines.append(f"change and earlier rank: since {self._format_day(since)}")
+            lines.append(f"change and move: since {self._format_day(since)}")
         return "\n".join(filter(None, lines))
 
     def _describe_conditions(self, now: float | None, listed: int) -> str:

@@ -9,7 +9,7 @@ from jaxrate.arena.rank_inference import rank_sets as find_rank_sets
 from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import coarse_rating_decimals, format_decimals
+from jaxrate.core.text_format import format_decimals, rating_decimals
 from jaxrate.forecasts.knockout_forecasts import matchup_matrix
 from jaxrate.forecasts.season_simulation import SeasonForecast, TournamentForecast
 from jaxrate.history.history import History, player_groups
@@ -86,7 +86,7 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = 
 
 def format_ratings(values: HostArray, half_widths: HostArray | None) -> list[str]:
     """Ratings as text, with half the widths of their intervals."""
-    digits = coarse_rating_decimals(values)
+    digits = rating_decimals(values)
     texts = [format_decimals(x, digits) for x in values]
     if half_widths is None:
         return texts

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import coarse_rating_decimals
+from jaxrate.core.text_format import rating_decimals
 from jaxrate.history.event_columns import lookup_ids, times_to_event_clock
 from jaxrate.history.history import History
 from jaxrate.history.leaderboards import (
@@ -301,7 +301,7 @@ def build_site_data(
         event_columns,
         points,
         hindsight,
-        coarse_rating_decimals(full_leaderboard.rating),
+        rating_decimals(full_leaderboard.rating),
         wording.choose_player_or_team_noun(rated, options.get("noun")),
         leaderboard_options,
         datetime.now(UTC),
