@@ -73,19 +73,6 @@ def test_a_lead_is_new_for_sixty_days_and_old_from_eleven_months_on_if_it_is_sur
     assert found.relation == relation and (relation == "on top" or found.noun == "team")
 
 
-def test_who_rose_most_is_told_of_the_ranks_that_are_compared(monkeypatch):
-    """Cy, who is last, rose more than Ada."""
-    monkeypatch.setattr(findings, "TOP_RISERS", 2)
-    for changes, wanted in (
-        ([5.0, -1.0, 7.0], ("most of the top", "Ada", 0)),
-        ([8.0, -1.0, 7.0], ("most", "Ada", 0)),
-        ([NAN, 2.0, 1.0], ("most", "Bo", 1)),
-    ):
-        found, place = findings.find_rise(["Ada", "Bo", "Cy"], np.array(changes), "2020", "points")
-        assert (found.certainty, found.subject, place) == wanted
-    assert findings.find_rise(["A"], np.array([NAN]), "", "") is findings.find_rise(["A"], np.zeros(1), "", "") is None
-
-
 def line(name, mean, deviation=None, times=YEARS):
     return Line(name, times, np.array(mean), None if deviation is None else np.full(len(mean), deviation))
 

@@ -55,6 +55,7 @@ def published_forecasts(file: str, data: jr.data.Dataset) -> dict[str, Any]:
     return {"FiveThirtyEight": jr.data.datasets.nfl_forecast()[data.rows]} if is_shipped_dataset(file) else {}
 
 
+PLAYER_COLUMN = re.compile("driver|rider|runner|athlete|swimmer|skier|golfer|fighter|horse|engine")
 TEAM_COLUMN = re.compile(
     "(home|away|visitors?|visiting|winning|losing|winner|loser|[abh12])(team|club|franchise|goals?)(name|id|tag)?"
     "|(team|club|goals?)([ab12]|one|two|home|away)(name|id)?|ft[ha]g"
@@ -518,6 +519,8 @@ def describe_file(request: RatingRequest, data: jr.data.Dataset, before: Mapping
         "teams": are_teams or bool(before.get("teams")),
         "colours": is_about_colours(file, columns) or bool(before.get("colours")),
     }
+    nouns = [*filter(PLAYER_COLUMN.fullmatch, map(str.lower, column_names(file, columns))), before.get("noun")]
+    facts |= {"noun": nouns[0]} if nouns[0] else {}
     return facts | ({"source": jr.data.datasets.NFL_SOURCE} if is_shipped_dataset(file) else {})
 
 

@@ -215,6 +215,7 @@ class LeaderboardRules(TypedDict, total=False):
 FEWER_GAMES_HINT = "a lower `min_games` lists more"
 DEFAULT_MIN_GAMES = 10  # by default only those with so many games are listed,
 MIN_SETTLED_PLAYERS = 20  # if there are so many of them
+KNOWN_SHARE = 0.7  # of a newcomer's interval, up to which one is known: results tell half of the variance then
 ALL_PLAYERS_HINT = 'active="all" for everybody'
 
 
@@ -251,7 +252,9 @@ def leaderboard(
         length of the history. "all": everybody, also those who have not played, at their initial rating. None: 365 days
         if there are dates, otherwise everybody.
       min_games: only those with at least this many matches or contests by then. None: 10, since first ratings jump, if
-        `active` is None, there are dates, and 20 recent players had as many. Otherwise 0.
+        `active` is None, there are dates, and 20 recent players had as many. Otherwise 0. By the same default only
+        those are listed whose interval is at most 0.7 times as wide as a newcomer's, if they are 20: results tell half
+        of the variance of their ratings then. Others have played little, long ago, or only among themselves.
       since: an earlier moment. `change` is the difference of the ratings since then, and `rank_then` the rank on the
         list of then, made by the same rules. None: 365 days before, or half the history if that is less; without dates
         there is no comparison.
@@ -296,7 +299,7 @@ def make_leaderboard_builder(
     """The builder of lists of everybody, all by one rule: without `min_games`, by that of the list at `rule_time`."""
     rated.check_has_events(all_of_them=True)
     leaderboards = HistoryLeaderboardBuilder(rated, **rules)
-    leaderboards.min_games = leaderboards.resolve_min_games(rule_time)
+    leaderboards.choose_who_is_listed(rule_time)
     leaderboards.groups = leaderboards.rows.groups_at(rule_time)
     return leaderboards
 
@@ -308,6 +311,11 @@ def _eligible_player_mask(among: Any, players: HostArray) -> HostArray:
     if isinstance(among, (str, bytes)) or not is_iterable(among):
         raise ValueError(f"among must be a list of players, by name or id, got {format_value_for_error(among)}")
     return np.isin(np.arange(len(players)), [find_player_id(players, player) for player in among])
+
+
+def _leaves_many(is_listed: HostArray) -> bool:
+    """Whether a condition leaves somebody out, and enough on the list."""
+    return MIN_SETTLED_PLAYERS <= np.count_nonzero(is_listed) < len(is_listed)
 
 
 def _sort_by_rating(players: HostArray, mean: HostArray) -> HostArray:
@@ -348,10 +356,11 @@ class HistoryLeaderboardBuilder:
         self.end = float(np.max(rows.time_of_row)) if self.has_all_times else np.nan
         self.hindsight_at = None if rated.hindsight is None else lru_cache(maxsize=2)(rated.hindsight.at)
         self.by_default, self.active = active is None, self._activity_window(active)
+        self.max_deviation = np.inf  # of those who are listed
         self.groups = np.zeros(len(self.is_eligible), int)  # of whom only those of one can be compared
 
     def build_leaderboard(self, now: float | None, since: float | None, top: int) -> Leaderboard:
-        self.min_games = self.resolve_min_games(now)
+        self.choose_who_is_listed(now)
         self._check_moments(now, since)
         rows, rated = self.rows, self.rated
         self.groups = rows.groups_at(now)
@@ -417,18 +426,23 @@ class HistoryLeaderboardBuilder:
             columns["peak_time"] = self.rated.display_times(columns["peak_time"])
         return columns, level
 
-    def resolve_min_games(self, now: float | None) -> int:
-        """The number of games that is given, or else that of the list at this time."""
+    def choose_who_is_listed(self, now: float | None) -> None:
+        """By default those with enough games, and of them those of whom enough is known, if they are many then."""
         if self.min_games is not None:
-            return self.min_games
+            return
+        self.min_games = 0
         if not self.by_default or self.active is None:
-            return 0
+            return
         counts = self.rows.counts_at(now)
         last = self.rows.last_times(np.arange(len(counts)), counts)
-        is_recent = self.is_eligible & (last >= self._activity_end(now) - self.active)
-        num_experienced = np.count_nonzero(is_recent & (counts >= DEFAULT_MIN_GAMES))
-        is_enough = MIN_SETTLED_PLAYERS <= num_experienced < np.count_nonzero(is_recent)
-        return DEFAULT_MIN_GAMES if is_enough else 0
+        recent = np.flatnonzero(self.is_eligible & (last >= self._activity_end(now) - self.active))
+        if _leaves_many(counts[recent] >= DEFAULT_MIN_GAMES):
+            self.min_games, recent = DEFAULT_MIN_GAMES, recent[counts[recent] >= DEFAULT_MIN_GAMES]
+        deviation = self.ratings_at(now, recent, counts[recent]).deviation
+        if deviation is not None:
+            system = self.rated.system
+            limit = KNOWN_SHARE * float(system.summary(system.params, system.init(system.params, 1)).deviation[0])
+            self.max_deviation = limit if _leaves_many(deviation <= limit) else np.inf
 
     def ranked_list_at(self, now: float | None) -> tuple[HostArray, HostArray, HostArray]:
         """[num_players] how many events of each count by a time, the ids [K] of those on its list, and their ranks."""
@@ -442,7 +456,8 @@ class HistoryLeaderboardBuilder:
         By then so many events [num_players] of each count, the last of them at these times.
         """
         listed = np.flatnonzero(self.listed_mask(slice(None), counts, last, now))
-        mean = self.ratings_at(now, listed, counts[listed], with_deviation=bool(self.cautious)).mean
+        has_limit = bool(self.cautious) or self.max_deviation < np.inf
+        mean = self.mean_if_known(self.ratings_at(now, listed, counts[listed], with_deviation=has_limit))
         if np.isnan(mean).any():  # as of who had not begun, with hindsight
             listed, mean = listed[~np.isnan(mean)], mean[~np.isnan(mean)]
         players = _sort_by_rating(listed, mean)
@@ -474,6 +489,11 @@ class HistoryLeaderboardBuilder:
             final = final if with_deviation else Rating(final.mean, None)
             rating = self.rows.ratings_at(players, counts, now, seasons, final)
         return self.apply_caution(rating)
+
+    def mean_if_known(self, rating: Rating) -> HostArray:
+        """The mean ratings; NaN of those whose deviation is too great for a list."""
+        mean, deviation = (None if x is None else np.asarray(x) for x in rating)
+        return mean if deviation is None else np.where(deviation > self.max_deviation, np.nan, mean)
 
     def final_ratings(self, now: float | None) -> Rating:
         """[N] ratings after everybody's last event, with the time since then passed."""
@@ -539,11 +559,13 @@ class HistoryLeaderboardBuilder:
             conditions.append(f"played {since_when} {self._format_day(self._activity_end(now))}")
         if self.min_games:
             conditions.append(f"{'had ' * bool(conditions)}played {self.min_games:,} times")
+        if self.max_deviation < np.inf:
+            conditions.append(f"have an interval of at most {KNOWN_SHARE} times a newcomer's")
         if not conditions or listed == total:
             return ""
         hint = f" ({ALL_PLAYERS_HINT})" if self.by_default and self.active is not None else ""
         hint = f" ({FEWER_GAMES_HINT})" if self.min_games and not listed else hint
-        return f"{listed:,} of {total:,} players, who {' and '.join(conditions)}{hint}"
+        return f"{listed:,} of {total:,} players, who {join_names(conditions)}{hint}"
 
     def _format_day(self, time: float) -> str:
         """A time as text, dates without the time of day."""
@@ -626,11 +648,11 @@ def _listed_ratings(leaderboards: HistoryLeaderboardBuilder, players: HostArray,
     is_listed = leaderboards.listed_mask(players, counts, rows.last_times(players, counts), times)
     seasons = leaderboards.rated.system.settings.get("seasons") or ()
     found = rows.ratings_at(players, counts, times, seasons, leaderboards.final_ratings(None))
-    rating = np.array(leaderboards.apply_caution(found).mean)
+    rating = np.array(leaderboards.mean_if_known(leaderboards.apply_caution(found)))
     is_last = is_listed & (counts == rows.totals[players])
     for at in np.flatnonzero(is_last.any(axis=0)):
-        final = np.asarray(leaderboards.apply_caution(leaderboards.final_ratings(float(times[at]))).mean)[players[:, 0]]
-        rating[:, at] = np.where(is_last[:, at], final, rating[:, at])
+        final = leaderboards.mean_if_known(leaderboards.apply_caution(leaderboards.final_ratings(float(times[at]))))
+        rating[:, at] = np.where(is_last[:, at], final[players[:, 0]], rating[:, at])
     return np.where(is_listed & ~np.isnan(rating), rating, -np.inf)
 
 

@@ -294,9 +294,8 @@ def _render_category_ranking(data: SiteData, one: CategoryStrengths, begin: int,
     """The table of ranks `begin` to `end`, from 0."""
     ids, overall, overall_rank = one.listed[begin:end], _overall_ratings(data), np.zeros(len(data.names), int)
     overall_rank[data.listed] = data.current.rank
-    deviation, listed = (None if one.deviation is None else one.deviation[x] for x in (ids, one.listed))
-    ranks, limit = range(begin + 1, end + 1), data.uncertain_half_width(listed)
-    axis, columns = ranked_columns(data, ids.tolist(), ranks, one.mean[ids], deviation, limit, data.link_to_page)
+    deviation, ranks = None if one.deviation is None else one.deviation[ids], range(begin + 1, end + 1)
+    axis, columns = ranked_columns(data, ids.tolist(), ranks, one.mean[ids], deviation, data.link_to_page)
     signed = partial(data.format_rating, signed=True)
     if not one.is_by_column:
         columns.append(make_column("figure change", "vs overall", (one.mean - overall)[ids].tolist(), signed))

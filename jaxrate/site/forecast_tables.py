@@ -350,7 +350,7 @@ def _tabulate_events(forecasts: ColumnTable, places: Places, is_past: Callable[[
             **dict.fromkeys(ODDS, format_odds),
         }
         columns = _build_columns(rows, show)
-    note = "Odds are fair: one divided by the chance." if "odds_win" in forecasts else ""
+    note = "Odds are in the order of the chances, and fair: one divided by each." if "odds_win" in forecasts else ""
     about = matches, "side" in forecasts, _describe_unconnected(forecasts)
     return ForecastTable(f"Forecasts of {events}", "coming", rows, columns, note, *about)
 
@@ -388,8 +388,7 @@ def _match_forecast(number: int, row: dict[str, Any], is_past: Callable[[Any], b
     (first, wins), (second, loses) = sides
     kinds = {wins: "win"} | ({"draw": "draw"} if row.get("draw") else {}) | {loses: "loss"}
     chances = [float(row[x]) for x in kinds]
-    labels = {"win": "win", "draw": "draw", "loss": "lose"}
-    odds = {labels[kind]: row.get(f"odds_{column}") for column, kind in kinds.items()}
+    odds = [row.get(f"odds_{column}") for column in kinds]
     day, _, clock = str(row.get("time") or "").replace("T", " ").partition(" ")
     return MatchForecast(
         number,
@@ -400,7 +399,7 @@ def _match_forecast(number: int, row: dict[str, Any], is_past: Callable[[Any], b
         str(row[second]),
         bool(row.get("side")),
         [*zip(kinds.values(), chances, format_percentages(chances), strict=True)],
-        "\u00a0· ".join(f"{label}\u00a0{format_odds(x)}" for label, x in odds.items() if x is not None),
+        " · ".join(format_odds(x) for x in odds if x is not None),
     )
 
 
@@ -413,6 +412,12 @@ def _format_season_chance(chance: float) -> str:
 def _shade(text: str, chance: float) -> str:
     """A text on a ground that is the stronger, the greater its chance is."""
     return f'<span class="shade" style="--share:{100 * chance:.0f}%">{escape(text)}</span>'
+
+
+def share_bar(shares: Sequence[tuple[str, float]]) -> str:
+    """Shares of a whole as HTML, of the kinds win, draw and loss; one without a kind stays empty."""
+    parts = "".join(f'<i class="{kind}" style="flex-grow:{share:.3f}"></i>' for kind, share in shares)
+    return f'<div class="shares" aria-hidden="true">{parts}</div>'
 
 
 def format_odds(odds: float) -> str:

@@ -32,7 +32,7 @@ from jaxrate.site.table_rows import CareerLines, build_career_lines, result_mask
 from jaxrate.systems.system_titles import describe_system
 from jaxrate.views import wording
 from jaxrate.views.accuracy import AccuracySummary, summarise_accuracy
-from jaxrate.views.findings import Finding, date_lead, find_first_in_the_end, find_lead, find_rise, is_new_lead
+from jaxrate.views.findings import Finding, date_lead, find_first_in_the_end, find_lead, is_new_lead
 from jaxrate.views.line_ups import has_teammates, side_words
 
 
@@ -63,7 +63,6 @@ def page_template_context(data: site_data.SiteData, title: str | None) -> dict[s
         "current_text": _describe_current_players(data),
         "change_period": data.change_period,
         "settled_events": site_data.SETTLED_EVENTS,
-        "uncertain_ratio": site_data.UNCERTAIN_RATIO,
         "dated": data.is_dated,
         "timed": rated.clock is not None,
         "draws": data.has_draws,
@@ -82,7 +81,6 @@ def page_template_context(data: site_data.SiteData, title: str | None) -> dict[s
 def script_settings(data: site_data.SiteData, context: Mapping[str, Any], course: str) -> dict[str, Any]:
     """What the scripts of all pages need to know."""
     settings = {name: context[name] for name in ("dated", "event", "events", "noun", "nouns", "peak", "ways")}
-    limit = data.uncertain_half_width(data.current.deviation)
     return settings | {
         "halves": data.is_draw_half,
         "digits": data.digits,
@@ -93,7 +91,6 @@ def script_settings(data: site_data.SiteData, context: Mapping[str, Any], course
         "sides": {"head": context["sides"].head, "names": context["sides"].names},
         "firstEvents": site_data.FIRST_EVENTS,
         "settledEvents": site_data.SETTLED_EVENTS,
-        "uncertain": limit if math.isfinite(limit) else None,
     }
 
 
@@ -193,14 +190,8 @@ def _describe_learned_columns(data: site_data.SiteData) -> str:
 
 def describe_draw_chances(rated: History) -> str:
     """The source of the chances of draws in matches to come, as pages of the same results may differ in them."""
-    is_fitted = "draw" not in rated.events or rated.options.get("draws_fitted")
-    if rated.contests is not None or is_fitted:
-        return "Chances of draws are fitted to past results."
-    chance, score = (rated.events[name] for name in ("draw", "score"))
-    return (
-        f"Chances of draws are those of the system\u2019s settings, by which draws had {chance.mean():.1%} "
-        f"on average; {((score > 0) & (score < 1)).mean():.1%} of the matches were drawn."
-    )
+    is_fitted = rated.contests is not None or "draw" not in rated.events or rated.options.get("draws_fitted")
+    return f"Chances of draws are {'fitted to past results' if is_fitted else 'set by the system'}."
 
 
 # The method.
@@ -363,7 +354,7 @@ def _describe_fit(data: site_data.SiteData) -> str:
     return f"The settings of the system, though, were fitted to {extent} {data.events}."
 
 
-# The headline: the finding about who leads, and one sentence: since when, who rose most, what comes next.
+# The headline: the finding about who leads, and one sentence: as of when, since when, and by how much.
 
 STALE_DAYS = 30  # from the last result to the build, above which the headline says as of when it speaks
 
@@ -380,8 +371,8 @@ class Headline(NamedTuple):
         return " ".join(x for x in (self.title and f"{self.title}.", self.sentence) if x)
 
 
-def write_headline(data: site_data.SiteData, coming: ColumnTable | None = None) -> Headline:
-    """The finding about who leads, and a sentence about them, the greatest rise, and the next match."""
+def write_headline(data: site_data.SiteData) -> Headline:
+    """The finding about who leads, and a sentence: as of when, since when, and by how much."""
     board, unit = data.current.first_group(), wording.rating_unit(data.rated.system)
     names = [data.names[i] for i in data.listed[: len(board.rank)]]
     if not names:
@@ -394,9 +385,8 @@ def write_headline(data: site_data.SiteData, coming: ColumnTable | None = None) 
     days = np.floor(data.careers.of_player(int(data.listed[0])).time)  # on which the leader played
     is_taken = is_new_lead(held) and math.floor(since or 0.0) in days  # or else others lost the lead
     title = str(date_lead(lead, held, is_taken, data.noun))
-    clauses = [_describe_hold(lead, since, is_taken, title), *_describe_rise(data, names, unit)]
-    as_of, text = stale_clause(data), "; ".join(filter(None, [*clauses, _describe_next_match(data, coming)]))
-    return Headline(title, text and f"{as_of and f'{as_of}: '}{text}.")
+    told = [x for x in (stale_clause(data), _describe_hold(lead, since, is_taken, title)) if x]
+    return Headline(title, f"{': '.join(told)}." if told else "")
 
 
 def stale_clause(data: site_data.SiteData) -> str:
@@ -417,27 +407,6 @@ def _describe_hold(lead: Finding, since: float | None, is_taken: bool, title: st
     return ", ".join(str(x) for x, is_said in ((hold, day), (gap, not is_told)) if is_said)
 
 
-def _describe_rise(data: site_data.SiteData, names: list[str], unit: str) -> list[str]:
-    """Who rose most, and to which place, if the ranking has changes and somebody rose."""
-    changes = data.current.change
-    rise = None if changes is None else find_rise(names, changes[: len(names)], data.change_since, unit)
-    return [] if rise is None else [f"{rise[0]}, to number {rise[1] + 1:,}"]
-
-
-def _describe_next_match(data: site_data.SiteData, coming: ColumnTable | None) -> str:
-    """The leader's next match, or else the first one; none of the past."""
-    if coming is None or not {"a", "b"} <= set(coming):
-        return ""
-    leader = str(data.rated.players[data.listed[0]])
-    rows = [x for x in coming.to_records() if not data.is_past(x.get("time"))]
-    if not rows:
-        return ""
-    names, row = data.shown_names, min(rows, key=lambda x: leader not in (str(x["a"]), str(x["b"])))
-    a, b = (names.get(str(row[x]), str(row[x])) for x in "ab")
-    day = f" on {str(row['time'])[:10]}" if row.get("time") is not None and data.rated.clock == "dates" else ""
-    return str(Finding("next", subject=a, other=b, since=day))
-
-
 # What the site and the report both show.
 
 
@@ -454,8 +423,8 @@ class PageViews(NamedTuple):
     matchups: dict[Any, MatchupTables]  # by category
 
 
-def build_page_views(data: site_data.SiteData, title: str | None, coming: ColumnTable | None = None) -> PageViews:
-    """The views of a history, of which some matches to come are known."""
+def build_page_views(data: site_data.SiteData, title: str | None) -> PageViews:
+    """The views of a history."""
     rated, lines, board = data.rated, build_career_lines(data), site_data.leaderboard_columns(data)
     site = page_template_context(data, title)
     course = dict(zip(data.listed.tolist(), lines.levels, strict=True))
@@ -480,7 +449,7 @@ def build_page_views(data: site_data.SiteData, title: str | None, coming: Column
         "fit_text": _describe_fit(data),
     }
     shared = script_settings(data, site, lines.heading)
-    return PageViews(data, site, shared, variables, write_headline(data, coming), lines, board, matchups)
+    return PageViews(data, site, shared, variables, write_headline(data), lines, board, matchups)
 
 
 def _calibration_columns(accuracy: AccuracySummary) -> list[Column]:

@@ -243,7 +243,6 @@ def _number_others(career: dict[str, Any], number: Callable[[int], int]) -> dict
 def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]:
     """A few sentences about each player, by id."""
     board, last_on, ids = site_data.full_leaderboard, site_data.last_event_heading, site_data.leaderboard_ids
-    standings = _describe_standings(site_data, "current " if context["some_current"] else "")
     games, peak = np.asarray(board.games).astype(int).tolist(), np.asarray(board.peak, float).tolist()
     results, above = _describe_results(site_data), " over the median" * site_data.drifts
     margins = [""] * len(ids)
@@ -252,7 +251,7 @@ def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]
     dates = [np.array(x, "M8[D]").astype(str).tolist() for x in (board.peak_time, board.last) if site_data.is_dated]
     texts = [""] * len(ids)
     for at, i in enumerate(ids.tolist()):
-        rating = f"{standings.get(i, 'Rating')} {site_data.format_rating(board.rating[at])}{margins[at]}"
+        rating = f"Rating {site_data.format_rating(board.rating[at])}{margins[at]}"
         played = f"{format_count(games[at], context['event'])}{results[i] * (games[at] > 0)}"
         peaked_on, last = (f" on {x[at]}" for x in dates) if dates else ("", "")
         top = f"peak {site_data.format_peak(peak[at])}{above}{peaked_on}" if peak[at] == peak[at] else ""
@@ -266,17 +265,6 @@ def _describe_results(site_data: SiteData) -> list[str]:
     counts = table_rows.count_results(site_data)
     text = ", ".join(f"{{:,}} {way}" for way in counts)
     return [f": {text.format(*row)}" for row in zip(*(x.tolist() for x in counts.values()), strict=True)]
-
-
-def _describe_standings(site_data: SiteData, current: str) -> dict[int, str]:
-    """The ranks of current players in words, by id."""
-    groups, noun, standings = site_data.groups[site_data.listed], site_data.noun, {}
-    size = np.bincount(groups)
-    ranks = site_data.current.rank.tolist()
-    for i, rank, group in zip(site_data.listed.tolist(), ranks, groups.tolist(), strict=True):
-        nouns, of_group = noun.one if size[group] == 1 else noun.many, f" of group {group}" if group > 1 else ""
-        standings[i] = f"Number {rank:,} of {size[group]:,} {current}{nouns}{of_group}, rating"
-    return standings
 
 
 # Charts, all drawn at once: lines with bands as SVG, and labels in percent of its size.

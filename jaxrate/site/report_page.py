@@ -4,8 +4,9 @@ The page needs no network, and its policy forbids access to it. The site shares 
 folder `page`.
 """
 
+import math
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from gzip import compress
 from typing import Any, NamedTuple, Unpack
 
@@ -19,18 +20,28 @@ from jaxrate.forecasts.pairwise_probabilities import encode_matchup_tables
 from jaxrate.history.history import History, describe_event_counts, find_player_id
 from jaxrate.site import player_pages
 from jaxrate.site.benchmark_page import comparison_view
+from jaxrate.site.front_page import build_front_modules
+from jaxrate.site.html_tables import mark_as_html
 from jaxrate.site.page_templates import SHARED_SCRIPTS, render_page
 from jaxrate.site.page_texts import PageViews, build_page_views
 from jaxrate.site.site_data import PageOptions, SiteData, build_site_data, script_safe_json
-from jaxrate.site.table_rows import RANKING_ROWS, build_event_table_cells, build_leaders, find_forms, render_ranking
+from jaxrate.site.table_rows import (
+    RANKING_ROWS,
+    build_leaders,
+    find_forms,
+    interpolate_careers,
+    peak_column,
+    ranked_name,
+    render_ranking,
+)
 from jaxrate.views.accuracy import FIELD_WORDS
-from jaxrate.views.wording import spell_dates
+from jaxrate.views.charts import format_peak_time
+from jaxrate.views.findings import Finding
+from jaxrate.views.wording import format_amount, rating_unit, spell_dates
 
 LONG_EVENTS, LONG_POINTS = 50, 45  # latest events in the section of a top player, and how many more points of the line
-SHORT_EVENTS, SHORT_POINTS = 10, 8  # the same of other current players
-SHORT_SECTIONS = 250  # of other current players, at most
+SMALL_CAREERS, SMALL_POINTS = 24, 160  # of the best, side by side, and points of the line of each
 TABLE_COLUMNS = {"chance", "draw", "expected", "change", "ground"}  # of careers, which only tables show, and no chart
-SHOWN_EVENTS = 10  # in the first section, before scripts show more
 
 
 @enforce_argument_annotations
@@ -50,8 +61,7 @@ def report_html(
     Args:
       rated: a history from `jr.rate` or `jr.load`.
       title: the heading of the page. None: as in `write_site`.
-      top: number of the first players of the ranking whose sections have their last fifty matches or contests. Other
-        current players have shorter sections.
+      top: number of the first players of the ranking who have a section with their last fifty matches or contests.
       players: names of further players with such a section.
       quality: metrics of the predictions as text, by name. None: not shown.
       comparison: comparison with other systems. None: not shown.
@@ -70,16 +80,16 @@ def report_html(
     views = build_page_views(data, options.get("title"))
     chosen = [find_player_id(rated.players, name) for name in players]
     listed, accuracy = data.listed.tolist(), views.variables["accuracy"]
-    long_ids = list(dict.fromkeys([*listed[:top], *chosen]))
-    short_ids = [i for i in listed[top : top + SHORT_SECTIONS] if i not in set(long_ids)] if top else []
-    sections = _build_player_sections(views, long_ids, short_ids)
+    sections = _build_player_sections(views, [*dict.fromkeys([*listed[:top], *chosen])])
     shown, nouns = min(RANKING_ROWS, len(listed)), views.site["nouns"]
     compared = comparison_view(comparison, rated.system.name, views.site["events"])
+    careers = _draw_small_careers(data, sections.link)
     links = {
         "#leaderboard": "Ranking",
+        "#careers": "Careers" * (careers is not None),
+        "#quality": "Accuracy",
         "#player": nouns.capitalize(),
         "#pair": views.site["pair_title"] * views.site["paired"],
-        "#quality": "Accuracy",
         "#about": "Method",
     }
     packed = views.shared | {"board": {x: y for x, y in views.board.items() if x != "slug"}}
@@ -99,12 +109,13 @@ def report_html(
         ranking=render_ranking(data, views.lines, 0, shown, sections.link),
         comparison=compared,
         leaders=build_leaders(data, sections.link),
+        modules=build_front_modules(data, sections.link),
+        careers=careers,
         is_report=True,
         end=shown,
         total=len(listed),
         views=[],
         num_sections=len(sections.by_place),
-        top_player=sections.first,
         quality=quality or {},
         metric_notes=contest_metrics_notes({"pair inversion"} if accuracy.words == FIELD_WORDS else ()),
         long_events=LONG_EVENTS,
@@ -113,31 +124,54 @@ def report_html(
     )
 
 
+class SmallCareers(NamedTuple):
+    """The careers of the best, side by side on one scale."""
+
+    finding: str
+    panels: list[tuple[Any, str]]  # the name and the peak of each as markup for templates, and the path of the line
+
+
+def _draw_small_careers(data: SiteData, link: Callable[[int], str]) -> SmallCareers | None:
+    """The careers of the first of the ranking, and who of them stood highest; None where peaks have no dates."""
+    players, board, time = data.listed[:SMALL_CAREERS], data.current, data.careers.time
+    peak = np.asarray(board.peak)[:SMALL_CAREERS]
+    if not data.is_dated or len(peak) < 2 or np.isnan(peak).all():
+        return None
+    ratings = interpolate_careers(data, players, np.linspace(time.min(), time.max(), SMALL_POINTS), True)
+    heights = np.round(100.0 * (np.nanmax(ratings) - ratings) / max(np.nanmax(ratings) - np.nanmin(ratings), 1e-9))
+    peaks, panels = peak_column(data, board, slice(0, SMALL_CAREERS))[0].cells, []
+    for i, text, height in zip(players.tolist(), peaks, heights.tolist(), strict=True):
+        line = "L".join(f"{x} {y:.0f}" for x, y in enumerate(height) if y == y)
+        panels.append((mark_as_html(f"{ranked_name(data, link, i)} <small>{text}</small>"), f"M{line}"))
+    best, unit = int(np.nanargmax(peak)), rating_unit(data.rated.system)
+    amount = format_amount(float(peak[best]), unit) + " above the median" * data.drifts
+    year = f"in {format_peak_time(board.peak_time[best], math.inf)}"
+    finding = Finding("peaked", "highest of these", data.names[players[best]], f"{len(peak)}", amount, since=year)
+    return SmallCareers(str(finding), panels)
+
+
 class PlayerSections(NamedTuple):
-    """The sections of players."""
+    """The sections of players, which scripts draw."""
 
     place: list[int]  # of each player, by id, on the list of all
     by_place: dict[int, Any]
-    first: dict[str, Any] | None  # the first of them as it is shown without scripts
 
     def link(self, player: int) -> str:
         """A link that leads nowhere until the script, which draws the sections, gives it an address."""
         return f'data-section="{self.place[player]}"' * (self.place[player] in self.by_place)
 
 
-def _build_player_sections(views: PageViews, detailed_ids: list[int], brief_ids: list[int]) -> PlayerSections:
-    """The sections of those with more and with fewer events and points of the line."""
-    data, ids = views.data, [*detailed_ids, *brief_ids]
+def _build_player_sections(views: PageViews, ids: list[int]) -> PlayerSections:
+    """The sections of players with their last events and points of the line."""
+    data = views.data
     place, pauses = np.argsort(data.leaderboard_ids).tolist(), player_pages.mark_events_after_pauses(data)
     columns, summaries = player_pages.career_columns(data, pauses, 0), player_pages.summarise_players(data, views.site)
     forms, sections = find_forms(data, data.names), {}
-    for number, i in enumerate(ids):
-        is_detailed = number < len(detailed_ids)
-        num_events, num_points = (LONG_EVENTS, LONG_POINTS) if is_detailed else (SHORT_EVENTS, SHORT_POINTS)
-        rows, is_drawn = _choose_rows(data, i, pauses, num_events, num_points)
+    for i in ids:
+        rows, is_drawn = _choose_rows(data, i, pauses)
         section = player_pages.player_career(data, i, columns, rows, place)
         begin, end = data.careers.start[i : i + 2].tolist()
-        listed = min(num_events, end - begin)
+        listed = min(LONG_EVENTS, end - begin)
         section |= {key: section[key][-listed:] for key in TABLE_COLUMNS & section.keys()}
         section |= {
             "form": forms[i].removeprefix(data.names[i]),
@@ -147,32 +181,17 @@ def _build_player_sections(views: PageViews, detailed_ids: list[int], brief_ids:
         }
         section |= {"drawn": np.flatnonzero(is_drawn).tolist()} if not is_drawn.all() else {}
         sections[place[i]] = section | {"summary": summaries[i], "note": player_pages.write_chart_note(data, pauses, i)}
-    first = None
-    if ids:
-        i, events = ids[0], build_event_table_cells(data, columns, linked=False)
-        begin, end = data.careers.start[i : i + 2].tolist()
-        first = {
-            "name": data.names[i],
-            "form": sections[place[i]]["form"],
-            "summary": summaries[i],
-            "note": sections[place[i]]["note"],
-            "chart": player_pages.draw_career_charts(data, pauses, [i])[i],
-            "heads": events.heads,
-            "rows": events.render_rows(np.arange(begin, end)[: -SHOWN_EVENTS - 1 : -1]),
-        }
-    return PlayerSections(place, sections, first)
+    return PlayerSections(place, sections)
 
 
-def _choose_rows(
-    data: SiteData, player: int, pauses: HostArray, num_events: int, num_points: int
-) -> tuple[HostArray, HostArray]:
+def _choose_rows(data: SiteData, player: int, pauses: HostArray) -> tuple[HostArray, HostArray]:
     """The rows of careers in the section of a player, and which of them are points of the line.
 
     They are the last events, and events at even distances over all the career, with the peak and those around pauses.
     """
     begin, end = data.careers.start[player : player + 2].tolist()
-    last = np.arange(max(begin, end - num_events), end)
-    drawn = np.linspace(begin, end - 1, min(num_points + num_events, end - begin)).astype(int)
+    last = np.arange(max(begin, end - LONG_EVENTS), end)
+    drawn = np.linspace(begin, end - 1, min(LONG_POINTS + LONG_EVENTS, end - begin)).astype(int)
     after_pauses = begin + np.flatnonzero(pauses[begin:end])
     drawn = np.concatenate([drawn, after_pauses - 1, after_pauses, data.peak[[player]]])
     rows = np.union1d(last, drawn[drawn >= 0])

@@ -7,7 +7,6 @@ and whoever is rated without later results is drawn to that level. So both lines
 """
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -31,7 +30,7 @@ from jaxrate.history.player_records import rating_table
 from jaxrate.site.page_templates import assign_slugs
 from jaxrate.views import wording
 from jaxrate.views.accuracy import has_draws
-from jaxrate.views.charts import Z_95, half_widths
+from jaxrate.views.charts import half_widths
 from jaxrate.views.line_ups import LineUps, build_line_ups
 
 LEVEL_ROWS = 1000  # rows of the predictions around each over which fields are compared, at least
@@ -122,7 +121,6 @@ def sort_categories(rated: History, tables: Mapping[Any, Any]) -> dict[Any, Any]
 
 FIRST_EVENTS = PEAK_MIN_EVENTS - 1  # whose ratings jump: no peaks, and in long careers they may leave the chart
 SETTLED_EVENTS = 30  # lists of all times end with those who have fewer: a short run is no strength
-UNCERTAIN_RATIO = 1.4  # of a listed player's interval to the median one, above which it is marked: half the evidence
 EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are shown
 
 
@@ -240,13 +238,6 @@ class SiteData(NamedTuple):
         events = f"from the {PEAK_MIN_EVENTS}th {self.event} on"
         lead = f"the greatest lead {events} over the median of the active at the time, as that drifts"
         return lead if self.drifts else f"the highest rating {events}"
-
-    def uncertain_half_width(self, deviation: HostArray | None) -> float:
-        """Half of the interval above which one of those listed is marked as uncertain; infinite if nobody is."""
-        if deviation is None:
-            return math.inf
-        limit = UNCERTAIN_RATIO * float(np.median(deviation))
-        return round(Z_95 * limit, self.digits + EXTRA_DIGITS) if (deviation > limit).any() else math.inf
 
 
 class PageOptions(TypedDict, total=False):

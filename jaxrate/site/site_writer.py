@@ -17,9 +17,10 @@ from jaxrate.forecasts.scorelines import Scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.history import History
-from jaxrate.site import category_rankings, page_templates, site_data
+from jaxrate.site import category_rankings, front_page, page_templates, site_data
 from jaxrate.site.drawings import PREVIEW_PLAYERS, preview_image
 from jaxrate.site.forecast_tables import render_next_matches
+from jaxrate.site.html_tables import Column
 from jaxrate.site.page_texts import Fixtures, PageViews, build_fixtures, build_page_views
 from jaxrate.site.player_pages import CAREERS_FOLDER, count_latest_events, write_player_pages
 from jaxrate.site.table_rows import SitePage, build_leaders, render_ranking, split_ranking
@@ -90,7 +91,7 @@ def write_site(
     shown_columns = contest_label_column(rated) | category_rankings.shared_category_column(rated)
     permalinks = page_templates.load_permalinks(folder)
     data = site_data.build_site_data(rated, options, names, shown_columns | dict(columns or {}), permalinks)
-    views = build_page_views(data, options.get("title"), coming)
+    views = build_page_views(data, options.get("title"))
     strengths = category_rankings.build_category_strengths(data)
     by_column = category_rankings.build_rankings_by_column(data)
     fixtures = build_fixtures(views, coming, explanations, scorelines, season)
@@ -105,7 +106,8 @@ def write_site(
     templates = page_templates.make_template_environment().overlay()  # all pages of a process share the other
     given = {"h": 1, "is_report": False, "quality": {}, "site": site, "shared": views.shared}
     templates.globals = templates.globals | views.variables | given | {"headline": views.headline}
-    listed = [*_list_pages(views, [*strengths, *chain(*by_column.values())], fixtures)]
+    modules = front_page.build_front_modules(data, data.link_to_page, *_what_comes_next(fixtures, season))
+    listed = [*_list_pages(views, modules, [*strengths, *chain(*by_column.values())], fixtures)]
     site["pages"] = [(x.path.removesuffix(".html"), x.link) for x in listed if x.link]
     pages = {x.path: _render_page(templates, views, x, description) for x in listed}
     _prepare_folder(folder)
@@ -181,11 +183,14 @@ def _write_downloads(folder: Path, views: PageViews, fixtures: Fixtures | None) 
 
 
 def _list_pages(
-    views: PageViews, strengths: list[category_rankings.CategoryStrengths], fixtures: Fixtures | None
+    views: PageViews,
+    modules: list[front_page.FrontModule],
+    strengths: list[category_rankings.CategoryStrengths],
+    fixtures: Fixtures | None,
 ) -> Iterator[SitePage]:
     """All pages but those of players, in the order of the links to them."""
     data, site = views.data, views.site
-    yield from _ranking_pages(views)
+    yield from _ranking_pages(views, modules)
     if fixtures is not None:
         about = fixtures._asdict(), fixtures.finding and f"{fixtures.finding}.", "Fixtures"
         yield SitePage("coming.html", "coming", "Fixtures", *about)
@@ -198,13 +203,22 @@ def _list_pages(
     yield SitePage("about.html", "about", "Method", {}, f"How the ratings are made. {site['summary']}", "Method")
 
 
-def _ranking_pages(views: PageViews) -> Iterator[SitePage]:
+def _what_comes_next(fixtures: Fixtures | None, season: SeasonForecast | None) -> list[list[Column]]:
+    """The tables of the next matches, and of the chances of the title."""
+    if fixtures is None:
+        return []
+    matches, places = fixtures.tables[-1].matches, fixtures.places
+    return [front_page.next_match_columns(matches, places), front_page.title_chance_columns(season, places)]
+
+
+def _ranking_pages(views: PageViews, modules: list[front_page.FrontModule]) -> Iterator[SitePage]:
     """The pages of the ranking; the first is the index."""
     data, site, link = views.data, views.site, views.data.link_to_page
     heading = "Ranks" if data.current.group is None else data.noun.many.capitalize()
     for part in split_ranking("index.html", "ranking", len(data.listed)):
         begin, end, is_first = part["begin"], part["end"], part["earlier"] is None
         variables = part | {"ranking": render_ranking(data, views.lines, begin - 1, end, link), "current": "index.html"}
+        variables["modules"] = modules if is_first else []
         variables |= {"leaders": build_leaders(data, link) if is_first else {}, "first": is_first}
         title, name = (site["title"], "Ranking") if is_first else (f"{heading} {begin:,} to {end:,}", "")
         yield SitePage(part["path"], "index", title, variables, link=name)

@@ -222,13 +222,7 @@ def build_career_lines(data: SiteData) -> CareerLines:
         if data.is_dated and years >= 2:
             first = max(first, last - COURSE_YEARS * YEAR)
             heading = f"{min(round(years), COURSE_YEARS)} years"
-    grid = np.linspace(first, last, COURSE_POINTS)
-    ratings = np.full((len(data.listed), COURSE_POINTS), np.nan)
-    for row, i in zip(ratings, data.listed.tolist(), strict=True):
-        career = slice(*careers.start[i : i + 2].tolist())
-        mean = careers.after.mean[career]
-        time = careers.time[career] if is_timed else np.linspace(0.0, 1.0, len(mean))
-        row[:] = np.interp(grid, time, mean, left=np.nan)
+    ratings = interpolate_careers(data, data.listed, np.linspace(first, last, COURSE_POINTS), is_timed)
     some = ratings[:SPAN_PLAYERS]  # whose greatest range is the height of all lines
     some = some[~np.isnan(some).all(axis=1)]
     height = float((np.nanmax(some, axis=1) - np.nanmin(some, axis=1)).max()) if len(some) else 1.0
@@ -236,35 +230,38 @@ def build_career_lines(data: SiteData) -> CareerLines:
     return CareerLines(levels, heading)
 
 
-def ranked_columns(
-    data: SiteData, ids: list[int], ranks: Sequence[int], rating: HostArray, deviation: HostArray | None,
-    limit: float, link: Any,
-) -> tuple[Axis, list[Column]]:  # fmt: skip
-    """The columns of rank, name, rating and interval of these ids, and the axis of intervals.
+def interpolate_careers(data: SiteData, players: HostArray, grid: HostArray, is_timed: bool) -> HostArray:
+    """[n, m] the ratings of players at times, or at shares of their events; NaN before the first event."""
+    careers, ratings = data.careers, np.full((len(players), len(grid)), np.nan)
+    for row, i in zip(ratings, players.tolist(), strict=True):
+        career = slice(*careers.start[i : i + 2].tolist())
+        mean = careers.after.mean[career]
+        time = careers.time[career] if is_timed else np.linspace(0.0, 1.0, len(mean))
+        row[:] = np.interp(grid, time, mean, left=np.nan)
+    return ratings
 
-    Intervals whose half is above the `limit` are marked as uncertain; `link` makes attributes of a link from an id.
-    """
+
+def ranked_columns(
+    data: SiteData, ids: list[int], ranks: Sequence[int], rating: HostArray, deviation: HostArray | None, link: Any
+) -> tuple[Axis, list[Column]]:
+    """The columns of rank, name, rating and interval of these ids, and the axis; `link` makes attributes from an id."""
     half = np.zeros(len(ids)) if deviation is None else half_widths(deviation)
     axis = make_axis(float((rating - half).min()), float((rating + half).max()))
-    is_uncertain = (half > limit).tolist()
-    names = map(partial(_ranked_name, data, link), ids, is_uncertain)
-    marked_ranks = [f"{'~' * doubtful}{rank:,}" for rank, doubtful in zip(ranks, is_uncertain, strict=True)]
     shown = map(partial(ratings_for_json, data), (rating, half))  # as scripts know them
     bars = [interval_bar(axis, x, y, data.digits) for x, y in zip(*shown, strict=True)]
     interval = f'<span class="axis">{axis.labels}</span><span class="hidden">95% interval</span>'
     return axis, [
-        Column("figure rank", "rank", marked_ranks, "rank"),
-        Column("words name", data.noun.one, [*names], "name"),
+        make_column("figure rank", "rank", ranks, "{:,}".format, label="rank"),
+        make_column("words name", data.noun.one, ids, partial(ranked_name, data, link), label="name"),
         make_column("figure rating", "rating", rating.tolist(), data.format_rating, label="rating"),
         Column("interval", interval, bars),
     ]
 
 
-def _ranked_name(data: SiteData, link: Any, player: int, is_uncertain: bool) -> str:
-    """The name of a player in a ranking, as HTML, with what is to be known of the rating."""
+def ranked_name(data: SiteData, link: Any, player: int) -> str:
+    """The name of a player in a ranking, as HTML, with their group where that is not the first."""
     name, attributes, group = str(show_name(data.names[player])), link(player), data.groups[player]
     name = f"<a {attributes}>{name}</a>" if attributes else name
-    name += ' <small class="uncertain">uncertain</small>' * is_uncertain
     return name + f' <small class="badge">group {group}</small>' * int(group > 1)
 
 
@@ -273,14 +270,13 @@ def render_ranking(data: SiteData, lines: CareerLines, begin: int, end: int, lin
     board, some, events = data.current, slice(begin, end), data.events
     ids, ranks = data.listed[some].tolist(), board.rank[some].tolist()
     deviation = None if board.deviation is None else board.deviation[some]
-    limit = data.uncertain_half_width(board.deviation)
-    axis, columns = ranked_columns(data, ids, ranks, board.rating[some], deviation, limit, link)
+    axis, columns = ranked_columns(data, ids, ranks, board.rating[some], deviation, link)
     if board.change is not None and board.rank_then is not None:
-        moves = map(_describe_move, ranks, board.rank_then[some].tolist())
+        moves = map(describe_move, ranks, board.rank_then[some].tolist())
         columns.insert(1, Column("move", "move", [*moves], "move", data.change_period))
         signed, about = partial(data.format_rating, signed=True), {"label": "change", "title": data.change_period}
         columns.append(make_column("figure change", "change", board.change[some].tolist(), signed, **about))
-    columns += [make_column("course", lines.heading, lines.levels[some], course_line), *_peak_column(data, board, some)]
+    columns += [make_column("course", lines.heading, lines.levels[some], course_line), *peak_column(data, board, some)]
     games = np.asarray(board.games)[some].astype(int)
     columns.append(make_column("figure more", events, games, "{:,}".format, label=events))
     dates = {data.last_event_heading: board.last, "peak on": board.peak_time if data.has_peaks else None}
@@ -291,7 +287,7 @@ def render_ranking(data: SiteData, lines: CareerLines, begin: int, end: int, lin
     return render_table("Ranking", columns, "rows ranking", element="board", style=axis.grid)
 
 
-def _peak_column(data: SiteData, board: Leaderboard, some: slice | HostArray) -> list[Column]:
+def peak_column(data: SiteData, board: Leaderboard, some: slice | HostArray) -> list[Column]:
     """The column of peaks of some rows of a leaderboard, with their years; none where nobody has any."""
     if not data.has_peaks:
         return []
@@ -302,7 +298,8 @@ def _peak_column(data: SiteData, board: Leaderboard, some: slice | HostArray) ->
     return [Column("figure peak", "peak", texts, "peak", data.peak_definition())]
 
 
-def _describe_move(rank: int, rank_then: int) -> str:
+def describe_move(rank: int, rank_then: int) -> str:
+    """The move from an earlier rank, 0 of who was not listed, as HTML."""
     if rank_then == 0:
         return '<span class="up">joined</span>'
     if rank == rank_then:
@@ -313,7 +310,6 @@ def _describe_move(rank: int, rank_then: int) -> str:
 
 # Seasons of players.
 
-MAX_SEASONS = 150  # of the history, of which players have rows: the last ones
 MIN_SEASONS, MAX_LEADERS, LEADER_MARKS = 5, 8, 4  # of a table of those who ranked first, its rows, and labels or more
 PODIUM = 3  # places
 LETTER_WIDTH = 0.01  # of a chart; the mark of a season has room for its rank if it is wider than all letters and one
@@ -355,10 +351,10 @@ def build_leaders(data: SiteData, link: Callable[[int], str]) -> dict[str, Any]:
     axis = Axis(0.0, 1.0, [*zip((edges[:-1][marks] / 10).tolist(), map(escape, names[marks]), strict=True)])
     bars = [_draw_reign(names[is_first[:, i]], edges[:-1][is_first[:, i]], edges[1:][is_first[:, i]]) for i in shown]
     columns = [
-        make_column("words name", data.noun.one, shown, lambda i: _ranked_name(data, link, i, False)),
+        make_column("words name", data.noun.one, shown, partial(ranked_name, data, link)),
         Column("reign", f'<span class="axis">{axis.labels}</span>', bars),
         make_column("figure", "times first", counts[shown], "{:,}".format),
-        *_peak_column(data, data.full_leaderboard, np.argsort(data.leaderboard_ids)[shown]),
+        *peak_column(data, data.full_leaderboard, np.argsort(data.leaderboard_ids)[shown]),
     ]
     others = len(leaders) - len(shown)
     so_far = f", the last one as of {data.last_day}" if data.last_day else ""
@@ -384,7 +380,7 @@ def build_player_season_tables(data: SiteData) -> tuple[str, list[str], list[str
     Returns:
       Heads of the tables; rows, the latest first; and strips of ranks at the ends of seasons, along the chart's axis.
     """
-    seasons, count = dict([*list_seasons(data).items()][-MAX_SEASONS:]), len(data.names)
+    seasons, count = list_seasons(data), len(data.names)
     begin, careers = np.array([*seasons.values()]), data.careers
     known = np.flatnonzero(careers.time >= begin[0]) if len(begin) > 1 else np.zeros(0, int)
     if not len(known):

@@ -43,10 +43,6 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "kept": "{subject} in the lead since {since}",
         "by": "{amount} ahead of {other}",
     },
-    "rose": {
-        "most": "{subject} rose most since {since}, by {amount}",
-        "most of the top": "{subject} rose most of the top {other} since {since}, by {amount}",
-    },
     "form": {  # of a player in the ranking, or in their career
         "first alone": "{subject} first{group}",
         "first level": "{subject} first{group}, almost level with {other}",
@@ -59,7 +55,6 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "over": "{subject} peaked at {amount}{since}",
     },
     "gained": {"": "The greatest gain {since} is that of {subject}: {amount} above the rating over all."},
-    "next": {"": "next, {subject} against {other}{since}"},
     "ended": {
         "alone": "{subject} ended at {amount}",
         "highest": "{subject} ended highest at {amount}",
@@ -241,7 +236,6 @@ def add_place(finding: Finding, place: str) -> str:
 
 RECENT_DAYS = 60.0  # a lead that is younger is news
 LONG_DAYS = 330.0  # a lead that is older lasts "still"
-TOP_RISERS = 50  # ranks among which the greatest rise is sought
 SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared
 
 
@@ -262,16 +256,6 @@ def date_lead(lead: Finding, held: float, is_taken: bool, noun: PlayerOrTeamNoun
     """The lead as news if it was taken lately, or as an old one, if it is sure enough; `held` are days, or NaN."""
     age = "new on top" if is_taken else "still on top" if held >= LONG_DAYS else "on top"
     return lead._replace(relation=age, noun=noun.one) if lead.certainty in PHRASES[age] else lead
-
-
-def find_rise(names: Sequence[str], changes: HostArray, since: str, unit: str) -> tuple[Finding, int] | None:
-    """The greatest rise in a list, and the place it led to; None if nobody rose. NaN is the change of newcomers."""
-    top = changes[:TOP_RISERS]
-    if np.isnan(top).all() or np.nanmax(top) <= 0:
-        return None
-    place = int(np.nanargmax(top))
-    kind = "most" if top[place] == np.nanmax(changes) else "most of the top"
-    return Finding("rose", kind, names[place], str(TOP_RISERS), float(top[place]), unit, since), place
 
 
 def find_end_or_peak(

@@ -36,8 +36,9 @@ MODELS = PlayerOrTeamNoun("model", "models")
 
 
 def choose_player_or_team_noun(rated: History, noun: Any) -> PlayerOrTeamNoun:
-    """The noun that is given, or else teams if `jaxrate rate` found the file to be about teams, or else players."""
-    return make_noun(noun, TEAMS if rated.options.get("teams") else PLAYERS)
+    """The noun that is given, or else what `jaxrate rate` found the file to be about, or players."""
+    one = "team" if rated.options.get("teams") else str(rated.options.get("noun") or "player")
+    return make_noun(noun, PlayerOrTeamNoun(one, pluralise(one)))
 
 
 def make_noun(noun: Any, default: PlayerOrTeamNoun = PLAYERS) -> PlayerOrTeamNoun:

@@ -11,7 +11,6 @@ function ranking(table, about, { source, linked }) {
   const spread = (i) => board.spread?.[i] ?? 0;
   const byPeak = () => choice?.value === "best";
   const barOf = (i) => (byPeak() ? { rating: board.peak[i], half: 0 } : { rating: board.rating[i], half: spread(i) });
-  const isUncertain = (i) => about.uncertain !== null && board.current[i] && spread(i) > about.uncertain;
   const of = (key) => (row) => board[key]?.[row.i] ?? null;
   const rating = (x) => (x === null ? "" : grouped(x, digits));
   const peakRating = (x) => (about.leads ? signed(x, digits) : rating(x));
@@ -22,11 +21,10 @@ function ranking(table, about, { source, linked }) {
   scale.append(...(table.tHead.querySelector(".axis")?.cloneNode(true).childNodes ?? []));
   const lastYear = (i) => (choice?.value === "all" && dated && board.last?.[i] != null ? [" ", make("small", { title: lastHeading }, day(board.last[i]).slice(0, 4))] : []);
   const badge = (i) => (groupOf(i) > 1 ? [" ", make("small", { class: "badge" }, `group ${groupOf(i)}`)] : []);
-  const marks = (i) => [...(isUncertain(i) ? [" ", make("small", { class: "uncertain" }, "uncertain")] : lastYear(i)), ...badge(i)];
-  const rank = { name: "rank", kind: "rank", value: null, show: (x, { i }) => `${isUncertain(i) ? "~" : ""}${grouped(x, 0)}` };
+  const rank = { name: "rank", kind: "rank", value: null, show: (x) => grouped(x, 0) };
   const columns = [rank];
   if (has("move")) columns.push({ name: "move", kind: "move", text: true, title: since, value: (row) => moveOf(row), show: movement });
-  columns.push({ name: noun, kind: "name", text: true, searched: true, value: of("name"), show: (name, { i }) => make("span", {}, linked(board, i), ...marks(i)) });
+  columns.push({ name: noun, kind: "name", text: true, searched: true, value: of("name"), show: (name, { i }) => make("span", {}, linked(board, i), ...lastYear(i), ...badge(i)) });
   columns.push({ name: "rating", kind: "rating", value: of("rating"), show: rating });
   columns.push({ name: "interval", kind: "interval", fixed: true, head: [scale, make("span", { class: "hidden" }, "95% interval")], value: () => null, show: (_, { i }) => (barOf(i).rating === null ? "" : intervalBar(axis, barOf(i), digits)) });
   columns.push({ name: "±", kept: true, value: of("spread") });
