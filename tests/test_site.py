@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
+from jaxrate.history.leaderboards import best_chance
 from jaxrate.site.site_data import align_hindsight
 from tests.browser import findings, inside, narrowed, open_page, pointed, shown_chances, text_of, texts, wait_for
 from tests.conftest import league_table, mark_full
@@ -73,7 +74,10 @@ def test_the_leaderboard_and_its_files(rated, folder):
     gone = [name for name in board["name"] if name in NAMES]
     assert columns["name"].tolist() == wanted.player.tolist() and len(some) + len(gone) == 30
     index, rows = text_of(folder / "index.html"), json.loads(text_of(folder / "data" / "players.json"))
-    assert re.findall(r"<bdi>(.*?)</bdi>", index.partition('id="leaders"')[0]) == wanted.player.tolist()
+    assert (
+        re.findall(r"<bdi>(.*?)</bdi>", index.partition('id="board"')[2].partition('id="leaders"')[0])
+        == wanted.player.tolist()
+    )
     assert "<title>Our &lt;league&gt; \u2013 Ranking</title>" in index and (folder / rows[0]["page"]).exists()
     assert [row["name"] for row in rows] == [*wanted.player, *gone]
     assert [row["rank"] for row in rows] == [*range(1, 24), *[None] * 7]
@@ -92,14 +96,42 @@ def test_what_is_coming(rated, folder):
     _, row, *_ = days[0].split("</tr>")
     pair = [f'<a href="players/player-{i}.html"><bdi>player {i}</bdi></a>' for i in ("03", "04")]
     assert re.findall('class="words (?:home|away)">(.*?)</td>', row) == pair
-    odds = zip(("win", "draw", "lose"), ("win", "draw", "loss"), strict=True)
-    assert "\u00a0· ".join(f"{label}\u00a0{wanted[f'odds_{name}'][0]:.2f}" for label, name in odds) in row
+    assert " · ".join(f"{wanted[f'odds_{name}'][0]:.2f}" for name in ("win", "draw", "loss")) in row
     shares = [float(x) for x in re.findall(r"flex-grow:([\d.]+)", row)]
     np.testing.assert_allclose(shares, [wanted[name][0] for name in ("win", "draw", "loss")], atol=0.001)
     names = {unescape(x) for x in re.findall("<bdi>(.*?)</bdi>", season)}
     assert names == {"player 03", "player 04", "player 05", NAMES[0]} and 'data-name="relegated"' in season
     rows = json.loads(text_of(folder / "data" / "coming.json"))
     assert rows[1]["second"] == NAMES[0] and rows[0]["first wins"] == pytest.approx(float(wanted["win"][0]), abs=1e-6)
+
+
+def test_the_front_page_says_how_sure_the_lead_is_who_moved_and_what_comes_next(rated, folder, tmp_path):
+    def modules(folder):
+        parts = text_of(folder / "index.html").partition('<div class="front">')[2].split("<section><h2>")[1:]
+        rows = [[re.sub("<[^>]+>", " ", row).split() for row in x.split("<tr>")[2:]] for x in parts]
+        return dict(zip([x.partition("</h2>")[0] for x in parts], rows, strict=True))
+
+    shown, board = modules(folder), jr.leaderboard(rated, top=30)
+    best, moved, coming = shown
+    assert (best, coming) == ("Chance to be the best", "What comes next") and moved.startswith("Moved most since ")
+    chance = best_chance(board.rating.tolist(), board.deviation.tolist())
+    assert f"{100 * chance:.0f}%" in [row[-1] for row in shown[best]] and len(shown[best]) == 4
+    greatest = np.nanmax(np.where(board.rank_then > 0, np.abs(board.change), np.nan))
+    assert f"{greatest:,.0f}" in {row[-1].lstrip("+\u2212") for row in shown[moved]}
+    assert shown[coming][0][:4] == ["player", "03", "player", "04"] and shown[coming][0][-1].endswith("%")
+    jr.site.write_site(rated, tmp_path)
+    assert [*modules(tmp_path)] == [best, moved]
+
+
+def test_nobody_loses_seasons_and_drivers_are_called_so(tmp_path):
+    """Of more than 150 seasons the first were left out without a word, and drivers were players."""
+    years = np.arange("1800", "1960", dtype="M8[Y]").astype("M8[D]")
+    table = {"race": np.repeat(years.astype(str), 2), "driver": ["Ada", "Bo"] * 160, "rank": [1, 2] * 160}
+    rated = jr.rate(jr.weng_lin(), jr.read(table | {"date": np.repeat(years, 2)}, contest="race", participant="driver"))
+    jr.site.write_site(rated._replace(options={"noun": "driver"}), tmp_path)
+    page = text_of(tmp_path / "players/ada.html")
+    assert re.search("<h2>Seasons.*?<tbody>(.*?)</tbody>", page, re.DOTALL)[1].count("<tr>") == 160
+    assert "Search drivers" in text_of(tmp_path / "index.html") and "another driver" in page
 
 
 def test_a_new_site_takes_the_place_of_the_old_one(rated, tmp_path):
@@ -331,7 +363,7 @@ def test_groups_and_drifting_peaks_are_told_on_all_pages(tmp_path):
     assert re.findall(r'data-name="peak">(\+\d+)', index.partition('id="leaders"')[0]) == peaks
     last = board.player[8]
     page = page_of(tmp_path, last)
-    assert "Number 2 of 3 players of group 2" in page and f">peak {peaks[8]} (" in page
+    assert " number 2 of group 2" in page and f">peak {peaks[8]} (" in page
     assert "strangers" in text_of(tmp_path / "coming.html")
     report = jr.site.report_html(rated)
     assert report.count(">group 2<") == 3 and f'data-name="peak">{peaks[0]}' in report

@@ -58,7 +58,7 @@ def _chance_columns(head: str, names: Sequence[str], chances: Sequence[float]) -
     """Names, their chances as bars, and in percent."""
     bars = [share_bar([("win", x), ("", 1.0 - x)]) for x in chances]
     percents = make_column("figure", "chance", chances, format_percentage)
-    return [Column("words name", head, names), Column("bar", "", bars), percents]
+    return [Column("words who", head, names), Column("bar", "", bars), percents]
 
 
 def _moved_columns(data: SiteData, link: Callable[[int], str]) -> list[Column]:
@@ -70,8 +70,8 @@ def _moved_columns(data: SiteData, link: Callable[[int], str]) -> list[Column]:
     moved = np.argsort(-size, kind="stable")[: min(NUM_ROWS, np.count_nonzero(size))]
     moved = moved[np.argsort(-board.change[moved], kind="stable")].tolist()
     return [
-        Column("words name", data.noun.one, [ranked_name(data, link, int(data.listed[i])) for i in moved]),
-        Column("move", "rank", [describe_move(int(board.rank[i]), int(board.rank_then[i])) for i in moved]),
+        Column("words who", data.noun.one, [ranked_name(data, link, int(data.listed[i])) for i in moved]),
+        Column("moved", "rank", [describe_move(int(board.rank[i]), int(board.rank_then[i])) for i in moved]),
         make_column("figure", "change", board.change[moved].tolist(), lambda x: data.format_rating(x, signed=True)),
     ] * bool(moved)
 
@@ -83,7 +83,7 @@ def next_match_columns(matches: Sequence[MatchForecast], places: Places) -> list
     bars = [share_bar([(kind, share) for kind, share, _ in x.chances]) for x in ahead]
     day = f"<time>{ahead[0].day}</time>" if ahead and ahead[0].day else "match"
     percents = [f"{x.chances[0][2]}<br>{x.chances[-1][2]}" for x in ahead]
-    return [Column("words name", day, pairs), Column("bar", "", bars), Column("figure", "wins", percents)] * bool(ahead)
+    return [Column("words who", day, pairs), Column("bar", "", bars), Column("figure", "wins", percents)] * bool(ahead)
 
 
 def title_chance_columns(season: SeasonForecast | None, places: Places) -> list[Column]:
