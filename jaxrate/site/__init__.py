@@ -9,6 +9,7 @@ site_writer.py        a rated history as a site of static files
 forecast_tables.py    tables of forecasts: chances, scorelines, and what they are made of
 category_rankings.py  the rankings of categories, and who won how often against whom
 drawings.py           pictures that pages are shared with
+front_page.py         what stands above a ranking: how sure the lead is, who moved most, and what comes next
 html_tables.py        tables as HTML: one printer of columns for all pages
 table_rows.py         rows of tables: events, seasons and rankings
 page_texts.py         what the site and the report show: headline, notes, the method with its settings, and fixtures
