@@ -159,12 +159,8 @@ def test_players_whom_no_chain_of_matches_joins_are_ranked_apart(league):
     ranks = ranks_over_time(rated, np.array([599.0, rated.last]), active="all")
     assert dict(zip(rated.players, ranks[1], strict=True)) == dict(zip(board.player, board["rank"], strict=True))
     assert f"leaders  {board.player[0]}" in repr(rated) and "guest" not in repr(rated)
-<<<<<<< HEAD
-    assert jr.leaderboard(jr.smooth(jr.skills(), data), top=99).group[-2:].tolist() == [2, 2]
-=======
-    smoothed = jr.smooth(jr.skills(), apart)
+    smoothed = jr.smooth(jr.skills(), data)
     assert jr.leaderboard(smoothed, top=99, active="all").group[-2:].tolist() == [2, 2]
->>>>>>> 5ae913a7 (A front page says how sure the lead is, who moved most and what comes next; lists leave out who is hardly known)
     fixtures = [("guest 1", "player 03"), ("guest 1", "guest 2"), ("newcomer", "player 03")]
     with pytest.warns(UserWarning, match="guest 1 and player 03"):
         forecasts = jr.forecasts.predict_fixtures(rated, fixtures, newcomers=True)

@@ -82,7 +82,7 @@ def test_a_page_of_thousands_stays_small_and_names_nothing_to_load():
 
 def test_contests_one_player_and_no_pages(share):
     table = {"contest": [7, 7, 7, 9, 9], "player": list("xyzzy"), "rank": [1, 2, 2, 1, 4]}
-    page = jr.site.report_html(jr.rate(jr.weng_lin(), jr.read(table)), top=1)
+    page = jr.site.report_html(jr.rate(jr.weng_lin(), jr.read(table)), top=3)
     data = data_of(page)
     assert "2 contests of 3 players. Rated by Weng-Lin (Weng and Lin 2011)." in page
     assert len(data["sections"]) == 3 and data["sections"]["0"]["among"] and data["pairs"][0]["even"]["players"] == 3
