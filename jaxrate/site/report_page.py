@@ -133,8 +133,9 @@ class SmallCareers(NamedTuple):
 
 def _draw_small_careers(data: SiteData, link: Callable[[int], str]) -> SmallCareers | None:
     """The careers of the first of the ranking, and who of them stood highest; None where peaks have no dates."""
-    players, board, time = data.listed[:SMALL_CAREERS], data.current, data.careers.time
+    board, time = data.current.first_group(), data.careers.time
     peak = np.asarray(board.peak)[:SMALL_CAREERS]
+    players = data.listed[: len(peak)]
     if not data.is_dated or len(peak) < 2 or np.isnan(peak).all():
         return None
     ratings = interpolate_careers(data, players, np.linspace(time.min(), time.max(), SMALL_POINTS), True)
