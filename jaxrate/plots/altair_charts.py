@@ -245,12 +245,13 @@ def _legend_channels(view: charts.LayerView, layer: charts.Layer, own: dict[str,
     labelled = [x for x in view.layers if x.label]
     symbol = "square" if layer.mark == "boxes" else "stroke"
     looks = {"title": view.legend or None, "orient": "top", "columns": 2, "labelLimit": 400, "symbolType": symbol}
-    kinds: dict[str, Any] = {"color": (altair.Color, [x.colour for x in labelled])}
-    if "order" in own:
-        kinds["strokeDash"] = altair.StrokeDash, [DASHES[x.dash or "-"] for x in labelled]
     labels, legend = [x.label for x in labelled], altair.Legend(**looks)
-    scales = {name: (kind, altair.Scale(domain=labels, range=values)) for name, (kind, values) in kinds.items()}
-    return {name: kind("label:N", scale=scale, legend=legend) for name, (kind, scale) in scales.items()}
+    colours = altair.Scale(domain=labels, range=[x.colour for x in labelled])
+    dashes = altair.Scale(domain=labels, range=[DASHES[x.dash or "-"] for x in labelled])
+    channels = {"color": altair.Color("label:N", scale=colours, legend=legend)}
+    if "order" in own:
+        channels["strokeDash"] = altair.StrokeDash("label:N", scale=dashes, legend=legend)
+    return channels
 
 
 def _heat_layer(layer: charts.Layer, scale: charts.Scale, size: tuple[int, int]) -> Any:
