@@ -243,21 +243,26 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
     sections = [_build_section(f"history-{i}", *x) for i, x in enumerate(benchmarks.items(), 1)]
     if len(sections) == 1:
         sections[0] |= sections[0]["alone"]
-    count, standings = len(sections), [section["standing"] for section in sections]
-    told = [f"{word} on {standings.count(x):,}" for x, word in STANDINGS.items() if x in standings]
-    finding = Finding("ceilings", "some" if told else "none", other=f"{count:,}", amount=join_names(told or [""]))
+    count = len(sections)
     return render_page(
         "benchmark.html",
         ("words.js", "boxes.js"),
         title=title,
         links={f"#{x['anchor']}": x["title"] for x in sections} | {"#about": "Method"},
-        headline=str(finding) if count > 1 else sections[0]["verdict"],
+        headline=str(_judge_all(sections)) if count > 1 else sections[0]["verdict"],
         lead="" if count > 1 else sections[0]["lead"],
         summary=_render_summary(benchmarks) if count > 1 else "",
         sections=sections,
         is_fitted=any(row.fit_seconds is not None for benchmark in benchmarks.values() for row in benchmark.rows),
         data={},
     )
+
+
+def _judge_all(sections: list[dict[str, Any]]) -> Finding:
+    """On how many data sets ratings are ahead of the best other forecast, within chance, or behind."""
+    standings = [section["standing"] for section in sections]
+    told = [f"{word} on {standings.count(x):,}" for x, word in STANDINGS.items() if x in standings] or [""]
+    return Finding("ceilings", "some" if any(told) else "none", other=f"{len(sections):,}", amount=join_names(told))
 
 
 def _render_summary(benchmarks: Mapping[str, Benchmark]) -> Any:
