@@ -179,9 +179,13 @@ def find_player_columns(
         contest = derived[0].names
     arguments = {**arguments, "contest": next(iter(contest), None)}
     names = [*table.names, *contest] if derived else table.names
-    players = recognise_players(Header.of_columns(names), arguments, upcoming)
+    header = Header.of_columns(names)
+    players = recognise_players(header, arguments, upcoming)
+    if players is None and (pair := split_pairs_in_cells(table)):
+        return pair
+    players = players or next(_scored_contest(header, arguments, upcoming), None)
     if players is None:
-        return split_pairs_in_cells(table)
+        raise _missing_players_error(table, header)
     season = _season_of_contests(table, players, arguments)
     if season is None:
         return derived, players
@@ -246,8 +250,8 @@ DASHES = "[-\u2013\u2014]"
 PAIR_NAMES = r"match(up|es)?|game|fixture|bout|fight|teams|players|pairing|opponents|meeting|encounter"
 
 
-def split_pairs_in_cells(table: TableSource) -> tuple[list[DerivedColumns], "PlayerColumns"]:
-    """Two columns from one whose cells name both players; ValueError if there is none.
+def split_pairs_in_cells(table: TableSource) -> tuple[list[DerivedColumns], "PlayerColumns"] | None:
+    """Two columns from one whose cells name both players; None if there is none.
 
     "Ada vs. Bo" tells of any column, and "Ada - Bo" of one that is called as matches are.
     """
@@ -260,11 +264,15 @@ def split_pairs_in_cells(table: TableSource) -> tuple[list[DerivedColumns], "Pla
                 split = split_column(name, pattern)
                 pair = dict(zip(PLAYER_PAIR, split.names, strict=True))
                 return [split], PlayerColumns(PLAYER_PAIR, pair, notes=(f"the two names in {name} for a and b",))
-    header = Header.of_columns(table.names)
+    return None
+
+
+def _missing_players_error(table: TableSource, header: Header) -> ValueError:
+    """The error that nothing tells who plays, or who the second player is."""
     for one, other in chain(*map(permutations, (PLAYER_PAIR, WINNER_LOSER))):
         if (column := header.find_own(one)) is not None and header.find_own(other) is None:
-            raise missing_column_error(table, other, {one: column})
-    raise missing_column_error(table, "a", {})
+            return missing_column_error(table, other, {one: column})
+    return missing_column_error(table, "a", {})
 
 
 def split_column(name: str, pattern: str) -> DerivedColumns:
@@ -446,7 +454,12 @@ def _named_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool)
     has_score = arguments["score"] is None and header.find_own("score") is not None
     columns = {role: arguments[role] or header.find_own(role) for role in roles}
     sought = [role for role in roles[: 3 - has_score] if columns[role] is None]
-    spelt = {role: header.find_first(SPELLINGS[role]) or COLUMN_ROLES[role].default[0] for role in sought}
+    spelt = {role: header.find_first(SPELLINGS[role]) for role in sought}
+    score = header.find_first(SPELLINGS["contest score"]) if arguments["score"] is None else None
+    if "rank" in spelt and spelt["rank"] is None and score is not None:
+        spelt, columns = {**spelt, "score": score}, {**columns, "score": score}
+        del spelt["rank"], columns["rank"]
+    spelt = {role: name or COLUMN_ROLES[role].default[0] for role, name in spelt.items()}
     return PlayerColumns(CONTEST_ROLES, columns | spelt, notes=_describe_contest(spelt))
 
 
@@ -454,6 +467,14 @@ def _spelt_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool)
     """The columns of contests, if all of them are spelt as people call them."""
     spelt = {role: header.find_first(SPELLINGS[role]) for role in _contest_roles(arguments, upcoming)}
     if None not in spelt.values():
+        yield PlayerColumns(CONTEST_ROLES, spelt, notes=_describe_contest(spelt))
+
+
+def _scored_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
+    """The columns of contests that have scores in place of ranks."""
+    roles = {"contest": "contest", "participant": "participant", "score": "contest score"}
+    spelt = {role: header.find_first(SPELLINGS[spelling]) for role, spelling in roles.items()}
+    if None not in spelt.values() and not upcoming and not (arguments["rank"] or arguments["score"] is False):
         yield PlayerColumns(CONTEST_ROLES, spelt, notes=_describe_contest(spelt))
 
 
@@ -479,6 +500,8 @@ def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping
             raise missing_column_error(table, role, {**arguments, **players.columns})
     if players.are_teams:
         check_line_up_roles(arguments)
+    if "item" in players.sides.second:
+        _check_items_are_no_players(table, players.names)
     first, second = (as_column_list(players.columns[role]) for role in players.roles[:2])
     columns, roles = [*first, *second], " and ".join(players.roles[:2])
     is_scored = players.roles == WINNER_LOSER and arguments["score"]
@@ -488,6 +511,16 @@ def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping
         (len({*columns}) < len(columns), f"the line-ups name a column twice: {', '.join(map(str, columns))}"),
         (is_scored, "the score of a winner is 1; give a and b, not winner and loser, to use a column of scores"),
     )
+
+
+def _check_items_are_no_players(table: TableSource, names: Sequence[str]) -> None:
+    """ValueError if those who answer and what they answer have a name in common, which would make them one player."""
+    first, second = ({*to_values(column)} for column in load_columns(table, names, names).values())
+    for common in sorted((first & second) - {None})[:1]:
+        raise ValueError(
+            f"{names[0]} and {names[1]} have names in common, as {common!r}, which would be one player; write them "
+            f"otherwise, as {names[1]}_{common}"
+        )
 
 
 # Columns whose contents decide
@@ -786,11 +819,16 @@ def _meaning_of_scores(search: RoleSearch, name: str, results: ParsedResults) ->
 
 
 def _refuse_contradicting_scorelines(name: str, readings: Mapping[str, ParsedResults]) -> None:
-    """ValueError if the goals of both in another column contradict the chosen one in more than a few rows."""
-    scorelines = {other: results for other, results in readings.items() if results.notation == SCORELINES}
-    for other, results in scorelines.items():
-        bad = _contradictions(readings[name].score, np.nan_to_num(np.sign(results.score - 0.5)))
-        if _is_wrong(bad) and np.count_nonzero(bad) > 1:
+    """ValueError if the goals of both in one column contradict the results of another in more than a few rows.
+
+    One of both is the chosen column. Results in which the second player never wins may say that somebody won.
+    """
+    chosen = readings[name]
+    for other, results in readings.items():
+        told, lead = (results, chosen) if chosen.notation == SCORELINES else (chosen, results)
+        bad = _contradictions(told.score, np.nan_to_num(np.sign(lead.score - 0.5)))
+        is_sure = lead.notation == SCORELINES and (told is chosen or bool(np.any(told.score == 0.0)))
+        if is_sure and _is_wrong(bad) and np.count_nonzero(bad) > 1:
             raise _contradiction_error(name, f"{other!r}", bad, f"score={other!r}")
 
 
@@ -859,7 +897,8 @@ def _codes_by_numbers_in_names(column: Column, players: Sequence[str]) -> dict[i
         return {}
     values = {*np.unique(numbers_or_nan(column)[~missing_mask(column)]).tolist()}
     codes = {int(first): 1.0, int(second): 0.0}
-    return next((x for x in (codes, codes | {0: 0.5}) if values <= x.keys() and values & codes.keys()), {})
+    is_told = values <= {0, *codes} and (2 in values or 0 not in values)  # which else count from 0, perhaps
+    return codes | ({0: 0.5} if 0 in values else {}) if is_told and values & codes.keys() else {}
 
 
 def _settle_contradictions(
@@ -982,12 +1021,16 @@ ADVICE = {  # by the role that is missing, with columns that may have it
     "a": "of matches name both players, as a={x!r}, b={y!r}; of those in which somebody won, as winner={x!r}, "
     "loser={y!r}; of contests with a row for each participant, as contest={contest!r}, participant={participant!r}, "
     "{place}",
+    "loser": "name it, as loser={x!r}; or both players, of whom a column says who won, as a={x!r}, b={y!r}",
     "rank": "name that of ranks, as rank={p!r}; or of scores, of which higher is better, as score={p!r}",
     "score": "name that of the results, as score={text!r}; or those of the points of both, as margin=[{p!r}, {q!r}]",
 }
 
 
 MATRIX_ADVICE = "columns and rows have the same names: write a row for each match of a matrix, with a, b and score"
+
+
+FIRST_LINE_ADVICE = "the first line names the columns, separated by commas, semicolons or tabs; remove what is above it"
 
 
 def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, Any]) -> MissingColumnError:
@@ -1000,6 +1043,7 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
     others = {name: x for name, x in columns.items() if name not in used and not is_time_column(name, x, None)}
     is_matrix = role == "a" and any(len({*table.names} & {*map(str, to_values(x))}) > 1 for x in columns.values())
     advice = MATRIX_ADVICE if is_matrix else ADVICE.get(role, "name it, as {role}={x!r}")
+    advice = advice if len(table.names) > 1 else FIRST_LINE_ADVICE
     advice = advice.format(role=role, **_example_columns(others))
     message = f"no column {COLUMN_ROLES[role].default[0]!r}; {advice} (there are: {', '.join(map(str, table.names))})"
     return MissingColumnError("\n  ".join([shorten_to_one_line(message), *format_first_rows(columns)]))

@@ -66,6 +66,9 @@ SIDE_PAIRS = (
     ),
     SidesSpelling(("team", "club", "squad", "country", "nation", ""), OPPONENT, kind="own"),
     SidesSpelling(
+        ("student", "learner", "pupil", "examinee", "user"), ("item", "problem", "question", "exercise"), kind="own"
+    ),
+    SidesSpelling(
         ("player", "name", "fighter", "athlete", "competitor", "user", "model", "me", ""), OPPONENT, kind="own"
     ),
 )
@@ -91,8 +94,8 @@ LINE_UP_SPELLINGS = (  # how the players of both sides of a match are numbered o
 NAME_TEMPLATES = _split_at_blanks("""
     {}teamname {}team team{} {}teamtag team{}name teams{}name teams{}teamname teams{} {}teamfullname {}teamshortname
     {}teamabbrev {}teamabbreviation {}teamcode {}name {}playername {}player player{} player{}name {}club
-    club{} {}fighter fighter{} {}username {}user players{}username players{}name {}bot {}tie model{}
-    {}model response{}model model{}name generator{} system{} engine{}
+    club{} {}fighter fighter{} {}username {}user players{}username players{}name players{} {}bot {}tie
+    model{} models{} {}model response{}model model{}name generator{} system{} engine{}
     agent{} item{} option{} candidate{} opponent{} competitor{} name{} {}nation {}country {}mannschaft {}
     equipe{} equipo{} {}pair {}duo squadra{} {}lag {}hold spieler{} joueur{} jugador{} giocatore{}
     {}teamid team{}id teamid{} {}teamapiid {}playerid player{}id {}id {}neutral
@@ -168,7 +171,7 @@ SPELLINGS = {  # of the roles that one column has
         winningplayer winteam sieger ganador vencedor vainqueur vincitore
         preference preferred humanpreference preferredmodel chosenmodel chosenmodelname bettermodel selected selection
         winnermodel modelwinner g1winner humanlabel vote votetype verdict judgment
-        judgement choice chosen label
+        judgement choice chosen label correct iscorrect answeredcorrectly
     """),  # the last are of votes
     "time": (
         *_split_at_blanks("""
@@ -188,14 +191,16 @@ SPELLINGS = {  # of the roles that one column has
     "side": _split_at_blanks("wloc winnerlocation winnerloc"),  # of the winner
     "contest": _split_at_blanks("""
         contest race raceid event eventid contestid tournamentid gameid matchid heat racename eventname contestname
-        tournament tournamentname tourney tourneyname competition wettkampf rennen meet match game round
+        tournament tournamentname tourney tourneyname competition wettkampf rennen meet match game round play playid
         prompt promptid question questionid
     """),
     "participant": _split_at_blanks("""
         player participant driver driverid drivername driverref athlete competitor rider horse swimmer skater runner
-        golfer cyclist skier rower sailor boat crew dog pilot fahrer handle username playername name team teamname
+        golfer cyclist skier rower sailor boat crew dog pilot fahrer handle username playername summoner
+        summonername name team teamname
         playerid teamid model modelname
     """),
+    "contest score": _split_at_blanks("score points pts goals win won wins iswinner victory result outcome teamscore"),
     "rank": _split_at_blanks("""
         positionorder position finishposition finishingposition finalposition finish place pos placing placement
         standing teamplacement rank platz rang posizione posicion finishtime finishingtime racetime resulttime chiptime

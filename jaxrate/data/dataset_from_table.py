@@ -98,7 +98,6 @@ from jaxrate.data.result_parsing import (
     DRAW_PATTERN,
     DRAWN_MANNER,
     MIN_AGREEMENT,
-    NUMBERS,
     Notation,
     ResultColumn,
     check_texts,
@@ -107,6 +106,7 @@ from jaxrate.data.result_parsing import (
     flags_of_draws,
     in_play_mask,
     mentions_draw,
+    notation_of_contest_scores,
     parse_contest_results,
     replace_na_values,
     result_column_to_scores,
@@ -618,7 +618,7 @@ def parse_result_columns(
         return rows
     column = rows.columns[name]
     if roles.contest is not None:
-        notation = notation if roles.ranked else NUMBERS
+        notation = notation if roles.ranked else notation_of_contest_scores(name, column)
         results = parse_contest_results(name, column, na_values, unfinished, notation)
     else:
         players = {x: rows.columns[x] for x in roles.first_players}
@@ -1063,6 +1063,7 @@ def load_rows(table: TableSource, roles: ColumnRoles) -> TableRows:
     if not n:
         raise ValueError("no rows")
     rows = TableRows(table, roles, columns, np.arange(n), (table.note,) if table.note else ())
+    rows = rows.keep(~np.all([text_mask(columns[x], lambda text: text == x) for x in roles.players], axis=0))  # noqa: B023
     if not roles.drop:
         return rows
     keep = ~np.any([to_flags(name, columns[name]) for name in roles.drop], axis=0)
@@ -1094,19 +1095,24 @@ def doubtful_roles_hints(resolved: ResolvedTable, roles: ColumnRoles, columns: d
     elif roles.ranked:
         yield from _zero_ranks_hints(roles, columns)
     else:
-        yield from _unclear_score_hints(resolved, roles)
+        yield from _unclear_score_hints(resolved, roles, columns)
     if roles.contest is not None and roles.team is None:
         yield from _unused_team_hints(resolved, roles)
 
 
-def _unclear_score_hints(resolved: ResolvedTable, roles: ColumnRoles) -> Iterator[str]:
+def _unclear_score_hints(resolved: ResolvedTable, roles: ColumnRoles, columns: Mapping[str, Column]) -> Iterator[str]:
     """A hint that lower scores may be better, where a score is called as ranks are, or nobody named it."""
     score, result = resolved.arguments["score"], roles.result
     if score is not None and normalise_column_name(score) in SPELLINGS["rank"]:
         advice = f"but of a score higher is better; say rank={score!r}"
         yield f"{score} looks like a rank, of which lower is better, {advice}"
-    elif result is not None and score is None:
+    elif result is not None and score is None and not (result in columns and _are_wins(columns[result])):
         yield f"{result}: the higher is the better; if lower is, say rank={result!r}"
+
+
+def _are_wins(column: Column) -> bool:
+    """Whether a column holds nothing but 1 for a win, 0 for a loss and 0.5 for a draw."""
+    return bool(np.isin(numbers_or_nan(column), (0.0, 0.5, 1.0)).all())
 
 
 def level_points_hints(rows: TableRows) -> Iterator[str]:

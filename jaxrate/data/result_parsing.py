@@ -67,20 +67,22 @@ def _add_words_of_wins(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for name in names for word in (name, f"{name}w", f"w{name}"))
 
 
+WINS_AND_LOSSES = OutcomeWords(
+    ("w", "win", "won", "wins", "victory", "beat", "otw", "sow"),
+    ("l", "loss", "lose", "lost", "defeat", "otl", "sol", "checkmated", "resigned", "timeout"),
+    (*DRAW_WORDS, "repetition", "insufficient", "timevsinsufficient", "50move"),
+)
+FLAGS = OutcomeWords(("true", "yes", "y"), ("false", "no", "n"))
 OUTCOME_WORDS = (
     *(
         OutcomeWords(_add_words_of_wins(sides.first), _add_words_of_wins(sides.second))
         for sides in SIDE_PAIRS
         if sides.kind == "sides"
     ),
-    OutcomeWords(
-        ("w", "win", "won", "wins", "victory", "beat", "otw", "sow"),
-        ("l", "loss", "lose", "lost", "defeat", "otl", "sol", "checkmated", "resigned", "timeout"),
-        (*DRAW_WORDS, "repetition", "insufficient", "timevsinsufficient", "50move"),
-    ),
+    WINS_AND_LOSSES,
     OutcomeWords(("wl", "winloss", "winlose"), ("lw", "losswin", "losewin"), ("dd", "drawdraw", "tt")),
     OutcomeWords(("a",), ("b",), (*DRAW_WORDS, "c")),  # as language models judge
-    OutcomeWords(("true", "yes", "y"), ("false", "no", "n")),
+    FLAGS,
     OutcomeWords(("1",), ("0",), ("½", "1/2", "0.5", "0,5", "=")),
     OutcomeWords(("s", "sieg"), ("n", "niederlage"), ("u", "remis", "unentschieden")),
     OutcomeWords(("+",), ("-",)),
@@ -283,6 +285,30 @@ RANK_NOTATIONS = (
 )
 
 
+def _scores_of_words(scores: Mapping[str, float], results: ResultColumn) -> HostArray:
+    return results.words.map(scores.get, np.nan)
+
+
+WORDS_OF_WINS = Notation(
+    "words of wins",
+    partial(
+        _scores_of_words,
+        {
+            x: score
+            for words in (WINS_AND_LOSSES, FLAGS)
+            for score, texts in zip((0.5, 0.0, 1.0), words[::-1], strict=True)
+            for x in texts
+        },
+    ),
+)
+
+
+def notation_of_contest_scores(name: str, column: Column) -> Notation:
+    """How the scores of contests are written: in numbers, unless all are words for who has won."""
+    scores = WORDS_OF_WINS.read(ResultColumn(name, column, {}))[~missing_mask(column)]
+    return WORDS_OF_WINS if is_text(column) and not np.isnan(scores).any() else NUMBERS
+
+
 def parse_contest_results(
     name: str, column: Column, na_values: Sequence[str], unfinished: Sequence[str], notation: Notation | None
 ) -> tuple[Column, Notation, str | None]:
@@ -437,10 +463,6 @@ def _word_notations(results: ResultColumn) -> list[Notation]:
             notation = Notation(f"words as {first[0]} and {second[0]}", partial(_scores_of_words, scores))
             notations.insert(0 if is_own or is_exchanged else len(notations), notation)
     return notations
-
-
-def _scores_of_words(scores: Mapping[str, float], results: ResultColumn) -> HostArray:
-    return results.words.map(scores.get, np.nan)
 
 
 def _outcome_word(cell: str) -> str:

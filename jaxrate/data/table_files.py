@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -39,13 +40,15 @@ from jaxrate.data.table_sources import (
 )
 
 STANDARD_INPUT = "-"
-COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+SEPARATOR_LINE = re.compile(rb"\A(\xef\xbb\xbf)?sep=.(?=\r?\n)")  # above the header, for Excel
+COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zip": "zip"}
 DELIMITERS = ",;\t|"  # the others are sought in a header without commas
 CHECKED_BYTES = 1 << 24  # at the beginning of a text, from which its encoding is inferred
 BATCH_ROWS = 1 << 16  # rows of Parquet that are decoded at a time
 BYTES_PER_ROW = 100.0  # that a row takes in memory until it is rated, about
 EVENT_LISTS = "matches", "games", "fixtures", "results", "events", "battles", "votes"  # names of lists of records
-POINT_NAMES = frozenset(template.format("1") for template in POINT_TEMPLATES)
+# of lists of what both sides have
+NAMES_OF_PAIRS = frozenset(template.format("1") for template in POINT_TEMPLATES) | {"teams1", "players1", "models1"}
 HIDDEN_FILES = re.compile(r"[._].*|.*\.truth\.parquet")  # in folders; the latter of `simulate`, beside its histories
 
 _standard_inputs: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # what was read from them
@@ -92,8 +95,8 @@ def _find_table_opener(path: Path) -> Callable[[Path, str], TableSource]:
         if path.suffix.lower() == ".pgn":
             raise ValueError("these are games in PGN, which jr.data.formats.pgn reads")
         raise ValueError(
-            "cannot read this kind of file; the name must end (texts may be compressed, as .csv.gz, .csv.bz2 or "
-            f".csv.zst) in {', '.join(others)} or {last}"
+            "cannot read this kind of file; the name must end (texts may be compressed, as .csv.gz, .csv.bz2, "
+            f".csv.zst or alone in a .zip) in {', '.join(others)} or {last}"
         )
     return opener
 
@@ -101,7 +104,19 @@ def _find_table_opener(path: Path) -> Callable[[Path, str], TableSource]:
 def _suffix_before_compression(path: Path) -> str:
     """The end of the name of a file, without that of its compression, in lower case."""
     suffix = path.suffix.lower()
+    if suffix == ".zip":
+        return Path(_find_zipped_file(path)).suffix.lower()
     return path.with_suffix("").suffix.lower() if suffix in COMPRESSION else suffix
+
+
+def _find_zipped_file(path: Path) -> str:
+    """The name of the one file in an archive; ValueError if there are others."""
+    with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX")]
+        if len(names) == 1:
+            return names[0]
+        raise ValueError(f"there are {join_names(names) or 'no files'} in the archive; unpack it, and name one")
+    raise ValueError("no zip archive that can be read")
 
 
 def _open_text_file(path: Path, title: str) -> TableSource:
@@ -119,6 +134,8 @@ def _open_text_file(path: Path, title: str) -> TableSource:
 
 def open_decompressed(path: Path) -> Any:
     """The bytes of a file, decompressed, or those of standard input."""
+    if path.suffix.lower() == ".zip":
+        return io.BytesIO(zipfile.ZipFile(path).read(_find_zipped_file(path)))
     if str(path) != STANDARD_INPUT:
         return import_pyarrow().input_stream(str(path), compression=COMPRESSION.get(path.suffix.lower()))
     stream = getattr(sys.stdin, "buffer", sys.stdin)
@@ -171,10 +188,11 @@ def _open_as_utf8(path: Path) -> Callable[[], Any]:
     """A function that opens a text as UTF-8. UTF-16 that says so, and Windows-1252, are decoded in memory."""
     with open_decompressed(path) as file:
         start = file.read(CHECKED_BYTES)
-        encoding = _infer_encoding(start)
-        if encoding is None:
+        encoding, separator_line = _infer_encoding(start), SEPARATOR_LINE.match(start)
+        if encoding is None and separator_line is None:
             return lambda: open_decompressed(path)
-        content = (start + file.read()).decode(encoding, errors="replace").encode()
+        content = (start + file.read()).decode(encoding or "utf-8", errors="replace").encode()
+    content = SEPARATOR_LINE.sub(b"", content)
     return lambda: io.BytesIO(content)
 
 
@@ -247,12 +265,22 @@ OPENERS_BY_MARK = {  # the first bytes
 }
 
 
+def _count_fields(open_stream: Callable[[], Any], mark: str) -> int:
+    """How many fields the first row below the header has, if this divides them."""
+    with suppress(*READ_ERRORS):
+        return len(next(islice(iterate_csv(open_stream, mark), 1, None), (0, []))[1])
+    return 0
+
+
 def _read_csv_header_and_delimiter(open_stream: Callable[[], Any], is_tsv: bool) -> tuple[list[str], str]:
-    """The names of the columns of a CSV file, and its delimiter: the first by which there are several."""
-    marks = "\t" if is_tsv else DELIMITERS
-    headers = ((_read_csv_header(open_stream, mark), mark) for mark in marks)
-    several = (header for header in headers if len(header[0]) > 1)
-    return next(several, None) or (_read_csv_header(open_stream, marks[0]), marks[0])
+    """The names of the columns of a CSV file, and its delimiter: the first by which there are several.
+
+    At best there are as many in the row below.
+    """
+    headers = [(_read_csv_header(open_stream, mark), mark) for mark in ("\t" if is_tsv else DELIMITERS)]
+    several = [(names, mark) for names, mark in headers if len(names) > 1]
+    fitting = [(names, mark) for names, mark in several if len(names) == _count_fields(open_stream, mark)]
+    return [*fitting, *several, *headers][0]
 
 
 def _read_csv_header(open_stream: Callable[[], Any], delimiter: str) -> list[str]:
@@ -325,14 +353,24 @@ def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
     """
     if is_list_of_records(document):
         return records_to_columns(_records_of_inner_lists(document))
+    if isinstance(document, list) and _is_table_of_rows(*document[:1], document[1:]):
+        return {name: [row[i] for row in document[1:]] for i, name in enumerate(document[0])}
     if not isinstance(document, Mapping) or not document:
         return None
+    if _is_table_of_rows(document.get("columns"), document.get("data")):
+        return columns_of_document([document["columns"], *document["data"]])
     if (records := _find_list_of_events(document)) is not None:
         return columns_of_document(records)
     values = [*document.values()]
     if all(isinstance(value, list) for value in values) and len({*map(len, values)}) == 1:
         return {str(name): value for name, value in document.items()}
     return _columns_of_objects(document)
+
+
+def _is_table_of_rows(header: Any = None, rows: Any = None) -> bool:
+    """Whether these are names of columns and lists of the values of each row."""
+    are_names = isinstance(header, list) and all(isinstance(name, str) for name in header)
+    return are_names and isinstance(rows, list) and all(isinstance(x, list) and len(x) == len(header) for x in rows)
 
 
 def _find_list_of_events(document: Mapping[Any, Any]) -> Any:
@@ -374,7 +412,7 @@ def _records_of_inner_lists(records: Sequence[Mapping[Any, Any]]) -> Sequence[Ma
 def records_to_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
     """Columns of records; None where one lacks a value. Nested objects become columns as "team.name".
 
-    Two points in a list become the columns "score.1" and "score.2".
+    Two points, teams or players in a list become the columns "score.1" and "score.2".
     """
     for i, record in enumerate(records):
         if not isinstance(record, Mapping):
@@ -397,11 +435,11 @@ def _flatten_values(record: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def _split_points_by_side(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
-    """Two columns of lists of both sides' points, and others as they are."""
+    """Two columns of lists of both sides' names or points, and others as they are."""
     nothing = (None, None)
     pairs = [(value if isinstance(value, list) else ()) or nothing for value in values]
-    are_points = normalise_column_name(f"{name}1") in POINT_NAMES and {*map(len, pairs)} == {2}
-    if not are_points or pairs == [nothing] * len(pairs):
+    are_of_sides = normalise_column_name(f"{name}1") in NAMES_OF_PAIRS and {*map(len, pairs)} == {2}
+    if not are_of_sides or pairs == [nothing] * len(pairs):
         return {name: values}
     return {f"{name}.{side}": [*points] for side, points in enumerate(zip(*pairs, strict=True), 1)}
 
@@ -509,7 +547,8 @@ def list_table_files(path: Path) -> list[Path]:
     if (path / "checkpoint").is_file() and (path / "predictions").is_dir():
         raise ValueError(f"{path} holds what was rated by chunks, not matches; name the folder that was rated")
     found = path.iterdir() if path.is_dir() else map(Path, glob(str(path)))
-    files = {x: _suffix_before_compression(x) for x in sorted(found) if not HIDDEN_FILES.fullmatch(x.name)}
+    shown = (x for x in sorted(found) if not HIDDEN_FILES.fullmatch(x.name) and x.suffix.lower() != ".zip")
+    files = {x: _suffix_before_compression(x) for x in shown}
     if not path.is_dir():
         return [*files]
     suffixes = (".parquet",) if ".parquet" in files.values() else (".csv", ".tsv")

@@ -67,11 +67,14 @@ def test_csv_longer_than_arrow_takes_at_once(games):
     assert dataset.events.score[-2:].tolist() == [1, 0.5]
 
 
-@pytest.mark.parametrize("name", ["GAMES.CSV", "games.tsv", "games.csv.gz", "games.tsv.bz2", "games.csv.zst"])
+@pytest.mark.parametrize(
+    "name", ["GAMES.CSV", "games.tsv", "games.csv.gz", "games.tsv.bz2", "games.csv.zst", "games.zip"]
+)
 def test_csv_endings(games, name):
     mark, ann = ("\t", "Doe, J") if "tsv" in name else (",", "Doe")
     lines = ["a", "b", "score", "elo, then" if "tsv" in name else "elo"], [ann, "x", "7", "1"]
     squeeze = {"gz": gzip.compress, "bz2": bz2.compress, "zst": lambda x: pa.compress(x, "zstd", asbytes=True)}
+    squeeze["zip"] = lambda x: zipped({"kaggle/games.csv": x})
     text = "".join(mark.join(line) + "\n" for line in lines).encode()
     path = games(squeeze.get(name.rpartition(".")[2], bytes)(text), name)
     with pytest.raises(ValueError, match=rf"^{name}: row 0 \(counting from 0, line 2\): score 7.0 is outside"):
@@ -108,6 +111,7 @@ WRONG = [  # names and contents of files, and what is said of them
     ("g.json", '{"a": 1}', "no list of objects"),
     ("g.json", '{"home": [{"a": 1}], "away": [{"a": 2}]}', "the table could be 'home' or 'away'"),
     ("g.json", '{"a": "x", "b": "y", "score": 1}\n\n{"a": "x", "b": "x", "score": 1}', r"row 1 \(counting from 0,"),
+    ("g.zip", "PK", "no zip archive that can be read"),
     *(("g.xlsx", content, "no spreadsheet") for content in ("PK\x03\x04", "no zip")),
 ]
 
@@ -202,6 +206,23 @@ def test_json_in_all_its_forms(games, document):
     assert (data.events.context.side is None) == ("home" not in str(document))
 
 
+def test_json_of_rows_below_their_header(games):
+    rows = [[*row.values()] for row in ROWS]
+    for document in ([[*COLUMNS], *rows], {"index": [0, 1, 2], "columns": [*COLUMNS], "data": rows}):
+        check_rows(read(games(json.dumps(document), "games.json")))
+    paired = [
+        {"date": x["date"], "teams": [x["home"], x["away"]], "score": [x["home_goals"], x["away_goals"]]} for x in ROWS
+    ]
+    check_rows(read(games(json.dumps(paired), "games.json")))
+    teams = [{"teams": [["Ada", "Bo"], ["Cy", "Di"]], "winner": x} for x in (0, 1)]
+    assert read(games(json.dumps(teams), "games.json")).rounds.events.rank.tolist() == [0, 0, 2, 2, 2, 2, 0, 0]
+
+
+def test_archives_of_several_files_are_refused(games):
+    with pytest.raises(ValueError, match="g.zip: there are x.csv and y.csv in the archive; unpack it, and name one"):
+        read(games(zipped({"x.csv": ONE, "y.csv": ONE}), "g.zip"))
+
+
 def test_json_lines_and_text_with_other_delimiters(games):
     lines = "\n\n".join(map(json.dumps, NESTED))
     for name in ("games.jsonl", "games.json", "games.ndjson.gz"):
@@ -209,6 +230,8 @@ def test_json_lines_and_text_with_other_delimiters(games):
     for mark in "|\t;,":
         text = "\n".join(mark.join(map(str, row)) for row in ([*COLUMNS], *(row.values() for row in ROWS)))
         check_rows(read(games(text, "games.txt")))
+    below = text.replace(",", ";").replace("home_goals", '"home goals, all"')
+    check_rows(read(games(f"sep=;\r\n{below}\n{below.splitlines()[0]}\n"), margin=["home goals, all", "away_goals"]))
 
 
 def zipped(parts):

@@ -434,6 +434,12 @@ RESULTS_BESIDE_OTHERS = {  # a file, and the scores of the first players
     },
     "no winner at 1-1": ("team1,team2,winner,score\nx,y,x,2-0\ny,z,,1-1\n", [1.0, 0.5]),
     "numbers with a point": ("player1_id,player2_id,winner_id\n12,15,12.0\n15,16,16.0\n12,16,\n", [1.0, 0.0]),
+    "an index of 0 and 1": ("team1,team2,winner\nx,y,0\ny,x,1\nx,z,0\n", [1.0, 0.0, 1.0]),
+    "answers": ("student_id,item_id,correct\nx,p,1\ny,p,0\n", [1.0, 0.0]),
+    **{
+        f"contests by {name}": (f"game_id,player,{name}\n1,x,{one}\n1,y,{other}\n", [0, 1])
+        for name, one, other in (("win", 1, 0), ("result", "W", "L"), ("won", "True", "False"), ("points", 27, 20))
+    },
     "truth": ("team_a,team_b,winner\nx,y,true\ny,x,false\n", [1.0, 0.0]),
     "extra time": ("home,away,goals_home,goals_away,score_fulltime_home,score_fulltime_away\nx,y,2,1,1,1\n", [1.0]),
     "blanks after commas": ("a, b, score\nx, y, 1\ny, x, 0\n", [1.0, 0.0]),
@@ -488,6 +494,11 @@ REFUSED = {  # the table, options, and what is said
     "several opponents": ("team,player,opponent,won\nA,x,B,1\n", {},
                           "could be team and opponent, or player and opponent; say which, as a='team'"),
     "no opponent": ("winner,loser\nx,y\ny,\n,x\n", {}, "row 2 .*'winner' has no value; on_faulty='skip'"),
+    "items that are players": ("student,question,correct\n1,1,1\n2,1,0\n", {}, "names in common, as '1', which would be one"),
+    "no loser": ("game,winner,other\n1,x,y\n", {}, "no column 'loser'; name it, .*; or both players, of whom"),
+    "scores that a winner contradicts": (
+        {"home": X, "away": Y, "score": ["2-0", "0-1", "3-1", "0-1"], "winner": ["x", "draw", "x", "x"]}, {},
+        "columns 'score' and 'winner' contradict each other in 3 of 4 rows"),
     "a strange result": ("home,away,result\nx,y,H\ny,x,void\nx,y,D\n", {}, r"^games.csv: row 1 \(counting from 0, line "
                          r"3\): column 'result' is 'void', no result as the others are; if it"),
     "one text": ("a,b,score\nx,y,1\n", {"na_values": "void"}, "na_values must be a list of texts, got 'void'"),
