@@ -353,7 +353,7 @@ def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
     """
     if is_list_of_records(document):
         return records_to_columns(_records_of_inner_lists(document))
-    if isinstance(document, list) and _is_table_of_rows(*document[:1], document[1:]):
+    if isinstance(document, list) and document and _is_table_of_rows(document[0], document[1:]):
         return {name: [row[i] for row in document[1:]] for i, name in enumerate(document[0])}
     if not isinstance(document, Mapping) or not document:
         return None
@@ -367,7 +367,7 @@ def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
     return _columns_of_objects(document)
 
 
-def _is_table_of_rows(header: Any = None, rows: Any = None) -> bool:
+def _is_table_of_rows(header: Any, rows: Any) -> bool:
     """Whether these are names of columns and lists of the values of each row."""
     are_names = isinstance(header, list) and all(isinstance(name, str) for name in header)
     return are_names and isinstance(rows, list) and all(isinstance(x, list) and len(x) == len(header) for x in rows)
