@@ -267,12 +267,7 @@ def compose_notes(data: Dataset, contenders: Iterable[Contender], num_past: int,
     systems = {x.name: x for x in contenders}  # of several lengths the last one
     past = f"{num_past:,} {data.events.nouns}"
 
-    def write(note: str, describe: Callable[[Contender], str]) -> list[str]:
-        """The note on the systems of each description that is not empty."""
-        details = {name: describe(x) for name, x in systems.items()}
-        groups = {detail: [name for name in details if details[name] == detail] for detail in details.values()}
-        return [note.format(names=join_names(names), detail=detail) for detail, names in groups.items() if detail]
-
+    write = partial(_write_note_by_detail, systems)
     changed = [name for name, x in systems.items() if x.has_changes]
     exceptions = f", except those of {join_names(changed)}" if changed else ""
     notes = [f"Hyperparameters are the default ones{exceptions}."]
@@ -291,6 +286,15 @@ def compose_notes(data: Dataset, contenders: Iterable[Contender], num_past: int,
         worth = ", ".join(worths).replace(" for", " points for", 1)
         notes.append(f"The side advantage is {worth}, {source}.")
     return notes + write("Not used by {names}: {detail}.", partial(_name_unused_data, data))
+
+
+def _write_note_by_detail(
+    systems: Mapping[str, Contender], note: str, describe: Callable[[Contender], str]
+) -> list[str]:
+    """A note for each detail, but an empty one, with the names of the systems that it describes."""
+    details = {name: describe(x) for name, x in systems.items()}
+    groups = {detail: [name for name in details if details[name] == detail] for detail in details.values()}
+    return [note.format(names=join_names(names), detail=detail) for detail, names in groups.items() if detail]
 
 
 def _describe_default_side_advantage(contender: Contender) -> str:
