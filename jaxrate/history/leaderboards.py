@@ -315,7 +315,7 @@ def _eligible_player_mask(among: Any, players: HostArray) -> HostArray:
 
 def _leaves_many(is_listed: HostArray) -> bool:
     """Whether a condition leaves somebody out, and enough on the list."""
-    return MIN_SETTLED_PLAYERS <= np.count_nonzero(is_listed) < len(is_listed)
+    return bool(MIN_SETTLED_PLAYERS <= np.count_nonzero(is_listed) < len(is_listed))
 
 
 def _sort_by_rating(players: HostArray, mean: HostArray) -> HostArray:
@@ -441,7 +441,8 @@ class HistoryLeaderboardBuilder:
         deviation = self.ratings_at(now, recent, counts[recent]).deviation
         if deviation is not None:
             system = self.rated.system
-            limit = KNOWN_SHARE * float(system.summary(system.params, system.init(system.params, 1)).deviation[0])
+            newcomer: Any = system.summary(system.params, system.init(system.params, 1)).deviation
+            limit = KNOWN_SHARE * float(newcomer[0])
             self.max_deviation = limit if _leaves_many(deviation <= limit) else np.inf
 
     def ranked_list_at(self, now: float | None) -> tuple[HostArray, HostArray, HostArray]:
@@ -492,8 +493,8 @@ class HistoryLeaderboardBuilder:
 
     def mean_if_known(self, rating: Rating) -> HostArray:
         """The mean ratings; NaN of those whose deviation is too great for a list."""
-        mean, deviation = (None if x is None else np.asarray(x) for x in rating)
-        return mean if deviation is None else np.where(deviation > self.max_deviation, np.nan, mean)
+        mean: HostArray = np.asarray(rating.mean)
+        return mean if rating.deviation is None else np.where(rating.deviation > self.max_deviation, np.nan, mean)
 
     def final_ratings(self, now: float | None) -> Rating:
         """[N] ratings after everybody's last event, with the time since then passed."""

@@ -134,6 +134,7 @@ class SmallCareers(NamedTuple):
 def _draw_small_careers(data: SiteData, link: Callable[[int], str]) -> SmallCareers | None:
     """The careers of the first of the ranking, and who of them stood highest; None where peaks have no dates."""
     board, time = data.current.first_group(), data.careers.time
+    peak_time: Any = board.peak_time
     peak = np.asarray(board.peak)[:SMALL_CAREERS]
     players = data.listed[: len(peak)]
     if not data.is_dated or len(peak) < 2 or np.isnan(peak).all():
@@ -146,7 +147,7 @@ def _draw_small_careers(data: SiteData, link: Callable[[int], str]) -> SmallCare
         panels.append((mark_as_html(f"{ranked_name(data, link, i)} <small>{text}</small>"), f"M{line}"))
     best, unit = int(np.nanargmax(peak)), rating_unit(data.rated.system)
     amount = format_amount(float(peak[best]), unit) + " above the median" * data.drifts
-    year = f"in {format_peak_time(board.peak_time[best], math.inf)}"
+    year = f"in {format_peak_time(peak_time[best], math.inf)}"
     finding = Finding("peaked", "highest of these", data.names[players[best]], f"{len(peak)}", amount, since=year)
     return SmallCareers(str(finding), panels)
 
