@@ -455,12 +455,16 @@ def _named_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool)
     columns = {role: arguments[role] or header.find_own(role) for role in roles}
     sought = [role for role in roles[: 3 - has_score] if columns[role] is None]
     spelt = {role: header.find_first(SPELLINGS[role]) for role in sought}
-    score = header.find_first(SPELLINGS["contest score"]) if arguments["score"] is None else None
-    if "rank" in spelt and spelt["rank"] is None and score is not None:
-        spelt, columns = {**spelt, "score": score}, {**columns, "score": score}
+    if "rank" in spelt and spelt["rank"] is None and (score := _find_open_score(header, arguments)):
         del spelt["rank"], columns["rank"]
+        spelt["score"] = score
     spelt = {role: name or COLUMN_ROLES[role].default[0] for role, name in spelt.items()}
     return PlayerColumns(CONTEST_ROLES, columns | spelt, notes=_describe_contest(spelt))
+
+
+def _find_open_score(header: Header, arguments: Mapping[str, Any]) -> str | None:
+    """The column that is called as scores of contests are, unless an argument names one."""
+    return header.find_first(SPELLINGS["contest score"]) if arguments["score"] is None else None
 
 
 def _spelt_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:

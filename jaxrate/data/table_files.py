@@ -49,7 +49,8 @@ BYTES_PER_ROW = 100.0  # that a row takes in memory until it is rated, about
 EVENT_LISTS = "matches", "games", "fixtures", "results", "events", "battles", "votes"  # names of lists of records
 # of lists of what both sides have
 NAMES_OF_PAIRS = frozenset(template.format("1") for template in POINT_TEMPLATES) | {"teams1", "players1", "models1"}
-HIDDEN_FILES = re.compile(r"[._].*|.*\.truth\.parquet")  # in folders; the latter of `simulate`, beside its histories
+# in folders: beside archives the truth of `simulate`, which stands beside its histories
+HIDDEN_FILES = re.compile(r"[._].*|.*\.truth\.parquet|.*\.zip", re.IGNORECASE)
 
 _standard_inputs: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # what was read from them
 
@@ -355,8 +356,11 @@ def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
         return records_to_columns(_records_of_inner_lists(document))
     if isinstance(document, list) and document and _is_table_of_rows(document[0], document[1:]):
         return {name: [row[i] for row in document[1:]] for i, name in enumerate(document[0])}
-    if not isinstance(document, Mapping) or not document:
-        return None
+    return _columns_of_object(document) if isinstance(document, Mapping) and document else None
+
+
+def _columns_of_object(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
+    """The columns of the one table in an object, or of columns by name."""
     if _is_table_of_rows(document.get("columns"), document.get("data")):
         return columns_of_document([document["columns"], *document["data"]])
     if (records := _find_list_of_events(document)) is not None:
@@ -547,7 +551,7 @@ def list_table_files(path: Path) -> list[Path]:
     if (path / "checkpoint").is_file() and (path / "predictions").is_dir():
         raise ValueError(f"{path} holds what was rated by chunks, not matches; name the folder that was rated")
     found = path.iterdir() if path.is_dir() else map(Path, glob(str(path)))
-    shown = (x for x in sorted(found) if not HIDDEN_FILES.fullmatch(x.name) and x.suffix.lower() != ".zip")
+    shown = (x for x in sorted(found) if not HIDDEN_FILES.fullmatch(x.name))
     files = {x: _suffix_before_compression(x) for x in shown}
     if not path.is_dir():
         return [*files]
