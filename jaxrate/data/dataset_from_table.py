@@ -30,6 +30,7 @@ from jaxrate.data.column_conversion import (
     fail_at_cells,
     is_list,
     is_missing_value,
+    is_text,
     load_columns,
     missing_mask,
     null_where,
@@ -1063,7 +1064,8 @@ def load_rows(table: TableSource, roles: ColumnRoles) -> TableRows:
     if not n:
         raise ValueError("no rows")
     rows = TableRows(table, roles, columns, np.arange(n), (table.note,) if table.note else ())
-    rows = rows.keep(~np.all([text_mask(columns[x], lambda text: text == x) for x in roles.players], axis=0))  # noqa: B023
+    if all(is_text(columns[name]) for name in names):  # as of text files in which the header is repeated
+        rows = rows.keep(~np.all([text_mask(columns[x], lambda text: text == x) for x in names], axis=0))  # noqa: B023
     if not roles.drop:
         return rows
     keep = ~np.any([to_flags(name, columns[name]) for name in roles.drop], axis=0)
