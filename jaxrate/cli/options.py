@@ -484,9 +484,10 @@ SHIPPED_COLUMNS = {"a": "home", "b": "away", "side": "a", "neutral": "neutral"}
 
 def is_shipped_dataset(file: Any) -> bool:
     """Whether FILE is the name of the league that ships with the package, and no file or folder of the user's data."""
-    if file != SHIPPED_DATASET:
+    if file != SHIPPED_DATASET or Path(file).is_file():
         return False
-    return not Path(file).exists() or any(Path(file, name).exists() for name in OUTPUT_MARKERS)
+    names = {x.name for x in Path(file).glob("*")}
+    return not names or not names.isdisjoint(OUTPUT_MARKERS)
 
 
 first_rows_option = option("first", "NUMBER", "Read only the first rows of a table.  [default: all]", least=1)
