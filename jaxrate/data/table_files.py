@@ -167,12 +167,25 @@ def open_csv(open_stream: Callable[[], Any], title: str, is_tsv: bool) -> TableS
 
     In a header without commas a semicolon, a tab or "|" is found as well.
     """
+    open_stream = _blank_repeated_headers(open_stream)
     header, delimiter = _read_csv_header_and_delimiter(open_stream, is_tsv)
     names = name_repeated_columns(header)
     renamed = None if names == header else names
     batches = partial(iterate_csv_batches, open_stream, delimiter=delimiter, header=renamed)
     where = _make_row_locator(title, make_csv_row_to_line(open_stream, delimiter))
     return source_of_batches(title, names, batches, where, is_text=True)
+
+
+def _blank_repeated_headers(open_stream: Callable[[], Any]) -> Callable[[], Any]:
+    """A function that opens a text in which lines that repeat the first, as those of long web pages do, are empty."""
+    with open_stream() as file:
+        start = file.read(CHECKED_BYTES)
+        header = start.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n").partition(b"\n")[0].rstrip(b"\r")
+        if not header or b"\n" + header not in start:
+            return open_stream
+        before, _, rows = (start + file.read()).partition(header)
+    content = before + header + re.sub(rb"(?m)(?<=\n)" + re.escape(header) + rb"\r?$", b"", rows)
+    return lambda: io.BytesIO(content)
 
 
 def _make_row_locator(title: str, line_of: Callable[[int], str | None]) -> Callable[[int], str]:
@@ -225,7 +238,8 @@ def _open_spreadsheet(path: Path, title: str, sheet: str = "") -> TableSource:
 def _open_rows_of_sheet(rows: list[list[str]], title: str) -> TableSource:
     """The rows of a sheet as the CSV that stands below titles of one cell."""
     head, text = next((i for i, row in enumerate(rows) if sum(map(bool, row)) > 1), 0), io.StringIO(newline="")
-    filled = {number: row for number, row in enumerate(rows[head:], head + 1) if any(row)}
+    below = {number: row for number, row in enumerate(rows[head + 1 :], head + 2) if any(row) and row != rows[head]}
+    filled = {head + 1: rows[head], **below}
     csv.writer(text).writerows(filled.values())
     content, (_, *numbers) = text.getvalue().encode(), filled  # cells may have several lines
     where = _make_row_locator(title, lambda row: f"row {numbers[row]} of the sheet")

@@ -231,7 +231,15 @@ def test_json_lines_and_text_with_other_delimiters(games):
         text = "\n".join(mark.join(map(str, row)) for row in ([*COLUMNS], *(row.values() for row in ROWS)))
         check_rows(read(games(text, "games.txt")))
     below = text.replace(",", ";").replace("home_goals", '"home goals, all"')
-    check_rows(read(games(f"sep=;\r\n{below}\n{below.splitlines()[0]}\n"), margin=["home goals, all", "away_goals"]))
+    head = below.splitlines()[0]
+    for text in (
+        f"sep=;\r\n{below}\n{head}\n",
+        below.replace("\n", f"\r\n{head}\r\n"),
+        f"\ufeff{below}\n{head}\n{head}",
+    ):
+        check_rows(read(games(text), margin=["home goals, all", "away_goals"]))
+    with pytest.raises(ValueError, match=r"row 1 \(counting from 0, line 4\): column 'result' is 'void'"):
+        read(games("home,away,result\nx,y,H\nhome,away,result\nx,y,void\nx,y,D\n"))
 
 
 def zipped(parts):
@@ -287,6 +295,7 @@ def open_document(rows):
 def test_spreadsheets(games):
     rows = [[*COLUMNS], *([*row.values()] for row in ROWS)]
     check_rows(read(games(spreadsheet({"2024": rows}), "games.xlsx")))
+    check_rows(read(games(spreadsheet({"2024": [*rows[:2], rows[0], *rows[2:]]}), "games.xlsx")))
     check_rows(read(games(open_document(rows), "games.ods")))
     titled = [["Our league"], [], *([*row, "", "note"] for row in rows)]
     book = games(spreadsheet({"a": [], "b": titled, "c": [["x"]], "d": rows}), "games.xlsx")
