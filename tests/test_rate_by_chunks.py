@@ -138,6 +138,10 @@ CASES = {
     ),
     "rows without a result": Case(jr.elo(), matches(score=[x if i % 7 else None for i, x in enumerate(SCORE)])),
     "rows to drop": Case(jr.elo(), matches(bad=TIMES % 5 == 0, other=TIMES % 11 == 0), {"drop": ["bad", "other"]}),
+    "the last rows to drop": Case(jr.elo(), matches(bad=TIMES[-50] < TIMES), {"drop": "bad"}),
+    "winners of matches that were not played": Case(
+        jr.elo(), {"winner": A, "loser": B, "t": TIMES, "Comment": np.where(TIMES % 5 == 0, "Walkover", "Completed")}
+    ),
     "weights, sides and neutral ground": Case(
         jr.elo(side_advantage=30),
         matches(w=1.0 + TIMES % 2, s=TIMES % 3 - 1, n=TIMES % 4 == 0),

@@ -45,6 +45,7 @@ from jaxrate.data.column_spellings import (
     GOAL_TEMPLATES,
     LINE_UP_SPELLINGS,
     NAME_TEMPLATES,
+    PARTNER_TEMPLATES,
     POINT_TEMPLATES,
     RESULT_TEMPLATES,
     SIDE_PAIRS,
@@ -342,7 +343,25 @@ def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bo
         _numbered_players(header, upcoming),
         *(reversed(rows_of_one_side) if upcoming else rows_of_one_side),
     )
-    return next(chain(*rules), None)
+    players = next(chain(*rules), None)
+    return players and _add_partners(header, arguments, players)
+
+
+def _add_partners(header: Header, arguments: Mapping[str, Any], players: PlayerColumns) -> PlayerColumns:
+    """The players as teams of two, where nothing names them and partners of both have columns."""
+    first, second = roles = players.roles[:2]
+    is_told = players.roles == CONTEST_ROLES or players.are_teams or arguments[first] or arguments[second]
+    sides = () if is_told else players.possible_sides
+    for pair in header.find_pairs(chain(*(spell_pairs(PARTNER_TEMPLATES, one) for one in sides))):
+        columns = {role: [*names] for role, *names in zip(roles, players.names, pair, strict=True)}
+        return PlayerColumns(players.roles, columns, notes=(_describe_line_ups(columns),))
+    return players
+
+
+def _describe_line_ups(columns: Mapping[str, Sequence[str]]) -> str:
+    """What the columns of both teams were taken for."""
+    (first, one), (second, other) = columns.items()
+    return f"{', '.join(one)} for the team of {first}, and {', '.join(other)} for that of {second}"
 
 
 def _named_layouts(arguments: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -419,9 +438,8 @@ def _numbered_players(header: Header, upcoming: bool) -> Iterator[PlayerColumns]
             roles = WINNER_LOSER if is_winner_first and not upcoming else PLAYER_PAIR
             for role, columns, template in zip(roles, sides, templates, strict=True):
                 _check_numbers_without_gap(role, columns, template)
-            first, second = ([*columns.values()] for columns in sides)
-            note = f"{', '.join(first)} for the team of {roles[0]}, and {', '.join(second)} for that of {roles[1]}"
-            yield PlayerColumns(roles, {roles[0]: first, roles[1]: second}, notes=(note,))
+            players = {role: [*columns.values()] for role, columns in zip(roles, sides, strict=True)}
+            yield PlayerColumns(roles, players, notes=(_describe_line_ups(players),))
 
 
 def _numbered_columns(header: Header, template: str) -> dict[int, Any]:
@@ -671,8 +689,9 @@ def recognise_single_columns(search: RoleSearch, dates: str | None) -> None:
 
 def _settle_time_without_dates(search: RoleSearch) -> None:
     """Take the library's own column as the time, or note that columns with names of times hold no dates."""
-    own, others = search.header.find_own("time"), {*search.open.single["time"]} - {search.arguments["rank"]}
-    texts = [str(name) for name in search.open.single["time"] if name in others and is_text(search.values[name])]
+    own = search.header.find_own("time")
+    others = [x for x in search.header.names if x in search.open.single["time"] and x != search.arguments["rank"]]
+    texts = [str(name) for name in others if is_text(search.values[name])]
     if texts or (others and own is not None):
         search.notes.append(f"nothing for the time, as {', '.join(texts or map(str, others))} has no dates")
     elif own != search.arguments["rank"]:

@@ -120,6 +120,7 @@ OWN_POINTS = tuple(  # of a row of one side
     for noun in nouns
     for first, second in words
 )
+PARTNER_TEMPLATES = _split_at_blanks("{}partner partner{} {}playerpartner {}partnername partner{}name {}namepartner")
 COUNT_NOUNS = "sets", "gameswon", "frames", "legs", "maps", "rounds", "wins"  # whose difference says little
 COUNT_PATTERNS = _split_at_blanks("""
     {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} player{{}}{0} {{}}{0}won {0}won{{}} {0}wins{{}} team{{}}{0}won
@@ -155,7 +156,7 @@ DRAW_NAMES = tuple(
     for end in ("", "flag")
 )
 # the pattern of columns that say how a match was decided, perhaps that it was not
-MANNER_NAME = "method|decision|decided|verdict|outcome|type$|status|ending|wonby|^how|comment|notes?$"
+MANNER_NAME = "method|decision|decided|verdict|outcome|type$|status|ending|wonby|^how|comment|notes?$|^score$|^result"
 TIME_WORDS = "date", "datetime", "timestamp", "time", "at", "day", "on", "utc", "unix"
 TIME_SUBJECTS = _split_at_blanks("""
     match game tourney tournament schedule scheduled event race round play played kickoff start started begin create

@@ -30,7 +30,6 @@ from jaxrate.data.column_conversion import (
     fail_at_cells,
     is_list,
     is_missing_value,
-    is_text,
     load_columns,
     missing_mask,
     null_where,
@@ -99,6 +98,7 @@ from jaxrate.data.result_parsing import (
     DRAW_PATTERN,
     DRAWN_MANNER,
     MIN_AGREEMENT,
+    UNPLAYED_WORDS,
     Notation,
     ResultColumn,
     check_texts,
@@ -106,6 +106,7 @@ from jaxrate.data.result_parsing import (
     fail_where_no_result,
     flags_of_draws,
     in_play_mask,
+    mask_of_texts,
     mentions_draw,
     notation_of_contest_scores,
     parse_contest_results,
@@ -632,17 +633,17 @@ def hide_results_in_play(rows: TableRows) -> TableRows:
     """The rows, without results of matches that another column says are not over yet."""
     roles = rows.roles
     results = roles.result_columns if roles.contest is None else []
-    names = match_status_columns(rows.table.names, roles.all_columns) if results else []
-    for name, column in rows.load_others(names).items():
+    names = columns_of_manner(rows.table.names, roles.all_columns) if results else []
+    for name, column in rows.load_others([x for x in names if normalise_column_name(x) in STATUS_NAMES]).items():
         if (in_play := in_play_mask(column)).any():
             hidden = {result: null_where(rows.columns[result], in_play) for result in results}
             return rows.change(hidden, f"{name} for matches that are not over ({describe_share(in_play, 'match')})")
     return rows
 
 
-def match_status_columns(names: Iterable[str], used: Collection[str]) -> list[str]:
-    """The columns, other than those used, that are called as what says how far a match is."""
-    return [name for name in names if name not in used and normalise_column_name(name) in STATUS_NAMES]
+def columns_of_manner(names: Iterable[str], used: Collection[str]) -> list[str]:
+    """The columns, other than those used, that are called as what says how far a match is, or how it was decided."""
+    return [name for name in names if name not in used and re.search(MANNER_NAME, normalise_column_name(name))]
 
 
 def check_points_not_negative(rows: TableRows) -> None:
@@ -1053,25 +1054,36 @@ def _doubts_about_dataset(
         yield from () if names is None else doubts_about_names(subject, names, 0)
 
 
+class NoRowsLeftError(ValueError):
+    """All rows of a table are dropped."""
+
+
 def load_rows(table: TableSource, roles: ColumnRoles) -> TableRows:
-    """The rows of a table that are not dropped, with the columns that are used."""
+    """The rows of a table that are not dropped, nor of matches that were not played, with the columns that are used.
+
+    Raises:
+      NoRowsLeftError: if there are none.
+    """
     names = roles.all_columns
-    columns = load_columns(table, names, roles.text_columns)
+    others = columns_of_manner(table.names, names) if roles.contest is None else []
+    columns = load_columns(table, [*names, *others], [*roles.text_columns, *others])
     n = len(columns[names[0]])
     for name, column in columns.items():
         if len(column) != n:
             raise ValueError(f"column {name!r} has {len(column)} rows, {names[0]!r} has {n}")
     if not n:
         raise ValueError("no rows")
-    rows = TableRows(table, roles, columns, np.arange(n), (table.note,) if table.note else ())
-    if all(is_text(columns[name]) for name in names):  # as of text files in which the header is repeated
-        rows = rows.keep(~np.all([text_mask(columns[x], lambda text: text == x) for x in names], axis=0))  # noqa: B023
-    if not roles.drop:
-        return rows
-    keep = ~np.any([to_flags(name, columns[name]) for name in roles.drop], axis=0)
-    if not keep.any():
-        raise ValueError(f"no rows are left: {', '.join(map(repr, roles.drop))} drops them all")
-    return rows.keep(keep)
+    unplayed = {name: x for name in others if (x := mask_of_texts(columns[name], UNPLAYED_WORDS)).any()}
+    notes = (
+        f"{name} for matches that were not played, which are left out ({describe_share(mask, 'match')})"
+        for name, mask in unplayed.items()
+    )
+    dropped = {name: to_flags(name, columns[name]) for name in roles.drop} | unplayed
+    is_left = ~np.any([np.zeros(n, bool), *dropped.values()], axis=0)
+    if not is_left.any():
+        raise NoRowsLeftError(f"no rows are left: {', '.join(map(repr, dropped))} drops them all")
+    used = {name: columns[name] for name in names}
+    return TableRows(table, roles, used, np.arange(n), (*filter(None, [table.note]), *notes)).keep(is_left)
 
 
 def is_readable_source(data: Any) -> bool:

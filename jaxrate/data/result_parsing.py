@@ -34,13 +34,16 @@ from jaxrate.data.column_spellings import SIDE_PAIRS, WINNER_NAME, normalise_col
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import fail_where
 
+UNPLAYED_WORDS = (  # which say that a match was not played, and will not be
+    "NC", "NC/NC", "No contest", "No_contest", "No result", "N/R", "NR", "W/O", "WO", "w.o.", "walkover", "walk over",
+    "walk-over", "walk_over", "cancelled", "canceled", "bye", "abgesagt", "ausgefallen", "annulé",
+)  # fmt: skip
 NA_VALUES = (
+    *UNPLAYED_WORDS,
     "", "-", "--", "-:-", "- : -", "*", "?", "NA", "<NA>", "N/A", "#N/A", "NaN", "NaT", "null", "None", r"\N", "P",
-    "P-P", "PP", "Postp", "Postp.", "Postponed", "TBD", "TBA", "TBC", "0000-00-00", "NC", "NC/NC", "No contest",
-    "No result", "N/R", "NR", "RET", "ret.", "W/O", "WO", "w.o.", "walkover", "abandoned", "cancelled", "canceled",
-    "unknown", "bye", "+:-", "-:+", "+ - -", "- - +", "+--", "--+", "1-0F", "0-1F", "0-0F", "W:FF", "FF:W",
-    "W-FF", "FF-W",
-    "abgesagt", "abgebrochen", "verlegt", "ausgefallen", "annulé", "reporté", "aplazado", "suspendido",
+    "P-P", "PP", "Postp", "Postp.", "Postponed", "TBD", "TBA", "TBC", "0000-00-00", "RET", "ret.", "abandoned",
+    "unknown", "+:-", "-:+", "+ - -", "- - +", "+--", "--+", "1-0F", "0-1F", "0-0F", "W:FF", "FF:W", "W-FF", "FF-W",
+    "abgebrochen", "verlegt", "reporté", "aplazado", "suspendido",
 )  # fmt: skip
 RESULTS_BESIDE = {"-": "+", "p": "g"}  # texts that are results where a column has another one, and else say none
 IN_PLAY_WORDS = (  # without blanks, of a column that says how far a match is
@@ -429,13 +432,17 @@ def result_column_to_scores(results: ResultColumn, notation: Notation | None) ->
 
 def fail_where_no_result(name: str, column: Column, results: HostArray) -> None:
     """RowError where a value of the column says no result [n], which is NaN there; it tells how to say that."""
-    fail_where(
-        np.isnan(results) & ~missing_mask(column),
-        lambda row: (
-            f"column {name!r} is {format_value_for_error(cell_value(column, row))}, no result as the others are; "
-            f"if it means that there is none, say na_values=[{format_value_for_error(str(cell_value(column, row)))}]"
-        ),
-    )
+    are_numbers = not np.isnan(numbers_or_nan(column)[~missing_mask(column)]).any()
+    advice = "write W, D and L of the first player in place of the numbers; " * are_numbers
+
+    def say(row: int) -> str:
+        cell = cell_value(column, row)
+        return (
+            f"column {name!r} is {format_value_for_error(cell)}, no result as the others are; {advice}if it means that "
+            f"there is none, say na_values=[{format_value_for_error(str(cell))}]"
+        )
+
+    fail_where(np.isnan(results) & ~missing_mask(column), say)
 
 
 def to_sides(name: str, column: Column) -> HostArray:

@@ -338,6 +338,17 @@ READINGS = {  # the table, the scores, and a word of the note
     "words": ({"home": X, "away": Y, "result": ["Home Win", "draw", "away_win", "AWAY TEAM"]}, [1, 0.5, 0, 0], ""),
     "colours": ({"Blue": X, "Orange": Y, "Winner": ["Blue", "Orange wins", "orange", "Draw"]}, [1, 0, 0, 0.5], ""),
     "sides that were exchanged": ({"white": Y, "black": X, "result": ["black", "white", "black", "draw"]}, [0, 1, 0, 0.5], ""),
+    **{f"not played by {name}": (
+        {"winner": X, "loser": Y, name: [played, word, "Retired", played]}, [1, 1, 1], f"{name} for matches that were not "
+        "played, which are left out .1 of 4 matches.") for name, played, word in (
+            ("Comment", "Completed", "Walkover"), ("status", "finished", "walk_over"), ("result_type", "normal", "No contest"),
+            ("score", "6-1 6-0", "W/O"))},
+    **{f"partners: {head}": ({**dict(zip(head.split(","), [X, ["p"] * 4, Y, ["q"] * 4], strict=True)), **rest}, [0, 0, 2, 2] * 4,
+                             "partner") for head, rest in (
+        ("player1,partner1,player2,partner2", {"score1": [2] * 4, "score2": [1] * 4}),
+        ("winner,winner_partner,loser,loser_partner", {}), ("a,partner_a,b,partner_b", {"score": [1] * 4}))},
+    "columns in the order of the table": ("home,away,result,start,kickoff,day\nx,y,H,soon,later,never\n", [1],
+                                          "nothing for the time, as start, kickoff, day has no dates"),
     "only a as the winner": ({"model_a": X, "model_b": Y, "winner": ["a", "model_a", "a", "a"]}, [1, 1, 1, 1], ""),
     "sets": ({"player1": X, "player2": Y, "score": ["6-4 6-3", "3-6, 7-6(5), 2-6", "11-9 11-5 11-7", "6/4 6/1"]},
              [1, 0, 1, 1], "sets of the first player"),
@@ -501,6 +512,9 @@ REFUSED = {  # the table, options, and what is said
         "columns 'score' and 'winner' contradict each other in 3 of 4 rows"),
     "a strange result": ("home,away,result\nx,y,H\ny,x,void\nx,y,D\n", {}, r"^games.csv: row 1 \(counting from 0, line "
                          r"3\): column 'result' is 'void', no result as the others are; if it"),
+    "numbers from 0 to 2": ("model_a,model_b,label\nx,y,0\ny,x,1\nx,y,2\n", {}, "row 0 .*no result as the others are; write W, "
+                            "D and L of the first player in place of the numbers; if it"),
+    "nothing played": ({"winner": X, "loser": Y, "Comment": ["W/O"] * 4}, {}, "no rows are left: 'Comment' drops them all"),
     "one text": ("a,b,score\nx,y,1\n", {"na_values": "void"}, "na_values must be a list of texts, got 'void'"),
     "ranks tell no winner": ("home,away,rank\nx,y,3\ny,x,4\n", {}, "no column 'score'"),
     "the result as margin": ("Heim,Gast,Ergebnis\nx,y,2:1\n", {"margin": "Ergebnis"}, "'Ergebnis' tells who won, so that"),

@@ -23,13 +23,14 @@ from jaxrate.data.column_recognition import ResolvedTable, append_columns, resol
 from jaxrate.data.column_role_definitions import raise_first, select_role_arguments
 from jaxrate.data.dataset_from_table import (
     DrawRule,
+    NoRowsLeftError,
     TableConventions,
     TableRows,
     build_dataset,
+    columns_of_manner,
     convert_columns,
     flag_rules,
     load_rows,
-    match_status_columns,
     split_by_result,
     warn_about_columns,
 )
@@ -111,7 +112,7 @@ def resolve_table_reading(files: TableSource, arguments: Mapping[str, Any]) -> T
         converted = convert_columns(resolved, loaded)
         rules = _rules_for_draws(converted, source.names)
         names_of_draws = [*chain(*(rule.names for rule in rules))]
-        used = [*roles.all_columns, *names_of_draws, *match_status_columns(source.names, roles.all_columns), *sources]
+        used = [*roles.all_columns, *names_of_draws, *columns_of_manner(source.names, roles.all_columns), *sources]
         columns = [*dict.fromkeys(x for x in used if x in source.names)]
         warn_about_columns(resolved, converted, None)
         reading = TableReading(
@@ -450,7 +451,10 @@ def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset |
         if reading.source.is_text:
             table = numeric_text_to_numbers(table, reading.text_columns)
         read = reduce(append_columns, reading.resolved.derived, table_in_memory(table, reading.columns))
-        loaded = load_rows(read, reading.roles)
+        try:
+            loaded = load_rows(read, reading.roles)
+        except NoRowsLeftError:
+            return None
         converted = convert_columns(reading.resolved, loaded, conventions=reading.conventions)
     played = split_by_result(converted).played
     if not played.any():
