@@ -68,19 +68,18 @@ def test_meetings_of_two_are_listed_as_a_career_is(jaxrate, tmp_path):
 
 def test_compare_says_what_is_doubtful(jaxrate, games):
     systems = "--system", "urnings", "--system", "elo"
-    options = "compare", games, "--side", "home", *systems, "--last", 0.25, "--period", 50
+    options = "compare", games, "--side", "home", *systems, "--last", 0.25
     code, text, errors = jaxrate(*options)
     data = jr.read(games, side="home")
     found = jr.compare(data, ["elo", "urnings"], last=0.25)
-    form, uncalibrated = (
-        "Each in its better form, by match or in periods",
-        "Unlike in jaxrate rate, chances are not cal",
-    )
+    form = "Each in its better form, by match or in periods; --period lists both"
     assert code == 0 and errors == "" and text.splitlines()[-1] == f"{form} (-v: more)"
     shown = re.findall(r"^(elo|urnings) ", text, re.MULTILINE)  # elo stood there twice, and nothing was found
     assert sorted(shown) == ["elo", "urnings"] and text.split("\n\n")[1].startswith(("Elo", "Urnings"))
-    notes = "\n".join(["", f"{form}.", f"{uncalibrated} calibrated.", *found.notes, ""])
+    notes = "\n".join(["", f"{form}.", "Unlike in jaxrate rate, chances are not calibrated.", *found.notes, ""])
     assert jaxrate(*options, "-v")[1].endswith(notes)
+    both = jaxrate(*options, "--period", 50)[1]
+    assert re.findall(r"^elo  +(by match|periods of 50) ", both, re.MULTILINE) and "better form" not in both
     code, _, errors = jaxrate("compare", games, "--fit")
     assert code == 2 and "--fit needs matches before the scored ones; score the last part, as with --last" in errors
 

@@ -80,6 +80,7 @@ rate races.csv --rank place --system glicko :: glicko does not rate contests of 
 rate races.csv --rank place --period 7 :: rating periods are of matches of two, not of contests; leave out --period
 rate teams.csv --team side --format pgn :: --team cannot be combined with --format pgn
 fit --free c :: FILE is missing
+compare games.csv --param elo.toml --param elo.toml :: are both of elo; compare one at a time
 compare games.csv --param elo.toml --system glicko :: is of elo, which --system leaves out; add
 compare games.csv --system elo --system glicko --param kk=3 :: elo and glicko: no parameter 'kk'; did you mean 'k'?
 compare games.csv --param eloo.k=3 :: --param eloo.k: no system 'eloo' here; did you mean 'elo'?
@@ -133,6 +134,7 @@ rate bad.csv | team_a,team_b,score A;B,C;D,1 A;C,B;D,0 :: rated as one, apart fr
 rate bad.csv --na-values void | home,away,result x,y,W y,x,void x,y,D x,y,P :: 2 matches of 2 teams
 rate bad.csv --as-of 2024-01-05T18:29 | {MOMENTS} :: glicko: 1 match
 rate bad.csv --as-of 2024-01-05 | {MOMENTS} :: glicko: 2 matches
+rate bad.csv --as-of 2034-01-05 | {MOMENTS} :: --as-of is after the last result, of 2024-01-0
 rate bad.csv --system elo_mmr -q | {LONE} :: contest 's' has one participant; that changes nothing in systems of ranks
 rate bad.csv --system elo_mmr | {LONE} :: 5 before +-
 rate bad.csv --system skills --column expected_goals=x,y | {GOALS} :: skills does not use expected goals; take --param

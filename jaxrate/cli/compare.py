@@ -89,7 +89,11 @@ def compare(
     notes = [*contest_metrics_notes(comparison.results[0].quality), *comparison.notes]
     if data.of_matches and not (fitting or fits):
         notes.insert(0, "Unlike in jaxrate rate, chances are not calibrated.")
-    return Output(_comparison_sections(comparison, nouns, last, notes), _json_result(comparison, file))
+    shown = [x for x in comparison.results if period or fits or x is best[x.name]]
+    if len(shown) < len(comparison.results):
+        notes.insert(0, "Each in its better form, by match or in periods; --period lists both.")
+    sections = _comparison_sections(comparison._replace(results=shown), nouns, last, notes)
+    return Output(sections, _json_result(comparison, file))
 
 
 def _parse_contenders(
@@ -98,15 +102,17 @@ def _parse_contenders(
     """The hyperparameters to change, by [SYSTEM.]NAME, and the files of them by their system.
 
     Raises:
-      ValueError: for a system that there is not, or that has a file but is not named where some are.
+      ValueError: for a system that there is not, or that has two files, or a file but is not named where some are.
     """
     for name in names:
         lazy.make_system(name, {})  # raises before the file is read
     values, files = parse_params(params)
-    fits = {fit.system: fit for fit in map(load_fitted, files)}
-    for fit in fits.values():
+    fits: dict[str, FittedParams] = {}
+    for fit in map(load_fitted, files):
         if names and fit.system not in names:
             raise ValueError(f"{fit.path} is of {fit.system}, which --system leaves out; add --system {fit.system}")
+        if fits.setdefault(fit.system, fit) is not fit:
+            raise ValueError(f"{fits[fit.system].path} and {fit.path} are both of {fit.system}; compare one at a time")
     return values, fits
 
 
@@ -182,15 +188,11 @@ def compare_with_notes(
 def _comparison_sections(
     comparison: lazy.Comparison, nouns: str, last: float, notes: list[str]
 ) -> list[str | TextTable]:
-    """What was compared, which system predicted best, and the table of the better form of each, with notes beneath."""
+    """What was compared, which system predicted best, and the table, with notes beneath."""
     counts = ", ".join(f"{count:,} {what}" for what, count in comparison.counts.items())
-    best_form = {x.name: x for x in reversed(comparison.results)}
-    shown = comparison._replace(results=[x for x in comparison.results if x is best_form[x.name]])
-    if len(shown.results) < len(comparison.results):
-        notes = ["Each in its better form, by match or in periods.", *notes]
-    heads, cells = shown.heads_and_cells()
+    heads, cells = comparison.heads_and_cells()
     scored = "" if last == 1 else f", the last {comparison.scored:,} scored"
-    standing = lazy.find_standing(shown, "")
+    standing = lazy.find_standing(comparison, "")
     return [
         f"{counts} of {comparison.players:,} {nouns}{scored}",
         "" if standing is None else f"{standing.finding}. {standing.describe()}",

@@ -558,6 +558,14 @@ def parse_library_time(option: str, text: str | None, clock: str | None) -> Any:
     raise ValueError(f"{option} {text}: {what}")
 
 
+def note_time_after_history(report: ProgressReport, rated: jr.History, until: float | None) -> None:
+    """A note if --as-of is so long after the last result that nobody is active any more."""
+    if until is None or rated.last is None or rated.clock != "dates":
+        return
+    if until > rated.last + lazy.DEFAULT_ACTIVE_DAYS + 1:
+        report.note(f"--as-of is after the last result, of {lazy.format_time(rated.last, rated.clock)}")
+
+
 def events_up_to(data: jr.data.Dataset, until: float, num_known_players: int) -> jr.data.Dataset:
     """The events up to a time, and their players; the first `num_known_players` stay in any case."""
     is_later = np.asarray(data.events.flat.time) > until

@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from jaxrate.replay.padded_arrays import state_shapes
     from jaxrate.site.arena_page import MAX_NUMBERED_PLAYERS
     from jaxrate.site.benchmark_page import advise_best_system, find_standing
-    from jaxrate.site.page_templates import check_address, make_template_environment
+    from jaxrate.site.page_templates import WINDOWS_RESERVED, check_address, make_template_environment
     from jaxrate.site.site_data import unique_display_names
     from jaxrate.site.site_writer import check_site_folder
     from jaxrate.storage.run_folder import lock_folder

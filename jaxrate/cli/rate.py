@@ -88,11 +88,14 @@ def _save_leagues(out: Path, by: str, leagues: dict[Any, jr.History]) -> None:
 
 
 def league_folders(names: Iterable[Any]) -> list[str]:
-    """A folder for each league, of letters, digits and dashes; those alike are numbered, long ones cut."""
+    """A folder for each league, of letters, digits and dashes; those alike are numbered, long ones cut.
+
+    Names that Windows reserves end in a dash.
+    """
     folders: dict[str, str] = {}  # by what of the name counts where case does not
     for name in map(str, names):
         text = re.sub(r"[^\w-]+", "_", name).strip("_").encode()[:MAX_FOLDER_LENGTH].decode(errors="ignore")
-        text = folder = text or "league"
+        text = folder = f"{text}-" if lazy.WINDOWS_RESERVED.fullmatch(text.lower()) else text or "league"
         while folder.lower() in folders:
             folder = f"{text}_{len(folders) + 1}"
         folders[folder.lower()] = folder
@@ -423,6 +426,7 @@ def rate(
         lock_output_folder(asked.out)  # before the run there is loaded: whoever carries on there follows this command
     saved = None if asked.state is None else jr.load(asked.state)
     rating = _rate_file(report, asked, request, saved) if request.file else _show_run(asked, request, saved)
+    file_rating.note_time_after_history(report, rating.history, rating.until)
     output = answer_questions(rating, asked)
     if asked.out is not None:  # all arguments have proved right, and nothing was printed yet that could fail
         _save(report, asked.out, rating, csv=asked.csv)

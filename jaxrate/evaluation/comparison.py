@@ -389,7 +389,7 @@ def _row_label(row: ScoredForecaster) -> str:
 
 def system_result_label(result: ScoredForecaster) -> str:
     """The name of a system, with the length of its periods."""
-    return result.name if result.period is None else f"{result.name}, periods of {format_number(result.period)}"
+    return result.name if result.period is None else f"{result.name} in periods of {format_number(result.period)}"
 
 
 FIT_PROGRESS_SHARE = 0.8  # of the work, about, where systems are fitted
