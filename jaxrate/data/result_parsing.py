@@ -356,9 +356,9 @@ def _possible_notations(results: ResultColumn) -> Iterator[Notation]:
     plain = [x for x in number if x.plain]
     if not is_winner_column(name):
         yield from plain
-    if is_numeric(column) and not import_pyarrow().types.is_integer(column.type):
-        yield from number  # which name nobody
-        return
+        if is_numeric(column) and not import_pyarrow().types.is_integer(column.type):
+            yield from number  # which name nobody
+            return
     yield NAMES
     yield from plain
     if is_text(column):

@@ -470,6 +470,8 @@ READ = {  # the table, options, the scores or ranks, and the whole note as a pat
         SIGNED | {"score": [number(float(code) if x == -1 else x) for x in SIGNED["score"]]},
         {"na_values": [code, "void", "inf"]}, [1, 0, 1], "1 of 4 rows has no result(?!.*took).*",
     ) for number in (int, float) for code in ("-1", " -1.0", "999")},
+    "winners as floats": ({"player1": [12, 15, 12], "player2": [15, 16, 16], "winner": [12.0, 16.0, None]}, {}, [1, 0],
+                          ".*winner for the score.*"),
     "signs in a file": ("a,b,score\nx,y,1\ny,x,-1\nz,x,0\nx,z,1\n", {}, [1, 0, 0.5, 1], SIGNS),
     **{f"no result in a file: {code}": (f"a,b,score\nx,y,1\ny,x,{code.strip()}\nz,x,0\nx,z,1\n", {"na_values": [code]},
                                         [1, 0, 1], "1 of 4 rows has no result(?!.*took).*")
