@@ -121,6 +121,11 @@ def test_the_front_page_says_how_sure_the_lead_is_who_moved_and_what_comes_next(
     assert shown[coming][0][:4] == ["player", "03", "player", "04"] and shown[coming][0][-1].endswith("%")
     jr.site.write_site(rated, tmp_path)
     assert [*modules(tmp_path)] == [best, moved]
+    days = "2031-09-13", "2031-09-20"
+    fixtures = {"a": ["player 03"] * 2, "b": ["player 04"] * 2, "time": np.array(days, "M8[D]")}
+    coming = jr.forecasts.predict_fixtures(rated, fixtures)
+    jr.site.write_site(rated, tmp_path, coming=coming)
+    assert "<time>2031-09-13</time> to <time>2031-09-20</time>" in text_of(tmp_path / "index.html")
 
 
 def test_nobody_loses_seasons_and_drivers_are_called_so(tmp_path):

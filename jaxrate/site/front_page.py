@@ -81,9 +81,10 @@ def next_match_columns(matches: Sequence[MatchForecast], places: Places) -> list
     ahead = ([x for x in matches if not x.is_past] or matches)[:NUM_ROWS]
     pairs = [f"{link_player(x.first, places)}<br>{link_player(x.second, places)}" for x in ahead]
     bars = [share_bar([(kind, share) for kind, share, _ in x.chances]) for x in ahead]
-    day = f"<time>{ahead[0].day}</time>" if ahead and ahead[0].day else "match"
+    days = dict.fromkeys(f"<time>{x.day}</time>" for x in [*ahead[:1], *ahead[-1:]] if x.day)
     percents = [f"{x.chances[0][2]}<br>{x.chances[-1][2]}" for x in ahead]
-    return [Column("words who", day, pairs), Column("bar", "", bars), Column("figure", "wins", percents)] * bool(ahead)
+    head = " to ".join(days) or "match"
+    return [Column("words who", head, pairs), Column("bar", "", bars), Column("figure", "wins", percents)] * bool(ahead)
 
 
 def title_chance_columns(season: SeasonForecast | None, places: Places) -> list[Column]:
