@@ -605,7 +605,7 @@ def _find_columns_of_single_roles(
     times = header.find_columns(SPELLINGS["time"])
     is_open = {
         "side": players.sides.kind == "winner" and not upcoming,
-        "neutral": players.sides.side and arguments["side"] == "a",
+        "neutral": arguments["side"] == "a",
         "time": times != [header.find_own("time")] or bool(players.notes),
     }
     return {

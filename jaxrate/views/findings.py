@@ -90,7 +90,7 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "likely": "{subject} first in {amount} of simulations",
     },
     "predictions": {
-        "right": "Predictions came true, within chance",
+        "right": "Predictions neither too bold nor too cautious",
         "too bold": "Predictions too bold: favourites scored less than predicted",
         "too cautious": "Predictions too cautious: favourites scored more than predicted",
         "too low": "Scores higher than predicted",
