@@ -61,7 +61,8 @@ names_option = option("names", "FILE", "Table of display names: columns id and n
     json=False,
     usual=("out", "title", "address", "names", "file", "show", "points", "coming", "season", "list"),
     examples=(
-        'jaxrate rate games.csv --out season && jaxrate site season --out public --title "Our league"',
+        'jaxrate site season --out public --title "Our league"',
+        "jaxrate rate games.csv --out season",
         "jaxrate site season --out public --file games.csv --show venue",
         "jaxrate site season --out public --coming july.csv --season",
     ),
