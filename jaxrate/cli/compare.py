@@ -80,20 +80,29 @@ def compare(
     comparison = compare_with_notes(
         report, file, data, changes, is_named=bool(name), lengths=lengths, last=last, fit=fitting
     )
-    best = {result.name: result for result in reversed(comparison.results)}  # of its rating periods
+    best: dict[str, Any] = {}
+    for result in comparison.results:
+        best.setdefault(result.name, result)  # of its rating periods
     if file_rating.SKILLS in best:
         file_rating.note_evidence(report, best[file_rating.SKILLS].system, data)
-    file_rating.note_idle_side_advantage(report, data, [result.system for result in best.values()])
+    file_rating.note_idle_side_advantage(report, data, [x.system for x in best.values()])
     hint_scored_on_fitted_data(report, [*fits.values()], file, last)
     nouns = file_rating.plural_of_rated(file, request.columns)
-    notes = [*contest_metrics_notes(comparison.results[0].quality), *comparison.notes]
-    if data.of_matches and not (fitting or fits):
-        notes.insert(0, "Unlike in jaxrate rate, chances are not calibrated.")
-    shown = [x for x in comparison.results if period or fits or x is best[x.name]]
-    if len(shown) < len(comparison.results):
-        notes.insert(0, "Each in its better form, by match or in periods; --period lists both.")
+    shown = comparison.results if period or fits else [*best.values()]
+    notes = _compose_notes(comparison, len(shown), is_calibrated=not data.of_matches or bool(fitting or fits))
     sections = _comparison_sections(comparison._replace(results=shown), nouns, last, notes)
     return Output(sections, _json_result(comparison, file))
+
+
+def _compose_notes(comparison: jr.evaluation.Comparison, num_shown: int, *, is_calibrated: bool) -> list[str]:
+    """The notes beneath a comparison, of whose results so many are shown."""
+    is_cut = num_shown < len(comparison.results)
+    own = {
+        "Each in its better form, by match or in periods; --period lists both.": is_cut,
+        "Unlike in jaxrate rate, chances are not calibrated.": not is_calibrated,
+    }
+    others = *contest_metrics_notes(comparison.results[0].quality), *comparison.notes
+    return [*(note for note, counts in own.items() if counts), *others]
 
 
 def _parse_contenders(
