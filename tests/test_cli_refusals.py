@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -270,10 +271,16 @@ def test_the_page_has_every_row_and_the_table_of_histories():
     plain = jr.evaluation.benchmark_systems(data, ["elo", "glicko"], **KEEP)
     several = benchmark_page_html({"One": result, "Two": result}, title="All")
     assert several.count("<section") == 3 and "<title>All</title>" in several
-    assert re.search("<h1>Beside the best other forecast, ratings are (ahead|behind|within chance) on 2 of 2 ", several)
+    assert re.search(
+        "<h1>Beside the best other forecast, ratings are (ahead|behind|level within chance) on 2 of 2 ", several
+    )
     shares = re.findall(r'<td class="figure change" data-name="% of the way">(.*?)</td>', several)
     assert len(shares) == 4 and shares[:2] == shares[2:] and shares.count("100") >= 2  # one of each pair is best known
     assert "Ratings of 2 data sets, without other" in benchmark_page_html({"One": plain, "Two": plain})
+    best_floor = [x._replace(quality=x.quality | {"log loss": 0.1 * (x.kind != "frequencies")}) for x in plain.rows]
+    several = benchmark_page_html({"One": plain, "Two": replace(plain, rows=best_floor)})
+    shares = re.findall(r'<td class="figure change" data-name="% of the way">(.*?)</td>', several)
+    assert shares == ["100", "unclear"] and "Unclear: no forecast" in several
     with refused("benchmarks is empty"):
         benchmark_page_html({})
 

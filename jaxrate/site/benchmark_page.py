@@ -1,5 +1,6 @@
 """Benchmarks as a page, with bars of systems."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -17,6 +18,7 @@ from jaxrate.site.html_tables import Column, make_column, render_table, text_col
 from jaxrate.site.page_templates import render_page
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views.findings import (
+    MIN_SHARE_OF_WAY,
     Finding,
     count_pairs,
     find_against_ceiling,
@@ -26,7 +28,7 @@ from jaxrate.views.findings import (
 )
 
 BLEND_TITLE = "All blended"
-STANDINGS = {"behind": "ahead", "equal": "within chance", "ahead": "behind"}  # of ratings, by that of other forecasts
+STANDINGS = {"behind": "ahead", "equal": "level within chance", "ahead": "behind"}  # of ratings, by others'
 
 
 class Measure(NamedTuple):
@@ -268,27 +270,29 @@ def _judge_all(sections: list[dict[str, Any]]) -> Finding:
 def _render_summary(benchmarks: Mapping[str, Benchmark]) -> Any:
     """The best rating and the best other forecast of each data set, on the way from past frequencies to the better one.
 
-    The bar of the one behind is the interval of their difference.
+    The bar of the one behind is the interval of their difference. Without a way that is longer than that nothing is
+    drawn.
     """
     names, shares, starts = list[str](), list[tuple[float, float]](), dict[int, str]()
     for number, (title, benchmark) in enumerate(benchmarks.items(), 1):
         best, ceiling = benchmark.rows[0], _find_best_ceiling(benchmark)
         gap, half = gap_and_half_width(ceiling and ceiling.log_loss_difference)
         way = _find_floor(benchmark) - best.quality["log loss"]
-        scale, starts[len(names)] = 100.0 / max(way, way - gap, 1e-9), "first"
+        whole, starts[len(names)] = max(way, way - gap), "first"
+        scale = 100.0 / whole if whole >= max(MIN_SHARE_OF_WAY, half) else math.nan
         names.append(f'<a href="#history-{number}">{escape(title)}</a><br>{escape(name_in_print(best))}')
         shares.append((scale * way, scale * half * (gap < 0)))
         if ceiling is not None:
             names.append(escape(name_in_print(ceiling)))
             shares.append((scale * (way - gap), scale * half * (gap >= 0)))
-    axis = make_axis(min(0.0, *(x - half for x, half in shares)), max(100.0, *(x + half for x, half in shares)))
+    ends = [end for x, half in shares for end in (x - half, x + half) if x == x]
+    axis = make_axis(min([0.0, *ends]), max([100.0, *ends]))
     head = '<span class="label">% of the way to the best known</span>'
-    texts = [f"{x:.0f}" + f" ± {half:.0f}" * bool(half) for x, half in shares]
+    texts = [(f"{x:.0f}" + f" ± {half:.0f}" * bool(half)) if x == x else "unclear" for x, half in shares]
+    bars = ["" if x != x else interval_bar(axis, x, half, 0) for x, half in shares]
     columns = [
         Column("words name", "data set", names, "name"),
-        Column(
-            "interval", f'{head}<span class="axis">{axis.labels}</span>', [interval_bar(axis, *x, 0) for x in shares]
-        ),
+        Column("interval", f'{head}<span class="axis">{axis.labels}</span>', bars),
         make_column("figure change", "% of the way", map(use_minus_sign, texts), label="% of the way"),
     ]
     return render_table("All data sets", columns, "rows ranking static systems", style=axis.grid, row_kinds=starts)
@@ -335,7 +339,7 @@ def _compare_with_ceiling(
     return {
         "verdict": str(heading),
         "lead": _keep_together(f"In log loss {found}"),
-        "standing": judge_gap_to_best(gap),
+        "standing": "" if gap is None or gap.error is None else judge_gap_to_best(gap),
         "alone": {"findings": [*rest, *[_describe_calls(uncalled)] * bool(uncalled)]},
     }
 
