@@ -66,6 +66,18 @@ def test_four_lines_have_names_at_their_ends_and_more_have_panels():
     pyplot.close()
 
 
+def test_panels_have_one_scale_and_one_median(monkeypatch):
+    """Limits differed where dashes did, and the lines of other panels were dotted as the median of bands."""
+    history, smoothed = rate_and_smooth_games()
+    panels = plots.trajectory(history, players=range(5), smooth=smoothed).child_axes
+    assert len({panel.get_ylim() for panel in panels}) == 1 and len(panels) == 5
+    monkeypatch.setattr(charts, "MAX_GREY_LINES", 2)
+    panels = plots.careers(history, players=range(5), others=range(5, 12)).child_axes
+    assert {sum(line.get_gid() == "other" for line in panel.lines) for panel in panels} == {1}
+    assert len({panel.get_ylim() for panel in panels}) == 1
+    pyplot.close("all")
+
+
 def test_what_was_known_then_is_dashed(ax):
     """Altair left out the dashed lines, and the title had a rating in hindsight without saying so."""
     rated, smoothed = rate_and_smooth_games()

@@ -63,6 +63,7 @@ from jaxrate.systems.system_construction_by_name import (
     smoothed_mean_side_score,
     uses_side,
 )
+from jaxrate.systems.system_titles import system_title
 
 MARGIN_POINTS_GRID = np.array([200.0, 300.0, 450.0, MEAN_MARGIN_POINTS, 800.0, 1100.0])  # points, of a mean margin
 MARGIN_POINTS_DEVIATION = 200.0  # points, of leagues about `MEAN_MARGIN_POINTS`
@@ -389,7 +390,13 @@ def _row_label(row: ScoredForecaster) -> str:
 
 def system_result_label(result: ScoredForecaster) -> str:
     """The name of a system, with the length of its periods."""
-    return result.name if result.period is None else f"{result.name} in periods of {format_number(result.period)}"
+    return result.name if result.period is None else f"{result.name}, periods of {format_number(result.period)}"
+
+
+def system_result_title(result: ScoredForecaster) -> str:
+    """The name of a system in sentences, with the length of its periods."""
+    title = system_title(result.name)
+    return title if result.period is None else f"{title} in periods of {format_number(result.period)}"
 
 
 FIT_PROGRESS_SHARE = 0.8  # of the work, about, where systems are fitted

@@ -342,7 +342,7 @@ def _dotted_rows(view: charts.LineView) -> list[dict[str, Any]]:
 
 def _time_range(view: charts.LineView) -> tuple[float, float]:
     """The first and the last time that is drawn, as numbers, and a little room."""
-    lines = [*view.unnamed.lines, *view.lines, *view.then]
+    lines = [*view.unnamed.lines, *view.lines, *view.then, *view.beside]
     times = np.concatenate([line.x_numbers()[~np.isnan(line.y)] for line in lines])
     room = TIME_ROOM * max(float(np.ptp(times)), 1.0)
     return float(times.min()) - room, float(times.max()) + room

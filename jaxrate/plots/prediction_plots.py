@@ -8,7 +8,7 @@ import numpy as np
 from jaxrate.core.argument_checks import check_count, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_decimals, format_number, format_percentage, format_percentages, join_names
-from jaxrate.evaluation.comparison import Comparison, system_result_label
+from jaxrate.evaluation.comparison import Comparison, system_result_title
 from jaxrate.events import Matches, Ragged, fail_where
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.scorelines import Scorelines, check_scorelines, goal_difference_probabilities
@@ -17,7 +17,6 @@ from jaxrate.metrics import prediction_metrics
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.matplotlib_charts import show
 from jaxrate.plots.plot_style import COLOURS, GREY, LINE_STYLES, MARKERS, Backend, format_plot_name, player_label
-from jaxrate.systems.system_titles import system_title
 from jaxrate.views import findings
 from jaxrate.views.charts import (
     Z_95,
@@ -398,9 +397,7 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None, backen
     if not results:
         raise ValueError("contests of many have no log loss to compare; print the comparison")
     style.check_drawable_count("systems", len(results), 1, style.MAX_ROWS)
-    labels = [
-        format_plot_name(system_result_label(result._replace(name=system_title(result.name)))) for result in results
-    ]
+    labels = [format_plot_name(system_result_title(result)) for result in results]
     subtitle = f"Log loss above that of {labels[0]}, match by match, with 95% intervals; less is better"
     gap, error = np.array([result.log_loss_difference for result in results], float).T
     half_width = np.nan_to_num(Z_95 * error)

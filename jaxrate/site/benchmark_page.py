@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.text_format import format_decimals, format_number, join_names, metric_heading, use_minus_sign
 from jaxrate.evaluation.benchmark import Benchmark
-from jaxrate.evaluation.comparison import Comparison, system_result_label
+from jaxrate.evaluation.comparison import Comparison, system_result_title
 from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, LOSS_DIFFERENCE_HEAD, ScoredForecaster
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
@@ -114,7 +114,7 @@ def name_in_print(forecaster: ScoredForecaster) -> str:
     """The name of a forecaster in print, of a system with the length of its periods."""
     name = forecaster.name
     if forecaster.kind == "system":
-        return system_result_label(forecaster._replace(name=system_title(name)))
+        return system_result_title(forecaster)
     if forecaster.kind == "blend":
         return BLEND_TITLE
     return name if forecaster.kind in ("forecast", "odds") else name[0].upper() + name[1:]

@@ -297,11 +297,12 @@ class LineView(NamedTuple):
     is_rank: bool = False  # on a logarithmic axis, with the best on top
     size: tuple[float, float] = (8.5, 4.8)  # width and height of the figure in inches
     panel: int | None = None  # the number of the only line, where others have pictures of their own beside it
+    beside: Sequence[Line] = ()  # the lines of those pictures, which have the same axis
 
     @property
     def scale(self) -> Scale:
         """The vertical axis; of ranks from the worst to the best."""
-        drawn = [*self.unnamed.lines, *self.lines, *self.then]
+        drawn = [*self.unnamed.lines, *self.lines, *self.then, *self.beside]
         ends = [line.y + sign * line.half_width for line in drawn for sign in (-1.0, 1.0)]
         shown = np.concatenate([*ends, *(end for band in self.unnamed.bands for end in (band.low, band.high))])
         if not self.is_rank:
@@ -313,15 +314,15 @@ class LineView(NamedTuple):
 
     @property
     def panels(self) -> "list[LineView]":
-        """A view for each line, with the others in grey, where so many lines would hide each other."""
+        """A view for each line where so many would hide each other, with the others in grey unless bands are there."""
         if len(self.lines) < (MIN_RANK_PANELS if self.is_rank else MIN_PANELS):
             return [self]
-        others = [[*self.unnamed.lines, *(x for x in self.lines if x is not line)] for line in self.lines]
-        grey = [self.unnamed._replace(lines=lines) for lines in others]
-        return [
-            self._replace(lines=[line], unnamed=x, then=self.then[i : i + 1], panel=i)
-            for i, (line, x) in enumerate(zip(self.lines, grey, strict=True))
-        ]
+        all_lines, panels = [*self.lines, *self.then], []
+        for i, line in enumerate(self.lines):
+            others = [] if self.unnamed.bands else [x for x in self.lines if x is not line]
+            unnamed = self.unnamed._replace(lines=[*self.unnamed.lines, *others])
+            panels.append(self._replace(lines=[line], unnamed=unnamed, then=self.then[i : i + 1], panel=i))
+        return [panel._replace(beside=all_lines) for panel in panels]
 
     @property
     def widths(self) -> list[float]:
