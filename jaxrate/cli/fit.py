@@ -82,13 +82,13 @@ def fit(
     Exit code 1: the search did not converge. The result is printed and saved all the same.
     """
     request = pop_request(settings)
-    jr.fitting.ahead(loss=settings["loss"])  # which refuses others
+    objective = jr.fitting.ahead(**{name: settings[name] for name in ("loss", "warm_up", "data_share", "errors")})
     data, request = file_rating.read_events_with_evidence(report, request, first)
     fitting = not settings["free"] or "side_advantage" in settings["free"]
     task = file_rating.make_rating_task(report, request, data, fitting=fitting, data_share=settings["data_share"])
     task = task._replace(system=_add_predictions(task.system, calibrated=calibrated, outlook=outlook))
     events = task.data.events if task.period is None else jr.periods(task.data.matches, task.period)
-    result = _fit_with_progress(report, task, events, settings)
+    result = _fit_with_progress(report, task, events, objective, settings)
     if save is not None:
         write_fitted(save, result, task.system, task.period, Path(request.file).name)
         report.note(f"saved the hyperparameters to {save}")
@@ -121,11 +121,10 @@ def _add_predictions(system: jr.extend.RatingSystem, *, calibrated: bool, outloo
 
 
 def _fit_with_progress(
-    report: ProgressReport, task: file_rating.RatingTask, events: Any, settings: dict[str, Any]
+    report: ProgressReport, task: file_rating.RatingTask, events: Any, objective: Any, settings: dict[str, Any]
 ) -> jr.fitting.Fit:
     """`jr.fit` of a task, which shows its steps."""
-    chosen = {name: settings[name] for name in ("loss", "warm_up", "data_share", "errors")}
-    objective = lazy.choose_loss(jr.fitting.ahead(**chosen, key=lazy.make_fixed_key(task.system)), task.system)
+    objective = lazy.choose_loss(objective._replace(key=lazy.make_fixed_key(task.system)), task.system)
     loss, steps = objective.loss.replace("_", " "), settings["steps"]
     with report.stage(f"fitting {task.system.name}") as update_progress:
 

@@ -849,9 +849,11 @@ def _refuse_contradicting_scorelines(name: str, readings: Mapping[str, ParsedRes
     chosen = readings[name]
     for other, results in readings.items():
         told, lead = (results, chosen) if chosen.notation == SCORELINES else (chosen, results)
-        bad = _contradictions(told.score, np.nan_to_num(np.sign(lead.score - 0.5)))
         is_sure = lead.notation == SCORELINES and (told is chosen or bool(np.any(told.score == 0.0)))
-        if is_sure and _is_wrong(bad) and np.count_nonzero(bad) > 1:
+        if lead is told or not is_sure:
+            continue
+        bad = _contradictions(told.score, np.nan_to_num(np.sign(lead.score - 0.5)))
+        if _is_wrong(bad) and np.count_nonzero(bad) > 1:
             raise _contradiction_error(name, f"{other!r}", bad, f"score={other!r}")
 
 

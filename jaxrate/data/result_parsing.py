@@ -292,17 +292,14 @@ def _scores_of_words(scores: Mapping[str, float], results: ResultColumn) -> Host
     return results.words.map(scores.get, np.nan)
 
 
+def _scores_by_word(words: OutcomeWords, first: float = 1.0) -> dict[str, float]:
+    """The scores that words for results stand for, of which those for the first side have this one."""
+    first_words, second_words, draws = words
+    return dict.fromkeys(draws, 0.5) | dict.fromkeys(second_words, 1.0 - first) | dict.fromkeys(first_words, first)
+
+
 WORDS_OF_WINS = Notation(
-    "words of wins",
-    partial(
-        _scores_of_words,
-        {
-            x: score
-            for words in (WINS_AND_LOSSES, FLAGS)
-            for score, texts in zip((0.5, 0.0, 1.0), words[::-1], strict=True)
-            for x in texts
-        },
-    ),
+    "words of wins", partial(_scores_of_words, _scores_by_word(WINS_AND_LOSSES) | _scores_by_word(FLAGS))
 )
 
 
@@ -462,11 +459,11 @@ def _word_notations(results: ResultColumn) -> list[Notation]:
     """
     sides = [_outcome_word(str(name).lower()) for name in results.players]
     notations: list[Notation] = []
-    for first, second, draw in OUTCOME_WORDS:
+    for words in OUTCOME_WORDS:
+        first, second, _ = words
         is_own, is_exchanged = (x in first and y in second for x, y in (sides, reversed(sides)))
-        wins = (0.0, 1.0) if is_exchanged else (1.0, 0.0)
-        scores = dict.fromkeys(draw, 0.5) | dict.fromkeys(second, wins[1]) | dict.fromkeys(first, wins[0])
         if not {*results.words.values}.isdisjoint((*first, *second)):
+            scores = _scores_by_word(words, first=1.0 - is_exchanged)
             notation = Notation(f"words as {first[0]} and {second[0]}", partial(_scores_of_words, scores))
             notations.insert(0 if is_own or is_exchanged else len(notations), notation)
     return notations

@@ -679,19 +679,19 @@ def classify_lead(gap: float, deviations: Sequence[float] | None) -> Literal["le
     return "level" if chance < LEVEL_CHANCE else "probable" if chance < CLEAR_CHANCE else "clear"
 
 
-def best_chance(ratings: Sequence[float], deviations: Sequence[float]) -> float:
-    """The chance that the first of these players is better than all others, for independent normal beliefs."""
-    mean, deviation, normal = ratings[0], deviations[0], NormalDist()
-    rivals = [
-        (x, max(y, 1e-9))
-        for x, y in zip(ratings[1:], deviations[1:], strict=True)
-        if mean - x < FAR_DEVIATIONS * math.hypot(deviation, y)
-    ]
-    total = 0.0
-    for k in range(NUM_QUANTILES):
-        strength = mean + deviation * normal.inv_cdf((k + 0.5) / NUM_QUANTILES)
-        total += math.prod(normal.cdf((strength - x) / y) for x, y in rivals)
-    return total / NUM_QUANTILES
+def best_chance(
+    ratings: Sequence[float] | HostArray, deviations: Sequence[float] | HostArray, player: int = 0
+) -> float:
+    """The chance that one of these players, by default the first, is better than all others, of independent normals."""
+    from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]  # which takes long to load
+
+    mean, deviation = np.asarray(ratings, float), np.asarray(deviations, float)
+    is_rival = mean[player] - mean < FAR_DEVIATIONS * np.hypot(deviation[player], deviation)
+    is_rival[player] = False
+    quantiles = (np.arange(NUM_QUANTILES) + 0.5) / NUM_QUANTILES
+    strength = mean[player] + deviation[player] * ndtri(quantiles)
+    gaps = (strength[:, None] - mean[is_rival]) / np.maximum(deviation[is_rival], 1e-9)
+    return float(ndtr(gaps).prod(axis=1).mean())
 
 
 def classify_first_place(ratings: Sequence[float], deviations: Sequence[float] | None) -> FirstPlace:

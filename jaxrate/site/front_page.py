@@ -44,11 +44,7 @@ def _best_chance_columns(data: SiteData, link: Callable[[int], str]) -> list[Col
     board = data.current.first_group()
     if board.deviation is None or len(board.rank) < 2 or not board.deviation.any():
         return []
-    rating, deviation = board.rating.tolist(), board.deviation.tolist()
-    chances = []
-    for i in range(min(NUM_RIVALS, len(rating))):
-        order = [i, *range(i), *range(i + 1, len(rating))]
-        chances.append(best_chance([rating[k] for k in order], [deviation[k] for k in order]))
+    chances = [best_chance(board.rating, board.deviation, i) for i in range(min(NUM_RIVALS, len(board.rank)))]
     places = sorted(range(len(chances)), key=lambda i: -chances[i])[:NUM_ROWS]
     names = [ranked_name(data, link, int(data.listed[i])) for i in places]
     return _chance_columns(data.noun.one, names, [chances[i] for i in places])
