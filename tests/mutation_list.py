@@ -200,7 +200,7 @@ MUTATIONS = [
       "cautious * rating.deviation",
       "tests/test_run.py -k 'cautious'"),
     M("rated expected rank", ".astype(float)) * (teams - 1)", ".astype(float)) * teams",
-      "tests/test_saved.py -k 'career'"),
+      "tests/test_saved.py -k 'among_teams'"),
     M("pairs tolerance", "TOLERANCE = 2.5e-4", "TOLERANCE = 2.5e-3", "tests/test_round_metrics.py -k 'pairs'"),
     M("inference width", "+ 0.25 * spread**2)", "+ 0.5 * spread**2)", "tests/test_site_phones.py -k wilson"),
     M("matchmakers himself", "count) + count - 1.0\n    first = draw_player", "count) + count\n    first = draw_player",

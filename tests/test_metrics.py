@@ -101,10 +101,7 @@ def test_an_empty_bin_is_nan_and_adds_no_error():
     [
         ({"prediction": [0.8, math.nan, 0.5]}, "row 1 (counting from 0): prediction is nan"),
         ({"prediction": [0.8, 0.5, 1.25]}, "row 2 (counting from 0): prediction is 1.25"),
-        ({"prediction": {"p": SCORE}}, "prediction must be [n] numbers, as rated.predictions['prediction'], got one"),
-        ({"score": jr.rounds([], [], [])}, "score must be [n] numbers, as rated.predictions['score'], got one of type"),
         ({"prediction": [0.1, 0.2]}, "must be [n] alike, got (2,), (3,), (2,) and (2,)"),
-        ({"prediction": 0.5, "score": 1.0}, "must be [n] alike, got ()"),
         ({"score": [1, 0, math.nan]}, "row 2 (counting from 0): score is nan"),
         ({"score": [1, 2, 0]}, "row 1 (counting from 0): score is 2.0"),
         ({"weight": [1, -1, 1]}, "row 1 (counting from 0): weight is -1.0"),
@@ -112,7 +109,6 @@ def test_an_empty_bin_is_nan_and_adds_no_error():
         ({"mask": [1, 0, 1]}, "mask must be boolean, got int64"),
         ({"mask": [False] * 3}, "no matches to score"),
         ({"weight": [0, 0, 0]}, "no matches to score"),
-        ({"prediction": [], "score": []}, "no matches to score"),
     ],
 )
 def test_bad_columns_are_refused(metric, change, message):
@@ -152,8 +148,6 @@ def test_scores_are_the_measures_by_name():
     measures = {"log loss": log_loss, "Brier score": brier_score, "accuracy": accuracy}
     wanted = {name: measure(p, s, weight=w, mask=mask) for name, measure in measures.items()}
     assert found == pytest.approx(wanted | {"calibration error": calibration(p, s, weight=w, mask=mask).error})
-    with refused("row 1 (counting from 0): score is 2.0"):
-        jr.metrics.match_metrics(p, [1, 2, 0, 1])
 
 
 def test_where_the_first_player_always_wins_the_calibration_is_of_both():
@@ -241,12 +235,9 @@ def test_bad_urns_are_refused():
     full, same = urns._replace(green=urns.green.at[1].set(5)), jr.urns.make_urns([4, 2, 4], 0.5)
     changed = jr.urns.find_changed_skills
     for call, says in (
-        (lambda: jr.urns.confidence_band(urns, 1), "level must be above 0 and below 1, got 1"),
         (lambda: jr.urns.compare_skill(urns, two), "at least 3 players, got (3,) and (2,)"),
         (lambda: jr.urns.compare_skill(urns, same), "all urns have the same share of green balls"),
-        (lambda: jr.urns.compare_skill(urns, urns, samples=0), "samples must be at least 1, got 0"),
         (lambda: changed(urns, two), "two urns of each player, got (3,) and (2,)"),
-        (lambda: changed(urns, urns, false_discovery_rate=1.0), "false_discovery_rate must be above 0 and below 1"),
         (lambda: changed(urns, full), "row 1 (counting from 0): an urn of 4 balls cannot hold 5 green ones"),
     ):
         with refused(says):
@@ -298,9 +289,7 @@ def test_matches_without_odds_have_no_probabilities():
     [
         ([[1.9, 1.0]], {}, "row 0 (counting from 0): odds are 1; decimal odds are above 1"),
         ([[1.9, 1.9], [-150, 130]], {}, "row 1 (counting from 0): odds are -150; decimal odds are above 1"),
-        ([[1.9, math.inf]], {}, "odds are inf"),
         ([1.9, 1.9], {}, "odds must be [n, K], of two outcomes or more, got the shape (2,)"),
-        ([[1.9, 1.9]], {"method": "powr"}, "unknown method of odds 'powr'; did you mean 'power'?"),
         ([[1.9, 1.9], [2.1, 2.1]], {"method": "shin"}, "row 1 (counting from 0): the inverse odds sum to 0.9524"),
     ],
 )

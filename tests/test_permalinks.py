@@ -9,8 +9,6 @@ import pytest
 import jaxrate as jr
 from tests.test_site import NAMES
 
-for package in ("pyarrow", "jinja2"):
-    pytest.importorskip(package)
 pytestmark = pytest.mark.filterwarnings("ignore:.*differ from others only by accents")
 
 

@@ -26,9 +26,6 @@ from jaxrate.views.charts import DIVERGING_COLOURS, SEQUENTIAL_COLOURS, THIN, WI
 from jaxrate.views.findings import find_first_place
 from tests.conftest import league_table, mark_full, refused
 
-pytest.importorskip("matplotlib")
-pytest.importorskip("pyarrow")
-
 
 @pytest.fixture(autouse=True)
 def no_figures():
@@ -128,12 +125,7 @@ def test_trajectory_without_time_goes_by_number(ax):
     assert ax.get_xlabel() == "matches played"
 
 
-def test_trajectory_of_periods_and_of_contests(ax, share):
-    rated = jr.rate(jr.glicko(period=50), games(), period=50.0)
-    plots.trajectory(rated, "P6", ax=ax)
-    np.testing.assert_array_equal(ax.lines[0].get_ydata(), points(rated, 6)[0])
-
-    ax.clear()
+def test_trajectory_of_contests(ax, share):
     rounds = jr.data.simulate.contests(12, 30, size=5, seed=1).rounds
     rated = jr.rate(share(), Dataset(rounds, np.arange(12), np.arange(150)))
     plots.trajectory(rated, [3], ax=ax)
@@ -174,9 +166,6 @@ def test_first_matches_can_be_skipped(ax):
     plots.trajectory(rated_games(), players=["P7", "P5"], skip=8, ax=ax)
     for line, all_of_it in zip(ax.lines, whole.lines, strict=True):
         np.testing.assert_array_equal(line.get_xydata(), all_of_it.get_xydata()[8:])
-    count = rated_games().games[7]
-    with refused(f"skip must be from 0 to {count - 1}, as P7 has {count} events, got {count}"):
-        plots.trajectory(rated_games(), players="P7", skip=count, ax=ax)
 
 
 def test_then_and_now(ax):
@@ -189,15 +178,6 @@ def test_then_and_now(ax):
         np.testing.assert_allclose(after.get_ydata(), jr.career(smoothed, name)["rating"][3:])
         assert before.get_color() == after.get_color() and after.get_drawstyle() == "default"
     assert len(ax.collections) == 2
-
-
-def test_who_is_meant(ax):
-    rated = past("elo")
-    plots.trajectory(rated._replace(players=np.arange(20)[::-1]), 0, ax=ax)
-    np.testing.assert_array_equal(ax.lines[0].get_ydata()[0], 1500.0)
-    assert len(ax.lines[0].get_ydata()) == rated.games[19] + 1  # the name 0, not the id
-    with refused("2 players have the name 'P4'"):
-        plots.trajectory(rated._replace(players=np.array(["P4"] * 2 + ["x"] * 18)), "P4", ax=ax)
 
 
 # How players stand
@@ -380,19 +360,11 @@ def test_profile(ax):
     assert shown == ["10", "20", "50"]  # up to where the loss leaves the picture
 
 
-def test_a_profile_of_what_is_no_likelihood_gives_no_interval(ax):
-    value = np.geomspace(8.0, 100.0, 9)
-    loss = 0.2 + 0.5 * (np.log(value / 25.0) / 0.2) ** 2 / 1000
-    profile = jr.fitting.LossProfile(value, loss, None, jr.glicko(), "c", 1000, "brier", False)
-    plots.profile(profile, ax=ax)
-    assert ax.get_ylabel() == "summed excess brier" and not ax.patches and ax.get_legend() is None
-    np.testing.assert_allclose(ax.lines[-1].get_ydata(), 1000 * (loss - 0.2), atol=1e-9)
-
-
-def test_a_profile_of_equal_losses_has_an_axis(ax):
+def test_a_profile_of_what_is_no_likelihood_gives_no_interval_and_one_of_equal_losses_has_an_axis(ax):
     equal = np.full(3, 0.2)
     profile = jr.fitting.LossProfile(np.arange(3.0), equal, None, jr.elo(), "side_advantage", 9, "brier", False)
     assert plots.profile(profile, ax=ax).get_ylim()[1] > 0.0
+    assert ax.get_ylabel() == "summed excess brier" and not ax.patches and ax.get_legend() is None
 
 
 # Pictures of careers.
@@ -574,21 +546,18 @@ def test_ranks_begin_when_ratings_are_settled():
     assert every.axes[0].child_axes[0].lines[-1].get_xdata()[0] < 100.0
 
 
-def test_odds_are_those_of_the_tournament(ax):
+def test_odds_are_those_of_the_tournament_and_of_the_season(ax):
+    coming = [("P1", "P2"), ("P2", "P3"), ("P3", "P1")]
+    season = jr.forecasts.simulate_season(rated(), coming, samples=100)
+    shown = plots.odds(season, top=2, ax=ax).images[0].get_array()
+    np.testing.assert_allclose(shown, 100 * season.place[:2])
+    ax.clear()
     found = jr.forecasts.simulate_tournament(rated(), {"knockout": ["P1", "P2", "P3", "P4"]}, samples=100)
     assert plots.odds(found, ax=ax) is ax
     (image,) = ax.images
     np.testing.assert_allclose(image.get_array(), 100 * found.reach[:, 1:])
     assert rows(ax) == found.player.tolist()
     assert [label.get_text() for label in ax.get_xticklabels()] == ["final", "win"]
-
-
-def test_odds_of_a_season(ax):
-    coming = [("P1", "P2"), ("P2", "P3"), ("P3", "P1")]
-    found = jr.forecasts.simulate_season(rated(), coming, samples=100)
-    plots.odds(found, top=2, ax=ax)
-    np.testing.assert_allclose(ax.images[0].get_array(), 100 * found.place[:2])
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
 
 
 def test_ranks_of_years_are_those_at_their_ends():
@@ -796,12 +765,6 @@ def test_loss_by_difference(ax):
             error = each[inside].std(ddof=1) / inside.sum() ** 0.5
             ends = y[i] - 1.96 * error, y[i] + 1.96 * error
             np.testing.assert_allclose(interval_ends(ax, number)[i, :, 1], ends, rtol=1e-4)
-
-
-def test_losses_are_of_the_same_matches(ax):
-    few = jr.rate(jr.elo(), [{"a": "x", "b": "y", "score": 1.0}])
-    with pytest.raises(ValueError, match="the same matches; they have 1 or 600"):
-        plots.loss_by_difference({"few": few, "all": past("elo")}, ax=ax)
 
 
 def test_loss_of_equal_ratings_is_one_bin(ax):

@@ -2,11 +2,6 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("matplotlib")
-pytest.importorskip("altair")
-pytest.importorskip("pyarrow")
-
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
 

@@ -71,8 +71,6 @@ def test_a_long_series_neither_overflows_nor_drifts(x64):
 def test_what_is_no_series_is_refused():
     for arguments, message in (
         ((0.5, 4), "games must be an odd number from 1, got 4"),
-        ((0.5, 3.0), "games must be a whole number, got 3.0"),
-        ((0.5, 3, (0.5, 0)), "score must be 2 values"),
         ((0.5, 3, (2, 2)), "no series of first to 2 stands at 2:2"),
         ((1.5, 3), "probability is 1.5, not in [0, 1]"),
         (([[0.5, 1.0], [0.5, np.nan]], 3), "probability[1, 1] is nan, not in [0, 1]"),
@@ -117,8 +115,6 @@ def test_what_are_no_matchups_is_refused():
     ):
         with refused(message):
             matchup_matrix(system, system.init(system.params, 6), players, category=category)
-    with refused("players must be [N] distinct ids"):
-        matchup_matrix(jr.rate(elo, {"a": ["x"], "b": ["y"], "score": [1]}), players=2)
 
 
 def all_outcomes(win, order, players):
@@ -214,15 +210,12 @@ def test_what_is_no_bracket_is_refused():
         (matrix(3, 0), [0, 2, -1, 2], "player 2 is in the order more than once"),
         (matrix(4, 0, 3), None, "a bracket of 4 has 2 rounds, but win has 3"),
         (np.zeros((2, 3)), None, "win must be [N, N] or [R, N, N], got (2, 3)"),
-        ([[0.5, 1.5], [-0.5, 0.5]], None, "win[0, 1] is 1.5, not in [0, 1]"),
         ([[[0.5, 0.7], [0.4, 0.5]]], None, "win[0, 0, 1] is 0.7, of the other 0.4: not 1 together"),
     ):
         with refused(message):
             bracket_probabilities(win, order)
         with refused(message):
             simulate_bracket(KEY, win, 10, order)
-    with refused("samples must be a whole number from 1 to 100,000,000, got 0"):
-        simulate_bracket(KEY, matrix(2, 0), 0)
     with refused("a bracket of 4 has 2 rounds, but win has 1"):
         simulate_bracket(KEY, lambda key: jnp.full((1, 4, 4), 0.5), 10)
 
@@ -235,17 +228,13 @@ CHANCES = {"trueskill": ["win", "draw", "loss", "quality"], "urnings": ["win", "
 CHANCES["levels"] = [f"probability_{x:g}" for x in (1, 0.75, 0.5, 0.25, 0)]
 
 
-def table(rows=slice(None), **options):
-    return jr.read({name: column[rows] for name, column in GAMES.items()}, time="t", **options)
-
-
 def columns(rated):
     return {name: rated.predictions[name].to_numpy() for name in rated.predictions.column_names}
 
 
 @pytest.mark.parametrize("name", mark_full(SYSTEMS, "levels"))
 def test_rated_matches_keep_the_chances(name, tmp_path):
-    plain, data = SYSTEMS[name](), table()
+    plain, data = SYSTEMS[name](), jr.read(GAMES, time="t")
     system = jr.forecasts.add_outcomes(plain)
     rated, expected = jr.rate(system, data), jr.rate(plain, data, calibrate=False)
     got, wanted = columns(rated), columns(expected)
@@ -260,10 +249,6 @@ def test_rated_matches_keep_the_chances(name, tmp_path):
     again = jr.load(tmp_path)
     assert again.system == system and again.predictions.equals(rated.predictions)
 
-    half = jr.rate(system, table(slice(5)), key=jax.random.key(1))
-    later = jr.rate(system, table(slice(5, None), history=half), onto=half)
-    assert len(later.predictions) == 10 and later.predictions.column_names == rated.predictions.column_names
-
     career = jr.career(rated, "b")
     first = np.array(GAMES["a"]) == "b"
     mine = first | (np.array(GAMES["b"]) == "b")
@@ -271,31 +256,10 @@ def test_rated_matches_keep_the_chances(name, tmp_path):
     np.testing.assert_array_equal(career[best], np.where(first, got[best], got[worst])[mine])
     assert evaluate_predictions(rated, data) == pytest.approx(evaluate_predictions(expected, data), rel=1e-4)
     np.testing.assert_allclose(matchup_matrix(rated), matchup_matrix(expected), rtol=1e-5)
-    jr.leaderboard(rated), jr.site.report_html(rated), repr(rated)
+    jr.site.report_html(rated)
     run = jr.run(system, data, key=jax.random.key(0)).prediction
-    found = jr.compare(data, {"plain": plain, "in full": system}).results
-    assert found[0].quality == pytest.approx(found[1].quality, rel=1e-4)
-    jr.plots.calibration(run, data.matches.score), jr.plots.residuals(run, data)
-    jr.plots.loss_by_difference(rated)
+    jr.plots.calibration(run, data.matches.score), jr.plots.residuals(run, data), jr.plots.loss_by_difference(rated)
     plt.close("all")
-
-
-def test_rated_contests_keep_the_chances(tmp_path):
-    """Of players alone, and of teams."""
-    contests = {"contest": [1] * 4 + [4] * 4 + [5] * 4, "player": [*"abcdabcdacbd"]}
-    contests |= {"rank": [1, 2, 3, 4, 1, 1, 2, 2, 2, 2, 1, 1], "team": [*"pqrsxxyyxxyy"]}
-    data = jr.read(contests, team="team")
-    systems = jr.trueskill(), jr.forecasts.add_outcomes(jr.trueskill())
-    plain, full = (jr.rate(x, data, calibrate=False) for x in systems)
-    got, wanted = columns(full), columns(plain)
-    place = [*got].index("prediction")
-    assert [*got][place : place + 4] == ["prediction", "win", "draw", "quality"]
-    np.testing.assert_allclose(got["prediction"], wanted["prediction"], atol=1e-5)
-    assert {"win", "draw", "quality", "expected_rank"} <= {*jr.career(full, "a")}
-    jr.save(tmp_path, full)
-    assert jr.load(tmp_path).system == full.system
-    assert evaluate_predictions(full, data) == pytest.approx(evaluate_predictions(plain, data), nan_ok=True)
-    jr.site.report_html(full)
 
 
 def test_all_commands_give_the_same_chances_of_draws(tmp_path, jaxrate, league):
@@ -313,18 +277,14 @@ def test_all_commands_give_the_same_chances_of_draws(tmp_path, jaxrate, league):
         code, said, error = jaxrate("predict", run, coming, "--time", "t", "--json")
         assert code == 0, error
         (row,), rated = json.loads(said), jr.load(run)
-        assert row["odds_win"] == pytest.approx(1.0 / row["win"], rel=1e-2)
         found[name] = [row[x] for x in ("win", "draw", "loss")]
         tables = build_matchup_tables(rated, np.array([find_player_id(rated.players, x) for x in ("P0", "P1")]))
         drawn = tables.draw.scale * tables.draw.left[:, 0] @ tables.draw.right[:, 1]
         found[f"pages of {name}"] = [float(tables.even.probability(0, 1)), float(drawn)]
     np.testing.assert_allclose(found["plain"], found["outlook"], rtol=1e-5)
-    # Two programs, as one run's system has chances of draws: they may round the last bit otherwise.
     np.testing.assert_allclose(found["pages of plain"], found["pages of outlook"], rtol=1e-12)
     win, draw, _ = found["plain"]
     np.testing.assert_allclose(found["pages of plain"], [win + draw / 2, draw], atol=1e-3)
-    chances = columns(rated)
-    assert chances["draw"][200:].mean() == pytest.approx((score[200:] == 0.5).mean(), abs=0.02)
 
 
 def test_chances_of_draws_are_fitted_to_the_matches_before():

@@ -17,8 +17,6 @@ from jaxrate.history.history import find_player_id
 from jaxrate.history.leaderboards import ranks_over_time
 from tests.conftest import MOSTLY_SINGLE, refused
 
-pytest.importorskip("pyarrow")
-
 NAMES = np.array([f"player {i:02}" for i in range(41)], object)
 
 
@@ -73,8 +71,6 @@ def test_players_are_found_by_name_or_id():
         (NAMES, 41, "no player 41: ids run from 0 to 40"),
         (np.array([30, 10]), 0, "no player 0"),
         (np.array(["x", "x"]), "x", "2 players have the name 'x'; give an id"),
-        (np.array(["ann", "bob"]), np.array(["ann", "bob"]), "give a single name or id of a player, got array"),
-        (np.array(["ann", "bob"]), ["ann"], "give a single name or id of a player, got ['ann']"),
     ):
         with refused(message):
             find_player_id(names, player)
@@ -129,8 +125,6 @@ def test_times_of_pandas_are_times(dated):
     [
         ("soon", "time must be a number or a date, as 2026-05-31 in text, got 'soon'"),
         ("20301303", "time must be a number or a date, as 2026-05-31 in text, got '20301303'"),
-        (None, "date must be a number or a date, got None"),
-        ([1.0, 2.0], "time must be a number or a date"),
         (np.nan, "time must be finite, got nan"),
         (np.datetime64("NaT", "D"), "time must be finite, got NaT"),
         (1e15, "time 1000000000000000.0 is too far from 0"),
@@ -139,9 +133,8 @@ def test_times_of_pandas_are_times(dated):
 def test_what_is_no_moment_is_refused(dated, time, message):
     with refused(message):
         jr.history.rating_at(dated, 7, time)
-    if time is not None:
-        with refused(message):
-            jr.ratings(dated.system, dated.state, time=time)
+    with refused(message):
+        jr.ratings(dated.system, dated.state, time=time)
 
 
 def test_a_date_is_no_time_of_a_history_in_numbers(rated):
@@ -185,26 +178,6 @@ def test_a_time_within_the_last_rating_period_is_before_its_end(data):
         assert (now.deviation[idle] < then.deviation[idle]).all() and len(idle)
 
 
-def test_rate_and_compare_say_what_they_want(data):
-    """It was an AttributeError."""
-    system, matches = jr.glicko(), data.matches
-    for name, call in (("rate", lambda data: jr.rate(system, data)), ("compare", jr.compare)):
-        with refused(f"{name} takes a Dataset, or a table or path as `read` does, and not Matches; `run` and"):
-            call(matches)
-        with refused(f"{name}: players of a Dataset are an array of names, as players=np.array(names)"):
-            call(data._replace(players=data.players.tolist()))
-        with refused("games.csv: no such file"):
-            call("games.csv")
-    for call in (
-        lambda: jr.rate(data, system),
-        lambda: jr.run(matches, system),
-        lambda: jr.history.rating_history("glicko", matches),
-        lambda: jr.rate("glicko", data),
-    ):
-        with refused("system must be a RatingSystem (as of jr.glicko()), got "):
-            call()
-
-
 def test_rate_says_that_sides_are_worth_nothing_to_a_system(caplog):
     """`jr.glicko()` computes what it says, but the file says who was at home."""
     table = {"a": ["Ada", "Bo"], "b": ["Bo", "Ada"], "score": [1.0, 0.5]}
@@ -220,16 +193,6 @@ def test_rate_says_that_sides_are_worth_nothing_to_a_system(caplog):
     for _ in range(2):
         jr.rate(jr.elo(k=31.5, side_advantage=20), plain)
     assert len(caplog.messages) == 2 and "side_advantage=20, though the data do not say who" in caplog.messages[1]
-
-
-def test_rate_says_that_a_side_that_changes_or_of_contests_has_no_effect(caplog):
-    caplog.set_level("WARNING", "jaxrate")
-    jr.rate(jr.skills(jr.parts.side_trend(0.0, 3.5)), jr.read({"a": ["Ada"], "b": ["Bo"], "score": [1.0]}))
-    columns = {"contest": "race", "participant": "driver", "rank": "place"}
-    contests = jr.read({"race": [0, 0], "driver": ["Ada", "Bo"], "place": [1, 2]}, **columns)
-    jr.rate(jr.skills(jr.parts.side(35)), contests)
-    assert len(caplog.messages) == 2 and "side_trend=3.5, though the data do not say who" in caplog.messages[0]
-    assert "side_advantage=35, though contests have no side" in caplog.messages[1]
 
 
 def test_rating_periods_have_one_length(data):
@@ -263,11 +226,8 @@ def test_they_print_as_a_few_lines(data, rated):
     assert leaders.startswith(f"  leaders  {NAMES[first]} {rated.state.rating[first]:.0f}, {NAMES[second]} ")
     seasons = jr.parts.seasons(tuple(100.0 * i for i in range(9)), keep=0.7)  # had a line of a hundred numbers
     assert "seasons((0.0, ..., 800.0), keep=0.7)" in repr(jr.rate(jr.skills(seasons), data))
-    assert repr(jr.run(jr.elo(), data)) == "Run\n  state       rating [41]\n  prediction  [600]"
     contests = jr.data.from_teams([[["Ada"], ["Bo"]], [["Bo"], ["Cy"], ["Ada"]]])
-    text = repr(jr.rate(jr.weng_lin(), contests))
-    assert text.startswith("History: 2 contests, 5 participations of 3 players\n") and "last" not in text
-    assert "in periods of 50" in repr(jr.rate(jr.elo(), data, period=50.0))
+    assert repr(jr.rate(jr.weng_lin(), contests)).startswith("History: 2 contests, 5 participations of 3 players\n")
     assert repr(jax.eval_shape(lambda: jr.run(jr.elo(), data))).startswith("Run\n")
 
 
@@ -295,13 +255,11 @@ RECORDED = {"date": DAYS, "w": [1, 2, 3], "on": ["clay", "grass", "clay"], "marg
 TEAMS = [[["Ada", "Bo"], ["Cy", "Di"]], [["Ada", "Di"], ["Bo", "Eve"]]]
 ROLES = {"side": "a", "weight": "w", "category": "on", "columns": ["margin", "w"]}
 BY_PERIOD = jr.read(MATCHES | {"t": [1, 2, 20]})
-BEFORE_1970 = jr.matches([[0, 1]] * 2, [1, 0], [-0.25, 0.5])
 
 
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (jr.read(MATCHES), "3 matches | players 3: Ann, Bob, Cy"),
         (jr.read(MATCHES | RECORDED, **ROLES), "3 matches | players 3: Ann, Bob, Cy | known side, weight | columns "
          "margin, w | time 2024-01-01 to 2024-01-09 | categories 2: clay, grass"),
         (jr.read(CONTESTS | {"time": [3, 3, 3, 2.5, 2.5]}),
@@ -309,10 +267,6 @@ BEFORE_1970 = jr.matches([[0, 1]] * 2, [1, 0], [-0.25, 0.5])
         (jr.data.from_teams(TEAMS), "2 contests | players 5: Ada, Bo, Cy, Di, ... | size 4 players in 2 teams"),
         (BY_PERIOD._replace(events=jr.periods(BY_PERIOD.matches, 10.0)),
          "2 periods | players 3: Ann, Bob, Cy | size 2 to 3 players | time 0 to 20"),
-        (jr.read({"a": [(1, 2), 7], "b": [7, "x"], "score": [1, 0], "t": [-0.25, 1e9]}),
-         "2 matches | players 3: (1, 2), 7, x | time -0.25 to 1000000000"),
-        (jr.data.Dataset(BEFORE_1970, np.array(["a", "b"], object), np.arange(2), clock="dates"),
-         "2 matches | players 2: a, b | time 1969-12-31 to 1970-01-01"),
     ],
 )  # fmt: skip
 def test_a_dataset_says_what_it_holds(data, said):

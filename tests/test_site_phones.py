@@ -12,7 +12,6 @@ from jaxrate.views.charts import Curve
 from tests.browser import narrowed, open_page, write_report
 from tests.conftest import draw_pairs
 
-pytest.importorskip("jinja2")
 NAMES = [f"m{i:02}x-2024-05-13" for i in range(14)]
 WANDERERS = [f"{x} Wanderers" for x in ("Carlow", "Saltburn", *"ABCDEFGH")]
 

@@ -5,10 +5,6 @@ import struct
 import numpy as np
 import pytest
 
-pytest.importorskip("jinja2")
-pytest.importorskip("pyarrow")
-pytest.importorskip("matplotlib")
-
 from jaxrate.site.drawings import draw_preview, find_fonts
 from jaxrate.views.charts import PictureText, RowView
 

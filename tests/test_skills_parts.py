@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate import parts, testing
-from jaxrate.parts import covariate, expected_goals, goals, logistic, margin, quits, result, skill, statistic
+from jaxrate.parts import covariate, expected_goals, goals, logistic, margin, quits, skill, statistic
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.skills.part_declarations import PARAMETER_NAMES
 from jaxrate.systems.skills.system import list_further_hyperparameters, skills_by_name
@@ -21,22 +21,12 @@ SYSTEMS = {
         lambda: jr.skills(skill(12, match_growth=3), parts.modifier(("clay", "grass")), parts.experience(80), period=1),
         "skills(parts.skill(growth=12, match_growth=3), parts.modifier(2), parts.experience(worth=80), period=1)",
     ),
-    "points": (
-        lambda: jr.skills(parts.own_side(2), parts.side(50), observe=parts.points("pa", "pb", rate=80, draw_margin=1)),
-        "skills(parts.own_side(growth=2), parts.side(advantage=50), "
-        "observe=parts.points('pa', 'pb', rate=80, draw_margin=1))",
-    ),
     "football": (
         lambda: jr.skills(
             parts.seasons(["2020-08-01", 18840]), observe=(expected_goals("xa", "xb", 0.4), goals("ga", "gb"))
         ),
         "skills(parts.seasons((18475.0, 18840.0)), "
         "observe=(parts.goals('ga', 'gb'), parts.expected_goals('xa', 'xb', noise=0.4)))",
-    ),
-    "school": (
-        lambda: jr.skills(parts.kinds("sides", growth=1), parts.league_seasons("year", keep=0.9), observe=logistic()),
-        "skills(parts.kinds('sides', growth=1, initial_deviation=150), "
-        "parts.league_seasons('year', keep=0.9), observe=parts.logistic())",
     ),
     "teams": (
         lambda: jr.skills(
@@ -237,60 +227,36 @@ def test_a_part_keeps_the_promises_of_systems():
     testing.check(jr.skills(NIGHT, parts.experience()))
 
 
-def run_with(*own, columns=("night",)):
-    return jr.run(
-        jr.skills(parts.own(*own)), jr.matches([[0, 1], [1, 2]], [1, 0], columns={x: [0.0, -1.0] for x in columns})
-    )
+def run_with(*own):
+    return jr.run(jr.skills(parts.own(*own)), jr.matches([[0, 1], [1, 2]], [1, 0], columns={"night": [0.0, -1.0]}))
 
 
 GOALS = {"outcome": "goals", "margin": ("a", "b")}
 REFUSED = [
     (lambda: jr.skills("margin"), "skills takes parts such as jr.parts.experience(20), got 'margin'"),
-    (lambda: jr.skills(komi=3), "skills takes parts, and no komi; they are those of `jr.parts`"),
     (lambda: jr.skills(growth=3), "skills takes parts, and no growth; give jr.parts.skill(...)"),
     (lambda: jr.skills(margin()), "skills: margin is observed: give it as observe=jr.parts.margin(...)"),
     (lambda: jr.skills(observe=skill()), "skills: skill is no observation; give jr.parts.skill(...) before observe"),
     (lambda: jr.skills(skill(), skill(3)), "skill() and parts.skill(growth=3) both set growth; leave one"),
-    (lambda: jr.skills(observe=(result(), margin())), "parts.result() and parts.margin() both set noise"),
     (lambda: jr.skills(covariate("noise")), "a covariate must be one plain word that is no hyperparameter"),
-    (lambda: jr.skills(covariate("x"), covariate("x")), "parts.covariate('x') and parts.covariate('x') both set x"),
     (lambda: jr.skills(covariate("x_noise"), observe=statistic("x")), "and parts.statistic('x') both set x_noise"),
     (lambda: jr.skills(observe=(logistic(), statistic("xg"))), "statistic does not go with logistic, which has"),
-    (lambda: jr.skills(observe=(goals("a", "b"), statistic("x"))), "statistic does not go with goals, where"),
     (lambda: jr.skills(observe=(goals("a", "b"), quits("x"))), "quits does not go with goals, which are of matches"),
     (lambda: jr.skills(observe=expected_goals("a", "b")), "expected_goals needs goals, as it is beside"),
     (lambda: jr.skills(observe=(goals("a", "b"), expected_goals("b", "c"))), "names 'b', a column of the goals"),
-    (
-        lambda: jr.skills(parts.seasons([1.0]), parts.league_seasons("s")),
-        "and parts.league_seasons('s') both set season_keep",
-    ),
     (lambda: jr.skills(parts.kinds(experience=3)), "second_kind_experience of kinds needs experience"),
     (lambda: parts.modifier("surface"), "modifier: categories must be their number or their names, as data.categories"),
     (lambda: parts.seasons(()), "seasons has no season; leave the part out"),
     (lambda: margin("a", "a"), "margin names a column twice: a, a"),
-    (lambda: margin("a", "b", "c"), "margin takes 1 or 2 names of columns, got 3"),
     # Settings without their part
-    (
-        lambda: skills_by_name(outcome="goal"),
-        "skills: outcome must be 'win', 'logistic', 'margin', 'points' or 'goals', got 'goal'",
-    ),
     (lambda: skills_by_name(outcome="goals", margin="m"), "with outcome='goals' margin must be two columns: the goals"),
-    (lambda: skills_by_name(**GOALS, expected_goals="x"), "expected_goals must be two columns"),
     (lambda: skills_by_name(**GOALS, noise=3), "noise needs outcome='win', outcome='margin' or outcome='points'"),
-    (lambda: skills_by_name(own_side=1), "own_side must be True or False"),
     (lambda: skills_by_name(compression=3), "compression needs outcome='margin' or outcome='points'"),
-    (lambda: skills_by_name(goal_rate=1.4), "goal_rate needs outcome='goals'"),
-    (lambda: skills_by_name(quit_threshold=3), "quit_threshold needs quit=..."),
     (lambda: skills_by_name(season_keep=0.5), "season_keep needs seasons=... or league_season=..."),
     # Parts of one's own
     (lambda: parts.own("a b", bring_night), "a part of your own must be one plain word that is no hyperparameter"),
     (lambda: parts.own("form", bring_night), "own: 'form' is a part of jaxrate; give yours another name"),
-    (lambda: jr.skills(NIGHT, NIGHT), "both set night_growth; leave one of them out"),
     (lambda: run_with("late", bring_night, "late"), "skills needs the column 'late' of the matches"),
-    (
-        lambda: run_with("late", bring_night, columns=()),
-        "the loadings of parts.own('late', ...) fail: KeyError: 'night'; they are a function of participants",
-    ),
     (
         lambda: run_with("late", lambda x: x.one),
         "the loadings of parts.own('late', ...) fail: ValueError: Incompatible types for broadcasting",

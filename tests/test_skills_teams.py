@@ -203,9 +203,7 @@ def test_fields_of_participants_are_cut_and_checked():
             {"category": [[1.0], [1.0], [1.0]]},
             "category has shape (3, 1) and type float64, expected (2,) ids or (2, nu",
         ),
-        ({"columns": {"kills": [1.0]}}, "column 'kills' has shape (1,), expected (2,)"),
         ({"columns": {"rank": [1.0, 2.0]}}, "a column must not be called 'rank', as a part of contests is; rename it"),
-        ({"columns": [1.0, 2.0]}, "columns must be a dict of arrays by name"),
     ):
         with refused(message):
             jr.rounds(*plain, **wrong)
@@ -219,7 +217,6 @@ def test_contests_without_what_the_model_needs_are_refused():
     rounds, plain = history(), jr.rounds([0, 0, 0], [0, 1, 2], [1, 2, 2], team=[0, 1, 1], columns={"points": [3, 1, 2]})
     for settings, events, message in (
         ({"categories": 2}, plain, "parts.modifier needs the category of the contests: category=... of `rounds`"),
-        ({"categories": 2}, rounds, "category 2, counting from 0, but parts.modifier has 2 of them"),
         ({"covariates": "kills"}, rounds, "column 'kills' has no number, which only statistics may lack"),
         (
             {"outcome": "margin", "margin": "points"},
@@ -230,7 +227,6 @@ def test_contests_without_what_the_model_needs_are_refused():
         ({"quit": "points"}, plain, "row 0 (counting from 0): column 'points' is 3; it must be 1 for participants"),
         ({"own_side": True}, plain, "skills needs the column 'side' of the participants of contests"),
         ({"kinds": "sides"}, plain, "parts.kinds('sides') is of matches; of contests give one column, as parts.k"),
-        ({"kinds": ("kind", "side")}, rounds, "parts.kinds('kind', 'side') is of matches"),
         ({"kinds": "points"}, plain, "row 0 (counting from 0): column 'points' is 3; it must be 1 for players of the"),
         ({"kinds": "lead"}, rounds_of_seats(), "row 2 (counting from 0): player 0 is of another kind, as column"),
     ):

@@ -7,9 +7,6 @@ from html import unescape
 import numpy as np
 import pytest
 
-pytest.importorskip("jinja2")
-pytest.importorskip("pyarrow")
-
 import jaxrate as jr
 from jaxrate.core.text_format import format_percentages
 

@@ -227,20 +227,6 @@ def test_a_match_of_weight_two_says_twice_as_much():
         np.testing.assert_allclose(message, times * np.array(told[0]), rtol=1e-9)
 
 
-def test_drift_by_the_clock_is_not_per_match():
-    """After 9 days of 4 points^2 each, as if the deviation had been larger; nothing before the first match."""
-    system = jr.trueskill(drift=4.0)
-    assert depends_on_time(system, system.params) and not depends_on_time(system, jr.trueskill().params)
-    state = jr.run(system, jr.matches([[0, 1]], [1.0], [100.0])).state
-    plain = jr.run(jr.trueskill(), jr.matches([[0, 1]], [1.0], [100.0])).state
-    np.testing.assert_allclose(state.variance, plain.variance, rtol=1e-6)
-    later = jr.ratings(system, state, time=109.0)
-    np.testing.assert_allclose(np.asarray(later.deviation) ** 2, plain.variance + 36.0, rtol=1e-6)
-    rounds = jr.rounds([0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 0, 1], time=[100.0, 100.0, 109.0, 109.0])
-    matches = jr.matches([[0, 1], [0, 1]], [1.0, 1.0], [100.0, 109.0])
-    np.testing.assert_allclose(jr.run(system, rounds).state.rating, jr.run(system, matches).state.rating, rtol=1e-5)
-
-
 @MOSTLY_DOUBLE
 def test_leads_fade_as_the_twin_says(x64):
     """By the clock, with a drift, and in seasons, of which some contests come long after."""
@@ -261,8 +247,9 @@ def test_leads_fade_as_the_twin_says(x64):
             belief[one] = mean - 25.0, deviation**2
     given = {"drift": 0.05, "reversion": 90.0, "season_keep": 0.6, "season_growth": 1.5}
     system = jr.trueskill(seasons=fading.seasons, **given)
-    other = jr.trueskill(reversion=9)
-    assert depends_on_time(system, system.params) and depends_on_time(other, other.params)
+    for given, depends in (({}, False), ({"drift": 4.0}, True), ({"reversion": 9}, True)):
+        other = jr.trueskill(**given)
+        assert depends_on_time(other, other.params) == depends
     rounds = jr.rounds(np.repeat(np.arange(n), 3), player.ravel(), rank.ravel(), time=np.repeat(time, 3))
     state, wanted = jr.run(system, rounds).state, np.array([belief[i] for i in range(6)])
     np.testing.assert_allclose(state.rating, 25.0 + wanted[:, 0], rtol=1e-4)

@@ -362,15 +362,6 @@ def test_two_urns_that_accept_all_have_the_law_of_theorem_1(number):
         np.testing.assert_allclose(got, wanted, atol=1e-12)
 
 
-def test_urnings_take_acceptance_of_all_and_its_name():
-    system = jr.urnings(4, variant="accept_all")
-    assert system.settings["variant"] == "accept_all" and "accept_all" in repr(system)
-    played = jr.matches([[0, 1]] * 300, [1, 0, 1] * 100)
-    runs = [jr.run(one, played, key=jax.random.key(0)) for one in (system, jr.urnings(4, variant="U1"))]
-    assert all(int(run.state.green.sum()) == 4 for run in runs)
-    assert (runs[0].prediction != runs[1].prediction).any()
-
-
 # Urnings with matchmakers, in files, and with hyperparameters found by the likelihood.
 
 
@@ -494,8 +485,8 @@ def own_matchmaker(log_probability):
     return matchmakers.uniform_matchmaker()._replace(name="own", log_probability=log_probability)
 
 
-def replay_strangers(proportions=0.5, system=None, players=4):
-    urns = URNS([10] * players, proportions)
+def replay_strangers(proportions=0.5, system=None):
+    urns = URNS([10] * 4, proportions)
     own = own_matchmaker(strangers)
     return jr.urns.replay_history(system or jr.urnings(10), PLAYED, KEY, matchmaker=own, state=urns)
 
@@ -505,65 +496,42 @@ def run_with_numbers(numbers, system=None):
 
 
 REFUSED = [
-    (lambda: jr.urnings(0), "size must be whole, from 1"),
     (lambda: jr.urnings(2**23 + 1), "size must be whole, from 1 to 8388608, got"),
     (lambda: jr.urnings(weights=(1, 1e300, 1)), r"must be 0 or 1e-9 to 1e9, got \(1.0, 1e\+300, 1.0, 1e\+300\)"),
     (lambda: jr.urnings(weights=(1, 1e6, 1), draw_weight=1e6), "weights, also times draw_weight, must be 0 or 1e-9"),
     (lambda: jr.urnings(1), "0.5 of 1 balls, rounded, is none or all of them"),
-    (lambda: jr.urnings(initial_proportion=1.0), "initial_proportion must be above 0, below 1"),
-    (lambda: jr.urnings(10, initial_proportion=0.01), "is none or all of them"),
-    (lambda: jr.urnings(outcomes=1), "outcomes must be a whole number from 2"),
     (lambda: jr.urnings(outcomes=2, weights=(1, 2, 1)), "there are 2 outcomes, but 3 weights"),
     (lambda: jr.urnings(weights=(1, -2, 1)), "weights must be finite, from 0, and above 0 of the scores 0 and 1"),
     (lambda: jr.urnings(weights=(1, 1, 0)), "above 0 of the scores 0 and 1"),
-    (lambda: jr.urnings(variant="U3"), "variant must be 'U2', 'U1' or 'accept_all', got 'U3'"),
-    (lambda: jr.urnings(estimate="median"), "estimate must be 'mean' or 'share', got 'median'"),
     (lambda: jr.urnings(2, 4, variant="U1"), "U1 draws 3 balls at once, and an urn has only 2"),
-    (lambda: jr.urnings(4, outcomes=6, variant="accept_all"), "accept_all draws 5 balls at once, and an urn has only"),
     (lambda: URNS([10, 0]), r"row 1 \(counting from 0\): an urn has 1 to 8388608 balls, not 0"),
     (lambda: URNS([10, 10], [0.5, 1.1]), r"row 1 .*proportion 1.1 is outside \[0, 1\]"),
-    (lambda: URNS([10, 10], [0.5, 0.5, 0.5]), r"proportion has shape \(3,\)"),
     (lambda: URNS([10, 10], 0.0), "0 of 20 balls are green: none could ever move"),
     (lambda: jr.run(jr.urnings(), DRAWN, key=KEY), r"row 1 .*score 0.5 is none of 0, 1/1, ..., 1"),
     (lambda: jr.run(jr.urnings(weights=(1, 0, 1)), DRAWN, key=KEY), r"row 1 .*score 0.5 has the weight 0, as if it"),
     (lambda: jr.run(jr.urnings(), jr.matches([[0, 1]], [1], weight=[2]), key=KEY), "row 0 .*matches of weight 1 only"),
     (lambda: jr.run(jr.urnings(outcomes=3), DRAWN), "urnings draws random numbers; give it a key"),
     (lambda: run_with_numbers(np.zeros((3, 2))), r"a PRNG key, or numbers of shape \(2, 2\), got shape \(3, 2\)"),
-    (lambda: run_with_numbers(np.zeros(2)), r"got shape \(2,\)"),
     (lambda: run_with_numbers([[0.0, 0.5], [0.5, 1.0]]), r"row 1 .*the numbers \[0.5 1. \] are not from 0, below 1"),
-    (lambda: run_with_numbers([[-0.1, 0.5], [0.5, np.nan]]), "row 0 .*are not from 0, below 1"),
     (lambda: run_with_numbers(np.zeros((2, 2)), jr.elo()), "elo takes no numbers of yours in place of a key"),
-    (lambda: LAW([4, 4], 0.5, 2), r"with a proportion each, got int64 of shape \(2,\) and proportions of shape \(\)"),
     (lambda: LAW([9] * 10, [0.5] * 10, 45), "more than 1,000,000 states.*urn_marginals"),
-    (lambda: LAW([100] * 5000, [0.5] * 5000, 250_000), "more than 1,000,000 states.*urn_marginals"),
     *((lambda f=f: f([4, 0], [0.5, 0.5], 2), "row 1 .*an urn has at least 1 ball, not 0") for f in LAWS),
     *((lambda f=f: f([4, 4], [0.5, 1.0], 2), "row 1 .*proportion 1.0 is not above 0 and below 1") for f in LAWS),
     *((lambda f=f: f([4, 4], [0.5, 0.5], 9), "from 0 to the 8 balls of the urns, got 9") for f in LAWS),
-    *((lambda f=f: f([4, 4], [0.5, 0.5], 2.5), "from 0 to the 8 balls of the urns, got 2.5") for f in LAWS),
-    *((lambda f=f: f([4, 4], [0.5, 0.5], 10**5000), "the 8 balls of the urns, got of type int, too") for f in LAWS),
     (lambda: replay_strangers([0.5, 0.5, 0.6, 0.8]), "players 0 and 3 never meet"),
     (lambda: replay_strangers([0.5, 0.5, 0.6, 0.7]), "row 2 .*could not have matched players 0 and 3"),
     (lambda: replay_strangers(system=jr.elo()), "only urnings has a matchmaker, not elo"),
-    (lambda: replay_strangers(players=3), "the events name player 3, but there are only 3 players"),
     (
         lambda: jr.urns.replay_history(jr.urnings(), DRAWN, KEY, matchmaker=matchmakers.uniform_matchmaker()),
         "row 1 .*score 0.5 is none of",
     ),
-    (lambda: matchmakers.similarity_matchmaker(-1), "strength of a matchmaker must be at least 0, got -1"),
     (
         lambda: matchmakers.chooser_matchmaker().table(URNS(np.arange(1, 101))),
         "urns of 100 sizes have 5150 values, more than 4096",
     ),
-    *(
-        (lambda x=x: WORLD(x, 10, KEY), "above 0 and below 1, of at least two players")
-        for x in ([0.5], [0.5, 1.0], [[0.5, 0.5]], [0.5, np.nan])
-    ),
-    *(
-        (lambda n=n, k=k: WORLD([0.5, 0.5], n, KEY, record_every=k), "games must be at least 1, and a multiple of rec")
-        for n, k in ((0, None), (10, 3), (10, 0))
-    ),
+    (lambda: WORLD([0.5, np.nan], 10, KEY), "above 0 and below 1, of at least two players"),
+    (lambda: WORLD([0.5, 0.5], 10, KEY, record_every=3), "games must be at least 1, and a multiple of rec"),
     (lambda: WORLD([0.5, 0.5], 10, KEY, state=URNS([5, 5, 5])), "there are 2 proportions, but 3 urns"),
-    (lambda: jr.urns.simulate_world(jr.elo(), [0.5, 0.5], 10, KEY), "only urnings has a matchmaker, not elo"),
     (
         lambda: WORLD([0.5] * 4, 10, KEY, matchmaker=own_matchmaker(apart)),
         "with this matchmaker players 0 and 1 never meet, not even through others",

@@ -22,7 +22,6 @@ from jaxrate.core.argument_checks import FilePath
 from tests.conftest import mark_full
 
 pa = pytest.importorskip("pyarrow")
-pytest.importorskip("matplotlib")
 
 
 WRONG = {  # what it is: the value, and the annotations of which it is one
@@ -290,8 +289,3 @@ def test_booleans_are_scores_of_0_and_1_through_every_door():
     np.testing.assert_array_equal(
         found, [jr.rate(system, rest | {"score": np.array(won, float)}).state.rating] * len(found)
     )
-    missing = [None, *won[1:]]
-    coming = [rest | {"score": missing}, pd.DataFrame(rest | {"score": pd.Series(missing, dtype="boolean")})]
-    with pytest.warns(UserWarning, match="1 of 6 rows has no result"):
-        found = [jr.rate(system, table).state.rating for table in coming]
-    np.testing.assert_array_equal(*found)

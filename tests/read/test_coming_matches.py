@@ -6,7 +6,6 @@ import jaxrate as jr
 from jaxrate.data.dataset_from_table import read
 from tests.read.test_recognition import COMING
 
-pa = pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.filterwarnings("ignore:took ")
 
 

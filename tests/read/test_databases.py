@@ -1,11 +1,6 @@
-"""Results of queries are read, of SQLite, SQLAlchemy and a Postgres server, which takes histories."""
+"""Results of queries are read, of SQLite and SQLAlchemy."""
 
-import os
-import shutil
 import sqlite3
-import subprocess
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,32 +47,3 @@ def test_results_of_sqlalchemy_are_read(file):
     with engine.connect() as club:
         check_games(jr.read(club.execute(alchemy.text(QUERY))))
     engine.dispose()
-
-
-@pytest.fixture(scope="module")
-def server():
-    """The folder of the socket of a Postgres server; its own user starts it, as a server of root's does not run."""
-    programs = [*Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"), *filter(None, [shutil.which("pg_ctl")])]
-    if not programs:
-        pytest.skip("Postgres is not installed")
-    if os.getuid() == 0 and shutil.which("runuser") is None:
-        pytest.skip("Postgres does not run as root")
-    folder, program, run_as = Path(tempfile.mkdtemp()), max(map(str, programs)), []
-    if os.getuid() == 0:
-        shutil.chown(folder, "postgres")
-        run_as = ["runuser", "-u", "postgres", "--"]
-    data, options = folder / "data", f"-k {folder} -c listen_addresses=''"
-    run = {"check": True, "capture_output": True, "cwd": folder}
-    subprocess.run([*run_as, program, "-D", data, "initdb", "-o", "-A trust -U postgres"], **run)
-    subprocess.run([*run_as, program, "-D", data, "-l", folder / "log", "-w", "-o", options, "start"], **run)
-    yield folder
-    subprocess.run([*run_as, program, "-D", data, "-m", "immediate", "stop"], **run)
-    shutil.rmtree(folder)
-
-
-def test_arrow_goes_into_and_out_of_postgres(server):
-    driver = pytest.importorskip("adbc_driver_postgresql.dbapi")
-    with driver.connect(f"postgresql:///postgres?host={server}&user=postgres") as base, base.cursor() as cursor:
-        cursor.adbc_ingest("arrow_history", jr.rate(jr.elo(), DATA).table("pyarrow"))
-        cursor.execute("SELECT a, b, score, time AS date FROM arrow_history")
-        check_games(jr.read(cursor))

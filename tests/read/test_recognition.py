@@ -11,8 +11,6 @@ from jaxrate.data.dataset_names import NamesOfEarlierData
 from jaxrate.data.table_files import records_to_columns
 from tests.read import tables
 
-pa = pytest.importorskip("pyarrow")
-
 # header, rows; the pairs of names, the scores of the first, the first day, and whether the first has the side
 FILES = {
     "football-data.co.uk, a league": (
@@ -210,20 +208,17 @@ def scores_of(data):
 
 LEAGUE = "Date,HomeTeam,AwayTeam,FTHG,FTAG,FTR\n03/07/2024,x,y,1,0,H\n13/07/2024,y,x,2,2,D\n"
 COMING = LEAGUE + "20/07/2024,x,z,,,\n20/07/2024,z,y,,,\n"
-SIDED, UNSIDED = {"a": "HomeTeam", "b": "AwayTeam", "side": "a"}, {"a": "AwayTeam", "b": "HomeTeam"}
+UNSIDED = {"a": "AwayTeam", "b": "HomeTeam"}
 X, Y, Z = ["x", "y", "z", "x"], ["y", "z", "x", "z"], ["x", "x", "y", "y"]
-CONTEST = {"event_id": [1, 1], "player": ["x", "y"], "rank": [1, 2]}
 SETTLED = {"home": X, "away": Y, "result": list("DDHD"), "hg": [2, 1, 1, 0], "ag": [1, 1, 0, 2]}
 NAMED = {  # the table, options, scores or ranks, and the whole note as a pattern
     "the first has the side": (LEAGUE, {}, [1, 0.5], "took HomeTeam and AwayTeam for a and b, the first of whom has the "
      "side; FTR for the score; Date as dates, the day first; name columns to choose others"),
     "other sides": (LEAGUE, UNSIDED | {"score": "FTR"}, [0, 0.5], "took Date as dates, the day first; name columns .*"),
-    "all is named": (LEAGUE, SIDED | {"score": "FTR", "dates": "day-first"}, [1, 0.5], ""),
     "points of own players": ("a,b,FTHG,FTAG\nx,y,1,0\n", {}, [1], "took FTHG and FTAG for the points of both.*"),
     **{f"sides are lost: {a}": (f"{a},{b},score\nx,y,1\n", {"a": a, "b": b}, [1],
        f"{a} and {b} look like home and away, but nobody.*side='a'")
        for a, b in (("Home", "Away"), ("home_team", "away_team"), ("Heim", "Gast"))},
-    "sides are named": ("Home,Away,score\nx,y,1\n", {"a": "Home", "b": "Away", "side": "a"}, [1], ""),
     "sides of what is to come": ("Home,Away,score\nx,y,\n", {"a": "Home", "b": "Away", "upcoming": True}, [0.5], ""),
     "opponents of contests": ("race,team,opponent,rank\n1,x,y,1\n1,y,x,2\n", {}, [0, 1], "took race for the contest.*"),
     "a day is no date": ("a,b,score,day\nx,y,1,3\ny,x,1,2\n", {}, [1, 1], ""),
@@ -235,7 +230,6 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
                                  [1, 1, 0], "1 of 4 rows has no result.*"),
     "German": ("Heim,Gast,Ergebnis,Datum\nx,y,2:1,2024-05-01\ny,x,0:0,2024-05-02\n", {}, [1, 0.5],
                "took Heim and Gast for a and b, the first of whom has the side; Ergebnis for the score; Datum for .*"),
-    "French": ("Domicile,Extérieur,Résultat\nx,y,2-1\ny,x,0-3\n", {}, [1, 0], ".* the side; Résultat for the score.*"),
     "Portuguese": ("data;mandante;visitante;gols_mandante;gols_visitante\n15/01/2023;x;y;2;1\n", {}, [1],
                    ".* the side; gols_mandante and gols_visitante .*; data for the time; data as dates, the day first.*"),
     "points after each player": (
@@ -273,7 +267,6 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
         {"red1": ["x"], "red2": ["y"], "blue1": ["z"], "blue2": ["u"], "red_score": [1], "blue_score": [3]}, {}, [0, 0, 2, 2],
         "took blue1, blue2 for the team of a, and red1, red2 for that of b; blue_score and red_score for the points.*",
     ),
-    "chosen and rejected": ("prompt,chosen_model,rejected_model\nx,ash,birch\ny,birch,cedar\n", {}, [1, 1], "took .*"),
     "contests that are called alike in every season": (
         {"year": [1, 1, 2, 2], "race": ["m"] * 4, "driver": ["x", "y"] * 2, "position": [1, 2, 2, 1]}, {}, [0, 1, 1, 0],
         "took year and race for the contest; driver for the participant; position for the rank; name .*",
@@ -349,7 +342,6 @@ READINGS = {  # the table, the scores, and a word of the note
         ("winner,winner_partner,loser,loser_partner", {}), ("a,partner_a,b,partner_b", {"score": [1] * 4}))},
     "columns in the order of the table": ("home,away,result,start,kickoff,day\nx,y,H,soon,later,never\n", [1],
                                           "nothing for the time, as start, kickoff, day has no dates"),
-    "only a as the winner": ({"model_a": X, "model_b": Y, "winner": ["a", "model_a", "a", "a"]}, [1, 1, 1, 1], ""),
     "sets": ({"player1": X, "player2": Y, "score": ["6-4 6-3", "3-6, 7-6(5), 2-6", "11-9 11-5 11-7", "6/4 6/1"]},
              [1, 0, 1, 1], "sets of the first player"),
     "sets of a winner": ({"player1": X, "player2": Y, "score": ["6-4 6-3"] * 4, "winner": ["y", "y", "x", "x"]}, [0, 1, 0, 1], ""),
@@ -366,7 +358,6 @@ READINGS = {  # the table, the scores, and a word of the note
     **{head: (f"{head}\nx,y,2-1\ny,x,0-0\n", [1, 0.5], f"the side; {head.split(',')[2]} for the score") for head in (
         "Hemmalag,Bortalag,Resultat", "Hjemmehold,Udehold,Resultat", "Gospodarz,Gość,Wynik",
         "Equipo local,Equipo visitante,Resultado", "Équipe domicile,Équipe extérieur,Résultat")},
-    "players in German": ("Spieler A,Spieler B,Sieger\nx,y,y\n", [0], "Spieler A and Spieler B for a and b"),
     "moments in UTC": ("home,away,result,kickoff\nx,y,H,2026-01-01 18:30:00 UTC\n", [1], "kickoff for the time"),
     "moments of a named zone": ("home,away,result,kickoff\nx,y,H,2026-01-01 18:30 CET\n", [1], "nothing for the time, as kickoff"),
     "line-ups of sides with letters": (
@@ -412,7 +403,6 @@ VOTES = {  # of four pairs of ash and birch: won, lost, and two that are ties
     "judges": ("model_a,model_b,judgment", ["[[A]]", "[[B]]", "[[C]]", "[[C]]"]),
     "FastChat": ("left_model,right_model,vote_type", ["leftvote", "rightvote", "tievote", "bothbad_vote"]),
     "numbers and 0": ("model_1,model_2,preference", ["1", "2", "0", "0"]),
-    "options": ("option_1,option_2,selected", ["ash", "birch", "both", "neither"]),
     "the score of one": ("model_a,model_b,score_a", ["1", "0", "0.5", "0.5"]),
     "names": ("model_a_name,model_b_name,preferred", ["ash", "birch", "both_bad", "neither"]),
     "words": (
@@ -445,13 +435,11 @@ RESULTS_BESIDE_OTHERS = {  # a file, and the scores of the first players
     },
     "no winner at 1-1": ("team1,team2,winner,score\nx,y,x,2-0\ny,z,,1-1\n", [1.0, 0.5]),
     "numbers with a point": ("player1_id,player2_id,winner_id\n12,15,12.0\n15,16,16.0\n12,16,\n", [1.0, 0.0]),
-    "an index of 0 and 1": ("team1,team2,winner\nx,y,0\ny,x,1\nx,z,0\n", [1.0, 0.0, 1.0]),
     "answers": ("student_id,item_id,correct\nx,p,1\ny,p,0\n", [1.0, 0.0]),
     **{
         f"contests by {name}": (f"game_id,player,{name}\n1,x,{one}\n1,y,{other}\n", [0, 1])
         for name, one, other in (("win", 1, 0), ("result", "W", "L"), ("won", "True", "False"), ("points", 27, 20))
     },
-    "truth": ("team_a,team_b,winner\nx,y,true\ny,x,false\n", [1.0, 0.0]),
     "extra time": ("home,away,goals_home,goals_away,score_fulltime_home,score_fulltime_away\nx,y,2,1,1,1\n", [1.0]),
     "blanks after commas": ("a, b, score\nx, y, 1\ny, x, 0\n", [1.0, 0.0]),
 }
@@ -517,14 +505,12 @@ REFUSED = {  # the table, options, and what is said
     "numbers from 0 to 2": ("model_a,model_b,label\nx,y,0\ny,x,1\nx,y,2\n", {}, "row 0 .*no result as the others are; write W, "
                             "D and L of the first player in place of the numbers; if it"),
     "nothing played": ({"winner": X, "loser": Y, "Comment": ["W/O"] * 4}, {}, "no rows are left: 'Comment' drops them all"),
-    "one text": ("a,b,score\nx,y,1\n", {"na_values": "void"}, "na_values must be a list of texts, got 'void'"),
     "ranks tell no winner": ("home,away,rank\nx,y,3\ny,x,4\n", {}, "no column 'score'"),
     "the result as margin": ("Heim,Gast,Ergebnis\nx,y,2:1\n", {"margin": "Ergebnis"}, "'Ergebnis' tells who won, so that"),
     **{f"a header alone: {head}": (f"{head}\n", {}, "no rows")
        for head in ("home,away,hg,ag,date", "Datum,Heim,Gast,Ergebnis", "contest,player,rank")},
     "very many marks after a score": ({"home": X[:2], "away": Y[:2], "score": ["1-0", "2-1 " + "ot " * 100 + "\nx"]}, {},
                                       "no result as the others are"),  # which took very long
-    "a misspelt column": ({"a": X, "b": Y, "map": X}, {"category": "mapp"}, "no column 'mapp'; did you mean 'map'"),
     "strange points": (COMING_DAYS, {"a": "Heim", "b": "Gast"},
                        "no column 'score'; [^?]* score='...'; [^?]*margin=.'ToreH', 'ToreG'"),  # and no "did you mean"
 }  # fmt: skip
