@@ -120,7 +120,7 @@ MUTATIONS = [
       "tests/test_schedule.py -k 'look'"),
     M("schedule padding", "LAST_ID - 2 * np.arange(width", "LAST_ID - np.arange(width", "tests/test_schedule.py"),
     M("schedule price of a size", "better[-1] > best[-1] - price", "better[-1] > best[-1] + price",
-      "tests/test_schedule.py -k 'blocks or sizes or window or batched'"),
+      "tests/test_schedule.py -k 'blocks or sizes or window'"),
     M("schedule step cost", "if many_steps_a_call and not has_launch_overhead():", "if has_launch_overhead():",
       "tests/test_schedule.py -k 'costs_less'"),
     M("schedule padded weight", '"team": own, "weight": 0.0', '"team": own, "weight": 1.0',

@@ -343,7 +343,7 @@ def test_the_library_logs_under_its_own_name(tmp_path, caplog):
     caplog.set_level(logging.INFO, "jaxrate")
     live = jr.live.start_history(jr.elo())
     live.update("Ada", "Bo", 1.0)
-    live.undo()
+    live.correct(0, score=0.0)
     jr.save(tmp_path / "run", live)
     assert [record.name.partition(".")[0] for record in caplog.records] == ["jaxrate"] * 2
 
