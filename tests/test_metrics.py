@@ -138,9 +138,6 @@ def test_seen_equals_a_slow_twin(players, games):
     assert got.dtype == bool and got.tolist() == wanted
 
 
-# All measures
-
-
 def test_scores_are_the_measures_by_name():
     p, s, w = np.array([0.8, 0.4, 0.1, 0.55]), np.array([1.0, 0.0, 0.5, 1.0]), np.array([1.0, 2.0, 1.0, 3.0])
     mask = np.array([True, True, True, False])
@@ -298,9 +295,6 @@ def test_what_odds_refuse(odds, options, message):
         probabilities_from_odds(odds, **options)
 
 
-# Three outcomes
-
-
 def slow_rps(probabilities, score):
     """One match: the sum over thresholds of the squared error of the chance to be at or below them."""
     scores = [k / (len(probabilities) - 1) for k in range(len(probabilities))]
@@ -365,9 +359,6 @@ def test_losses_of_outcomes_and_of_expected_scores_agree():
 def test_what_rps_refuses(prediction, score, message):
     with refused(message):
         jr.metrics.ranked_probability_score(prediction, score)
-
-
-# Calibration slope
 
 
 def slow_slope(p, score, weight):

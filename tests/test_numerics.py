@@ -123,9 +123,6 @@ def test_guess_and_bracket_have_no_derivative():
     np.testing.assert_allclose(slopes, [0.5, 0.0, 0.0, 0.0], rtol=1e-6)
 
 
-# Normal distributions of which a part is left
-
-
 def reference_tail(z):
     """(h, excess, product, variance, lift): by erfcx, and far out by the continued fraction of Laplace."""
     far = np.where(z > 2.0, z, 2.0)

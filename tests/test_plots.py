@@ -91,9 +91,6 @@ def interval_ends(ax, number=0):
     return np.array(drawn(ax, "interval", number).get_segments())
 
 
-# Trajectories
-
-
 @pytest.mark.parametrize("name", mark_full(["glicko", "blat_mmr", "trueskill"], "glicko", "trueskill"))
 def test_trajectory_is_the_history(ax, name):
     rated = past(name)
@@ -180,9 +177,6 @@ def test_then_and_now(ax):
     assert len(ax.collections) == 2
 
 
-# How players stand
-
-
 @pytest.mark.parametrize("name", ["glicko", "elo"])
 def test_leaderboard_is_the_leaderboard(ax, name):
     rated = past(name)
@@ -218,9 +212,6 @@ def rated_games(clock="dates"):
     return jr.rate(jr.glicko(), games(clock))
 
 
-# Figures
-
-
 def test_without_axes_pyplot_gets_one_figure():
     open_figures = pyplot.get_fignums()
     ax = plots.leaderboard(past("elo"))
@@ -229,9 +220,6 @@ def test_without_axes_pyplot_gets_one_figure():
     with refused("prediction is nan"):
         plots.calibration([np.nan], [1])
     assert len(pyplot.get_fignums()) == len(open_figures) + 1
-
-
-# Pictures of beliefs.
 
 
 @pytest.mark.parametrize("chunk", [64, 1000])
@@ -275,9 +263,6 @@ def test_labels_of_lines_hide_no_line_and_no_other_label():
     assert crowded.x is not None and abs(crowded.y - 40.0) <= 12.0  # where there is no room it is near its line
 
 
-# The picture of scorelines by its data.
-
-
 def forecast(first=1.6, second=0.9, most_goals=15):
     chances = [poisson.pmf(np.arange(most_goals + 1), rate) for rate in (first, second)]
     return Scorelines(np.array(["Ada", "Cy"]), np.array(["Bo", "Di"]), np.stack([np.outer(*chances)] * 2))
@@ -297,9 +282,6 @@ def test_scorelines_are_drawn_as_they_are_predicted(ax):
     pyplot.close(dated)
     assert ax.get_xlabel() == "goals of Di" and ax.get_ylabel() == "goals of Cy"
     assert sum(patch.get_gid() == "frame" for patch in ax.patches) == 4
-
-
-# Pictures of fits.
 
 
 @lru_cache
@@ -365,9 +347,6 @@ def test_a_profile_of_what_is_no_likelihood_gives_no_interval_and_one_of_equal_l
     profile = jr.fitting.LossProfile(np.arange(3.0), equal, None, jr.elo(), "side_advantage", 9, "brier", False)
     assert plots.profile(profile, ax=ax).get_ylim()[1] > 0.0
     assert ax.get_ylabel() == "summed excess brier" and not ax.patches and ax.get_legend() is None
-
-
-# Pictures of careers.
 
 
 def test_matchups_are_of_who_is_on_the_leaderboard(ax):
@@ -679,9 +658,6 @@ def test_numbers_stand_out_from_every_colour_of_cells(palette):
     for share in np.linspace(0.0, 1.0, 101):
         behind = mix_colours(palette, share)
         assert contrast(to_rgb(cell_text_colour(*behind)), behind) >= 4.5
-
-
-# Pictures of predictions.
 
 
 def test_calibration_is_that_of_the_metrics(ax):

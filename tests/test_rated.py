@@ -76,8 +76,6 @@ def test_players_are_found_by_name_or_id():
             find_player_id(names, player)
 
 
-# Moments
-
 ZONE = datetime.timezone(datetime.timedelta(hours=2))
 
 
@@ -242,9 +240,6 @@ def test_a_history_of_no_events_is_refused_and_a_run_is_not(count):
         jr.history.performance_ratings(jr.elo_mmr(), "contests.csv")
 
 
-# What a dataset says of itself.
-
-
 MATCHES = {"a": ["Ann", "Bob", "Cy"], "b": ["Bob", "Cy", "Ann"], "score": [1, 0.5, 0]}
 CONTESTS = {"contest": ["Spa"] * 3 + ["Monza"] * 2, "player": ["Ann", "Bob", "Cy", "Bob", "Dan"]}
 CONTESTS["rank"] = [1, 2, 3, 1, 2]
@@ -273,8 +268,6 @@ def test_a_dataset_says_what_it_holds(data, said):
     lines = repr(data).removeprefix("Dataset of ").splitlines()
     assert " | ".join(" ".join(line.split()) for line in lines) == said
 
-
-# The data sets that ship with the package.
 
 ROOT = Path(__file__).parent.parent
 

@@ -25,9 +25,6 @@ def rated():
     return jr.rate(jr.glicko(), table | {"time": (table["time"] + 19_000).astype("datetime64[D]")})
 
 
-# the page
-
-
 def test_a_page_says_what_jaxrate_says(rated):
     page = jr.site.report_html(rated, top=2, players=["player 07"], quality={"log loss": "0.6"})
     heads = re.findall(r'<td class="words name" data-name="name">.*?<bdi>(.*?)</bdi>', page)
@@ -101,9 +98,6 @@ def test_systems_of_contests_are_compared_in_words_and_bars(share):
     calls = round(1000 * found.results[0].quality["pair inversion"])
     assert f"{calls} of 1,000 pairs" in shown
     assert f"+{100 * gap.difference:.2f} ± {196 * gap.error:.2f}</td>" in shown and ">best</td>" in shown
-
-
-# in a browser
 
 
 @pytest.fixture(scope="module")

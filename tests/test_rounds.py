@@ -84,9 +84,6 @@ SYSTEM = RatingSystem(init, RULES, (jr.Rounds,), summary, features=("teams",), n
 SMALL = contests(14, 15, size=(2, 9), seed=0).rounds
 
 
-# --- Systems that draw random numbers. ---
-
-
 def shaken():
     """A system whose events each shake the ratings of their players with the event's key."""
 

@@ -45,9 +45,6 @@ def equal(a, b):
     jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
-# --- run ---
-
-
 WRONG_SCHEDULE = 'the schedule of matches is "auto", "stream", "levels" or a plan from schedule_by_level, got '
 WRONG_BLOCKS = 'the schedule of periods is "auto", "levels" or a plan from schedule_by_level, got '
 REFUSALS = [
@@ -123,9 +120,6 @@ def test_a_state_of_jax_or_of_numpy_is_neither_overwritten_nor_deleted(form):
     equal(copy, before)
 
 
-# --- predict ---
-
-
 def test_upcoming_matches_are_predicted_each_at_its_own_time(x64):
     """As each would be in a run that goes on."""
     system = jr.glicko(c=30.0)
@@ -166,15 +160,9 @@ def test_rows_beyond_the_state_are_newcomers(x64):
         jr.run(system, NOTHING, state=small, num_players=PLAYERS - 1)
 
 
-# --- ratings ---
-
-
 def played(system):
     """The state after one match on day 10, with a third player who has not played."""
     return jr.run(system, jr.matches([[0, 1]], [1], [10.0]), num_players=3).state
-
-
-# Ratings and leaderboards of a run.
 
 
 def test_ratings_use_the_given_parameters():
@@ -182,9 +170,6 @@ def test_ratings_use_the_given_parameters():
     state = played(system)
     still = jr.ratings(system, state, time=500.0, params=system.params._replace(c=0.0))
     np.testing.assert_array_equal(still.deviation, jr.ratings(system, state).deviation)
-
-
-# --- leaderboard ---
 
 
 def board_state(system=None):
@@ -336,9 +321,6 @@ def test_rounds_are_predicted_from_one_state_as_of_their_own_times():
         np.testing.assert_allclose(found[at], jr.predict(system, state, alone), rtol=1e-6)
 
 
-# What the library says by `logging`, under its own name, to those who listen.
-
-
 def test_the_library_logs_under_its_own_name(tmp_path, caplog):
     caplog.set_level(logging.INFO, "jaxrate")
     live = jr.live.start_history(jr.elo())
@@ -355,9 +337,6 @@ def test_the_library_is_silent_by_itself_and_does_not_wait_for_jax():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == "" and done.stdout.strip() == "<NullHandler (NOTSET)>"
-
-
-# Systems of contests rate matches as contests of two.
 
 
 DUELS_PLAYERS = 12

@@ -77,7 +77,6 @@ def check_slots(events, width):
 def test_steps_of_matches_equal_the_greedy_twin(events, width, short):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(schedule, "SHORT", short)  # the compiled loop, and Python's
-        patch.setattr(schedule, "CHUNK", 16)
         check_slots(events, width)
 
 
@@ -91,6 +90,15 @@ def test_steps_of_events_of_any_size_equal_the_greedy_twin(events, short):
         patch.setattr(schedule, "SHORT", short)  # the compiled loop, and NumPy
         patch.setattr(schedule, "CHUNK", 64)
         assert earliest_steps_of_unlimited_width(*flat(events)).tolist() == greedy(events, len(events))
+
+
+@pytest.mark.parametrize("chunk", [2, 8, 16])
+def test_steps_do_not_depend_on_the_chunks_of_the_loop(monkeypatch, chunk):
+    monkeypatch.setattr(schedule, "SHORT", 0)
+    monkeypatch.setattr(schedule, "CHUNK", chunk)
+    random = np.random.default_rng(0)
+    for width in (1, 2, 16, 2**31 - 1):
+        check_slots([random.permutation(20)[:2].tolist() for _ in range(50)], width)
 
 
 @settings(deadline=None, database=None, max_examples=12)
@@ -358,9 +366,6 @@ def on_device(events):
     return jax.tree.map(jnp.asarray, events)
 
 
-# --- Pure, in every argument ---
-
-
 def test_every_argument_may_be_traced(system):
     state, wanted = fresh(system), jr.run(system, scan_league())
     jitted = jax.jit(partial(jr.scan, system))
@@ -423,9 +428,6 @@ def test_numbers_in_place_of_a_key_may_be_traced():
     assert_equal_leaves("the run", jitted(fresh(system), on_device(matches), key=jnp.asarray(numbers)), wanted)
     with refused("urnings draws random numbers; give it a key"):
         jr.scan(system, None, fresh(system), matches)
-
-
-# --- What is refused ---
 
 
 def test_what_is_known_is_checked():
@@ -530,9 +532,6 @@ def test_traced_matches_are_predicted(system):
     pairs = jax.vmap(lambda p: jr.predict(system, state, jr.Matches(p[None], np.ones(1), np.full(1, 200.0)))[0])
     others = jr.matches(scan_league().player, np.ones(N), np.full(N, 200.0))
     assert_close_leaves("one by one", pairs(jnp.asarray(scan_league().player)), jr.predict(system, state, others), 1e-5)
-
-
-# --- Sizes that are used again ---
 
 
 def test_sizes_are_few_and_near():

@@ -142,9 +142,6 @@ def test_what_is_known_now_beside_what_was_known_then(jaxrate, games, tmp_path):
             write(rated, smoothed=others)
 
 
-# in a browser
-
-
 COVERED = """
 const chart = document.querySelector(".chart"), box = chart.getBoundingClientRect();
 for (const label of chart.querySelectorAll(".top")) label.style.top = "95%"; // where the lines leave room

@@ -108,9 +108,6 @@ def test_pages_say_what_they_give_of_draws_and_leave_out_empty_columns(tmp_path)
         assert ("chances to win and to draw" in pairs) == (heading == "expected")
 
 
-# Marks of the times of a chart: years, months or days, or numbers of matches of one day.
-
-
 def test_matches_of_one_day_are_numbered(browser, tmp_path):
     """The marks between the first match and the second were 1.1, 1.2 and so on."""
     table = {"a": ["Ada"] * 3, "b": ["Bo", "Cy", "Bo"], "score": [1, 0, 0], "date": ["2020-01-01"] * 3}

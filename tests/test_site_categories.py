@@ -70,11 +70,15 @@ def test_rankings_of_surfaces_are_linked_from_everywhere(folder):
     assert 'href="../surface-hard.html">Surfaces</a>' in text_of(folder / "players" / "p1.html")
 
 
-def test_players_have_ratings_on_the_surfaces_on_which_they_played(folder):
+def test_players_have_ratings_on_the_surfaces_on_which_they_played(tennis, folder):
     """A rating on carpet of those who never played on it repeated the one over all."""
     table = re.search('class="rows static narrow by-category".*?</table>', text_of(folder / "players" / "p7.html"))[0]
     rows = re.findall(r"<tr><td[^>]*>(?:<a[^>]*>)?(\w+)", table)
     assert rows == ["Hard"]
+    a, b, surface, score = (np.array(tennis.predictions[x].to_pylist()) for x in ("a", "b", "category_a", "score"))
+    points = np.append(score[(a == "p1") & (surface == "Clay")], 1.0 - score[(b == "p1") & (surface == "Clay")])
+    won = int(points.sum())
+    assert f'<td class="figure">{won}\u2013{len(points) - won}' in text_of(folder / "players" / "p1.html")
 
 
 def test_head_to_head_is_of_the_best_on_its_surface(folder):

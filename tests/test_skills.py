@@ -272,9 +272,6 @@ def test_a_saved_run_learns_of_new_seasons(tmp_path, double, period):
         jr.rate(loaded.system, early, period=period, onto=loaded)
 
 
-# Skills that learn from statistics, margins and all evidence that data have.
-
-
 @pytest.mark.parametrize(("spread", "worst"), [(0.0, 0.05), (4.0, 0.1), (10.0, 0.15)])
 def test_the_noise_of_measurements_is_found_again(spread, worst):
     random, n, players = np.random.default_rng(0), 6000, 60
@@ -328,9 +325,6 @@ def test_pairs_meet_on_even_terms():
     wanted = jr.predict(system, state, jr.matches([[0, 2]], [0.5], [2.0], side=[0], columns=none))
     found = float(jr.forecasts.predict_pairs(system, state, np.arange(3), time=2.0).probability(0, 2))
     assert found == pytest.approx(float(wanted[0]), abs=3e-4) and found > 0.55
-
-
-# Players of two kinds, and seasons of several leagues.
 
 
 def test_the_kind_of_the_first_match_or_contest_stays():

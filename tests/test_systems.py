@@ -294,9 +294,6 @@ def test_volatility_solves_its_equation_wherever_the_games_lead(x64, tau):
     np.testing.assert_allclose(nothing, sigma, rtol=1e-6)
 
 
-# Elo, Glicko and Glicko-2 at the limits of their hyperparameters.
-
-
 def test_ratings_stay_finite_however_large_tau_is():
     """Volatilities grew beyond all numbers, and predictions were NaN."""
     matches = jr.data.simulate.league(50, 3000, seed=1, drift=100.0).matches

@@ -196,9 +196,6 @@ def test_a_terminal_in_colour_tells_errors_warnings_and_notes_apart(capsys, monk
     assert capsys.readouterr().err == "\x1b[1mnote: \x1b[0mplain\n"
 
 
-# Text for people: tables are aligned as terminals show them.
-
-
 @pytest.mark.parametrize(
     ("text", "width"),
     [

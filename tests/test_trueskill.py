@@ -256,9 +256,6 @@ def test_leads_fade_as_the_twin_says(x64):
     np.testing.assert_allclose(state.variance, wanted[:, 1], rtol=1e-3)
 
 
-# What TrueSkill expects.
-
-
 def test_predictions_are_those_of_the_twin(x64):
     rng = np.random.default_rng(3)
     mean, deviation = rng.normal(25.0, 8.0, 60), rng.uniform(0.5, 9.0, 60)

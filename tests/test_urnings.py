@@ -228,9 +228,6 @@ def test_given_numbers_are_those_of_a_key_in_every_order_of_replay():
     assert (np.asarray(other) != np.asarray(wanted.state.green)).any()
 
 
-# Predictions.
-
-
 @pytest.mark.parametrize("estimate", ["mean", "share"])
 def test_predictions_follow_the_model(x64, estimate):
     """Equations 2 and A30 to A32 of (r + 1) / (n + 2), or of r / n, of empty and full urns too, and of the largest."""
@@ -362,9 +359,6 @@ def test_two_urns_that_accept_all_have_the_law_of_theorem_1(number):
         np.testing.assert_allclose(got, wanted, atol=1e-12)
 
 
-# Urnings with matchmakers, in files, and with hyperparameters found by the likelihood.
-
-
 def test_the_replay_of_uniform_pairs_is_the_run():
     system, played, key = jr.urnings(20, 3), random_matches(9, 300, 2, seed=4), jax.random.key(1)
     got = jr.urns.replay_history(system, played, key, matchmaker=matchmakers.uniform_matchmaker())
@@ -463,8 +457,6 @@ def test_a_world_goes_on_from_its_state():
     assert np.abs(second.green[0] - first.green[-1]).sum() <= 100
 
 
-# What is refused.
-
 KEY = jax.random.key(0)
 PLAYED, DRAWN = jr.matches([[0, 1], [1, 2], [0, 3]], [1, 0, 1]), jr.matches([[0, 1], [1, 2]], [1.0, 0.5])
 WORLD, URNS = partial(jr.urns.simulate_world, jr.urnings()), jr.urns.make_urns
@@ -513,6 +505,7 @@ REFUSED = [
     (lambda: jr.run(jr.urnings(outcomes=3), DRAWN), "urnings draws random numbers; give it a key"),
     (lambda: run_with_numbers(np.zeros((3, 2))), r"a PRNG key, or numbers of shape \(2, 2\), got shape \(3, 2\)"),
     (lambda: run_with_numbers([[0.0, 0.5], [0.5, 1.0]]), r"row 1 .*the numbers \[0.5 1. \] are not from 0, below 1"),
+    (lambda: run_with_numbers([[-0.1, 0.5], [0.5, np.nan]]), "row 0 .*are not from 0, below 1"),
     (lambda: run_with_numbers(np.zeros((2, 2)), jr.elo()), "elo takes no numbers of yours in place of a key"),
     (lambda: LAW([9] * 10, [0.5] * 10, 45), "more than 1,000,000 states.*urn_marginals"),
     *((lambda f=f: f([4, 0], [0.5, 0.5], 2), "row 1 .*an urn has at least 1 ball, not 0") for f in LAWS),
@@ -525,6 +518,7 @@ REFUSED = [
         lambda: jr.urns.replay_history(jr.urnings(), DRAWN, KEY, matchmaker=matchmakers.uniform_matchmaker()),
         "row 1 .*score 0.5 is none of",
     ),
+    (lambda: matchmakers.similarity_matchmaker(-1), "strength of a matchmaker must be at least 0, got -1"),
     (
         lambda: matchmakers.chooser_matchmaker().table(URNS(np.arange(1, 101))),
         "urns of 100 sizes have 5150 values, more than 4096",

@@ -56,9 +56,6 @@ def table(teams):
     return np.array([(i, *player) for i, team in enumerate(teams) for player in team]).T
 
 
-# openskill
-
-
 @pytest.mark.parametrize("model", mark_full(MODELS, "plackett_luce", "bradley_terry_full", THURSTONE))
 def test_openskill_agrees_after_a_sequence_of_matches(model):
     system, wanted = jr.weng_lin(model), GOLDEN["sequence"][model]
@@ -83,8 +80,6 @@ def check_cases(model, tolerance):
     wanted = np.concatenate([np.concatenate(case["after"][model]) for case in CASES])
     np.testing.assert_allclose(ratings(system, state), wanted, rtol=tolerance)
 
-
-# The twin
 
 PLAYERS, DRIFT = 60, 0.7
 NOISE = {"beta": 9.0, "tau": 0.5, "kappa": 0.2}
@@ -141,9 +136,6 @@ def test_a_history_equals_the_twin(model, slots):
         got = run(system, rounds, num_players=PLAYERS, schedule=in_one_block(rounds, slots))
         np.testing.assert_allclose(ratings(system, got.state), table, rtol=1e-10)
     np.testing.assert_allclose(got.prediction, predictions, rtol=1e-10)
-
-
-# What must hold
 
 
 @EACH
@@ -219,9 +211,6 @@ def test_far_from_all_experience_numbers_and_slopes_are_finite(model):
     results = both(jnp.asarray([0.0, 1e-9, 0.1, 1e3] if thurstone else [0.0]), rating)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(results))
     assert (np.asarray(results[1])[..., 5:9] > 0.0).all()
-
-
-# Large rounds
 
 
 def rate_and_predict(system, event, state):
