@@ -63,6 +63,7 @@ def ranks(players="P7", **options):
         (trajectory("P77"), "no player 'P77'; did you mean 'P7'?"),
         (trajectory([4, "P4"]), "player 'P4' is named twice"),
         (lambda ax: plots.trajectory(alone(), "alone", ax=ax), "alone plays in none"),
+        (lambda ax: plots.trajectory(rated_games(), "P7", skip=1000, ax=ax), "skip must be from 0 to"),
         (lambda ax: plots.trajectory(*broken(), ax=ax), "are not finite"),
         (lambda ax: plots.careers(rated_games(None), ["P7"], ax=ax), "careers need times, and this history has none"),
         (ranks(min_games=1000), "P7 is never listed"),

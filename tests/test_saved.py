@@ -133,6 +133,9 @@ def test_categories_are_kept_and_age(tmp_path):
         np.testing.assert_allclose(end - variance, 65.0**2 / 14.0 * np.array([34, 20, 20]), rtol=1e-4)
     with pytest.raises(ValueError, match="the categories differ from the saved run's; read the matches with history"):
         jr.rate(system, jr.read(table | {"time": [60, 70], "kind": [9, 7]}, category="kind"), period=14.0, onto=loaded)
+    odd = jr.read(table | {"kind": [b"p", b"q"]}, category="kind")
+    with pytest.raises(ValueError, match="the names of categories must be all text, or all numbers, to be kept"):
+        jr.rate(system, odd, period=14.0)
 
 
 def edit(folder, **changes):

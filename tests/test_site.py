@@ -331,6 +331,33 @@ def test_groups_and_drifting_peaks_are_told_on_all_pages(tmp_path):
     assert "strangers" in text_of(tmp_path / "coming.html")
 
 
+def test_seasons_are_told_with_their_results_and_ranks(tmp_path):
+    """Three years of a league of six; Ada, who is best, plays no more in the last one."""
+    random, names = np.random.default_rng(4), np.array(["Ada", "Bo", "Cy", "Di", "Ed", "Flo"])
+    pairs = np.array([random.permutation(6)[:2] for i in range(180)])
+    pairs[(np.arange(180) >= 120) & (pairs == 0).any(axis=1)] = 1, 2
+    day = np.datetime64("2020-01-05") + 6 * np.arange(180)
+    first, second = names[pairs.T]
+    score = (random.random(180) < 1 / (1 + np.exp(-0.9 * (pairs[:, 1] - pairs[:, 0])))).astype(float)
+    system = jr.elo(("2021-01-01", "2022-01-01"), season_keep=0.5)
+    rated = jr.rate(system, jr.read({"a": first, "b": second, "score": score, "date": day}))
+    jr.site.write_site(rated, tmp_path)
+    page, career = text_of(tmp_path / "players" / "bo.html"), jr.career(rated, "Bo")
+    table = re.search("<h2>Seasons.*?<tbody>(.*?)</tbody>", page, re.DOTALL)[1]
+    rows = [re.findall("<td[^>]*>([^<]*)", row) for row in table.split("<tr>")[1:]]
+    assert [row[0] for row in rows] == ["2022", "2021", "2020"]
+    ends = np.array(["2020-12-31", "2021-12-31", "2022-12-31"], "M8[D]").astype(float)
+    for row, end, rank in zip(rows[::-1], ends, jr.history.leaderboards.ranks_over_time(rated, ends), strict=True):
+        at = np.flatnonzero(career["time"].astype("M8[Y]").astype(str) == row[0])
+        won = int((career["score"][at] == 1).sum())
+        assert row[4:] == [f"{len(at)}", f"{won}", f"{len(at) - won}"]
+        assert row[2] == f"{career['rating'][at[-1]] + career['change'][at[-1]]:,.0f}"
+        place = rank[rated.players.tolist().index("Bo")]
+        assert row[1] == ("" if np.isnan(place) else f"{place:.0f}"), end
+    ratings, changes = ([float(row[i].replace(",", "").replace("\u2212", "-") or 0) for row in rows] for i in (2, 3))
+    assert changes == [*-np.diff(ratings), 0.0]  # without what leads lose between seasons
+
+
 def test_leagues_have_rankings_of_their_own(tmp_path):
     """Football had one ranking of all leagues; a cup, which is of all, is none of them."""
     random, n = np.random.default_rng(2), 240

@@ -159,6 +159,8 @@ def test_addresses_map_and_feed(folder, tmp_path):
     for _ in range(2):  # the same results make no new entry
         jr.site.write_site(rated_league(30, 300), tmp_path, address="https://example.org/")
         assert len(titles(tmp_path)) == 1
+    jr.site.write_site(rated_league(30, 300), tmp_path)
+    assert not (tmp_path / "feed.xml").exists() and "canonical" not in text_of(tmp_path / "index.html")
     with pytest.raises(ValueError, match="address must begin with https://"):
         jr.site.write_site(rated_league(30, 300), tmp_path, address="example.org")
 
