@@ -241,9 +241,6 @@ def test_bad_urns_are_refused():
             call()
 
 
-# Probabilities from odds, RPS and the calibration slope: against slow twins, worked examples, and bad input.
-
-
 def slow_probabilities(odds, method):
     """One match, straight from the equations."""
     implied = [1.0 / x for x in odds]

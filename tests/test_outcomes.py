@@ -206,9 +206,6 @@ def test_refusals(make, message):
         make()
 
 
-# Luck functions of one's own are checked on the host before a system is made of them.
-
-
 def ahead(by):
     return lambda x, y: jax.nn.sigmoid(x - y + by)
 
@@ -280,8 +277,6 @@ def test_strengths_at_a_jump_are_at_it_by_every_algorithm(x64, name, lead):
         got = jr.predict(system, state, jr.matches([[0, 1]], [1.0], side=[1.0]))
         np.testing.assert_allclose(got, right, rtol=0, atol=1e-12 if x64 else 1e-6)
 
-
-# Skills of points against the slow twin, whose abilities are attack and defence, and against margins.
 
 TEAMS, MATCHES, SEASONS = 8, 40, (31.0, 62.5, 63.0)
 POINTS = "points_a", "points_b"

@@ -220,8 +220,6 @@ def test_what_is_no_bracket_is_refused():
         simulate_bracket(KEY, lambda key: jnp.full((1, 4, 4), 0.5), 10)
 
 
-# Rated histories of an outlook keep what it says, and all that reads them copes.
-
 GAMES = {"a": [*"abcabcbcaa"], "b": [*"bcacabaabb"], "score": [1, 0.5, 0, 1, 0.5, 1, 0, 1, 0, 0.5], "t": [*range(10)]}
 SYSTEMS = {"trueskill": jr.trueskill, "urnings": lambda: jr.urnings(outcomes=3), "levels": lambda: jr.urnings(20, 5)}
 CHANCES = {"trueskill": ["win", "draw", "loss", "quality"], "urnings": ["win", "draw", "loss"]}

@@ -236,9 +236,6 @@ def test_two_fields_of_a_fresh_state_may_be_one_array():
     np.testing.assert_array_equal(shared.state.rating, apart.state.rating)
 
 
-# What a replay records of each event: the rows before and after it, the prediction and the event itself.
-
-
 ELO = jr.elo(k=20.0, side_advantage=30.0)
 PLAYER = np.array([[0, 1], [1, 2], [2, 0], [0, 1], [3, 2]])
 SCORE = np.array([1.0, 0.5, 0.0, 0.0, 1.0])

@@ -90,8 +90,6 @@ def test_head_to_head_is_of_the_best_on_its_surface(folder):
     assert "Top 7 on clay: chances against each other</h2>" in sections[1]
 
 
-# Scorelines on the page of fixtures: cards of matches, columns of downloads, heat maps.
-
 NUMBER = np.arange(16)
 TABLE = np.outer(poisson.pmf(NUMBER, 2.1), poisson.pmf(NUMBER, 0.9))
 LINES = Scorelines(np.array(["Ayr", "Bo"]), np.array(["Cork", "Ely"]), np.stack([TABLE, TABLE.T]))

@@ -211,9 +211,6 @@ def test_a_report_opens_on_the_leader_of_those_who_play(tmp_path):
         jr.site.report_html(rated, noun="team")
 
 
-# Pages with scripts, on phones and on paper say what the same pages say otherwise.
-
-
 @pytest.fixture(scope="module")
 def rated():
     """Of a league in which many ratings end with a half."""
@@ -265,9 +262,6 @@ def test_the_best_of_three_is_predicted_where_no_match_is_drawn(browser, folder)
     browser.find_element("css selector", "#games option[value='3']").click()
     series = [float(jr.forecasts.best_of(x, 3).win) for x in chances]
     assert shown_chances(browser) == pytest.approx(series, abs=1.3e-2) and shown_chances(browser) != chances
-
-
-# Pages of contests of teams: line-ups of the past, and why forecasts are as they are.
 
 
 def test_line_ups_to_come_are_explained(tmp_path):

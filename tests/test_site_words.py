@@ -161,9 +161,6 @@ def test_pairs_that_tie_are_in_order_and_the_page_says_what_chance_gives():
     assert "ties are in order: chance gives 66.7%" in said.text
 
 
-# What the page of the method says: settings in words, what points are worth, and where the results come from.
-
-
 def test_every_system_has_a_name_in_print():
     for name in SYSTEMS:
         assert describe_system(name)[0].isupper() and "_" not in describe_system(name)
@@ -197,9 +194,6 @@ def test_the_side_is_chosen_by_name(browser, tmp_path):
     open_page(browser, write_report(tmp_path, jr.rate(jr.elo(side_advantage=60.0), jr.read(table, side="side"))))
     chosen = [browser.execute_script(f"return document.getElementById('{x}').value") for x in ("first", "second")]
     assert texts(browser, "#side option") == ["neutral ground", *chosen] and all(chosen)
-
-
-# The accuracy of predictions in words: draws, home sides, and favourites near 70%, against counts by hand.
 
 
 def test_log_loss_is_that_of_three_outcomes_where_these_are_predicted():

@@ -308,6 +308,11 @@ def test_adapted_to_data_skills_take_all_evidence():
         != size
     )
     assert not hasattr(jr.skills_for_data(data, observe="result").params, "compression")
+    given = make_system_for_data("skills", {"compression": None, "experience": None, "own_side": False}, None, data)
+    assert given.params.compression is None and not {"experience", "own_side_growth"} & {*given.params._fields}
+    bare = data._replace(events=data.matches._replace(context=jr.extend.Context()), margin=(), seasons=None)
+    clocked = make_system_for_data("skills", {}, 14.0, bare)
+    assert clocked == jr.skills(jr.parts.skill(reversion=3000), jr.parts.experience(20), period=14)
     wide = data._replace(statistics=("home_points",))  # for want of another
     noise = estimate_measurement_noise(home, data.matches.player[:3362], data.matches.context.side[:3362])
     params = make_system_for_data("skills", {}, None, wide).params

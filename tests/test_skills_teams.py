@@ -254,9 +254,6 @@ def test_contests_say_what_skills_begin_with():
     system.check(data.rounds)
 
 
-# Skills of teams beside other models: matches of skills, TrueSkill, an integral and a dense Kalman filter.
-
-
 def exact_beliefs(mean, size, rank, deviation, draw_margin):
     """Means and deviations of a member of each of three teams of `size`, by integration on a grid of performances.
 

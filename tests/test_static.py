@@ -328,8 +328,6 @@ def test_who_only_lost_loses_surely_where_others_tie(ties):
     assert found.probability("A", "C") == (1.0, 0.0, 0.0) and found.probability("C", "A") == (0.0, 0.0, 1.0)
 
 
-# One history of modes: singles and doubles of the same players, from the table to forecasts.
-
 MODES_PLAYERS = [f"player {i:02}" for i in range(12)]
 COLUMNS = {"team": "team", "category": "mode", "statistics": "kills", "covariates": "party"}
 

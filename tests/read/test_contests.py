@@ -200,6 +200,7 @@ def test_points_that_nothing_uses_are_told(players, names):
     "ranks, arguments, expected, note",
     [
         (["1", "T2", "=2", "4th"], {}, [0, 1, 1, 3], "took rank as places, as T2; name columns"),
+        (["2=", "2 =", "1st", "DNF"], {"unfinished": ["dnf"]}, [1, 1, 0, 3], "took rank as places, as 2=; "),
         (["34:02", "1:02:33.5", "0:33:59", "1:00:00"], {}, [1, 3, 0, 2], "took rank as times, as 34:02, of which the"),
         (["59.8", "1:02.5", "58.7", "DNF"], {"unfinished": ["dnf"]}, [1, 2, 0, 3], "took rank as times, as 1:02.5, of"),
         ([datetime.time(0, minute) for minute in (4, 3, 5, 6)], {}, [1, 0, 2, 3], "took rank as times, as 00:04:00"),

@@ -216,6 +216,11 @@ def test_json_of_rows_below_their_header(games):
     assert read(games(json.dumps(teams), "games.json")).rounds.events.rank.tolist() == [0, 0, 2, 2, 2, 2, 0, 0]
 
 
+def test_archives_of_several_files_are_refused(games):
+    with pytest.raises(ValueError, match="g.zip: there are x.csv and y.csv in the archive; unpack it, and name one"):
+        read(games(zipped({"x.csv": ONE, "y.csv": ONE}), "g.zip"))
+
+
 def test_json_lines_and_text_with_other_delimiters(games):
     lines = "\n\n".join(map(json.dumps, NESTED))
     for name in ("games.jsonl", "games.json", "games.ndjson.gz"):

@@ -230,6 +230,7 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
                                  [1, 1, 0], "1 of 4 rows has no result.*"),
     "German": ("Heim,Gast,Ergebnis,Datum\nx,y,2:1,2024-05-01\ny,x,0:0,2024-05-02\n", {}, [1, 0.5],
                "took Heim and Gast for a and b, the first of whom has the side; Ergebnis for the score; Datum for .*"),
+    "French": ("Domicile,Extérieur,Résultat\nx,y,2-1\ny,x,0-3\n", {}, [1, 0], ".* the side; Résultat for the score.*"),
     "Portuguese": ("data;mandante;visitante;gols_mandante;gols_visitante\n15/01/2023;x;y;2;1\n", {}, [1],
                    ".* the side; gols_mandante and gols_visitante .*; data for the time; data as dates, the day first.*"),
     "points after each player": (
@@ -267,6 +268,7 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
         {"red1": ["x"], "red2": ["y"], "blue1": ["z"], "blue2": ["u"], "red_score": [1], "blue_score": [3]}, {}, [0, 0, 2, 2],
         "took blue1, blue2 for the team of a, and red1, red2 for that of b; blue_score and red_score for the points.*",
     ),
+    "chosen and rejected": ("prompt,chosen_model,rejected_model\nx,ash,birch\ny,birch,cedar\n", {}, [1, 1], "took .*"),
     "contests that are called alike in every season": (
         {"year": [1, 1, 2, 2], "race": ["m"] * 4, "driver": ["x", "y"] * 2, "position": [1, 2, 2, 1]}, {}, [0, 1, 1, 0],
         "took year and race for the contest; driver for the participant; position for the rank; name .*",
@@ -342,6 +344,7 @@ READINGS = {  # the table, the scores, and a word of the note
         ("winner,winner_partner,loser,loser_partner", {}), ("a,partner_a,b,partner_b", {"score": [1] * 4}))},
     "columns in the order of the table": ("home,away,result,start,kickoff,day\nx,y,H,soon,later,never\n", [1],
                                           "nothing for the time, as start, kickoff, day has no dates"),
+    "only a as the winner": ({"model_a": X, "model_b": Y, "winner": ["a", "model_a", "a", "a"]}, [1, 1, 1, 1], ""),
     "sets": ({"player1": X, "player2": Y, "score": ["6-4 6-3", "3-6, 7-6(5), 2-6", "11-9 11-5 11-7", "6/4 6/1"]},
              [1, 0, 1, 1], "sets of the first player"),
     "sets of a winner": ({"player1": X, "player2": Y, "score": ["6-4 6-3"] * 4, "winner": ["y", "y", "x", "x"]}, [0, 1, 0, 1], ""),
@@ -358,6 +361,7 @@ READINGS = {  # the table, the scores, and a word of the note
     **{head: (f"{head}\nx,y,2-1\ny,x,0-0\n", [1, 0.5], f"the side; {head.split(',')[2]} for the score") for head in (
         "Hemmalag,Bortalag,Resultat", "Hjemmehold,Udehold,Resultat", "Gospodarz,Gość,Wynik",
         "Equipo local,Equipo visitante,Resultado", "Équipe domicile,Équipe extérieur,Résultat")},
+    "players in German": ("Spieler A,Spieler B,Sieger\nx,y,y\n", [0], "Spieler A and Spieler B for a and b"),
     "moments in UTC": ("home,away,result,kickoff\nx,y,H,2026-01-01 18:30:00 UTC\n", [1], "kickoff for the time"),
     "moments of a named zone": ("home,away,result,kickoff\nx,y,H,2026-01-01 18:30 CET\n", [1], "nothing for the time, as kickoff"),
     "line-ups of sides with letters": (
@@ -403,6 +407,7 @@ VOTES = {  # of four pairs of ash and birch: won, lost, and two that are ties
     "judges": ("model_a,model_b,judgment", ["[[A]]", "[[B]]", "[[C]]", "[[C]]"]),
     "FastChat": ("left_model,right_model,vote_type", ["leftvote", "rightvote", "tievote", "bothbad_vote"]),
     "numbers and 0": ("model_1,model_2,preference", ["1", "2", "0", "0"]),
+    "options": ("option_1,option_2,selected", ["ash", "birch", "both", "neither"]),
     "the score of one": ("model_a,model_b,score_a", ["1", "0", "0.5", "0.5"]),
     "names": ("model_a_name,model_b_name,preferred", ["ash", "birch", "both_bad", "neither"]),
     "words": (
@@ -440,6 +445,7 @@ RESULTS_BESIDE_OTHERS = {  # a file, and the scores of the first players
         f"contests by {name}": (f"game_id,player,{name}\n1,x,{one}\n1,y,{other}\n", [0, 1])
         for name, one, other in (("win", 1, 0), ("result", "W", "L"), ("won", "True", "False"), ("points", 27, 20))
     },
+    "truth": ("team_a,team_b,winner\nx,y,true\ny,x,false\n", [1.0, 0.0]),
     "extra time": ("home,away,goals_home,goals_away,score_fulltime_home,score_fulltime_away\nx,y,2,1,1,1\n", [1.0]),
     "blanks after commas": ("a, b, score\nx, y, 1\ny, x, 0\n", [1.0, 0.0]),
 }

@@ -87,6 +87,7 @@ WAYS = {  # to write three dates from 5 March 2024 on, and how they are written
     ("03/05/2024", "03/31/2024", "04/01/2024"): "month-first",
     ("5 Mar 2024", "31 Mar 2024", "1 April 2024"): None,
     ("March 5, 2024", "Sun Mar 31 2024", "April 1st, 2024"): None,
+    ("Dienstag, 5. März 2024", "So 31. Mrz 2024", "1. April 2024"): None,
     ("mar. 5 mars 2024", "dim. 31 mars 2024", "lundi 1er avril 2024"): None,
     ("mar 5 de marzo de 2024", "dom. 31 mar 2024", "1 de abril de 2024"): None,
 }
