@@ -166,9 +166,9 @@ def times(random, n):
     return np.sort(random.choice([0.0, 1e9, -1e9]) + spread(random, 1, -6.0, 9.0) * random.uniform(size=n))
 
 
-def league(random, system, n, apart):
-    """Matches of twice n players who meet once each, or of one player against everybody."""
-    player = np.arange(2 * n).reshape(n, 2) if apart else np.stack([np.zeros(n, int), 1 + np.arange(n) % 7], axis=1)
+def league(random, system, n):
+    """Matches of one player against seven others."""
+    player = np.stack([np.zeros(n, int), 1 + np.arange(n) % 7], axis=1)
     score = random.choice([random.integers(0, 3, n) / 2, np.full(n, 0.5), np.ones(n)])
     side = random.choice([np.zeros(n), random.integers(-1, 2, n), random.uniform(-1, 1, n)])
     options = {"side": side, "category": random.integers(0, 3, (n, 2)), "weight": spread(random, n)}
