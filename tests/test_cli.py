@@ -55,17 +55,6 @@ def csv(path):
     return pyarrow.csv.read_csv(path)
 
 
-def test_meetings_of_two_are_listed_as_a_career_is(jaxrate, tmp_path):
-    path, rows = tmp_path / "games.csv", ["x,y,1,0,1", "y,x,0,0,2", "x,y,2,3,3", "x,z,5,5,4"]
-    path.write_text("\n".join(["a,b,goals_a,goals_b,time", *rows]))
-    rate = "rate", path, "--margin", "goals_a", "goals_b", "--system", "elo"
-    for top, last, hidden in ((), [*"WDL"], ""), (("--top", 2), [*"DL"], "; the last 2 (--top 3 for all)"):
-        code, text, errors = jaxrate(*rate, "--player", "x", "--player", "y", *top)
-        assert code == 0 and f"x against y: 1 won, 1 drawn, 1 lost; expected 1.6 of 3{hidden}\n" in text, errors
-        assert re.findall(r" ([WDL]) ", text) == last and "2\u20133" in text
-        assert "Ratings are after each match, the opponent's before it." in text
-
-
 def test_compare_says_what_is_doubtful(jaxrate, games):
     systems = "--system", "urnings", "--system", "elo"
     options = "compare", games, "--side", "home", *systems, "--last", 0.25
@@ -80,8 +69,6 @@ def test_compare_says_what_is_doubtful(jaxrate, games):
     assert jaxrate(*options, "-v")[1].endswith(notes)
     both = jaxrate(*options, "--period", 50)[1]
     assert re.findall(r"^elo  +(by match|periods of 50) ", both, re.MULTILINE) and "better form" not in both
-    code, _, errors = jaxrate("compare", games, "--fit")
-    assert code == 2 and "--fit needs matches before the scored ones; score the last part, as with --last" in errors
 
 
 def test_no_command_loads_numpy_or_jax_before_it_runs():
@@ -215,8 +202,7 @@ def test_systems_lists_them_all(jaxrate):
     assert code == 0
     listed, defaults = text.split("\n\n")
     assert [line.split()[0] for line in listed.splitlines()[1:]] == list(jr.extend.ALL_SYSTEMS)
-    defaults = " ".join(defaults.split())
-    assert "glicko for matches, elo_mmr for contests" in defaults and "elo, glicko, glicko2" in defaults
+    assert "glicko for matches, elo_mmr for contests" in " ".join(defaults.split())
     for name in jr.extend.ALL_SYSTEMS:
         code, text, _ = jaxrate("systems", name)
         assert code == 0
@@ -225,18 +211,10 @@ def test_systems_lists_them_all(jaxrate):
         for field, about in make_system(name, {}).space._asdict().items():
             line = lines[field]
             assert about.meaning.replace("`", "") in line and about.unit in line and about.range.text in line
-    text = jaxrate("systems", "glicko2")[1]
-    assert "Glickman 2012" in text and re.search(r"tau +0.5 ", text)
-    assert "luck=bradley_terry, size=1001" in jaxrate("systems", "blat_mmr")[1]
-    assert jaxrate("systems", "elow")[0] == 2
-    text = jaxrate("systems", "elo")[1]
-    assert "`" not in text and ".py" not in text and "\nFurther arguments:\nseasons: " in text
+    assert jaxrate("systems", "elow")[0] == 2 and "luck=bradley_terry, size=1001" in jaxrate("systems", "blat_mmr")[1]
     told = json.loads(jaxrate("systems", "--json")[1])
     assert len({x["source"] for x in told.values()}) == len(told)  # elo_mmr and elo_mmx had one
     assert list(told) == list(jr.extend.ALL_SYSTEMS) and told["glicko"]["default_of"] == ["matches"]
-    assert told["glicko2"] == json.loads(jaxrate("systems", "glicko2", "--json")[1])
-    tau = next(x for x in told["glicko2"]["parameters"] if x["name"] == "tau")
-    assert tau["default"] == 0.5 and told["blat_mmr"]["settings"]["size"] == 1001
 
 
 def test_a_dry_run_describes_and_rates_nothing(jaxrate, games, tmp_path):

@@ -70,17 +70,6 @@ def test_counts_of_pairs_are_known_by_their_columns(jaxrate, votes, file, tmp_pa
     assert clustered["players"][0]["standard_error"] != two[0]["standard_error"]
 
 
-def test_the_table_is_written(jaxrate, file, tmp_path):
-    out = tmp_path / "table.csv"
-    code, _, errors = jaxrate("arena", file, "--out", out, "--ties", "half")
-    assert code == 0 and errors == f"jaxrate: saved the table to {out}\n"
-    written = pa.csv.read_csv(out).to_pydict()
-    said = plain(jaxrate, file, "--ties", "half")
-    assert said["model"] == "bradley_terry" and said["tie"] is None
-    assert written["player"] == [row["player"] for row in said["players"]]
-    np.testing.assert_allclose(written["low"], [row["low"] for row in said["players"]])
-
-
 def test_a_side_has_a_coefficient_and_public_formats_are_read(jaxrate, votes, file, tmp_path):
     said = plain(jaxrate, file, "--side", "a")
     data = jr.read({name: votes[name] for name in ("a", "b", "score")}, side="a")
@@ -113,20 +102,6 @@ def test_a_search_that_does_not_end_has_exit_code_1(jaxrate, file, monkeypatch):
     found = found._replace(reason="no maximum", coefficient={"k": 9e9}, coefficient_error={"k": 1.0})
     errors = jaxrate("arena", file)[2]
     assert "ratings or coefficients grow without end; leave out a covariate that tells the results" in errors
-
-
-def test_who_moved_is_asked_by_times(jaxrate, votes, file, tmp_path):
-    voters, data = np.array(votes["voter"])[np.argsort(votes["time"])], jr.read(votes, time="time", sort=True)
-    moved = jr.arena.detect_drift(data, covariates=(), cluster=voters)
-    said = plain(jaxrate, file, "--moved", "--cluster", "voter")["moved"]
-    assert [row["player"] for row in said["players"]] == moved.players[moved.order].tolist()
-    np.testing.assert_allclose([row["p"] for row in said["players"]], moved.p[moved.order], atol=0.02)
-    assert said["log_bayes_factor"] == pytest.approx(moved.log_bayes_factor, rel=1e-5)
-    text = jaxrate("arena", file, "--moved", "--top", 2)[1]
-    assert "nobody surely moved (at 5%" in text
-    assert text.split("\n\n")[-1].splitlines()[3:] == ["the first 2 of 5 models (--top 5 for all)"]
-    errors = jaxrate("arena", file, "--moved", "--cluster", "voter", "--cluster", "a")[2]
-    assert "drift is tested with one column of clusters" in errors
 
 
 def test_a_page_says_what_was_found(jaxrate, file, tmp_path):

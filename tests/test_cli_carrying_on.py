@@ -47,7 +47,7 @@ def test_a_state_alone_shows_ratings_as_of_a_time(jaxrate, run, monkeypatch):
 def test_as_of_knows_nobody_who_came_later(jaxrate, tmp_path):
     (tmp_path / "games.csv").write_text("winner,loser,t\nAda,Bo,0\nCy,Bo,1\nCy,Di,9\n")
     out = tmp_path / "run"
-    code, text, _ = jaxrate("rate", tmp_path / "games.csv", "--as-of", 1, "--out", out, "--csv", "--param", "c=90")
+    code, text, _ = jaxrate("rate", tmp_path / "games.csv", "--as-of", 1, "--out", out, "--param", "c=90")
     assert code == 0 and text.startswith("glicko: 2 matches of 3 players") and "Di" not in text
     assert sorted(jr.load(out).players) == ["Ada", "Bo", "Cy"]
     (tmp_path / "later.csv").write_text("winner,loser,t\nCy,Di,9\n")
@@ -55,12 +55,6 @@ def test_as_of_knows_nobody_who_came_later(jaxrate, tmp_path):
     whole = jaxrate("rate", tmp_path / "games.csv", "--param", "c=90", "--as-of", 100, "--top", 4)[1]
     assert carried.split("\n\n")[2] == whole.split("\n\n")[2]
     assert carried.split("\n\n")[2] not in jaxrate("rate", tmp_path / "games.csv", "--param", "c=90", "--top", 4)[1]
-    one, two = csv(out / "ratings.csv"), pa.parquet.read_table(out / "ratings.parquet")
-    np.testing.assert_allclose(one["deviation"], two["deviation"], rtol=1e-6)
-    assert jaxrate("rate", tmp_path / "games.csv", "--out", out)[0] == 0  # and no tables of the earlier run stay
-    assert {path.name for path in out.iterdir()} == {"ratings.parquet", "predictions.parquet", "run.json", "state.npz"}
-    assert jaxrate("rate", tmp_path / "games.csv", "--out", tmp_path / "not", "--player", "Zed")[0] == 2
-    assert not (tmp_path / "not" / "run.json").exists()
 
 
 def test_player_shows_every_match(jaxrate, tmp_path):
@@ -76,27 +70,6 @@ def test_player_shows_every_match(jaxrate, tmp_path):
     assert lines[-1] == "Ratings are after each match."
     code, again, _ = jaxrate("rate", "--state", tmp_path / "run", "--player", "Ada")
     assert code == 0 and again.split("Ada: 2 matches")[1] == text.split("Ada: 2 matches")[1]
-
-
-def test_smooth_shows_the_greatest_and_each_match_as_it_is_known_now(jaxrate, tmp_path):
-    path, out = tmp_path / "games.csv", tmp_path / "run"
-    path.write_text("winner,loser,date\nAda,Bo,2024-01-01\nCy,Bo,2024-01-02\nCy,Ada,2024-01-03\n")
-    rate = "rate", path, "--system", "skills", "--param", "experience=none", "--show", "hindsight"
-    code, text, _ = jaxrate(*rate, "--player", "Ada", "--out", out, "--csv")
-    assert code == 0
-    found = jr.smooth(jr.load(out).system, jr.read(path))
-    best = text.split("peak ratings in hindsight")[1].splitlines()[3]
-    assert best.split()[:3] == ["1", "Cy", f"{found.rows.after.mean.max():,.0f}"]
-    career = text.split("Ada: 2 matches\n\n")[1].splitlines()
-    assert career[0].split()[-3:] == ["hindsight", "its", "deviation"]
-    ratings = [float(x.split()[-2].replace(",", "")) for x in career[1:3]]
-    assert ratings == pytest.approx(jr.career(found, "Ada")["rating"], abs=0.51)
-    saved = (out / "hindsight.csv").read_text(encoding="utf-8-sig").splitlines()
-    head = saved[0].replace('"', "")
-    assert head == "row,time,a,b,score,prediction,rating_a,rating_b,deviation_a,deviation_b" and len(saved) == 4
-    for refused, why in (("--state", out), "whole history; rate its FILE without"), (("--system", "elo"), "skills"):
-        code, _, error = jaxrate("rate", path, *refused, "--show", "hindsight")
-        assert code == 2 and why in error
 
 
 def expected_percent(line):
@@ -249,18 +222,6 @@ def test_a_season_under_way_counts_the_results_of_the_run(jaxrate, tmp_path):
     assert code == 0 and "no results of this season are known, so that everybody begins with 0 points" in errors
 
 
-@pytest.fixture
-def races(tmp_path, league):
-    """The same games among races, one of them random."""
-    names, kinds = np.array([f"player {i:02}" for i in range(40)]), np.array(["Protoss", "Terran", "Zerg", "Random"])
-    race = kinds[np.random.default_rng(0).choice(4, (600, 2), p=[0.35, 0.3, 0.3, 0.05])]
-    a, b = names[league.player].T
-    path = tmp_path / "races.csv"
-    columns = {"a": a, "b": b, "score": league.score, "time": league.time, "race_a": race[:, 0], "race_b": race[:, 1]}
-    jr.data.write(columns, path)
-    return path
-
-
 def test_predictions_after_a_format_know_the_side(jaxrate, tmp_path):
     game = '[White "{}"]\n[Black "{}"]\n[Result "1-0"]\n[Date "2024.01.31"]\n\n1. e4 1-0\n\n'
     (tmp_path / "games.pgn").write_text(game.format("Ada", "Bo") + game.format("Bo", "Ada"))
@@ -277,33 +238,6 @@ def test_predictions_after_a_format_know_the_side(jaxrate, tmp_path):
     assert jaxrate("rate", tmp_path / "more.csv", *state, *columns)[0] == 0
     (tmp_path / "coming.csv").write_text("white,black,day\nAda,Cy,2024-03-01\n")  # the columns are remembered
     assert jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")[0] == 0
-
-
-def test_categories_carry_on_and_are_predicted(jaxrate, races, tmp_path):
-    lines = races.read_text().splitlines()
-    times = np.array([float(line.split(",")[3]) for line in lines[1:]])
-    cut = 1 + int(np.searchsorted(times, 504.0))
-    for name, rows in (("first", lines[1:cut]), ("second", lines[cut:])):
-        (tmp_path / f"{name}.csv").write_text("\n".join([lines[0], *rows]) + "\n")
-    by = ["--category", "race_a", "race_b", "--column", "mixtures=Random=Zerg:0.5,Protoss:0.5"]
-    for file, more in (("first", by), ("second", ["--state", tmp_path / "run"])):
-        system = ["--system", "category_glicko"] if file == "first" else []
-        code, _, err = jaxrate("rate", tmp_path / f"{file}.csv", *system, *more, "--out", tmp_path / "run")
-        assert code == 0, err
-    code, _, err = jaxrate("rate", races, "--system", "category_glicko", *by, "--out", tmp_path / "whole")
-    assert code == 0, err
-    run, whole = (jr.load(tmp_path / name) for name in ("run", "whole"))
-    assert run.categories.tolist() == whole.categories.tolist()
-    for x, y in zip(run.state, whole.state, strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-3)
-    (tmp_path / "next.csv").write_text("a,b,race_a,race_b\nplayer 01,player 02,Zerg,Random\n")
-    code, out, err = jaxrate("predict", tmp_path / "run", tmp_path / "next.csv")
-    assert code == 0 and "player 01" in out, err
-    rows = "player 01,player 02,1,Zerg,Random,604\nplayer 01,player 02,1,Zerg,Xel,604\n"
-    (tmp_path / "next.csv").write_text(f"a,b,score,race_a,race_b,time\n{rows}")
-    for command in (["predict"], ["rate", "--state"]):
-        code, _, err = jaxrate(*command, tmp_path / "run", tmp_path / "next.csv")
-        assert code == 2 and "next.csv: row 1 (counting from 0, line 3): unknown category 'Xel' (there are " in err
 
 
 def test_columns_of_ones_own_reach_the_rules_and_are_kept(jaxrate, tmp_path, monkeypatch):

@@ -60,6 +60,8 @@ rate games.csv --column normalise_names=maybe :: 'maybe' is not a valid boolean
 rate games.csv --list actve=all :: --list actve=all: no name 'actve'; did you mean 'active'\?\n$
 rate games.csv --show peek :: 'peek' is not one of 'peaks', 'upsets', 'hindsight'
 rate games.csv --csv :: --csv needs --out
+rate games.csv --system elo --show hindsight :: skills
+rate --state run --show hindsight :: whole history; rate its FILE without
 rate games.csv --param games.csv :: games.csv: Expected '='
 rate games.csv --param elo.toml --system glicko :: is of elo, not glicko
 rate days.csv --state run --system elo :: --system cannot be combined with --state: it is for new runs; the saved

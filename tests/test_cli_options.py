@@ -36,7 +36,7 @@ READING = (  # lines that together have every option of reading a file
     "games.csv --a a --b b --score score --time date --sort --na-values none --skip-incomplete --side home "
     "--column drop=gone --column normalise_names=yes --column neutral=neutral --column weight=value "
     "--column covariates=value --column rest=9 --column form=30 --column age=age_a,age_b --column columns=gone",
-    "games.csv --margin goals_a goals_b --season year --category surface --column mixtures=any=clay,hard "
+    "games.csv --margin goals_a goals_b --season year --category surface --column mixtures=any=clay:0.5,hard:0.5 "
     "--column statistics=x=goals_a,goals_b --column shares=y=goals_a,goals_b --system skills "
     "--venue surface --column ground=9 --column layoff=9 --column relative_margin=9",
     "games.csv --margin goals_a goals_b --column expected_goals=odds_a,odds_b --column league_season=year "

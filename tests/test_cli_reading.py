@@ -73,27 +73,35 @@ def league(tmp_path):
     return tmp_path
 
 
-EVIDENCE = ["--margin", "pa", "pb", "--column", "covariates=rest", "--season=season", "--system", "skills"]
 GOALS = ["--margin", "pa", "pb"]
 SCALE = ["--param", "margin_scale=20", "--param", "compression=5"]  # which else follow from the first margins
 
 
+def rate_and_predict(jaxrate, league, *options):
+    """The history of games.csv, as which that of first.csv ends if it is carried on, and what this predicts."""
+    whole, run = league / "whole", league / "run"
+    parts = (
+        ["games", *options, "--out", whole],
+        ["first", *options, "--out", run],
+        ["later", "--state", run, "--out", run],
+    )
+    for name, *more in parts:
+        code, _, errors = jaxrate("rate", league / f"{name}.csv", *more)
+        assert code == 0, errors
+    rated = jr.load(whole)
+    np.testing.assert_allclose(jr.load(run).state.mean, rated.state.mean, rtol=1e-5)
+    code, _, errors = jaxrate("predict", run, league / "next.csv", "--out", league / "chances.csv")
+    assert code == 0, errors
+    return rated, pa.csv.read_csv(league / "chances.csv")["expected"].to_numpy()
+
+
 def test_evidence_from_columns(jaxrate, league):
     """A run that is carried on learns of new seasons, and so do predictions."""
-    run = [league / "run", league / "whole"]
-    code, _said, errors = jaxrate("rate", league / "games.csv", *EVIDENCE, *SCALE, "--out", run[1], "--csv")
-    assert code == 0, errors
-    rated = jr.load(run[1])
+    columns = *GOALS, "--column", "covariates=rest", "--season=season", "--system", "skills"
+    rated, got = rate_and_predict(jaxrate, league, *columns, *SCALE)
     system = rated.system
     assert system.settings["margin"] == ("pa", "pb") and system.settings["covariates"] == ("rest",)
     assert system.settings["seasons"] == tuple(18109.0 + np.array([0, 368]))
-    for arguments in (["first.csv", *EVIDENCE, *SCALE], ["later.csv", "--state", run[0]]):
-        code, _, errors = jaxrate("rate", league / arguments[0], *arguments[1:], "--out", run[0])
-        assert code == 0, errors
-    np.testing.assert_allclose(jr.load(run[0]).state.mean, rated.state.mean, rtol=1e-5)
-    code, _, errors = jaxrate("predict", run[0], league / "next.csv", "--out", league / "chances.csv")
-    assert code == 0, errors
-    got = pa.csv.read_csv(league / "chances.csv")["expected"].to_numpy()
     roles = {"margin": ("pa", "pb"), "covariates": "rest", "season": "season"}
     coming = jr.read(league / "next.csv", **roles, history=rated, upcoming=True)
     assert len(coming.seasons) == 3
@@ -138,24 +146,14 @@ def test_signatures_and_docstrings_are_those_of_the_roles():
 def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
     """A run that is carried on, and what it predicts, know the matches before."""
     spans = "rest=5", "layoff=3", "activity=9", "form=30", "relative_margin=9", "age=pa,pb", "league_season=season"
-    made = [x for span in spans for x in ("--column", span)] + [*GOALS, "--venue", "town", "--system", "skills"]
     weights = "rest=9", "layoff=6", "activity=4", "form=20", "ground=7", "age=-2"
-    weigh = [x for name in weights for x in ("--param", name)]
-    whole, run = league / "whole", league / "run"
-    new = *made, *weigh, *SCALE, "--out"
-    for name, *more in (["games", *new, whole], ["first", *new, run], ["later", "--state", run, "--out", run]):
-        code, _, errors = jaxrate("rate", league / f"{name}.csv", *more)
-        assert code == 0, errors
-    one, other = jr.load(whole), jr.load(run)
+    made = [x for name, values in (("--column", spans), ("--param", weights)) for span in values for x in (name, span)]
+    coming = {"a": [0, 1], "b": [5, 4], "date": ["2021-09-01", "2021-09-02"], "pa": [20, 30], "pb": [30, 20]}
+    jr.data.write(coming | {"season": ["2021-22"] * 2, "town": ["Oslo", "Rome"]}, league / "next.csv")
+    one, got = rate_and_predict(jaxrate, league, *made, *GOALS, "--venue", "town", "--system", "skills", *SCALE)
     assert one.system.settings["covariates"] == ("age", "rest", "layoff", "activity", "form", "ground")
     assert one.system.settings["margin"] == ("relative_margin",) and one.options["derived"]["ground"] == 730
     assert one.system.settings["league_season"] == "season"
-    np.testing.assert_allclose(other.state.mean, one.state.mean, rtol=1e-5)
-    coming = {"a": [0, 1], "b": [5, 4], "date": ["2021-09-01", "2021-09-02"], "pa": [20, 30], "pb": [30, 20]}
-    jr.data.write(coming | {"season": ["2021-22"] * 2, "town": ["Oslo", "Rome"]}, league / "next.csv")
-    code, _, errors = jaxrate("predict", run, league / "next.csv", "--out", league / "chances.csv")
-    assert code == 0, errors
-    got = pa.csv.read_csv(league / "chances.csv")["expected"].to_numpy()
     roles = {"rest": 5, "layoff": 3, "activity": 9, "form": 30, "ground": 730, "relative_margin": 9}
     roles |= {"age": ("pa", "pb"), "league_season": "season", "margin": GOALS[1:], "venue": "town", "upcoming": True}
     to_come = read_by_options(league / "next.csv", roles, one)
