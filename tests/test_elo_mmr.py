@@ -103,17 +103,7 @@ def errors(performance, mu, delta, rank, split_ties, gaussian, tolerance):
 
 
 @MOSTLY_DOUBLE
-@pytest.mark.parametrize(
-    ("gaussian", "split_ties"),
-    [
-        (False, True),
-        (True, False),
-        *(
-            pytest.param(*x, marks=pytest.mark.full)
-            for x in ((False, False), (True, True), (False, (0.3, 0.9)), (True, (0.9, 0.4)))
-        ),
-    ],
-)
+@pytest.mark.parametrize(("gaussian", "split_ties"), [(False, True), (True, False)])
 def test_performances_are_zeros_of_q_in_rounds_of_any_size(gaussian, split_ties, x64):
     points, tolerance = table_points(), 1e-6 if x64 else 0.01
     solve = (quick if x64 else jax.jit)(lambda *x: infer_round(gaussian, *x, split_ties, points))
@@ -182,18 +172,14 @@ def tied():
 
 
 @lru_cache
-def hostile(teams=False):
-    """Contests of 2, of 6 and of 40 players, who win and lose by far, or of 2 to 6 teams; many all tie."""
+def hostile():
+    """Contests of 2, of 6 and of 40 players, who win and lose by far; many all tie."""
     random, contests, players = np.random.default_rng(12), [], 100
     for k in range(18):
         size = (2, 6, 6, 40)[k % 4] if k < 8 else (2, 6)[k % 2]
         who = random.permutation(players if size > 6 else 12)[:size]
         score = [who, random.integers(0, 3, size), np.zeros(size), random.permutation(size)][(k // 2) % 4]
-        team = None
-        if teams:
-            team = np.minimum(np.arange(size), (1, 3)[k % 2]) if size < 40 else np.arange(size) // 2
-            score = score[team]
-        contests.append(twin.Round(who, (score < score[:, None]).sum(axis=1), time=2.0 * k, team=team))
+        contests.append(twin.Round(who, (score < score[:, None]).sum(axis=1), time=2.0 * k))
     return contests, players
 
 
@@ -217,12 +203,12 @@ FEW = 5  # contests of teams whose sums are direct; the others' are read from ta
 WIDE = {"initial_deviation": 3000.0, "initial_rating": 11000.0}  # thousands of points apart after the first contest
 DRIFT, NEW = {"drift": 30.0, "newcomer": (0.6, 0.8)}, {"drift": 30.0, "newcomer": (0.5, 0.7)}
 TEAMS = DRIFT | {"initial_rating": 1200.0}
-NOISY, HOSTILE_TEAMS = partial(league, noises=(1.0, 0.7, 2.0, 0.8, 1.4)), partial(hostile, True)
+NOISY = partial(league, noises=(1.0, 0.7, 2.0, 0.8, 1.4))
 HISTORIES = [  # contests of the twin, system, settings, and whether it is in float64
     (NOISY, "elo_mmr", DRIFT | {"history": 4, "rho": 0.5}, True),
     (league, "codeforces", {"beta": 280.0, "weight": 0.7}, True),
     (league, "topcoder", {"initial_deviation": 400.0}, True),
-    (tied, "elo_mmr", NEW | {"skip_ties": True, "history": 4}, True),
+    (tied, "elo_mmr", NEW | {"skip_ties": True, "history": 4, "rho": math.inf}, True),
     (tied, "codeforces", {"skip_ties": True}, True),
     (hostile, "elo_mmr", WIDE | DRIFT | {"rho": 0.3, "split_ties": (0.9, 0.3), "history": 8}, True),
     (hostile, "codeforces", {"initial_rating": -9000.0, "beta": 20.0}, True),
@@ -235,14 +221,9 @@ PROGRAM = [  # each setting of the authors' program with one of its histories
 MORE_HISTORIES = [
     *PROGRAM,
     (partial(NOISY, False), "elo_mmx", DRIFT | {"split_ties": True}, True),
-    *((tied, name, {"skip_ties": True}, True) for name in ("elo_mmx", "topcoder")),
-    (tied, "elo_mmr", NEW | {"history": 4}, True),
     *((hostile, x, WIDE | {"split_ties": 0.3}, double) for x, double in (("elo_mmr", False), ("elo_mmx", True))),
-    *((hostile, x, WIDE, False) for x in ("elo_mmx", "topcoder")),
-    (HOSTILE_TEAMS, "elo_mmx", WIDE | {"split_ties": (0.7, 0.2)}, True),
-    (HOSTILE_TEAMS, "elo_mmx", WIDE | {"team_performance": "mean"}, False),
-    (in_teams, "elo_mmx", TEAMS | {"team_performance": "mean", "split_ties": True}, True),
-    (in_teams, "elo_mmx", TEAMS, False),
+    (hostile, "topcoder", WIDE, False),
+    (in_teams, "elo_mmx", TEAMS | {"team_performance": "mean", "split_ties": True}, False),
 ]
 
 
