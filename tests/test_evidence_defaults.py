@@ -199,20 +199,6 @@ def test_points_that_only_say_who_won_are_no_margins(jaxrate, tmp_path):
     assert code == 0 and text.startswith("glicko: 20 matches") and "glicko also learns from the side (50" in errors
 
 
-def test_a_saved_run_keeps_to_its_columns(jaxrate, football, tmp_path):
-    lines = football.read_text().splitlines()
-    for name, part in (("first", lines[:61]), ("second", [lines[0], *lines[61:]])):
-        (tmp_path / f"{name}.csv").write_text("\n".join(part) + "\n")
-    assert jaxrate("rate", tmp_path / "first.csv", "--out", tmp_path / "run")[0] == 0
-    code, _, errors = jaxrate("rate", tmp_path / "second.csv", "--state", tmp_path / "run", "--out", tmp_path / "run")
-    assert code == 0, errors
-    (tmp_path / "coming.csv").write_text("date,home,away\n2023-01-01,Club 0,Club 1\n")
-    code, text, errors = jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")
-    assert code == 0 and "Club 0" in text, errors
-    errors = jaxrate("rate", "--state", tmp_path / "run", "--plain")[2]
-    assert "--plain cannot be combined with --state: it is for new runs; the saved run keeps its system" in errors
-
-
 def test_leagues_and_reports_learn_from_the_same(jaxrate, football, tmp_path):
     pytest.importorskip("jinja2")
     code, text, errors = jaxrate("rate", football, "--by", "half")

@@ -181,8 +181,6 @@ def test_results_of_many_goals_are_those_of_a_normal_difference(double):
     ("column", "values", "said"),
     [
         ("goals_a", [1.0, -1.0, 0.0], "row 1 (counting from 0): column 'goals_a' is -1; goals are whole numbers"),
-        ("goals_b", [0.0, 1.5, 0.0], "row 1 (counting from 0): column 'goals_b' is 1.5; goals are whole numbers"),
-        ("goals_a", [1.0, np.nan, 0.0], "column 'goals_a' has no number"),
         ("xg_b", [0.1, 0.2, -0.3], "row 2 (counting from 0): column 'xg_b' is -0.3; expected goals are numbers from"),
         (
             "goals_a",
@@ -285,16 +283,6 @@ def test_scorelines_agree_with_the_results(rated):
     np.testing.assert_array_equal(others.probability, lines.probability)
 
 
-def test_a_table_of_scorelines_prints(rated):
-    lines = jr.forecasts.predict_scorelines(rated, PAIRS, side="a")
-    table = jr.forecasts.summarise_scorelines(lines, total=2.5)
-    assert str(lines) == str(table) and "likeliest" in str(table)
-    number = np.arange(16)
-    np.testing.assert_allclose(table["goals_a"], (lines.probability.sum(axis=2) * number).sum(axis=1))
-    np.testing.assert_allclose(table["over"], lines.probability[:, number[:, None] + number > 2].sum(axis=1))
-    np.testing.assert_allclose(table["both_score"], lines.probability[:, 1:, 1:].sum(axis=(1, 2)))
-
-
 def test_lines_at_halves_quarters_and_whole_goals():
     table = np.array([[0.1, 0.2, 0.0], [0.3, 0.1, 0.05], [0.15, 0.0, 0.1]])
     total, lead = jr.forecasts.total_goals_probabilities, jr.forecasts.goal_difference_probabilities
@@ -309,16 +297,11 @@ def test_lines_at_halves_quarters_and_whole_goals():
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (
-            lambda rated: jr.forecasts.total_goals_probabilities([[0.5, 0.5]], 1.5),
-            "[..., K, K] of scorelines, got shape",
-        ),
         (lambda rated: jr.forecasts.both_score_probability([[0.9, 0.9], [0.0, 0.0]]), "which sum to at most 1"),
         (
             lambda rated: jr.forecasts.goal_difference_probabilities(np.eye(2) / 2, 0.3),
             "quarters of a goal, as 2.5, got 0.3",
         ),
-        (lambda rated: jr.forecasts.predict_scorelines(rated, [("Ada", "Eve")]), "no player 'Eve'"),
         (
             lambda rated: jr.forecasts.predict_scorelines(jr.rate(jr.glicko(), season()), PAIRS),
             "this glicko says nothing of scorelines; take skills that learn from goals: --param outcome=goals",
@@ -359,13 +342,6 @@ def test_expected_goals_are_read_and_may_be_missing():
         read(table, covariates="xh")
     with refused("row 1 (counting from 0): column 'xa' is inf, not a finite number"):
         read(table | {"xa": [0.5, np.inf, 2.2]})
-
-
-def test_pairs_need_no_goals(rated):
-    """Nor do other systems that learn from margins."""
-    matrix = np.asarray(jr.forecasts.matchup_matrix(rated, players=["Ada", "Bo", "Cy"]))
-    even = jr.forecasts.predict_pairs(rated, players=[rated.players.tolist().index(x) for x in ("Ada", "Bo", "Cy")])
-    np.testing.assert_allclose(matrix[0, 1:], even.probability([0, 0], [1, 2]), atol=5e-4)
 
 
 def test_a_side_is_worth_what_it_scores():

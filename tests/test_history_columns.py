@@ -197,18 +197,6 @@ def test_what_is_refused(add, why):
         add(jr.read(league()))
 
 
-def test_columns_are_kept_with_a_history_in_a_folder(tmp_path):
-    table = league()
-    past, late = split_at(table, 50)
-    rated = jr.rate(SYSTEM, with_all(jr.read(past, **ROLES)))
-    jr.save(tmp_path / "run", rated)
-    after = jr.rate(rated.system, late, onto=jr.load(tmp_path / "run"), **ROLES)
-    whole = jr.rate(rated.system, with_all(jr.read(table, **ROLES)))
-    np.testing.assert_allclose(after.predictions["prediction"], whole.predictions["prediction"], rtol=1e-5)
-    with pytest.raises(ValueError, match="ground"):  # of which the system learns
-        jr.rate(rated.system, late, onto=jr.load(tmp_path / "run"), margin=ROLES["margin"])
-
-
 def test_rows_without_a_result_go_on_from_those_with_one():
     table = league()
     scores = [None if i >= 55 else float(x) for i, x in enumerate(table["score"])]
