@@ -205,7 +205,6 @@ STATE_OF_TWO = jr.category_glicko(2).init(jr.category_glicko(2).params, 3)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: jr.run(jr.category_glicko(), ODD), "rates Periods, not Matches; group them by periods"),
         (
             lambda: jr.run(jr.category_glicko(2), jr.periods(ODD, 14.0)),
             r"row 1 \(counting from 0\): category 2, counting from 0, but category_glicko has 2 of them",
@@ -223,12 +222,6 @@ STATE_OF_TWO = jr.category_glicko(2).init(jr.category_glicko(2).params, 3)
             lambda: jr.matches([[0, 1]] * 2, [1, 1], category=[[[0.5, 0.5]] * 2, [[0.5, 0.5], [0.5, 0.4]]]),
             r"row 1 .*the shares of categories of player 1 are \[0.5, 0.4\]",
         ),
-        (
-            lambda: jr.matches([[0, 1]], [1], category=[[[1.5, -0.5], [1.0, 0.0]]]),
-            r"row 0 .*of player 0 are \[1.5, -0.5\]; they are from 0 and sum to 1",
-        ),
-        (lambda: jr.matches([[0, 1]], [1], category=np.ones((1, 3, 2))), r"category has shape \(1, 3, 2\)"),
-        (lambda: jr.matches([[0, 1]], [1], category=[[0, -1]]), "row 0 .*category is"),
     ],
 )
 def test_mistakes_are_explained(call, message):

@@ -24,14 +24,9 @@ rate days.csv --out /proc/run :: --out /proc/run cannot be written:
 predict days.csv coming.csv :: no saved run there: run.json is missing; `jaxrate rate FILE --out
 predict days.csv :: FIXTURES | PLAN.toml is missing; see jaxrate predict --help\n$
 fit days.csv --errors zz :: --errors: 'zz' is not one of 'information', 
-rate days.csv --a b :: a and b are the same column, 'b'; name one for each player
 report days.csv --out report.pdf :: --out report.pdf: the name must end in .html or .htm
-rate days.csv --player Zed :: no player 'Zed'
 rate days.csv --list since=foo :: --list since foo: there is no such date; write one as 2026-05-31
-compare nowhere.csv --system foo :: unknown system 'foo'
 fit days.csv --save . :: --save . is a folder; name a file, as fitted.toml
-fit days.csv --save nowhere/fitted.toml :: there is no folder nowhere
-simulate /proc/new/league.parquet :: cannot be written: 
 simulate league.parquet --matches 1e12 :: 1,000,000,000,000 rows would take 1.5 TB, and there are
 predict run cup.toml :: cup.toml is the plan of a tournament; add --simulate
 predict run cup.toml --simulate --relegated 1 :: --relegated cannot be combined with a tournament, whose plan says
@@ -44,22 +39,16 @@ site run :: --out is missing; see jaxrate site --help\n$
 rate games.csv --peaks :: no such option '--peaks'; write --show peaks\n$
 rate games.csv --system gliko :: unknown system 'gliko'; did you mean 'glicko'\?\n$
 rate nfll :: nfll: no such file; did you mean 'nfl'?
-rate nfll --chunk 10 --out new :: nfll: no such file, and no folder or pattern of tables; did you mean 'nfl'?
 rate lost.pgn :: lost.pgn: line 6: the game has no tag White; --skip-incomplete leaves such games out
 compare lost.pgn --first 1 :: --first reads the first rows of a table, and lost.pgn holds games of pgn
 rate games.csv --param K=3 :: glicko has no parameter 'K' (it has seasons, c, initial_rating
-rate games.csv --param c :: --param c: there is no such file; write name=value, as in k=20
 rate games.csv --param c= :: --param c=: write name=value, as in k=20
-rate games.csv --period 0 :: --period must be a number above 0, got 0
 rate games.csv --period week :: --period must be a number above 0, got week
-rate games.csv --column dorp=x :: --column dorp=x: no name 'dorp'; did you mean 'drop'\?\n$
 rate games.csv --column side=x :: --column side=x: no name 'side'; write --side
 rate games.csv --column rest= :: --column rest=: write rest=DAYS
 rate games.csv --column weight=x --column weight=y :: --column weight takes one value, got x and y
-rate games.csv --column normalise_names=maybe :: 'maybe' is not a valid boolean
 rate games.csv --list actve=all :: --list actve=all: no name 'actve'; did you mean 'active'\?\n$
 rate games.csv --show peek :: 'peek' is not one of 'peaks', 'upsets', 'hindsight'
-rate games.csv --csv :: --csv needs --out
 rate games.csv --system elo --show hindsight :: skills
 rate --state run --show hindsight :: whole history; rate its FILE without
 rate games.csv --param games.csv :: games.csv: Expected '='
@@ -69,13 +58,8 @@ rate games.csv --state run :: games.csv: row 0 \(counting from 0\): time .* is e
 rate --state run --as-of 100 --out new :: --out: the run in .*run ends after --as-of; rate its file again
 rate --state run --list active=few :: --list active=few: write a number of days above 0, a share below 1, or all
 rate run :: run is a saved run; name it with --state run
-rate --state run --list since=5000 :: since 5000 must be before the moment of the list
-rate --state run --player 'player 9' :: no player 'player 9'; did you mean 'player 
 rate --state run --player a --player b --player c :: --player shows one player, or two against each other, got 3
-rate games.csv --dry-run --state run :: --dry-run cannot be combined with --state
 rate days.csv --as-of 2023-01-01 :: no matches up to --as-of
-rate days.csv --format fotball :: unknown format 'fotball'; did you mean 'football'?
-rate days.csv --format football --a x :: --a cannot be combined with --format football
 rate maps.csv --category a1 --column mixtures=Random=Zerg:x :: --column mixtures Random=Zerg:x: write as in
 rate maps.csv --column mixtures=Random :: mixtures need category
 rate races.csv --rank place --system glicko :: glicko does not rate contests of many players; try 
@@ -86,34 +70,21 @@ compare games.csv --param elo.toml --param elo.toml :: are both of elo; compare 
 compare games.csv --param elo.toml --system glicko :: is of elo, which --system leaves out; add
 compare games.csv --system elo --system glicko --param kk=3 :: elo and glicko: no parameter 'kk'; did you mean 'k'?
 compare games.csv --param eloo.k=3 :: --param eloo.k: no system 'eloo' here; did you mean 'elo'?
-predict elo june.csv --scorelines :: this elo says nothing of scorelines; take skills that learn from goals
-compare races.csv --rank place --system elo :: none of these systems rates contests: elo
-site run --out new --file games.csv --show walkovers :: games.csv: no column 'walkovers'; did you mean 'walkover'?
 site run --out new --file games.csv --points a b :: --points: column 'a' of games.csv holds no numbers, but 'play
 site run --out new --file other.csv --show venue :: --file: other.csv is not what was rated: its row 0 should be of
-site run --out new --names games.csv :: --names: games.csv: no column 'id'
 site run --out new --list min_games=1000 :: 1,000 times (a lower --list min_games lists more)
 site run --out . :: --out . holds other files; name a new folder, or the one of an earlier site
-simulate x.csv :: x.csv: the name must end in .parquet
-simulate x.parquet --rounds 5 --size many :: --size many: write a whole number, as 10, or a range
-arena games.csv --cluster hom :: no column 'hom' for --cluster; did you mean 'home'?
 arena games.csv --cluster a --cluster b --cluster a :: --cluster takes one column or two, got 3
-arena games.csv --column covariates=hom :: no column 'hom'; did you mean 'home'?
-arena games.csv --anchor Ada :: --anchor must be a number, got ; write NAME=RATING, as in Ada=1500
 arena games.csv --anchor Ada=1 --anchor Ada=2 :: --anchor names Ada twice
 arena games.csv --wins score --losses score :: must be different columns
-arena games.csv --score score --tied home :: --score is for votes
 arena games.csv --column weight=home --tied home :: --column weight is for votes
 arena games.pgn --cluster Event :: name columns, and not those of a public format
 benchmark league.csv --forecast =mine :: --forecast =mine: write NAME=COLUMN,COLUMN
 benchmark league.csv --forecast x=mime :: no column 'mime'; did you mean 'mine'?
-benchmark league.csv --since 2022-01-01 --last 0.1 :: --since cannot be combined with --last
 """
 BAD_ROWS = r"""
 rate bad.csv --out new | a,b,score,time x,y,1,1 y,x,0,2 x,x,1,3 :: bad.csv: row 2 \(counting from 0, line 4\): x is on
-rate bad.csv --out new | a,b,score,time x,y,1,1 y,x,0,2 x,y,1,1 :: row 2 .*: time .*sort
 rate bad.csv | a,b,score Ada,Bo,0x1 Ada,Bo,1 Ada,Bo,maybe :: row 0 .*line 2.*: column 'score' is '0x1'.*\n.*line 4
-arena bad.csv | a,b,score x,y,0.5 :: all 1 comparable votes are ties, which --ties davidson cannot fit; take --ties half
 arena bad.csv | a,b,wins,losses x,y,3,2 y,z,many,3 :: line 3\): column 'wins' is 'many', not a number
 arena bad.csv --moved | a,b,wins,losses,time x,y,7,5,1 :: of votes with times, and not of counts
 arena bad.csv --moved | a,b,score x,y,1 y,x,1 :: name their column with --time
@@ -123,7 +94,6 @@ arena bad.csv --out '' | a,b,score x,y,1 :: name a file or a folder
 rate bad.csv --period 7 | a,b,score x,y,1 y,z,0 :: rating periods need times; name the column of time
 rate bad.csv --score home_goals | a,b,score,home_goals p,q,1,3 q,p,0,1 :: of both sides are the margin, as --margin
 rate bad.csv | home,away,result x,y,W y,x,void x,y,D x,y,P :: column 'result' is 'void'
-report bad.csv --out page.html | winner,loser :: no rows
 """
 MOMENTS = "a,b,score,date x,y,1,2024-01-01T12:00 y,x,0,2024-01-05T18:30 x,y,0,2024-01-06T00:30"
 GOALS = "home,away,home_goals,away_goals,x,y A,B,1,0,0.5,0.2 B,A,2,2,1.5,1.2"

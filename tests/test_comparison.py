@@ -289,13 +289,9 @@ def test_named_systems_that_rate_no_periods_are_named(data):
     ("call", "message"),
     [
         (lambda data: jr.compare(data, ["elo"], fit=True), "a fit needs events that are not scored; score the last"),
-        (lambda data: jr.compare(data, ["elo"], last=2), "last must be above 0 and at most 1, got 2"),
-        (lambda data: jr.compare(data, "gliko"), "unknown system 'gliko'; did you mean 'glicko'?"),
         (lambda data: jr.compare(data, [jr.elo(), jr.elo(k=8)]), "two systems have the name elo; give each its own"),
-        (lambda data: jr.compare(data, ["elo", 3]), "give systems, or their names, and not 3"),
         (lambda data: jr.compare(data, {"elo": {}, "odds": np.full(599, 0.5)}),
          "'odds' must be a system, its hyperparameters, or [n], a forecast of each match; got the shape (599,)"),
-        (lambda _: jr.compare(jr.data.from_teams([[["Ada"], ["Bo"]]]), ["elo"]), "none of these systems rates"),
         (lambda data: jr.evaluation.blend_systems([jr.elo()], data), "a blend takes two systems or more, got 1"),
         (lambda data: jr.evaluation.blend_systems([jr.elo(), jr.urnings()], data), "urnings draws random numbers"),
         (lambda data: jr.evaluation.blend_systems([jr.elo(), jr.category_glicko()], data),

@@ -222,9 +222,6 @@ def test_periods_of_a_system_with_other_predictions_are_those_of_the_data():
     assert set_default_period(made, 30.0) == given and set_default_period(given, 9.0) == given
 
 
-CONTEST = {"contest": [0, 0, 0], "player": ["p", "q", "r"], "rank": [1, 2, 3]}
-
-
 TEAMS = {"a": ["Green Bay Packers", "Chicago Bears"], "b": ["Chicago Bears", "New York Jets"], "score": [1, 0]}
 MATCH = jr.matches([[0, 1]], [1])
 
@@ -238,22 +235,14 @@ def read_again(rated):
 
 
 REFUSALS = [  # of a rated history
-    (lambda _: jr.ratings(jr.elo()), "give the state of the system beside it"),
-    (lambda _: jr.rate(jr.urnings(), CONTEST), "urnings rates Matches, not Rounds"),
-    (lambda _: jr.elo().check(None), "elo rates Matches or Periods, not "),
-    (lambda _: jr.compare(5), "takes a Dataset, or a table or path as `read` does, and not int"),
     (lambda _: jr.history.performance_ratings(jr.elo_mmr(), MATCH), "performances are of contests"),
-    (lambda _: jr.fit(jr.elo(), MATCH, objective=jr.fitting.ahead(loss=lambda *_: None)), "a number for each"),
     (lambda _: jr.fitting.sweep_parameters(jr.elo(), MATCH, {"k": [1.0]}), "params._replace(k="),
     (lambda x: jr.forecasts.predict_fixtures(x, ("p", "q")), "or a table; of one match it is [('p', 'q')]"),
     (lambda _: read_goals([1, "x", 1]), "if it means that there is none, say na_values=['x']"),
     (lambda _: read_goals([1, -2, 1]), "row 1 (counting from 0): column 'home_goals' is -2, and points are not"),
     (lambda _: jr.read(LEAGUE, side="home"), "where 'home' has the side in all matches, say side='a'"),
-    (lambda _: jr.read(LEAGUE, a="home", b="away", side="away"), "say side='b'"),
     (lambda x: jr.rate(jr.elo(), read_again(x), onto=x), "as jr.rate(saved.system, data, onto=saved) does"),
-    (lambda x: jr.rate(x.system, read_again(x), onto=x), "leave out what is rated already, which is all before that"),
     (lambda x: jr.metrics.match_metrics(x, read_again(x)), "as rated.predictions['prediction']"),
-    (lambda x: jr.metrics.match_metrics([0.5], read_again(x)), "as rated.predictions['score']"),
     (lambda x: jr.arena.freeze_strengths(read_again(x)), "fit_strengths(data), or [n] numbers, got one of type Data"),
     (lambda _: jr.career(jr.rate(jr.elo(), TEAMS), "Packers"), "no player 'Packers' (near: 'Green Bay Packers')"),
     *[

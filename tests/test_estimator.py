@@ -54,7 +54,6 @@ def test_classes_without_draws():
         ([["Ada", "Bo"]], None, "requires y to be passed"),
         ([["Ada"]], [1], "X must have two columns of players, and perhaps time and side, got 1"),
         (["Ada", "Bo"], [1, 0], "X must have rows of two players"),
-        (np.array("Ada"), [1], "X must have rows of two players"),
         ([["Ada", "Bo"]], 1, "y must be .n. results, got the shape"),
         ([["Ada", "Ada"]], [1], "row 0"),
         ([["Ada", "Bo", 2.0], ["Ada", "Bo", 1.0]], [1, 0], "row 1"),

@@ -175,10 +175,8 @@ def test_the_greatest_evidence_is_found(double):
     [
         (jr.skills(), history(30), "row 3 is no win and no loss: half a win has no likelihood; give a draw_margin"),
         (jr.skills(observe=parts.logistic()), history(30), "of skills that observe `logistic` has no slopes"),
-        (jr.elo(), history(30), "elo has no hindsight"),
         (SYSTEMS["draws"], league(n=30), "whole matches, but there are weights"),
         (SYSTEMS["draws"], jr.periods(history(30), 7.0), "of matches or contests, each at its own"),
-        (jr.skills(), short_history(n=12), "teams tie, which is no win and no loss"),
     ],
 )
 def test_refusals(system, events, message):

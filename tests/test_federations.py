@@ -267,7 +267,6 @@ def test_columns_that_rules_cannot_take_are_named(make, settings, message):
 @pytest.mark.parametrize(
     ("opponents", "score", "message"),
     [
-        ([], 0, "one finite rating or more"),
         ([np.inf], 1, "one finite rating"),
         ([1500.0], 2, "from 0 to 1, the number"),
     ],

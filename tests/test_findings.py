@@ -35,14 +35,11 @@ def test_phrases_name_all_that_differs_and_no_number_of_the_subject(relation):
     ("ratings", "deviations", "wanted"),
     [
         ([1543.2, 1450.0], None, ("best", 93.2)),
-        ([1543.2, 1450.0], [400.0, 400.0], ("level", 93.2)),
         ([1543.2, 1450.0], [96.4, 85.2], ("probably best", 93.2)),  # at 77%
         ([1543.2, 1450.0, 1445.0], [96.4, 85.2, 90.0], ("probably best", 93.2)),  # 64% against both
         ([1543.2, 1450.0, *[1449.0] * 4], [96.4, 85.2, *[90.0] * 4], ("probably ahead", 93.2)),
         ([1543.2, 1450.0], [40.0, 38.0], ("best", 93.2)),  # at 95.5%
-        ([0.62, 0.6], None, ("best", 0.02)),
         ([1450.0, 1543.2], [40.0, 38.0], ("alone", "")),  # in a cautious order
-        ([1500.0, 1500.0], None, ("level", 0.0)),
         ([1500.0], None, ("alone", "")),
     ],
 )
@@ -60,11 +57,8 @@ def test_a_leader_is_ahead_or_level(ratings, deviations, wanted):
         (60.0, "best", "on top"),
         (330.0, "best", "still on top"),
         (NAN, "best", "on top"),
-        (330.0, "ahead", "on top"),
         (59.0, "ahead", "new on top"),
-        (59.0, "probably ahead", "on top"),
         (330.0, "probably best", "on top"),
-        (59.0, "level", "on top"),
     ],
 )
 def test_a_lead_is_new_for_sixty_days_and_old_from_eleven_months_on_if_it_is_sure(held, place, relation):
@@ -96,7 +90,6 @@ COUNTED = line("Ada", [1.0, 3.0, 2.0], times=np.arange(1, 4))
         ([ADA, RETIRED], {}, "Ada peaked highest, at 1,700 points in 1991"),
         ([ADA, AWAY], {}, "Ada peaked highest, at 1,700 points in May 1991"),
         ([ADA, BO, RETIRED], {"prefers_peaks": True}, "Ada peaked highest, at 1,700 points in 1991"),
-        ([ADA, BO, RETIRED], {"others_peak": 1800.0}, "Ada peaked highest of these 3, at 1,700 points in 1991"),
         ([COUNTED], {"clock": "matches played"}, "Ada peaked at 3 points after 2 matches"),
     ],
 )
@@ -108,13 +101,10 @@ def test_lines_end_or_peak(lines, options, said):
     ("ranks", "others", "said"),
     [
         ({"Ada": [NAN, 1, 1], "Bo": [1, 2, 2]}, [], "Ada ranked first most often, on 2 of 3 dates"),
-        ({"Ada": [NAN, 1, 1]}, [], "Ada ranked first on 2 of 3 dates"),
         ({"Ada": [NAN, 1, 1], "Bo": [1, 2, 2], "Cy": [9, 9, 9]}, [[1, 1, 1]],
          "Ada ranked first most often of these 3, on 2 of 3 dates"),
         ({"Ada": [NAN, 1, 3], "Bo": [1, 2, 2]}, [], "Ada and Bo ranked first most often, each on 1 of 3 dates"),
         ({"Ada": [5, 4], "Bo": [6, 7], "Cy": [6, 7]}, [], "Ada reached rank 4, the best of these 3"),
-        ({"Ada": [5, 4]}, [], "Ada reached rank 4 at best"),
-        ({"Ada": [5, 4], "Bo": [4, 7]}, [], "Ada and Bo reached rank 4 at best"),
         ({"Ada": [NAN, NAN]}, [], "Ada ranked only of late"),
     ],
 )  # fmt: skip
@@ -132,12 +122,9 @@ AHEAD = [1560.0, 1500.0, 1490.0]
     ("ratings", "deviations", "standing", "said"),
     [
         (AHEAD, None, (1, 1, 9.0), "Ada first, 60 points ahead"),
-        (AHEAD, [5.0] * 3, (1, 2, 9.0), "Ada first of group 2, 60 points ahead"),
         (AHEAD, [400.0] * 3, (1, 1, 9.0), "Ada first, almost level with Bo"),
-        (AHEAD[:1], None, (1, 1, 9.0), "Ada first"),
         (AHEAD, None, (1200, 1, 25.0), "Ada number 1,200, up 25 points since May 2024"),
         (AHEAD, None, (3, 2, -1.0), "Ada number 3 of group 2, down 1 point since May 2024"),
-        (AHEAD, None, (3, 1, 0.0), "Ada number 3, unchanged since May 2024"),
         (AHEAD, None, (3, 1, NAN), "Ada number 3"),
     ],
 )
@@ -167,7 +154,6 @@ EVEN = [[NAN, 50.2, 70], [49.8, NAN, 70], [30, 30, NAN]]
         ([row[:2] for row in ORDERED[:2]], False, "A favoured against B, at 60%"),
         ([[NAN, 60, 40], [40, NAN, 60], [60, 40, NAN]], False, "Nobody favoured against both others"),
         (EVEN, False, "A and B about even, favoured against C"),
-        ([[NAN, 54.4], [45.6, NAN]], False, "A and B about even"),
         ([[NAN, 55.0], [45.0, NAN]], False, "A favoured against B, at 55%"),
         (np.full((5, 5), NAN), False, "Expected scores of A and 4 others"),
     ],
@@ -229,9 +215,7 @@ def test_losses_are_right_or_most_wrong_somewhere():
     ("gaps", "said"),
     [
         ([(0, 0)], "Log loss of A"),
-        ([(0, 0), (0.1, 0.01)], "A predicted better than B, beyond chance"),
         ([(0, 0), (0.1, 0.01), (0.2, 0.01)], "A predicted best, beyond chance"),
-        ([(0, 0), (0.01, 0.01)], "A and B predicted about equally well"),
         ([(0, 0), (0.022, 0.01), (0.1, 0.01)], "A and B predicted about equally well"),  # of three pairs
         ([(0, 0), (0.022, 0.01)], "A predicted better than B, beyond chance"),
         ([(0, 0), (0.01, None), (0, 0.01)], "All 3 systems predicted about equally well"),
@@ -270,7 +254,6 @@ def test_surprises_respect_chance(mean, z, count, z_of_all, kind):
     ("leaders", "said"),
     [
         ("A", "The best player is A, with 90% confidence"),
-        ("ABC", "The leading player is A, but B or C may be better"),
         ("ABCD", "The leading player is A, but any of 3 others may be the best"),
     ],
 )

@@ -186,9 +186,6 @@ def test_seasons_of_leagues_are_the_years_in_their_names():
         (lambda data: jr.data.add_rest(data, history={"a": []}), "history must be an earlier Dataset or a History"),
         (lambda data: jr.data.add_form(data._replace(clock=None)), "form needs a column of time"),
         (lambda data: jr.data.add_ground(data), "ground needs venue, the column of the ground"),
-        (lambda data: jr.data.add_category_lead(data), "category_lead needs category, one of each match or of each"),
-        (lambda data: jr.data.add_relative_margin(data), "relative_margin needs margin, two columns with the points"),
-        (lambda data: jr.data.add_layoff(data, -1), "layoff must be a number of days above 0, got -1"),
         (lambda _: jr.read(league() | {"age": np.full(N, 200.0)}, age="score"), "age must be two columns, of a and of"),
     ],
 )  # fmt: skip
