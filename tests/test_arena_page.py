@@ -39,11 +39,6 @@ def forty():
     return strengths, jr.arena.rank_sets(strengths)
 
 
-def places(strengths):
-    """The place of each player, from 1."""
-    return np.argsort(strengths.order) + 1
-
-
 def test_bars_are_where_the_axis_says(twelve):
     strengths, ranks = twelve
     page = jr.site.arena_page_html(strengths, ranks=ranks)
@@ -216,10 +211,10 @@ def test_the_matrix_is_of_ratings_and_marks_who_never_met(twelve):
 
 
 def test_the_headline_and_what_is_certain_are_findings(twelve):
-    """A lead is among what is certain only if it is beyond chance."""
     strengths, ranks = twelve
     names = strengths.players.tolist()
-    least, greatest = (np.where(x <= 2, x, y) for x, y in ((places(strengths), z) for z in (3, 12)))
+    place = np.argsort(strengths.order) + 1
+    least, greatest = np.where(place <= 2, place, 3), np.where(place <= 2, place, 12)
     for given in (ranks, ranks._replace(least=least, greatest=greatest), None):
         page = jr.site.arena_page_html(strengths, ranks=given)
         assert f"<h1>{findings_of.find_first_place(names, strengths, given, MODELS)}</h1>" in page

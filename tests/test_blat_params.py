@@ -136,7 +136,6 @@ def test_auto_follows_them_and_the_numbers_stay(monkeypatch):
 
 
 def test_a_kernel_of_ones_own_width_has_no_matrix(monkeypatch):
-    """Each match would make one."""
     monkeypatch.setitem(settings.PREFERENCES, "cpu", WAYS["naive"])
     system = jr.blat_mmr(size=41, half_width=4.0, kernel="gaussian_by_time", kernel_width=0.5)
     assert system.rules.advance.bound_args[0].spreading == "fft"

@@ -75,7 +75,6 @@ def test_values_of_a_prior_are_hyperparameters(double):
 
 
 def test_saved_by_a_factory_of_ones_own(tmp_path):
-    """And a kernel that is no name, by the package's."""
     data = jr.read({"a": ["x", "y"], "b": ["y", "z"], "score": [1.0, 0.5]})
     rated = jr.rate(at_home(scale=0.9), data)
     jr.save(tmp_path / "run", rated)

@@ -81,7 +81,6 @@ def test_a_column_that_says_too_much_is_doubted():
 
 
 def test_trees_are_trained_on_the_past_alone():
-    """What a forecast of a match says does not hang on its result, or on one after it."""
     data, truth = hidden_league(n=800)
     score, num_past = np.asarray(data.matches.score), 600
 

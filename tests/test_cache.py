@@ -102,7 +102,6 @@ def test_the_folder_is_the_platforms(monkeypatch, tmp_path):
 
 
 def test_programs_of_a_process_are_kept_in_the_folder_given(tmp_path):
-    """Though JAX has looked for a folder before."""
     before = {name: getattr(jax.config, name) for name in ("jax_enable_compilation_cache", *map(str.lower, SETTINGS))}
     jax.config.update("jax_enable_compilation_cache", True)  # as it is unless a user says otherwise
     jax.jit(lambda x: x + 1)(0)

@@ -132,7 +132,6 @@ def test_a_page_with_a_heat_map_needs_pillow_before_the_fit(jaxrate, tmp_path, m
 
 
 def test_votes_of_the_chatbot_arena(jaxrate, tmp_path):
-    """Whose columns are recognised, and whose times, in no order, do not count."""
     head = "question_id,model_a,model_b,winner,judge,turn,anony,language,tstamp\n"
     won = ["model_a"] * 6 + ["model_b"] * 3 + ["tie", "tie (bothbad)"]
     votes = [(a, b, x) for a, b in (("oak", "elm"), ("oak", "ash"), ("elm", "ash")) for x in won]

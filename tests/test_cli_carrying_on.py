@@ -113,7 +113,6 @@ def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
 
 @pytest.mark.parametrize("has_score", [False, True])
 def test_columns_that_tell_who_won_are_kept_whatever_the_system(jaxrate, tmp_path, has_score):
-    """Goals under names of their own: read again, and not taken for matches to come."""
     played, more, coming = (tmp_path / f"{name}.csv" for name in ("played", "more", "coming"))
     head = "Heim,Gast,ToreH,ToreG"
     played.write_text(f"{head}\nAda,Bo,2,1\nBo,Cy,0,0\nCy,Ada,1,3\nAda,Bo,,\n")
@@ -165,7 +164,6 @@ NAMED_COLUMNS = ("--a", "p one", "--b", "p two", "--score", "res", "--time", "da
     ("head", "options"), [("day,p one,p two,res,Year", NAMED_COLUMNS), ("date,Home,Away,result,season", ())]
 )
 def test_fixtures_are_spelt_as_usual(jaxrate, tmp_path, head, options):
-    """Whatever the columns of the rated file were called."""
     path, run, coming = tmp_path / "games.csv", tmp_path / "run", tmp_path / "coming.csv"
     path.write_text(f"{head}\n" + "".join(f"2024-01-{i + 1:02},Ada,Bo,{i % 3 > 0:d},2024\n" for i in range(9)))
     assert jaxrate("rate", path, "--system", "elo", "--param", "side_advantage=50", *options, "--out", run)[0] == 0
@@ -241,7 +239,6 @@ def test_predictions_after_a_format_know_the_side(jaxrate, tmp_path):
 
 
 def test_columns_of_ones_own_reach_the_rules_and_are_kept(jaxrate, tmp_path, monkeypatch):
-    """Of a system that predicts what a column says."""
     elo = jr.elo()._replace(name="told")
 
     def say(constants, rows, event):
@@ -293,17 +290,3 @@ def test_a_forgotten_state_is_told(jaxrate, run, tmp_path):
     replaced = f"replaced a run of {len(jr.load(run).predictions)} matches in {run}"
     code, _, errors = jaxrate("rate", tmp_path / "new.csv", "--out", run, "--quiet")
     assert code == 0 and f"{replaced}; to go on with a run, name it with --state {run}\n" in errors
-
-
-def test_what_is_doubtful_about_matches_that_follow_is_noted(jaxrate, tmp_path):
-    """The day's file once more, and a file that does not say who was at home."""
-    games = tmp_path / "games.csv"
-    games.write_text("date,home,away,score\n2026-05-01,Zoë,Bo,1\n2026-05-02,Bo,Zoë,0\n")
-    assert jaxrate("rate", games, "--system", "elo", "--out", tmp_path / "run")[0] == 0
-    games.write_text("date,home,away,score\n2026-05-02,Bo,Zoë,0\n2026-05-03,Bo,Zoe,1\n")
-    code, _, errors = jaxrate("rate", games, "--state", tmp_path / "run")
-    assert code == 0 and "1 of 2 new matches repeat matches that the history has at its end, 2026-05-02: 0 (c" in errors
-    assert "2 names of players differ from others only by accents, and count as different players: 'Zoë' and" in errors
-    games.write_text("date,a,b,score\n2026-05-03,Bo,Zoë,1\n")
-    code, _, errors = jaxrate("rate", games, "--state", tmp_path / "run")
-    assert code == 0 and errors.count("\n") == 1 and "new matches do not say who has it" in errors

@@ -96,7 +96,6 @@ def rate_and_predict(jaxrate, league, *options):
 
 
 def test_evidence_from_columns(jaxrate, league):
-    """A run that is carried on learns of new seasons, and so do predictions."""
     columns = *GOALS, "--column", "covariates=rest", "--season=season", "--system", "skills"
     rated, got = rate_and_predict(jaxrate, league, *columns, *SCALE)
     system = rated.system
@@ -131,7 +130,6 @@ def test_options_have_the_names_of_arguments():
 
 
 def test_signatures_and_docstrings_are_those_of_the_roles():
-    """To an editor by the signature, to `help` by the docstring, to the command line by its option."""
     parameters, text = signature(jr.read).parameters, " ".join(getdoc(jr.read).split())
     for function in (jr.read, jr.rate):
         assert {*COLUMN_ROLES} <= {*signature(function).parameters}
@@ -144,7 +142,6 @@ def test_signatures_and_docstrings_are_those_of_the_roles():
 
 
 def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
-    """A run that is carried on, and what it predicts, know the matches before."""
     spans = "rest=5", "layoff=3", "activity=9", "form=30", "relative_margin=9", "age=pa,pb", "league_season=season"
     weights = "rest=9", "layoff=6", "activity=4", "form=20", "ground=7", "age=-2"
     made = [x for name, values in (("--column", spans), ("--param", weights)) for span in values for x in (name, span)]

@@ -201,7 +201,6 @@ def test_bounds_are_declared_and_kept():
 
 @pytest.mark.parametrize("name", [name for name in jr.extend.SYSTEMS if name != "skills"])  # whose parts have them
 def test_factories_say_what_their_parameters_are(name):
-    """To an editor by the signature, to `help` by the docstring: default, meaning, unit and range."""
     make, system = jr.extend.SYSTEMS[name], jr.extend.SYSTEMS[name]()
     parameters = inspect.signature(make).parameters
     text = " ".join(inspect.getdoc(make).split())

@@ -232,7 +232,6 @@ MORE_HISTORIES = [
     [*HISTORIES, *(pytest.param(*x, marks=pytest.mark.full) for x in MORE_HISTORIES)],
 )
 def test_a_history_of_contests_equals_the_twin(make_contests, name, settings, double):
-    """Of any size, with ties (of all, too), weights, ceilings and noise, between players far apart, and of teams."""
     contests, players = make_contests()
     wanted = getattr(twin, name)(contests, players, **settings)
     with jax.enable_x64(double):

@@ -142,7 +142,6 @@ def test_normal_performances_make_it_elo_mmx():
 
 
 def test_who_is_expected_to_beat_whom():
-    """Pairs against brute force; large rounds against all pairs."""
     density = DENSITIES["laplace"]
     twin, about = TWINS[density], tabulate_density(density)
     mu, delta, _ = a_round(100, False, seed=5)
@@ -161,7 +160,6 @@ def test_who_is_expected_to_beat_whom():
 
 
 def test_gumbel_performances_of_equal_deviations_differ_by_a_logistic_variable():
-    """So the best of a round is as Plackett and Luce say."""
     rounds = jr.rounds([0, 0], [0, 1], [0, 1])
     system = jr.elo_mmr(density="gumbel")
     with jax.enable_x64(True):

@@ -62,7 +62,6 @@ def roundings_off(x, mu, delta, rank, split_ties, gaussian, eps):
 @pytest.mark.parametrize("double", [False, True], ids=["float32", "float64"])
 @pytest.mark.parametrize(("gaussian", "split_ties"), [(False, True), (True, False)], ids=["logistic", "gaussian"])
 def test_performances_are_exact_where_deviations_lie_orders_of_magnitude_apart(gaussian, split_ties, double):
-    """Of few, and of so many that there are tables; in any order."""
     rng = np.random.default_rng(6)
     for players in (40, 72):
         with jax.enable_x64(double):
@@ -82,7 +81,6 @@ def test_performances_are_exact_where_deviations_lie_orders_of_magnitude_apart(g
 
 
 def test_ratings_balance_performances_whose_noises_lie_orders_of_magnitude_apart():
-    """Whatever the noise of the last one is."""
     rng, shape = np.random.default_rng(7), (NUMBER, 6)
     beta = (10.0 ** rng.uniform(0.0, 6.0, shape)).astype(np.float32)
     performance = (beta * rng.normal(size=shape)).astype(np.float32)

@@ -105,7 +105,6 @@ check_set_params check_supervised_y_no_nan check_valid_tag_types"""
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # the class inherits nothing, and refuses names at once
 def test_the_checks_of_scikit_learn_that_apply():
-    """Others are of numbers and of any classes. Fits are alike too, leave X as it was, and can be pickled."""
     check_estimator = pytest.importorskip("sklearn.utils.estimator_checks").check_estimator
     model = jr.forecasts.RatingClassifier()
     results = {x["check_name"]: x["exception"] for x in check_estimator(model, on_skip=None, on_fail=None)}

@@ -154,7 +154,6 @@ def test_contests_are_fitted_by_evidence(caplog):
 
 
 def test_the_greatest_evidence_is_found(double):
-    """And smoothed by programs of the slopes above."""
     events = history()
     found = jr.fit(SYSTEMS["draws"], events, free=["draw_margin", "side_advantage"], objective=jr.fitting.evidence())
     assert found.converged and found.loss < found.loss_history[0] and "loss" in repr(found)
@@ -212,7 +211,6 @@ LEAGUES = (60, 300, 300), (60, 25, 350), (250, 25, 600), (400, 25, 850)  # and t
 
 @pytest.mark.parametrize(("spread", "unit", "around"), mark_full(LEAGUES, LEAGUES[0]))
 def test_the_worth_of_a_margin_is_what_predicts_best(spread, unit, around):
-    """Low-scoring and high-scoring leagues, of players who are alike and who are not."""
     data = worth_league(spread, unit)
     usual = make_system_for_data("skills", {}, None, data)
     system, worth, notes = compared(data)

@@ -243,7 +243,6 @@ def test_another_process_that_saves_is_waited_for_but_not_for_ever(season, whole
 
 
 def test_a_command_that_is_terminated_leaves_nothing_behind(season, whole, games, jaxrate, monkeypatch):
-    """By a signal, which would end this process if the command did not hear it."""
     sync, before = folders.flush_to_disk, signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with monkeypatch.context() as ended:
         ended.setattr(folders, "flush_to_disk", lambda path: (os.kill(os.getpid(), signal.SIGTERM), sync(path)))

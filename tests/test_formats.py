@@ -243,7 +243,6 @@ def test_tennis_surfaces_games_and_rounds(tmp_path):
 
 
 def test_rest_form_and_age_of_a_format(tmp_path):
-    """Ages are text there, and rest and form no columns."""
     rows = [f"202401{i + 1:02},1,Ada,2,Bo,6-4 6-3,R32,Hard,{20 + i / 10},{25.5 if i else ''}\n" for i in range(4)]
     head = "tourney_date,winner_id,winner_name,loser_id,loser_name,score,round,surface,winner_age,loser_age\n"
     path = save(tmp_path, {"atp_matches_2024.csv": head + "".join(rows)}) / "atp_matches_2024.csv"

@@ -318,7 +318,6 @@ def test_what_has_no_scorelines_is_refused(rated, call, said):
 
 
 def test_goals_are_learnt_by_name_and_saved(rated, tmp_path):
-    """`compare` and `load` make the system again from its settings."""
     jr.save(tmp_path / "run", rated)
     assert jr.load(tmp_path / "run").system == rated.system
     (row,) = jr.compare(season(), {"skills": {"outcome": "goals"}}, last=0.2).results
@@ -326,7 +325,6 @@ def test_goals_are_learnt_by_name_and_saved(rated, tmp_path):
 
 
 def test_expected_goals_are_read_and_may_be_missing():
-    """By name they are learnt from where goals are."""
     table = {
         "home": ["Ada", "Bo", "Cy"], "away": ["Bo", "Cy", "Ada"], "date": ["2024-01-01", "2024-01-02", "2024-01-03"],
         "home_goals": [2, 1, 0], "away_goals": [1, 1, 3], "xh": [1.5, None, 0.4], "xa": [0.5, None, 2.2],
@@ -345,7 +343,6 @@ def test_expected_goals_are_read_and_may_be_missing():
 
 
 def test_a_side_is_worth_what_it_scores():
-    """By default those who have the side score what they score in most games."""
     data = season()
     system = make_system_for_data("skills", {"outcome": "goals"}, None, data)
     alike = jr.matches([[0, 1]], [0.5], side=[1.0], columns={name: [0.0] for name in data.margin})
@@ -386,7 +383,6 @@ def test_goal_difference_decides_between_equals(rated):
 
 @pytest.mark.parametrize("dependence", mark_full([None, -0.15, 0.2, 5.0], -0.15))
 def test_goals_are_drawn_as_scorelines_are(dependence, double):
-    """Of teams of which little is known, with scatter and with low scores."""
     belief = LogRateBelief(*map(jnp.asarray, (0.1, 0.2, 0.05, 0.0, 0.03)))
     scatter = 40.0
     weights = np.sqrt([0.05, 0.03])

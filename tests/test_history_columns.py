@@ -116,7 +116,6 @@ def test_rows_in_any_order_have_the_same():
 
 
 def test_what_is_to_come_follows_from_what_was():
-    """Fixtures see the columns that the whole table would have had, and so does a table that is read onto a history."""
     table = league()
     past, late = split_at(table, 50)
     rated = jr.rate(SYSTEM, with_all(jr.read(past, **ROLES)))

@@ -12,7 +12,6 @@ from tests.conftest import MOSTLY_DOUBLE, mark_full
 MATCHES = league(6, 30, seed=1, draws=0.2).matches
 CASES = {
     "elo": (jr.elo(), MATCHES, ("k", "scale")),
-    "glicko": (jr.glicko(side_advantage=20.0), MATCHES, ("c", "initial_deviation", "side_advantage")),
     "elo_mmr": (jr.elo_mmr(history=2), contests(8, 4, size=5, seed=1).rounds, ("weight", "limit_deviation", "rho")),
 }
 

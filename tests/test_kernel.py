@@ -59,7 +59,6 @@ def test_the_kernel_rates_as_the_loop_does(interpreted, name):
 
 @MOSTLY_DOUBLE
 def test_outlooks_in_steps_wider_than_a_block(interpreted, monkeypatch, league, x64):
-    """Several numbers in a prediction; 12 slots a step, of which a block of four threads rates four at a time."""
     monkeypatch.setattr(levels_kernel, "WARP", 4)
     monkeypatch.setattr(levels_kernel, "MATCHES_AT_ONCE", 4)
     system = jr.forecasts.add_outcomes(jr.elo())

@@ -122,7 +122,6 @@ def test_blank_cells_are_nobody(blank, wanted, tmp_path):
 
 
 def test_winners_and_losers_and_players_beside_numbered_columns():
-    """Numbered columns beside named sides or contests are sets, or more about the players."""
     won = {"winner1_name": ["Ann"], "winner2_name": ["Bob"], "loser1_name": ["Cy"], "loser2_name": ["Di"]}
     doubles = {"w1": ["Ann"], "w2": ["Bob"], "l1": ["Cy"], "l2": ["Di"]}
     for table in (won, doubles):
@@ -236,15 +235,11 @@ def test_teams_that_tie_count_in_the_order_of_their_contest():
 
 def test_the_command_line(jaxrate, tmp_path):
     named = pa.table(renamed("p{}{}".format))
-    jr.data.write(pa.table(wide_table()), tmp_path / "games.csv")
     jr.data.write(named.drop(["goals_b"]), tmp_path / "named.csv")
-    code, text, errors = jaxrate("rate", tmp_path / "games.csv", "--system", "trueskill")
-    assert code == 0 and text.startswith("trueskill: 4 contests, 14 participations of 5 players")
-    assert "took a1, a2, a3 for the team of a, and b1, b2 for that of b" in errors
     sides = ("--a", "pa1,pa2,pa3", "--b", "pb1,pb2", "--score", "score")
     run = tmp_path / "run"
     code, again, _ = jaxrate("rate", tmp_path / "named.csv", "--system", "trueskill", *sides, "--out", run)
-    assert code == 0 and again.split("\n\n")[1] == text.split("\n\n")[1]
+    assert code == 0 and again.startswith("trueskill: 4 contests, 14 participations of 5 players")
     coming = named.drop(["goals", "goals_b", "score", "mode", "date"]).slice(0, 1)
     jr.data.write(coming, tmp_path / "coming.csv")
     code, text, errors = jaxrate("predict", run, tmp_path / "coming.csv")
