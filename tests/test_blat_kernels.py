@@ -23,10 +23,6 @@ STEP = GRID[1] - GRID[0]
 MATRIX = np.random.default_rng(0).uniform(size=(SIZE, SIZE)) * (abs(np.subtract.outer(range(SIZE), range(SIZE))) < 4)
 
 
-def box(d):
-    return jnp.abs(d) <= 1.0
-
-
 def skew(d, *, tilt: float = 0.4, tail: Annotated[float, "positive"] = 1.5):
     """Strengths rise more often than they fall."""
     return jnp.exp(tilt * d - tail * jnp.abs(d) ** 1.5)
@@ -47,7 +43,6 @@ def homeward(x, y, home=0.5):
 
 MIXTURE = dict(weights=(0.3, 0.7), widths=(0.7, 1.6))
 SHAPES = {  # the kernel, and its rows by loops on the grid
-    "box": (Kernel(box), lambda edges: slow.of_distance(GRID, box, [(1.0, 0.5)], STEP, edges)),
     "skew": (Kernel(skew, **MIXTURE), partial(slow.of_distance, GRID, skew, [(0.3, 0.35), (0.7, 0.8)], STEP)),
     "steadier": (Kernel(steadier), lambda _: slow.between(GRID, steadier)),
     "wide": (Kernel(wide), lambda _: slow.between(GRID, lambda x, y: wide(x, y, 0.5))),

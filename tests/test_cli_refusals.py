@@ -188,19 +188,13 @@ QUICK = "--system", "elo", "--fit-seconds", 0
 def file(tmp_path):
     """A file in another order than that of time, with forecasts and odds, some of them missing."""
     data, truth = make_league(n=300)
-    names, player = data.players, np.asarray(data.matches.player)
-    day = np.floor(np.asarray(data.matches.time)).astype(int)
-    lines = ["date,home,away,score,mine,percent,PSCH,PSCA,PSH,PSA,derby"]
-    for i in np.random.default_rng(0).permutation(300).tolist():
-        p, q = truth[i, 2] ** 0.9, truth[i, 0] ** 0.9
-        mine = "" if i % 4 == 0 else f"{truth[i, 2]:.6f}"
-        percent = mine and f"{100 * truth[i, 2]:.4f} %"
-        date = np.datetime64("2020-01-01") + day[i]
-        odds = f"{1 / p:.6f},{1 / q:.6f}"
-        result = f"{names[player[i, 0]]},{names[player[i, 1]]},{data.matches.score[i]:g}"
-        lines.append(f"{date},{result},{mine},{percent},{odds},{odds},{i % 2}")
-    path = tmp_path / "our_league.csv"
-    path.write_text("\n".join(lines) + "\n")
+    home, away = data.players[data.matches.player].T
+    known, day = np.arange(300) % 4 > 0, np.floor(data.matches.time).astype(int)
+    table = {"date": np.datetime64("2020-01-01") + day, "home": home, "away": away, "score": data.matches.score}
+    table |= {"mine": np.where(known, truth[:, 2], np.nan), "PSCH": truth[:, 2] ** -0.9, "PSCA": truth[:, 0] ** -0.9}
+    table["percent"] = np.array([f"{100 * x:.4f} %" if y else "" for x, y in zip(truth[:, 2], known, strict=True)])
+    order, path = np.random.default_rng(0).permutation(300), tmp_path / "our_league.csv"
+    jr.data.write({name: column[order] for name, column in table.items()}, path)
     return path
 
 
