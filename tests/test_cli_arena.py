@@ -65,7 +65,9 @@ def test_counts_of_pairs_are_known_by_their_columns(jaxrate, votes, file, tmp_pa
     columns = "--wins", "up", "--losses", "down", "--tied", "bad", "--tied", "ok"
     assert plain(jaxrate, half, *columns)["players"] == two
     same(plain(jaxrate, whole), jr.arena.fit_strengths(whole))  # also in Python, which read no counts
-    clustered = plain(jaxrate, half, *columns, "--cluster", "first")
+    out = tmp_path / "table.csv"
+    clustered = plain(jaxrate, half, *columns, "--cluster", "first", "--out", out)
+    assert pa.csv.read_csv(out)["player"].to_pylist() == [row["player"] for row in clustered["players"]]
     assert clustered["errors"] == "sandwich"
     assert clustered["players"][0]["standard_error"] != two[0]["standard_error"]
 
