@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fuzz import live
-from tests.fuzz.driver import drawn, run_in_turn
+from tests.fuzz.driver import drawn
 from tests.fuzz.systems import fuzz, kinds
 
 KINDS = sorted(kind for kind in kinds() if kind[1] != "levels")  # the rules are those of the stream
@@ -33,16 +33,3 @@ def test_hostile_cases(kind):
 
 def test_hostile_changes_of_live_histories():
     assert sum(live.fuzz(drawn(1, case)) for case in range(4)) == 4 * live.STEPS
-
-
-def test_every_fuzzer_has_its_turn_and_findings_say_what_repeats_them(capsys):
-    def well(random):
-        return 3
-
-    def ill(random):
-        assert random.integers(2) == 2, "never"
-
-    assert run_in_turn({"python good": well, "python bad": ill}, 0.0, 7) == 1
-    said = capsys.readouterr().out
-    assert "python bad --seed 7 --case 0: AssertionError: never" in said
-    assert "python good seed 7: 1 cases, 3 tried" in said and said.count(" 1 findings") == 1
