@@ -166,15 +166,11 @@ def test_the_report_has_the_quality_that_rate_prints(jaxrate, games, tmp_path):
     code, text, errors = jaxrate("report", games, *named, "--out", out, "--top", 3, "--compare", "elo", "-q")
     page = out.read_text(encoding="utf-8")
     assert (code, errors) == (0, "") and text.startswith(f"{out}: 40 players, 0.") and "MB" in text
-    footer = page.partition("<footer>")[2].partition("</footer>")[0]
-    made = r"<p>Made <time>.*</time> with jaxrate .* from the file <bdi>games.csv</bdi>, 600 matches\.</p>"
-    assert re.fullmatch(made, footer)
     assert "<title>Games</title>" in page and "<li>side advantage: 30 points" in page
     shown = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
     code, text, _ = jaxrate("rate", games, *named, "-q")
     told = {label: re.search(rf"{label} +([\d.]+%?)", text)[1] for label in shown}
     assert shown == told and len(shown) == 4
-    assert "last 120 of 600 matches" in page and "neutral ground" in page
 
 
 def test_results_have_the_points_of_the_file_even_if_nobody_learns_from_them(jaxrate, tmp_path):

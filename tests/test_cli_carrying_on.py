@@ -230,12 +230,6 @@ def test_predictions_after_a_format_know_the_side(jaxrate, tmp_path):
     assert code == 0 and "nobody has the side" not in errors
     cells = [line.split() for line in text.splitlines()[-2:]]
     assert all(one[3] == one[1] and int(one[-4].rstrip("%")) > 60 for one in cells)
-    (tmp_path / "more.csv").write_text("white,black,score,day\nAda,Cy,1,2024-02-01\n")
-    columns = ("--a", "white", "--b", "black", "--time", "day", "--side", "a")
-    state = ("--state", tmp_path / "run", "--out", tmp_path / "run")
-    assert jaxrate("rate", tmp_path / "more.csv", *state, *columns)[0] == 0
-    (tmp_path / "coming.csv").write_text("white,black,day\nAda,Cy,2024-03-01\n")  # the columns are remembered
-    assert jaxrate("predict", tmp_path / "run", tmp_path / "coming.csv")[0] == 0
 
 
 def test_columns_of_ones_own_reach_the_rules_and_are_kept(jaxrate, tmp_path, monkeypatch):

@@ -155,7 +155,6 @@ def test_matches_without_weight_count_once_in_a_period():
 @pytest.mark.parametrize(
     ("options", "message", "row"),
     [
-        ({}, "give either the length of a period or the period of each match", None),
         ({"length": 1.0, "period": [0, 0, 0]}, "give either the length of a period or the period of each match", None),
         ({"length": 1e300}, "the length of a period must be at most 1e+12, got 1e+300", None),
         ({"period": [0, 2, 1]}, "period 1.0 is earlier than 2.0 in the row before; sort the matches by period", 2),

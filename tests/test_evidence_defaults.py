@@ -90,12 +90,7 @@ def test_who_names_a_system_gets_the_same_evidence(jaxrate, football):
     code, _, errors = jaxrate("rate", football, "--param", "c=30")
     prefix, hint = "without --system it is skills for these data", "; did you mean 'c' of --system glicko?\n"
     assert code == 2 and f"jaxrate: {prefix}: skills has no parameter 'c'{hint}" in errors
-    for options, hint in (
-        (("kk=3",), "'kk'; did you mean 'k' of --system elo?"),
-        (("kk=3", "--system", "elo"), "'kk'; did you mean 'k'?"),
-        (("zzzz=3",), "'zzzz'; jaxrate systems skills lists"),
-    ):
-        assert f" has no parameter {hint}" in jaxrate("rate", football, "--param", *options)[2]
+    assert "'zzzz'; jaxrate systems skills lists" in jaxrate("rate", football, "--param", "zzzz=3")[2]
 
 
 def test_fit_chooses_the_system_that_rate_chooses(jaxrate, football, tmp_path, no_errors):

@@ -37,20 +37,14 @@ PARTS = {
 }  # fmt: skip
 CASES = {  # settings and hyperparameters
     "plain": ({}, PARTS),
-    "goals": (
-        {"seasons": SEASONS, "covariates": ("rest",)},
+    "all parts": (
+        {"seasons": SEASONS, "covariates": ("rest",), "own_side": True, "expected_goals": ("xg_a", "xg_b")},
         PARTS
         | {"season_keep": 0.7, "season_growth": 25.0, "reversion": 300.0, "experience": 15.0, "match_growth": 5.0}
-        | {"goal_dispersion": 25.0, "low_score_dependence": -0.08},
-    ),
-    "expected": (
-        {"own_side": True, "expected_goals": ("xg_a", "xg_b")},
-        PARTS
-        | {"own_side_growth": 2.0, "initial_own_side_deviation": 20.0, "low_score_dependence": 0.06}
-        | {"expected_goals_noise": 0.4, "expected_goals_scale": 0.9},
+        | {"goal_dispersion": 25.0, "own_side_growth": 2.0, "initial_own_side_deviation": 20.0}
+        | {"low_score_dependence": 0.06, "expected_goals_noise": 0.4, "expected_goals_scale": 0.9},
     ),
 }
-CASES["all parts"] = tuple({name: x for part in CASES.values() for name, x in part[i].items()} for i in (0, 1))
 
 
 def league(weight=False, seed=0, n=MATCHES):

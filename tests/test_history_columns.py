@@ -107,14 +107,6 @@ def test_each_function_adds_its_column():
         np.testing.assert_array_equal(found[name], add_derived_column(data, name, span).matches.context.columns[name])
 
 
-def test_rows_in_any_order_have_the_same():
-    table, order = league(), np.random.default_rng(1).permutation(N)
-    table["time"] = np.arange(N) * 1.5
-    mixed, whole = columns_of({name: x[order] for name, x in table.items()}, sort=True), columns_of(table)
-    for name in SPANS:
-        np.testing.assert_allclose(mixed[name], whole[name], rtol=1e-12)
-
-
 def test_what_is_to_come_follows_from_what_was():
     table = league()
     past, late = split_at(table, 50)

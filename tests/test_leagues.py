@@ -69,16 +69,6 @@ def test_leagues_that_are_taken_and_refused():
             jr.history.rate_leagues(jr.elo(), given, league)
 
 
-def test_leagues_of_teams_are_said_to_be(tmp_path, jaxrate):
-    table = games()
-    columns = {"home_team": table["a"], "away_team": table["b"]} | {x: table[x] for x in table if x not in "ab"}
-    jr.data.write(columns, tmp_path / "games.csv")
-    by_league = "--system", "elo", "--by", "league", "--out", tmp_path / "out"
-    code, said, _ = jaxrate("rate", tmp_path / "games.csv", *by_league)
-    assert code == 0 and said.count("of 8 teams") == 2 and "player" not in said
-    assert jr.load(tmp_path / "out" / "N").options["teams"]
-
-
 # What a match changed is told apart from what a new season, or time, changes before the next one.
 
 NAMES = ["Ada", "Bo", "Cy"]
