@@ -54,7 +54,8 @@ def rows(matches, season, cut, systems, only=("none", "clock", "seasons", "both"
             values = {x: getattr(found.params, x) for x in found.free}
             yield row | {"seconds": time.perf_counter() - began} | values
     for way in only if len(systems) > 1 else ():
-        weights, together, _ = blend_one_step_ahead(guesses[way], score, None, np.arange(len(score)) >= cut)
+        weighting = np.ones(len(score)), np.arange(len(score)) >= cut
+        weights, together, _ = blend_one_step_ahead(guesses[way], score, *weighting)
         loss = log_losses(together, score)[cut:]
         row = {"system": "blend", "reverts": way, "log_loss": loss.mean()} | mean_and_error(loss - best[way])
         yield row | {f"weight_{name}": weight for name, weight in zip(systems, weights, strict=True)}

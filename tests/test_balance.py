@@ -91,15 +91,6 @@ def test_neighbours_are_paired_if_nothing_better_is_found_in_time(rated, n, monk
     assert not teams.optimal and sorted(len(x) for x in teams.teams) == ([2, 2, 2] if n == 6 else [2, 2, 3])
 
 
-def test_pairings_by_quality(rated):
-    full = jr.rate(jr.forecasts.add_outcomes(jr.elo(), draw_odds=0.5), jr.data.Dataset(*LEAGUE))
-    found = jr.forecasts.pair_players(full, NAMES[:6], by="quality")
-    assert (found.matches["quality"] > 0.3).all() and (np.diff(found.matches["quality"]) <= 0).all()
-    alone = rated._replace(system=jr.elo(), events=rated.events | {"score": np.ones(600)})
-    with refused("elo tells no quality here"):
-        jr.forecasts.pair_players(alone, NAMES[:6], by="quality")
-
-
 def test_what_cannot_be_balanced(rated):
     contests = jr.rate(jr.weng_lin(), {"contest": [0, 0], "player": ["a", "b"], "rank": [1, 2]})
     balance, pair = jr.forecasts.balance_teams, jr.forecasts.pair_players
@@ -109,8 +100,7 @@ def test_what_cannot_be_balanced(rated):
         (lambda: balance(rated, ["player 01", "player 01"]), "somebody is in the pool twice"),
         (lambda: balance(rated, NAMES[:4], time_limit=0), "time_limit must be above 0"),
         (lambda: pair(rated, ["player 01"]), "a pool of at least two players, got 1"),
-        (lambda: pair(contests, ["a", "b"]), "pairs play matches of two"),
-        (lambda: pair(rated, NAMES[:2], by="luck"), "by must be 'even' or 'quality', got 'luck'"),
+        (lambda: pair(contests, ["a", "b"]), "a pairing is of matches of two"),
         (lambda: pair(rated, NAMES[:4], apart=[(NAMES[0], x) for x in NAMES[1:4]]), "cannot be kept apart"),
         (lambda: pair(rated, NAMES[:2], apart=[NAMES[:2]]), "cannot be kept apart"),  # it was "no rows"
         (lambda: pair(rated, ["player 77", "player 01"]), "no player 'player 77'"),

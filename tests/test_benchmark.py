@@ -84,7 +84,7 @@ def test_frequencies_are_those_of_the_past(league, of_two):
     np.testing.assert_allclose(found[0], [1 / 7, 2 / 7, 4 / 7])
     np.testing.assert_allclose(found[3], [4 / 7, 2 / 7, 1 / 7])
     np.testing.assert_allclose(found[4], [5 / 13, 3 / 13, 5 / 13])
-    assert past_frequencies(score, None, 5, 2).tolist() == [[0.5, 0.5]] * 6
+    assert past_frequencies(score, np.zeros(6), 5, 2).tolist() == [[0.5, 0.5]] * 6
 
 
 def test_it_prints_and_saves(of_two):

@@ -257,7 +257,7 @@ def test_modifiers_are_given_with_their_deviations_as_of_a_time():
     one = jr.category_glicko(1)
     alone = jr.history.modifiers(one, one.init(one.params, 2))
     assert not alone.mean.any() and not alone.deviation.any()
-    with pytest.raises(ValueError, match="is before the last event of player"):
+    with pytest.raises(ValueError, match="is before the last event of"):
         jr.history.modifiers(system, state, time=0.0)
     with pytest.raises(ValueError, match="elo has no modifiers; take category_glicko"):
         jr.history.modifiers(jr.elo(), jr.elo().init(jr.elo().params, 2))

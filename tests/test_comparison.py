@@ -230,15 +230,15 @@ def test_a_system_that_explodes_does_a_blend_little_harm():
     coin = np.where(np.random.default_rng(2).uniform(size=2_000) < 0.5, 1e-7, 1.0 - 1e-7)
     exploding = np.append(guesses[0][:8_000], coin)
     mask = np.arange(10_000) >= 8_000
-    alone = blend_one_step_ahead(guesses, score, None, mask)[2]["log loss"]
-    found = blend_one_step_ahead([*guesses, exploding], score, None, mask)[2]["log loss"]
+    alone = blend_one_step_ahead(guesses, score, np.ones(len(score)), mask)[2]["log loss"]
+    found = blend_one_step_ahead([*guesses, exploding], score, np.ones(len(score)), mask)[2]["log loss"]
     assert jr.metrics.log_loss(exploding[8_000:], score[8_000:]) > 5.0
     assert found < alone + 0.03
 
 
 def test_certain_predictions_that_fail_stay_finite():
     guess, score = [np.array([0.0, 1.0, 0.5] * 40), np.full(120, 0.6)], np.array([1.0, 0.0, 1.0] * 40)
-    weights, prediction, _ = blend_one_step_ahead(guess, score, None, np.ones(120, bool))
+    weights, prediction, _ = blend_one_step_ahead(guess, score, np.ones(120), np.ones(120, bool))
     assert np.isfinite(weights).all() and ((prediction > 0) & (prediction < 1)).all()
 
 

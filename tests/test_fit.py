@@ -367,7 +367,7 @@ def test_some_begin_with_their_own(name):
     usual = system.summary(system.params, system.init(system.params, 3))
     mean = 0.6 if name == "urnings" else float(usual.mean[0]) * 1.2
     if name == "blat_mmr":
-        with refused("blat_mmr begins with a belief, not with a rating"):
+        with refused("blat_mmr has no rating to begin with; newcomers of BlatMMR begin with a `prior`"):
             jr.history.initial_state(system, NAMES, rating={"Bo": mean})
         return
     state = jr.history.initial_state(system, NAMES, rating={"Bo": mean})

@@ -150,14 +150,13 @@ def test_a_time_before_the_last_event_is_refused(data, system):
     """The later rating came back."""
     rated = jr.rate(system, data._replace(clock="dates"))
     last = data.matches.time.max()
-    one, other = (rated.predictions[side][-1].as_py() for side in "ab")
-    said = f"time 1972-09-26 is before the last event of '({one}|{other})', which was at 1972-09-27; what is"
+    said = "time 1972-09-26 is before the last event of the history, at 1972-09-27; what is"
     for call in (jr.history.rating_table, matchup_matrix, jr.forecasts.predict_pairs):
         with pytest.raises(ValueError, match=said):
             call(rated, time="1972-09-26")
         call(rated, time=last)
     if system.name == "glicko":
-        with refused("is before the last event of player "):
+        with refused("is before the last event of"):
             jr.ratings(system, rated.state, time=last - 1.0)
         with refused("is before the last event of"):
             jr.ratings(rated, time=last - 1.0, params=system.params)
@@ -167,7 +166,7 @@ def test_a_time_within_the_last_rating_period_is_before_its_end(data):
     for system in (jr.glicko(period=30), jr.glicko2(period=30)):
         rated = jr.rate(system, data, period=30.0)
         end = 30.0 * (np.floor(rated.last / 30.0) + 1.0)
-        with refused(f"which ended at {end:g}; what is asked is known after the last event"):
+        with refused(f"at {end:g}; what is asked is known after the last event"):
             jr.history.rating_table(rated, time=rated.last)
         late = np.unique(data.matches.player[data.matches.time >= end - 30.0])
         now, then = jr.ratings(rated), jr.ratings(rated, time=end)

@@ -197,17 +197,24 @@ def count_information(problem: StrengthProblem, weight: Array) -> Array:
     return zero.at[problem.first].add(weight).at[problem.second].add(weight)
 
 
+def ground_information(problem: Any, matrix: Array) -> tuple[Array, Array]:
+    """Minus the Hessian [N, N] of a likelihood with the prior, grounded, ones for fixed strengths; and the scale [].
+
+    `problem` has fixed strengths, ground and precision, as a `StrengthProblem`.
+    """
+    free, scale = ~problem.is_fixed, jnp.trace(matrix) / len(problem.is_fixed)
+    matrix = jnp.where(free[:, None] & free[None, :], matrix, 0.0)
+    matrix = matrix + scale * problem.ground[:, None] * problem.ground[None, :]
+    return matrix + jnp.diag(jnp.where(free, problem.precision, 1.0)), scale
+
+
 def grounded_information(
     problem: StrengthProblem, cell_terms: LogLikelihoodDerivatives, num_extra: int
 ) -> tuple[Array, Array]:
     """Minus the Hessian [N + E, N + E], grounded, with ones for fixed strengths; and the scale [] of the grounding."""
-    n, weight, is_fixed = problem.is_fixed.shape[0], cell_terms.eta_eta, problem.is_fixed
-    degree = count_information(problem, weight)
-    scale = degree.sum() / n
+    n, weight = problem.is_fixed.shape[0], cell_terms.eta_eta
     upper = jnp.zeros((n, n), weight.dtype).at[problem.first, problem.second].add(-weight)
-    off_diagonal = jnp.where(is_fixed[:, None] | is_fixed[None, :], 0.0, upper + upper.T)
-    off_diagonal = off_diagonal + scale * problem.ground[:, None] * problem.ground[None, :]
-    strengths = off_diagonal + jnp.diag(jnp.where(is_fixed, 1.0, degree + problem.precision))
+    strengths, scale = ground_information(problem, upper + upper.T + jnp.diag(count_information(problem, weight)))
     units = jnp.eye(num_extra, n + num_extra, n, dtype=weight.dtype)
     extra = jax.vmap(partial(information_product, problem, cell_terms, scale))(units)
     return jnp.concatenate([jnp.concatenate([strengths, extra[:, :n].T], axis=1), extra]), scale

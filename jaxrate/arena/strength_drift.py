@@ -46,6 +46,7 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.text_format import format_number
 from jaxrate.events import Matches
 from jaxrate.events.dataset import Dataset
+from jaxrate.events.event_types import match_weights
 from jaxrate.history.column_table import ColumnTable, PrintedResult
 from jaxrate.replay.checked_replay import scan
 from jaxrate.replay.plan import Plan
@@ -301,8 +302,7 @@ def _test_players(
 
 def _zero_weights_outside_mask(data: Any, matches: Matches, mask: HostArray) -> Any:
     """The data with weight 0 outside the mask, so that no shape changes."""
-    weight = matches.context.weight
-    weight = mask.astype(float) if weight is None else np.where(mask, weight, 0.0)
+    weight = np.where(mask, match_weights(matches), 0.0)
     masked_matches = matches._replace(context=matches.context._replace(weight=weight))
     return data._replace(events=masked_matches) if isinstance(data, Dataset) else masked_matches
 
@@ -320,7 +320,7 @@ def _static_and_drifting_losses(
             for deviation in INITIAL_DEVIATIONS:
                 system = glicko(c=growth_rate, period=span, initial_deviation=deviation, deviation_max=None)
                 params = system.params._replace(initial_rating=MEAN_RATING, side_advantage=side)
-                predictions.append(np.asarray(_glicko_predictions(params, matches, plan, votes.num_players)))
+                predictions.append(np.asarray(_glicko_predictions(params, matches, plan, len(votes.players))))
         loss, mixture_weight = learn_mixture_log_losses_and_weights(predictions, score, weight)
         losses.append(loss)
         drift = float(np.repeat(growth_rates, len(INITIAL_DEVIATIONS)) @ mixture_weight)

@@ -44,6 +44,7 @@ from jaxrate.arena.newton import (
     covariance_without_ground,
     draw_prior_centers,
     estimate_uncertainty,
+    ground_information,
     initial_kappa,
     maximise_by_newton,
     maximise_log_posterior,
@@ -432,61 +433,38 @@ def comparability_pairs_of_rankings(rows: RankingRows) -> tuple[HostArray, HostA
     return rows.player[first], rows.player[second], np.ones(len(first), bool), ties
 
 
-class RankingDerivatives(NamedTuple):
-    """The log likelihood of a ranking of P participants, and its derivatives by their strengths."""
-
-    value: Array  # []
-    slope: Array  # [P]
-    information: Array  # [P, P] minus the second derivatives
-
-
-def ranking_derivatives(strength: Array, ranking: PaddedRankings) -> RankingDerivatives:
-    """The log likelihood of one ranking, whose leaves are [P], and its derivatives by the strengths [P]."""
-    top = jnp.where(ranking.mask, strength, -jnp.inf).max()
-    e = jnp.where(ranking.mask, jnp.exp(strength - top), 0.0)
+def ranking_log_likelihood(strength: Array, ranking: PaddedRankings) -> Array:
+    """The log likelihood [] of one ranking, whose leaves are [P], of participants with these strengths [P]."""
+    strength = jnp.where(ranking.mask, strength, -jnp.inf)
+    strength = strength - lax.stop_gradient(strength.max())
+    e = jnp.exp(strength)
     place, begin, end = jnp.arange(len(e), dtype=ranking.begin.dtype), ranking.begin[:, None], ranking.end[:, None]
     tie_share = (place[:, None] - begin).astype(e.dtype) / (end - begin).astype(e.dtype)
     share = jnp.where(place[None] < end, 1.0 - tie_share, 1.0)
     share = jnp.where(place[None] < begin, 0.0, share)  # of each who may come next
-    divisor = jnp.where(ranking.is_choice, share @ e, 1.0)
-    chance = share * e[None] / divisor[:, None]
-    choice = ranking.is_choice.astype(e.dtype)
-    expected = choice @ chance
-    value = (choice * (jnp.where(ranking.mask, strength, top) - top - jnp.log(divisor))).sum()
-    products = jnp.matmul(chance.T * choice[None], chance, precision="highest")
-    return RankingDerivatives(value, choice - expected, jnp.diag(expected) - products)
+    log_divisor = jnp.log(jnp.where(ranking.is_choice, jnp.matmul(share, e, precision="highest"), 1.0))
+    return jnp.where(ranking.is_choice, strength - log_divisor, 0.0).sum()
 
 
 def rankings_log_posterior(problem: RankingProblem, strength: Array) -> Array:
     """The log likelihood [] and the prior's part of it."""
     rankings = problem.rankings
-    log_likelihood = jax.vmap(ranking_derivatives)(strength[rankings.player], rankings).value
+    log_likelihood = jax.vmap(ranking_log_likelihood)(strength[rankings.player], rankings)
     prior = jnp.where(problem.is_fixed, 0.0, strength - problem.center)
     return rankings.weight @ log_likelihood - 0.5 * problem.precision * (prior**2).sum()
 
 
-def rankings_derivatives(problem: RankingProblem, strength: Array) -> tuple[Array, Array, Array]:
-    """The gradient [N], minus the Hessian [N, N], grounded, with ones for fixed strengths; the grounding's scale."""
-    n, rankings = strength.shape[0], problem.rankings
+def rankings_information(problem: RankingProblem, strength: Array) -> tuple[Array, Array]:
+    """Minus the Hessian [N, N], grounded, with ones for fixed strengths; and the scale [] of the grounding."""
+    n = strength.shape[0]
 
     def add_ranking(total: Array, ranking: PaddedRankings) -> tuple[Array, None]:
         player = ranking.player
-        information = ranking_derivatives(strength[player], ranking).information
+        information = -jax.hessian(ranking_log_likelihood)(strength[player], ranking)
         return total.at[player[:, None], player[None, :]].add(ranking.weight * information), None
 
-    matrix, _ = lax.scan(add_ranking, jnp.zeros((n, n), strength.dtype), rankings)
-    slope = jnp.zeros(n, strength.dtype).at[rankings.player].add(_ranking_scores(rankings, strength))
-    scale = jnp.trace(matrix) / n
-    free = ~problem.is_fixed
-    matrix = jnp.where(free[:, None] & free[None, :], matrix, 0.0)
-    matrix = matrix + scale * problem.ground[:, None] * problem.ground[None, :]
-    matrix = matrix + jnp.diag(jnp.where(free, problem.precision, 1.0))
-    return jnp.where(free, slope - problem.precision * (strength - problem.center), 0.0), matrix, scale
-
-
-def _ranking_scores(rankings: PaddedRankings, strength: Array) -> Array:
-    """[R, P] the slope of each ranking's log likelihood by its players' strengths, times its weight."""
-    return rankings.weight[:, None] * jax.vmap(ranking_derivatives)(strength[rankings.player], rankings).slope
+    matrix, _ = lax.scan(add_ranking, jnp.zeros((n, n), strength.dtype), problem.rankings)
+    return ground_information(problem, matrix)
 
 
 @jax.jit
@@ -495,10 +473,12 @@ def maximise_rankings(problem: RankingProblem, strength: Array) -> SearchState:
 
     def gradient_and_step(x: Array, size: Array) -> tuple[Array, Array]:
         del size
-        slope, matrix, _ = rankings_derivatives(problem, x)
+        slope = jnp.where(problem.is_fixed, 0.0, jax.grad(objective)(x))
+        matrix, _ = rankings_information(problem, x)
         return slope, jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(matrix), True), slope)
 
-    return maximise_by_newton(partial(rankings_log_posterior, problem), gradient_and_step, strength, strength.shape[0])
+    objective = partial(rankings_log_posterior, problem)
+    return maximise_by_newton(objective, gradient_and_step, strength, strength.shape[0])
 
 
 @jax.jit
@@ -517,8 +497,9 @@ def maximise_reweighted_ranking_replicates(
 @jax.jit
 def information_and_scores_of_rankings(problem: RankingProblem, strength: Array) -> tuple[Array, Array, Array]:
     """[N, N] minus the Hessian, the scale of its grounding, and [R, P] the score of each ranking by its players."""
-    _, matrix, scale = rankings_derivatives(problem, strength)
-    return matrix, scale, _ranking_scores(problem.rankings, strength)
+    rankings = problem.rankings
+    slope = jax.vmap(jax.grad(ranking_log_likelihood))(strength[rankings.player], rankings)
+    return *rankings_information(problem, strength), rankings.weight[:, None] * slope
 
 
 NO_COMPARISON = "no two players beat each other, directly or through others; give a prior, as prior=350"
@@ -738,9 +719,8 @@ def _fit_votes(
     votes: Votes, ties: str, covariates: tuple[str, ...], choices: FitChoices
 ) -> tuple[LikelihoodMaximum, ComparedPlayers]:
     """The strengths of a model of paired comparisons, and their players."""
-    count = votes.num_players
+    players, count = votes.players, len(votes.players)
     cells = count_votes_in_cells(votes.player, votes.outcome, votes.covariates, count)
-    players = np.arange(count) if votes.players is None else np.asarray(votes.players)
     is_anchor, strength = resolve_anchors(choices.anchors, players, _votes_per_player(cells, count) > 0)
     choose_tie_model(ties, cells)  # which refuses what no players could be compared by
     win, tie, loss = cells.counts

@@ -25,9 +25,10 @@ from jaxrate.data.table_sources import (
     check_columns_exist_and_unique,
     find_column_ignoring_case,
 )
-from jaxrate.events import Matches, Ragged, fail_where
+from jaxrate.events import Context, Matches, Ragged, fail_where
 from jaxrate.events.column_checks import check_id_array, to_checked_numbers
 from jaxrate.events.dataset import Dataset
+from jaxrate.events.event_types import match_weights
 from jaxrate.history.history import format_time
 
 COUNT_NAMES = "wins", "losses", "ties"
@@ -108,8 +109,7 @@ class Votes(NamedTuple):
     outcome: tuple[HostArray, HostArray, HostArray]  # [n] wins of player 0, ties, losses
     covariates: HostArray  # [n, p] in favour of player 0
     clusters: tuple[HostArray, ...]  # [n] numbers from 0, for each clustering
-    players: HostArray | None  # [num_players] names
-    num_players: int
+    players: HostArray  # [num_players] names, or ids
 
 
 def votes_from_data(data: Any, ties: str, covariates: Sequence[str], cluster: Any) -> Votes:
@@ -120,17 +120,22 @@ def votes_from_data(data: Any, ties: str, covariates: Sequence[str], cluster: An
         player, outcome, columns = data.player, (data.wins, data.ties, data.losses), data.columns or {}
     elif isinstance(data, Matches):
         player, outcome, context = np.asarray(data.player), _win_tie_loss_weights(data, ties), data.context
-        columns = {**(context.columns or {}), **({} if context.side is None else {"side": context.side})}
+        columns = _context_columns(context)
     else:
         kind = "periods" if isinstance(data, Ragged) else type(data).__name__
         raise ValueError(f"strengths are fitted to matches, counts, rounds or a Dataset of them, and not to {kind}")
     n = len(player)
     z = [_numeric_column("covariate", name, columns, n) for name in covariates]
     clusters = tuple(_cluster_codes(one, columns, n) for one in resolve_cluster_columns(cluster))
-    num_players = int(player.max(initial=-1)) + 1 if names is None else len(names)
+    names = np.arange(int(player.max(initial=-1)) + 1) if names is None else np.asarray(names)
     win, tie, loss = outcome
     outcome = win, float(ties != "none") * tie, loss
-    return Votes(player, outcome, np.stack([np.zeros(n), *z], axis=1)[:, 1:], clusters, names, num_players)
+    return Votes(player, outcome, np.stack([np.zeros(n), *z], axis=1)[:, 1:], clusters, names)
+
+
+def _context_columns(context: Context) -> dict[str, Any]:
+    """The columns of matches by name, with their side if anybody has it."""
+    return {**(context.columns or {}), **({} if context.side is None else {"side": context.side})}
 
 
 def resolve_cluster_columns(cluster: Any) -> list[Any]:
@@ -152,7 +157,7 @@ def _win_tie_loss_weights(matches: Matches, ties: str) -> tuple[HostArray, HostA
     if ties != "half":
         message = "score {:g} is no win, tie or loss; ties='half' counts it as a fraction of a win"
         fail_where(is_fraction, lambda row: message.format(score[row]))
-    weight = np.ones(len(score)) if matches.context.weight is None else np.asarray(matches.context.weight, np.float64)
+    weight = match_weights(matches)
     win, loss = (np.where(is_tie, 0.0, weight * x) for x in (score, 1.0 - score))
     return win, np.where(is_tie, weight, 0.0), loss
 
@@ -269,7 +274,7 @@ def _check_count_columns(names: list[str], counts: CountColumns) -> CountColumns
 def counts_of_dataset(data: Dataset, columns: CountColumns) -> VoteCounts:
     """The counts of matches that were read without a result, whose context has these columns."""
     context = data.matches.context
-    values: dict[str, Any] = dict(context.columns or {}) | ({} if context.side is None else {"side": context.side})
+    values = _context_columns(context)
     a, b = np.asarray(data.matches.player).T
     ties = sum(values[name] for name in columns.ties) if columns.ties else None
     counts = count_votes(a, b, values[str(columns.wins)], values[str(columns.losses)], ties, columns=values)

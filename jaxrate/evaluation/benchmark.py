@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, Unpack
 
 import jax
@@ -129,7 +130,7 @@ class Benchmark(PrintedResult):
 
 def _row_cells(row: ScoredForecaster) -> dict[str, str]:
     """The cells of a row by the name of their column."""
-    metrics = {name: "" if value is None else format_metric(name, value) for name, value in row.quality.items()}
+    metrics = {name: _format_if_known(partial(format_metric, name), value) for name, value in row.quality.items()}
     if row.slope_error is not None:
         metrics[SLOPE] = f"{row.quality[SLOPE]:.2f} ± {INTERVAL_ERRORS * row.slope_error:.2f}"
     return {
@@ -138,15 +139,18 @@ def _row_cells(row: ScoredForecaster) -> dict[str, str]:
         **metrics,
         LOSS_DIFFERENCE_HEAD: format_loss_difference(row.log_loss_difference),
         "scored": f"{row.scored:,}",
-        "fit": "" if row.fit_seconds is None else f"{row.fit_seconds:.1f} s",
-        "matches/s": "" if row.speed is None else f"{row.speed:,.0f}",
-        "memory": "" if row.memory is None else format_bytes(row.memory),
+        "fit": _format_if_known("{:.1f} s".format, row.fit_seconds),
+        "matches/s": _format_if_known("{:,.0f}".format, row.speed),
+        "memory": _format_if_known(format_bytes, row.memory),
     }
+
+
+def _format_if_known(format_one: Callable[[Any], str], value: float | None) -> str:
+    return "" if value is None else format_one(value)
 
 
 def _row_record(row: ScoredForecaster) -> dict[str, Any]:
     """A row as a dict of what JSON can hold."""
-    params = None if row.system is None else row.system.params._asdict()
     return {
         "name": row.name,
         "kind": row.kind,
@@ -157,7 +161,7 @@ def _row_record(row: ScoredForecaster) -> dict[str, Any]:
         "fit_seconds": row.fit_seconds,
         "matches_per_second": row.speed,
         "memory_bytes": row.memory,
-        "hyperparameters": None if params is None else {name: _finite(x) for name, x in params.items()},
+        "hyperparameters": row.system and {name: _finite(x) for name, x in row.system.params._asdict().items()},
     }
 
 
@@ -167,8 +171,8 @@ def _difference_record(name: str, gap: LogLossDifference | None) -> dict[str, An
 
 def _finite(value: Any) -> Any:
     """A number as JSON can hold it; None if it is not finite, or is none."""
-    number = None if value is None else float(value)
-    return number if number is not None and math.isfinite(number) else None
+    number = math.nan if value is None else float(value)
+    return number if math.isfinite(number) else None
 
 
 class ForecastLosses(NamedTuple):
@@ -182,19 +186,18 @@ def score_forecast(name: str, kind: ForecasterKind, prediction: HostArray, targe
     """The metrics of a forecaster, whose predictions [m, K] of the scored matches are NaN where it has none."""
     has_forecast = ~np.isnan(prediction).any(axis=1)
     past, log_loss = target.num_past, np.full(len(prediction), np.nan)
-    p, score, weight = (x[has_forecast] for x in (prediction, target.score[past:], target.weight_or_one[past:]))
+    p, score, weight = (x[has_forecast] for x in (prediction, target.score[past:], target.weight[past:]))
     if not len(score):
         names = ["log loss", "Brier score", *["RPS"] * (target.num_outcomes == 3), "accuracy", SLOPE]
         return ForecastLosses(ScoredForecaster(name, kind, dict.fromkeys(names)), log_loss)
     losses = losses_by_match(p if target.num_outcomes == 3 else p[:, 1], score)
     log_loss[has_forecast] = losses.log_loss
     by_match = {"log loss": losses.log_loss, "Brier score": losses.brier_score}
-    by_match |= {} if losses.rps is None else {"RPS": losses.rps}
-    by_match["accuracy"] = losses.accuracy
+    by_match |= {"RPS": losses.rps, "accuracy": losses.accuracy}
     slope = NO_SLOPE
     if kind != "frequencies":  # which are two or three numbers
         slope = calibration_slope(p @ np.linspace(0.0, 1.0, p.shape[1]), score, weight=weight)
-    quality = {metric: float(np.average(x, weights=weight)) for metric, x in by_match.items()}
+    quality = {metric: float(np.average(x, weights=weight)) for metric, x in by_match.items() if x is not None}
     row = ScoredForecaster(name, kind, quality | {SLOPE: slope.slope}, scored=len(score), slope_error=slope.error)
     return ForecastLosses(row, log_loss)
 
@@ -202,7 +205,7 @@ def score_forecast(name: str, kind: ForecasterKind, prediction: HostArray, targe
 def log_loss_behind(entry: ForecastLosses, best: ForecastLosses, target: ScoringTarget) -> LogLossDifference:
     """How much more a forecaster loses than another one, on the matches that it has."""
     both = ~np.isnan(entry.log_loss)
-    weight = target.weight_or_one[target.num_past :][both]
+    weight = target.weight[target.num_past :][both]
     return LogLossDifference(*paired_difference(entry.log_loss[both], best.log_loss[both], weight))
 
 

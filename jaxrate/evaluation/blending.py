@@ -115,24 +115,23 @@ def blend_systems(
 
 
 def blend_one_step_ahead(
-    expected_scores: list[Any], scores: HostArray, weight: HostArray | None, mask: HostArray
+    expected_scores: list[Any], scores: HostArray, weight: HostArray, mask: HostArray
 ) -> tuple[HostArray, HostArray, dict[str, float]]:
     """The weights [K], the predictions [n] one step ahead, and how good these are where `mask` [n] is true.
 
     Args:
       expected_scores: [K][n] expected scores of the first side by each system.
       scores: [n] of the first side.
-      weight: [n] of the matches. None: 1.
+      weight: [n] of the matches.
       mask: false, then true.
     """
     x, score = log_odds_by_system(expected_scores), np.asarray(scores, np.float64)
-    match_weights = np.ones(len(score)) if weight is None else np.asarray(weight, np.float64)
     weights, begin, prediction = np.full(x.shape[1], 1.0 / x.shape[1]), 0, np.empty(len(score))
     limits = np.full(x.shape[1], np.inf)
     end = max(int(np.argmax(mask)), FIRST_FIT_MATCHES)
     while begin < len(score):
         prediction[begin:end] = _blend_log_odds(x[begin:end], limits, weights)
-        weights = fit_blend_weights(x[:end], score[:end], match_weights[:end], weights)
+        weights = fit_blend_weights(x[:end], score[:end], weight[:end], weights)
         limits = _log_odds_limits(x[:end])
         begin, end = end, math.ceil(GROWTH * end)
     return weights, prediction, match_metrics(prediction, score, weight=weight, mask=mask)

@@ -182,16 +182,16 @@ def _count_impossible_results(probability: HostArray, target: ScoringTarget) -> 
     return int(np.sum(is_scored_result & (of_result == 0.0)))
 
 
-def past_frequencies(score: HostArray, side: HostArray | None, num_past: int, num_outcomes: int) -> HostArray:
+def past_frequencies(score: HostArray, side: HostArray, num_past: int, num_outcomes: int) -> HostArray:
     """[n, 2 or 3] probabilities of loss, (draw) and win as often as they were in the first matches, by the side.
 
     Args:
       score: [n] of the first players.
-      side: [n], 1 where the first player has the side, -1 where the second; None: nobody has.
+      side: [n], 1 where the first player has the side, -1 where the second, 0 where nobody has.
       num_past: matches that count.
       num_outcomes: 2 or 3.
     """
-    if side is None or (np.ptp(side) == 0 and is_winner_first(score)):  # winners come first, and not who has the side
+    if np.ptp(side) == 0 and is_winner_first(score):  # winners come first, and not who has the side
         side = np.zeros(len(score))
     sides = np.asarray(side, np.float64)
     shares, past_side = outcome_weights(score[:num_past], num_outcomes), sides[:num_past, None]

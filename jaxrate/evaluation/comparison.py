@@ -42,6 +42,7 @@ from jaxrate.evaluation.scored_predictions import (
 )
 from jaxrate.events import Matches, Periods, periods, slice_events
 from jaxrate.events.dataset import Dataset
+from jaxrate.events.event_types import match_weights
 from jaxrate.fitting.hyperparameter_fit import fit_with_time_limit, make_fixed_key
 from jaxrate.history.column_table import ColumnTable, PrintedResult
 from jaxrate.history.dataset_rating import check_contests_in_time_order
@@ -132,7 +133,7 @@ def adapt_margin_scale(contender: Contender, data: Dataset, num_past: int) -> Co
         return contender
     matches = slice_events(data.matches, 0, min(num_past, MAX_FIT_MATCHES))
     events = matches if contender.period is None else periods(matches, contender.period)
-    weight = np.ones(len(matches.score)) if matches.context.weight is None else np.asarray(matches.context.weight)
+    weight = match_weights(matches)
     second_half, usual_scale, losses = np.arange(len(weight)) >= len(weight) // 2, system.params.margin_scale, []
     for points in MARGIN_POINTS_GRID:
         params = system.params._replace(margin_scale=points / MEAN_MARGIN_POINTS * usual_scale)

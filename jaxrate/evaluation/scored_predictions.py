@@ -10,7 +10,7 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_decimals
 from jaxrate.events.dataset import Dataset, count_first_share
-from jaxrate.events.event_types import count_games
+from jaxrate.events.event_types import count_games, match_weights
 from jaxrate.history.column_table import ColumnTable, to_numbers_or_texts
 from jaxrate.history.event_columns import expected_outcomes
 from jaxrate.history.history import History
@@ -59,18 +59,13 @@ class ScoringTarget(NamedTuple):
     num_past: int  # matches or contests before those that are scored
     row: Any  # of the prediction that is of the first side: [E], or a slice; None: contests of many
     score: HostArray  # [E] of the first side; [0] of contests of many
-    weight: HostArray | None = None  # [E]
+    weight: HostArray  # [E] 1 where matches have none
     num_outcomes: int = 2  # in a benchmark 3: win, draw and loss have probabilities
 
     @property
-    def weight_or_one(self) -> HostArray:
-        """[E] the weight of each match, 1 where there are none."""
-        return np.ones(len(self.score)) if self.weight is None else np.asarray(self.weight)
-
-    @property
-    def side(self) -> HostArray | None:
-        """[E] 1 where the first player has the side, -1 where the second has; None: nobody has."""
-        return np.asarray(self.data.matches.context.side) if has_sides(self.data) else None
+    def side(self) -> HostArray:
+        """[E] 1 where the first player has the side, -1 where the second has, 0 where nobody has."""
+        return np.asarray(self.data.matches.context.side) if has_sides(self.data) else np.zeros(len(self.score))
 
     @property
     def mask(self) -> HostArray:
@@ -121,9 +116,10 @@ def make_scoring_target(data: Dataset, last: float = 1.0) -> ScoringTarget:
     """The last share of the events as what predictions are scored by."""
     num_past = max(count_first_share(count_events(data), 1 - last), 0)
     if data.of_matches:
-        return ScoringTarget(data, num_past, slice(None), data.matches.score, data.matches.context.weight)
+        matches = data.matches
+        return ScoringTarget(data, num_past, slice(None), matches.score, match_weights(matches))
     row, score = contests_as_matches(data.rounds) or (None, np.empty(0))
-    return ScoringTarget(data, num_past, row, score)
+    return ScoringTarget(data, num_past, row, score, np.ones(len(score)))
 
 
 def count_events(data: Dataset) -> int:
@@ -155,11 +151,10 @@ def describe_constant_forecast(data: Dataset, last: float = 1.0, loss: float | N
     mask = target.mask
     if target.row is None or np.count_nonzero(mask) < MIN_MATCHES_FOR_CONSTANT:
         return []
-    side, forecast = None, "A constant forecast, one half for all,"
-    if target.side is not None:
-        side = target.side[mask]
+    forecast = "A constant forecast, one half for all,"
+    if has_sides(data):
         forecast = "The best constant forecast, which gives whoever has the side the same chance,"
-    constant = constant_log_loss(target.score[mask], side, target.weight_or_one[mask])
+    constant = constant_log_loss(target.score[mask], target.side[mask], target.weight[mask])
     sentences = [f"{forecast} has log loss {constant:.4f}."]
     if loss is not None and loss > constant:
         sentences.append(f"The predictions lose to it. To do better: {'; '.join(WAYS_OUT)}")

@@ -255,6 +255,12 @@ def seats(events: Matches | Ragged) -> tuple[np.ndarray[Any, Any], np.ndarray[An
     return np.asarray(events.flat.player).ravel(), np.repeat(event_numbers(events), seats_per_row(events))
 
 
+def match_weights(matches: Matches) -> np.ndarray[Any, Any]:
+    """[n] the weights of matches, float64; 1 where they have none."""
+    weight = matches.context.weight
+    return np.ones(len(matches.score)) if weight is None else np.asarray(weight, np.float64)
+
+
 def seats_per_row(events: Matches | Ragged) -> int:
     """The number of seats in a row: two of a match, one of a contest."""
     return int(np.prod(events.flat.player.shape[1:]))

@@ -120,7 +120,7 @@ def matchup_matrix(
     """
     rated = system
     system, state, names = resolve_system_state_and_players(system, state)
-    query_time = parse_time_after_last_events(rated, state, time, names)
+    query_time = parse_time_after_last_events(rated, state, time)
     if players is None:
         players = np.arange(count_players(state))
     are_named = names is not None and is_iterable(players)

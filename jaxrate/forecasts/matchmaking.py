@@ -9,7 +9,7 @@ and the sum of the costs of all pairs is least.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy  # type: ignore[import-untyped]  # imports its modules at their first use
@@ -44,10 +44,9 @@ class BalancedTeams(PrintedResult):
 
     def columns(self) -> ColumnTable:
         """A row for each team."""
-        columns: dict[str, Any] = {"team": np.arange(1, len(self.teams) + 1), "rating": self.strength}
-        columns |= {} if self.share is None else {"share": self.share}
         players = np.array([", ".join(map(str, team)) for team in self.teams])
-        return ColumnTable(columns | {"player": players})
+        number = np.arange(1, len(self.teams) + 1)
+        return ColumnTable({"team": number, "rating": self.strength, "share": self.share, "player": players})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,31 +169,29 @@ def pair_players(
     rated: History,
     players: Sequence[Any],
     *,
-    by: Literal["even", "quality"] = "even",
     apart: Sequence[tuple[Any, Any]] = (),
     time_limit: float = 2.0,
 ) -> Pairings:
     """Pair the players of a pool so that matches are as fair as can be; of an odd number one has no match.
+
+    The sum of the distances of expected scores from 1/2 is least.
 
         print(jr.forecasts.pair_players(rated, ["Ada", "Bo", "Cy", "Di"], apart=[("Ada", "Bo")]))
 
     Args:
       rated: as from `rate` or `load`, of matches.
       players: the pool of players, by name or id.
-      by: "even": the sum of the distances of expected scores from 1/2 is least; "quality": the sum of match qualities,
-        of systems of `add_outcomes`, is greatest.
       apart: pairs who shall not meet, as those who have met.
       time_limit: seconds to search; then the best pairing so far is taken. In pools of more than 64, players meet only
         some of those who are next in strength.
 
     Raises:
-      ValueError: for players who are unknown or named twice, fewer than two, quality where the system has none,
-        contests, a time limit that is not above 0, or if so many cannot be kept apart.
+      ValueError: for players who are unknown or named twice, fewer than two, contests, a time limit that is not above
+        0, or if so many cannot be kept apart.
     """
     ids = _check_pool_players(rated, players, time_limit)
     n = len(ids)
-    if rated.contests is not None:
-        raise ValueError("pairs play matches of two, and this history is of contests; balance_teams makes teams")
+    rated.check_of_matches("a pairing")
     if n < 2:
         raise ValueError(f"pairs need a pool of at least two players, got {n}")
     mean = np.asarray(ratings(rated).mean, np.float64)[ids]
@@ -204,9 +201,7 @@ def pair_players(
     if not len(first):
         raise ValueError("so many cannot be kept apart")
     forecasts = predict_fixtures(rated, [*zip(names[first], names[second], strict=True)], side=None)
-    if by == "quality" and "quality" not in forecasts:
-        raise ValueError(f"{rated.system.name} tells no quality here; rate by jr.forecasts.add_outcomes of it")
-    cost = -forecasts["quality"] if by == "quality" else np.abs(forecasts["expected"] - 0.5)
+    cost = np.abs(forecasts["expected"] - 0.5)
     edges, is_optimal = _cheapest_matching(n, first, second, np.asarray(cost, np.float64), time_limit)
     edges = edges[np.argsort(cost[edges], kind="stable")]
     paired = {*first[edges].tolist(), *second[edges].tolist()}

@@ -80,9 +80,9 @@ def predict_pairs(
       ValueError: for fewer than two players, if there is no such category, or as `jr.predict` does.
     """
     number = None if category is None else category_number(system, category)
-    system, state, names = resolve_system_state_and_players(rated := system, state)
+    system, state, _ = resolve_system_state_and_players(rated := system, state)
     check_concrete("pairs are described", (state, players, time), "; jr.predict takes them")
-    time = parse_time_after_last_events(rated, state, time, names)
+    time = parse_time_after_last_events(rated, state, time)
     if time is None:
         time = (rated.last if isinstance(rated, History) else None) or 0.0
     if players is None:
@@ -211,14 +211,9 @@ class Partners(NamedTuple):
 def typical_team_size(rated: History) -> int:
     """How many members most teams of a history have; the smaller number if two are as frequent, and 1 without teams."""
     table = rated.events
-    if rated.contests is None or "team" not in table:
-        return 1
-    team = table["team"].astype(np.int64)
-    known = team > 0
-    if not known.any():
-        return 1
-    _, members = np.unique(np.stack([table["event"], team])[:, known], axis=1, return_counts=True)
-    return int(np.argmax(np.bincount(members)))
+    team = table.get("team", np.zeros(len(table["event"]))).astype(np.int64)
+    _, members = np.unique(np.stack([table["event"], team])[:, team > 0], axis=1, return_counts=True)
+    return int(np.argmax(np.bincount(members))) if len(members) else 1
 
 
 def predict_pairs_with_partners(
@@ -280,7 +275,7 @@ def build_matchup_tables(rated: History, players: HostArray, category: Any = Non
     number = None if category is None else category_number(rated, category)
     players = np.asarray(players)[: even.left.shape[1]]
     has_side = bool(getattr(rated.system.params, "side_advantage", 0.0)) or bool(rated.system.settings.get("own_side"))
-    system = rated.system if rated.contests is not None else add_draw_probabilities_if_needed(rated, rated.system)
+    system = rated.system if not rated.of_matches else add_draw_probabilities_if_needed(rated, rated.system)
     has_draws = system is not rated.system or "draw" in rated.events
     state = jax.tree.map(lambda x: np.concatenate([np.asarray(x)] * 2), rated.state)  # so that equals can meet
 
@@ -302,10 +297,9 @@ def build_matchup_tables(rated: History, players: HostArray, category: Any = Non
 
 def encode_matchup_tables(tables: MatchupTables) -> dict[str, Any]:
     """The tables in JSON, for the scripts of pages."""
-    encoded: dict[str, Any] = dict.fromkeys(tables._fields)
-    for name, table in tables._asdict().items():
-        if table is not None:
-            left, right = (b64encode(x.astype("<i2").tobytes()).decode() for x in table[:2])
-            scale = table.scale.tolist()
-            encoded[name] = {"players": table.left.shape[1], "scale": scale, "left": left, "right": right}
-    return encoded
+
+    def encode(table: LowRankPairProbabilities) -> dict[str, Any]:
+        left, right = (b64encode(x.astype("<i2").tobytes()).decode() for x in table[:2])
+        return {"players": table.left.shape[1], "scale": table.scale.tolist(), "left": left, "right": right}
+
+    return {name: table and encode(table) for name, table in tables._asdict().items()}

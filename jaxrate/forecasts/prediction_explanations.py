@@ -11,6 +11,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_decimals, format_html_table, format_number, format_table
+from jaxrate.events import seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_events import FixtureOptions, read_upcoming_events
 from jaxrate.history.column_table import ColumnTable
@@ -107,29 +108,26 @@ def is_explained(system: RatingSystem) -> bool:
 
 
 def rating_parts(system: RatingSystem, rated: History, data: Dataset) -> PredictionParts:
-    """The parts of a system with one rating a player: leaves [n, 2] of matches, [sum P] of participants."""
-    of_matches = data.of_matches
-    flat: Any = data.matches if of_matches else data.rounds.events
-    time = np.asarray(flat.time, np.float64)
-    time = np.stack([time, time], axis=1) if of_matches else np.repeat(time, np.diff(data.rounds.player_start))
-    params, (player, row) = system.params, np.unique(flat.player, return_inverse=True)
+    """The parts of a system with one rating a player: leaves [seats] of matches, [sum P] of participants."""
+    player, event = seats(data.events)
+    flat: Any = data.events.flat
+    time = np.asarray(flat.time, np.float64)[event]
+    params, (present, row) = system.params, np.unique(player, return_inverse=True)
     state = extend_state_if_needed(system, params, rated.state, len(data.players), 0)
-    state = jax.tree.map(lambda x: np.asarray(x)[player], state)  # of those who play
-    row = row.reshape(np.shape(flat.player))
-    points = np.empty(row.shape)
+    state = jax.tree.map(lambda x: np.asarray(x)[present], state)
+    points = np.empty(len(player))
     for moment in np.unique(time):
         at = time == moment
         points[at] = np.asarray(ratings(system, state, time=float(moment)).mean, np.float64)[row[at]]
-    points = points - float(params.initial_rating)
-    if of_matches:
-        side, own = flat.context.side, {"rating": points}
-        if side is not None:
-            lead = float(params.side_advantage) * np.asarray(side, np.float64)
-            own["side_advantage"] = np.stack([np.where(side > 0, lead, 0.0), np.where(side > 0, 0.0, -lead)], axis=1)
-        return PredictionParts(own, {}, np.ones(row.shape))
-    weight = np.asarray(flat.weight) if system.name == "trueskill" else np.ones(row.shape)
-    numbers = float(params.initial_rating) * excess_numbers(data, weight)
-    return PredictionParts({"rating": weight * points, "numbers": numbers}, {}, weight)
+    points, weight = points - float(params.initial_rating), np.ones(len(player))
+    if not data.of_matches:
+        weight = np.asarray(flat.weight) if system.name == "trueskill" else weight
+        numbers = float(params.initial_rating) * excess_numbers(data, weight)
+        return PredictionParts({"rating": weight * points, "numbers": numbers}, {}, weight)
+    side = np.zeros(len(flat.time)) if flat.context.side is None else np.asarray(flat.context.side, np.float64)
+    lead = float(params.side_advantage) * side
+    advantage = np.stack([np.where(side > 0, lead, 0.0), np.where(side > 0, 0.0, -lead)], axis=1)
+    return PredictionParts({"rating": points, "side_advantage": advantage.ravel()}, {}, weight)
 
 
 def excess_numbers(data: Dataset, weight: HostArray) -> HostArray:
@@ -157,17 +155,19 @@ class EventRows(NamedTuple):
 
 def list_event_rows(data: Dataset, expected: HostArray) -> EventRows:
     """Two rows for each match, or one for each participant of each contest."""
+    (player, _), flat = seats(data.events), data.events.flat
+    names, time, category = data.players[player], np.asarray(flat.time), flat.context.category
     if data.of_matches:
-        matches, names, category = data.matches, data.players[data.matches.player], data.matches.context.category
-        titles, start = [f"{x} against {y}" for x, y in names.tolist()], 2 * np.arange(len(expected) + 1)
-        side = np.tile(np.array(["a", "b"], object), len(expected))
+        titles, start = [f"{x} against {y}" for x, y in names.reshape(-1, 2).tolist()], 2 * np.arange(len(time) + 1)
+        side = np.tile(np.array(["a", "b"], object), len(time))
         category = None if category is None else np.asarray(category)[:, ::-1]
         of_sides = np.stack([expected, 1.0 - expected], axis=1).ravel()
-        return EventRows(titles, np.asarray(matches.time), start, side, names.ravel(), category, of_sides)
-    flat: Any = data.rounds.events
-    titles = [f"contest {x}" for x in (range(len(flat.time)) if data.contests is None else data.contests.tolist())]
-    time, side, names = np.asarray(flat.time), 1 + np.asarray(flat.team), data.players[flat.player]
-    return EventRows(titles, time, data.rounds.player_start, side, names, flat.category, expected)
+        return EventRows(titles, time, start, side, names, category, of_sides)
+    labels = np.arange(len(time)) if data.contests is None else data.contests
+    side = 1 + np.asarray(data.rounds.events.team)
+    return EventRows(
+        [f"contest {x}" for x in labels.tolist()], time, data.events.start, side, names, category, expected
+    )
 
 
 def split_by_event(rated: History, data: Dataset, parts: PredictionParts, expected: HostArray) -> list[Explanation]:

@@ -67,7 +67,7 @@ def predict_scorelines(
     system = make_scoreline_system(system, most_goals)
     table = np.asarray(predict(system, rated.state, data.matches, num_players=len(data.players)), np.float64)
     a, b = data.players[data.matches.player].T
-    return Scorelines(a, b, table, event_time_column(data, data.matches.time).get("time"))
+    return Scorelines(a, b, table, event_time_column(data, data.matches.time))
 
 
 def make_scoreline_system(system: RatingSystem, most_goals: int) -> RatingSystem:
@@ -119,7 +119,7 @@ def summarise_scorelines(scorelines: Scorelines, *, total: float = 2.5) -> Colum
     lead, number = goal_difference_probabilities(table, 0.0), np.arange(table.shape[-1])
     likeliest = table.reshape(*table.shape[:-2], -1).argmax(axis=-1)
     first, second = np.divmod(likeliest, table.shape[-1])
-    columns = {} if scorelines.time is None else {"time": scorelines.time}
+    columns = {"time": scorelines.time}
     columns |= {"a": scorelines.a, "b": scorelines.b, "win": lead.over, "draw": lead.level, "loss": lead.under}
     columns |= {"goals_a": table.sum(axis=-1) @ number, "goals_b": table.sum(axis=-2) @ number}
     columns["likeliest"] = np.array([f"{x}:{y}" for x, y in zip(first.ravel(), second.ravel(), strict=True)])
@@ -236,7 +236,8 @@ def predict_points(
     params: Any = inner.params
     middle = _points_from_rating_points(params, mean)
     a, b = data.players[data.matches.player].T
-    table = event_time_column(data, data.matches.time) | {"a": a, "b": b, "win": scipy.special.ndtr(mean / deviation)}
+    table = {"time": event_time_column(data, data.matches.time), "a": a, "b": b}
+    table |= {"win": scipy.special.ndtr(mean / deviation)}
     table |= {"points_a": 0.5 * (total_mean + middle), "points_b": 0.5 * (total_mean - middle)}
     table |= {"total_deviation": total_deviation}
     if total is not None:

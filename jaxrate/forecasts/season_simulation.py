@@ -277,12 +277,8 @@ class SeasonForecast(PrintedResult):
         """The table, with the probabilities to win, to be among the first four, and to be relegated."""
         n = len(self.player)
         columns: dict[str, Any] = {"player": self.player, "played": self.played, "points": self.points}
-        columns |= {"expected_points": self.expected}
-        if self.goal_difference is not None:
-            columns["goal_difference"] = self.goal_difference
-        columns["win"] = self.place[:, 0]
-        if self.champion is not None:
-            columns["champion"] = self.champion
+        columns |= {"expected_points": self.expected, "goal_difference": self.goal_difference}
+        columns |= {"win": self.place[:, 0], "champion": self.champion}
         if n > 8:
             columns["top_4"] = self.place[:, :4].sum(axis=1)
         if self.relegated:
@@ -336,8 +332,7 @@ def simulate_season(
       ValueError: if there is nothing to play, for contests, a tie-break that there is not, more to be relegated than
         there are players, or as `predict_fixtures`.
     """
-    if rated.contests is not None:
-        raise ValueError("a season is of matches of two, and this history is of contests")
+    rated.check_of_matches("a season")
     has_goals = predicts_goals(rated.system)
     ties = (GOAL_TIE_BREAKS if has_goals else TIE_BREAKS) if ties is None else ties
     check_standing_rules(points, ties, has_goals)
@@ -400,9 +395,8 @@ def build_score_matches(
     ratings_then = rated.system.summary(params, advance_state_to_time(rated.system, rated.state, last_time, params))
     newcomer_ratings = rated.system.summary(params, rated.system.init(params, 1))
     deviation = np.zeros(len(names))
-    if ratings_then.deviation is not None and newcomer_ratings.deviation is not None:
-        newcomer, known = (np.asarray(x.deviation) for x in (newcomer_ratings, ratings_then))
-        deviation = np.where(ids < 0, float(newcomer[0]), known[ids])
+    if ratings_then.deviation is not None:
+        deviation = np.where(ids < 0, newcomer_ratings.deviation, np.asarray(ratings_then.deviation)[ids])
     point = rating_points_per_logit(rated, ids[ids >= 0])
     spread = deviation / point
     expected = np.clip(np.asarray(forecasts["expected"], np.float64), MIN_PROBABILITY, 1 - MIN_PROBABILITY)
@@ -492,9 +486,8 @@ class TournamentForecast(PrintedResult):
 
     def columns(self) -> ColumnTable:
         """The table: the chances to win the group, to reach each round, and to win."""
-        columns: dict[str, Any] = {"player": self.player}
-        if self.group is not None and self.place is not None:
-            columns |= {"group": self.group, "win_group": self.place[:, 0]}
+        win_group = None if self.place is None else self.place[:, 0]
+        columns: dict[str, Any] = {"player": self.player, "group": self.group, "win_group": win_group}
         rounds = self.reach.shape[1] - 1
         for r in range(rounds + 1):
             num_left = 1 << (rounds - r)
@@ -554,8 +547,7 @@ def simulate_tournament(
     Raises:
       ValueError: for a plan that cannot be (says where), players whom the history does not have, or contests.
     """
-    if rated.contests is not None:
-        raise ValueError("a tournament is of matches of two, and this history is of contests")
+    rated.check_of_matches("a tournament")
     check_count("samples", samples, 1, MAX_SAMPLES)
     labels, names, rules = _load_and_check_plan(plan, predicts_goals(rated.system))
     n, in_groups = len(names), sum(rules.group_sizes)

@@ -154,7 +154,7 @@ def _check_or_set_times(rated: History, data: Dataset, time: Any, is_listed: boo
         end = f"took the end of the history, {format_time(rated.last, rated.clock)}, for the time of all matches"
         text = f"{end}, as they have none of their own; time='2026-05-31' sets another"
         warn_caller(text, ColumnsRecognisedWarning)
-    query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
+    query_time = parse_time_after_last_events(rated, rated.state, time)
     flat: Any = data.events.flat
     time_of_all = np.full_like(flat.time, (rated.last or 0.0) if query_time is None else query_time)
     return data._replace(events=data.events.with_flat(flat._replace(time=time_of_all)))
@@ -239,11 +239,8 @@ def is_list_of_name_tuples(source: Any) -> bool:
 
 def _pair_table(pairs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Pairs of names as a table of matches, and the columns of it that `read` must be told of."""
-    if not all(isinstance(x, (tuple, list)) and len(x) == 2 for x in pairs):
-        example = f"; of one match it is [{tuple(pairs)!r}]" if len(pairs) == 2 else ""
-        raise ValueError(f"fixtures must be pairs of names, as [('Ada', 'Bo')], or a table{example}")
-    if any(isinstance(name, list) for pair in pairs for name in pair):
-        raise ValueError("the run is of matches, and not of contests of teams: fixtures must be pairs of names")
+    if not all(isinstance(x, (tuple, list)) and len(x) == 2 and list not in map(type, x) for x in pairs):
+        raise ValueError("fixtures must be pairs of names, as [('Ada', 'Bo')], or a table: the run is of matches")
     return {name: to_object_array([x[i] for x in pairs]) for i, name in enumerate("ab")}, {}
 
 
@@ -254,11 +251,10 @@ def _line_up_table(contests: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         if not isinstance(teams, (tuple, list)) or not len(teams):
             example = "[(['Ada', 'Bo'], ['Cy', 'Di'])]"
             raise ValueError(f"fixtures of contests must be line-ups, as {example}, got {teams!r}")
-        for i, team in enumerate(teams):
-            members = list(team) if isinstance(team, (tuple, list)) else [team]
-            if not members:
-                raise ValueError(f"contest {number} (counting from 0): team {i} has no players")
-            rows += [(number, i, name) for name in members]
+        line_up = [[*x] if isinstance(x, (tuple, list)) else [x] for x in teams]
+        if not all(line_up):
+            raise ValueError(f"contest {number} (counting from 0): team {line_up.index([])} has no players")
+        rows += [(number, i, name) for i, members in enumerate(line_up) for name in members]
     contest, team_number, player = zip(*rows, strict=True) if rows else ((), (), ())
     table = {"contest": np.array(contest), "team": np.array(team_number), "player": to_object_array(player)}
     return table, {"contest": "contest", "participant": "player", "team": "team"}
@@ -273,7 +269,7 @@ def to_object_array(values: Any) -> HostArray:
 
 def _read_source(rated: History, source: Any, columns: dict[str, Any]) -> Dataset:
     """The events to come, from any source; ValueError if they are of another kind than those of the history."""
-    of_matches, data, table = rated.contests is None, source, source
+    of_matches, data, table = rated.of_matches, source, source
     if source is None:
         raise ValueError("nothing is to come: the data have no fixtures, which are rows without a result")
     if is_list_of_name_tuples(source):
@@ -360,17 +356,11 @@ def read_season_results(
 
 def _report_other_seasons(title: str, is_other: HostArray, seasons: HostArray, coming_seasons: HostArray) -> None:
     """Warn of the results that are of other seasons than what is to come; ValueError if all are."""
-    theirs, names = map(_latest_names, (seasons[is_other], coming_seasons))
+    theirs, names = (join_names([*map(repr, np.unique(x).tolist())]) for x in (seasons[is_other], coming_seasons))
     text = f"{title}{describe_share(is_other, 'result')} are of other seasons ({theirs}) than what is to come ({names})"
     if is_other.all():
         raise ValueError(f"{text}; name the season of both in the same way")
     warn_caller(f"{text}; they are left out")
-
-
-def _latest_names(labels: HostArray) -> str:
-    """The last of the different labels, quoted; dots stand for those before them."""
-    names = [*map(repr, np.unique(labels).tolist())]
-    return join_names([*["..."] * (len(names) > MAX_SUGGESTIONS), *names[-MAX_SUGGESTIONS:]])
 
 
 def _check_results_are_of_one_season(title: str, data: Dataset, coming: Dataset) -> None:
@@ -406,32 +396,25 @@ def _results_in_history(
     """
     if is_list_of_name_tuples(source):
         return NO_RESULTS
+    begin = _find_season_start(rated, source, coming, options)
+    events, chosen = rated.events, _season_event_mask(rated.events, coming, begin)
+    score, has_goals = np.asarray(events["score"])[chosen], "points" in events or not needs_goals
+    if rated.has_events_elsewhere or not (has_goals and len(score) and np.isin(score, (0.0, 0.5, 1.0)).all()):
+        _warn_if_season_has_begun(rated, coming, begin)
+        return NO_RESULTS
+    text = f"took {len(score):,} results of the history for those of the season so far"
+    warn_caller(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning)
+    goals = events["points"][chosen] if needs_goals else np.zeros((len(score), 2))
+    return PlayedResults(rated.players[events["player"][chosen]], score, goals)
+
+
+def _find_season_start(rated: History, source: Any, coming: Dataset, options: FixtureOptions) -> float:
+    """When the season of what is to come has begun; infinity if the history does not know it."""
     labels = _season_labels(rated, source, options)
     starts = rated.seasons | (coming.seasons or {}) if rated.seasons else {}
     named = starts.keys() if labels is None else {*labels[coming.rows].tolist()}
-    first = coming.matches.time.min()
-    begins = [start for name, start in starts.items() if name in named and start <= first]
-    begin = (max if labels is None else min)(begins, default=np.inf)
-    chosen = _season_event_mask(rated.events, coming, begin)
-    if chosen.any() and _has_scores(rated, chosen, needs_goals):
-        return _take_results(rated, chosen, needs_goals)
-    _warn_if_season_has_begun(rated, coming, begin)
-    return NO_RESULTS
-
-
-def _has_scores(rated: History, chosen: HostArray, needs_goals: bool) -> bool:
-    """Whether a history has results of the chosen events [n], wins, draws and losses, and goals if they are needed."""
-    is_known = not rated.has_events_elsewhere and np.isin(rated.events["score"][chosen], (0.0, 0.5, 1.0)).all()
-    return bool(is_known and ("points" in rated.events or not needs_goals))
-
-
-def _take_results(rated: History, chosen: HostArray, needs_goals: bool) -> PlayedResults:
-    """The results of the chosen events [n] of a history; a note says how many."""
-    events, count = rated.events, chosen.sum()
-    text = f"took {count:,} results of the history for those of the season so far"
-    warn_caller(f"{text}; results='results.csv' names others", ColumnsRecognisedWarning)
-    goals = events["points"][chosen] if needs_goals else np.zeros((count, 2))
-    return PlayedResults(rated.players[events["player"][chosen]], np.asarray(events["score"])[chosen], goals)
+    begins = [start for name, start in starts.items() if name in named and start <= coming.matches.time.min()]
+    return (max if labels is None else min)(begins, default=np.inf)
 
 
 def _season_event_mask(events: Any, coming: Dataset, season_start: float) -> HostArray:
@@ -553,11 +536,9 @@ def predict_fixtures(rated: History, source: Any, **options: Unpack[FixtureOptio
     return forecasts.drop_columns("row") if is_list_of_name_tuples(source) else forecasts
 
 
-def event_time_column(data: Dataset, time: HostArray) -> dict[str, HostArray]:
-    """The column of times, by its name; none without times."""
-    if data.clock is None:
-        return {}
-    return {"time": days_to_dates(time) if data.clock == "dates" else time}
+def event_time_column(data: Dataset, time: HostArray) -> HostArray | None:
+    """The column of times; None without times."""
+    return {"dates": days_to_dates, "numbers": np.asarray}[data.clock](time) if data.clock else None
 
 
 def forecast_matches(rated: History, system: RatingSystem, data: Dataset) -> ColumnTable:
@@ -566,7 +547,7 @@ def forecast_matches(rated: History, system: RatingSystem, data: Dataset) -> Col
     prediction_columns = match_prediction_columns(predict(system, rated.state, matches, num_players=len(data.players)))
     a, b = data.players[matches.player].T
     side = matches.context.side
-    columns = {"row": data.rows, **event_time_column(data, matches.time), "a": a, "b": b}
+    columns = {"row": data.rows, "time": event_time_column(data, matches.time), "a": a, "b": b}
     if side is not None and np.any(side):
         columns["side"] = np.where(np.asarray(side) > 0, a, np.where(np.asarray(side) < 0, b, ""))
     return ColumnTable(columns | _chances_and_odds(prediction_columns))
@@ -574,11 +555,10 @@ def forecast_matches(rated: History, system: RatingSystem, data: Dataset) -> Col
 
 def _chances_and_odds(prediction_columns: dict[str, HostArray]) -> dict[str, HostArray]:
     """The chances of the first player, or of each participant's team, to win, draw and lose, and the fair odds."""
-    chances = {x: np.asarray(y, np.float64) for x, y in prediction_columns.items() if x in ("win", "draw", "loss")}
-    if "win" not in chances:
-        chances["win"] = np.asarray(prediction_columns["prediction"], np.float64)
-    chances.setdefault("loss", 1.0 - chances["win"] - chances.get("draw", 0.0))
-    chances = {x: chances[x] for x in ("win", "draw", "loss") if x in chances}
+    win, draw, loss = map(prediction_columns.get, ("win", "draw", "loss"))
+    win = np.asarray(prediction_columns["prediction"] if win is None else win, np.float64)
+    chances = {"win": win} | ({} if draw is None else {"draw": np.asarray(draw, np.float64)})
+    chances["loss"] = 1.0 - win - chances.get("draw", 0.0) if loss is None else np.asarray(loss, np.float64)
     with np.errstate(divide="ignore"):
         odds = {f"odds_{name}": 1.0 / x for name, x in chances.items()}
     others = {name: x for name, x in prediction_columns.items() if name not in {*chances, "prediction"}}
@@ -593,7 +573,7 @@ def _forecast_contests(rated: History, system: RatingSystem, data: Dataset) -> C
     prediction_columns = contest_prediction_columns(prediction, rounds)
     share, teams = prediction_columns["prediction"], count_teams(rounds)
     labels = np.arange(len(size)) if data.contests is None else np.asarray(data.contests)
-    columns = {"row": data.rows, **event_time_column(data, np.repeat(flat.time, size))}
+    columns = {"row": data.rows, "time": event_time_column(data, np.repeat(flat.time, size))}
     columns |= {"contest": np.repeat(labels, size), "player": data.players[flat.player]}
     columns["expected_rank"] = 1 + (1 - share.astype(float)) * np.repeat(teams - 1, size)
     if (teams == 2).all():

@@ -4,7 +4,7 @@ import html
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -48,7 +48,13 @@ def to_numbers_or_texts(values: Iterable[Any]) -> HostArray:
 
 
 class ColumnTable(dict[str, HostArray]):
-    """Arrays of equal length by name. `print` shows a table, `jr.data.to_frame` makes a data frame."""
+    """Arrays of equal length by name. `print` shows a table, `jr.data.to_frame` makes a data frame.
+
+    A column that is None is left out.
+    """
+
+    def __init__(self, columns: Mapping[str, HostArray | None]) -> None:
+        super().__init__({name: x for name, x in columns.items() if x is not None})
 
     to_pandas, to_json = table_to_pandas, table_to_json
 

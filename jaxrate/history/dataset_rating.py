@@ -55,24 +55,20 @@ def split_by_league(data: Dataset, league: Any) -> dict[Hashable, Dataset]:
     Raises:
       RowError: for a row of the source without a league, or a contest in several.
     """
-    is_list = isinstance(league, (list, tuple))  # of tuples, perhaps
-    labels = np.fromiter(league, object, len(league)) if is_list else np.asarray(league, object)
-    if labels.ndim != 1 or len(labels) <= int(data.rows.max(initial=-1)):
+    labels = np.fromiter(league, object, len(league))  # which may be tuples
+    if len(labels) <= int(data.rows.max(initial=-1)):
         raise ValueError(f"league must have one value for each row of the source, got shape {labels.shape}")
     if missing_rows := [row for row in data.rows.tolist() if is_missing_value(labels[row])]:
         raise RowError(missing_rows[0], "there is no league")
-    label_of_row = labels[data.rows].tolist()
+    label_of_row, start = labels[data.rows].tolist(), data.events.start
     number = {name: i for i, name in enumerate(dict.fromkeys(label_of_row))}
-    names, number_of_row = [*number], np.array([number[x] for x in label_of_row], int)
-    if not data.of_matches:
-        size = np.diff(data.rounds.player_start)
-        first_row = np.repeat(data.rounds.player_start[:-1], size)
-        if len(mixed_rows := np.flatnonzero(number_of_row != number_of_row[first_row])):
-            row = int(mixed_rows[0])
-            first, second = names[number_of_row[first_row[row]]], names[number_of_row[row]]
-            raise RowError(int(data.rows[row]), f"its contest is of the leagues {first} and {second}")
-        number_of_row = number_of_row[data.rounds.player_start[:-1]]
-    return {name: select_events(data, number_of_row == i) for name, i in number.items()}
+    names, number_of_row = [*number], np.fromiter(map(number.__getitem__, label_of_row), int)
+    first_row = np.repeat(start[:-1], np.diff(start))  # of the event
+    if len(mixed_rows := np.flatnonzero(number_of_row != number_of_row[first_row])):
+        row = int(mixed_rows[0])
+        first, second = names[number_of_row[first_row[row]]], names[number_of_row[row]]
+        raise RowError(int(data.rows[row]), f"its contest is of the leagues {first} and {second}")
+    return {name: select_events(data, number_of_row[start[:-1]] == i) for name, i in number.items()}
 
 
 def select_events(data: Dataset, keep: HostArray, num_known_players: int = 0) -> Dataset:
@@ -123,9 +119,7 @@ def _check_names_and_clock_continue(data: Dataset, onto: History) -> None:
             "given as onto"
         )
     check_known_categories(data, onto.categories)
-    if onto.categories is not None and not (
-        data.categories is not None and data.categories.tolist() == onto.categories.tolist()
-    ):
+    if onto.categories is not None and not np.array_equal(data.categories, onto.categories):
         raise ValueError("the categories differ from the saved run's; read the matches with history=saved")
     nouns = data.events.nouns
     if nouns != onto.nouns:
@@ -331,17 +325,15 @@ def log_side_mismatch(system: RatingSystem, of_matches: bool, sided: bool) -> No
     if sided == uses_side(system):
         return
     worth = {name: getattr(system.params, name, None) for name in ("side_advantage", "side_trend")}
-    used = [name for name, value in worth.items() if value]
-    if sided and worth["side_advantage"] == 0.0:
-        text = "though the data say who has the side; give it points or fit it"
-    elif used and not of_matches:
-        text = "though contests have no side; skills take a column of it as jr.parts.covariate('side')"
-    elif used:
-        text = "though the data do not say who has the side; name its column, as side='home'"
-    else:
+    name = next(filter(worth.get, worth), "side_advantage")
+    if sided == uses_side(system) or worth[name] is None or sided == bool(worth[name]):
         return
-    name = (used or ["side_advantage"])[0]
-    logging.getLogger("jaxrate").warning("%s is rated with %s=%g, %s", system.name, name, worth[name], text)
+    text = "the data do not say who has the side; name its column, as side='home'"
+    if not of_matches:
+        text = "contests have no side; skills take a column of it as jr.parts.covariate('side')"
+    if sided:
+        text = "the data say who has the side; give it points or fit it"
+    logging.getLogger("jaxrate").warning("%s is rated with %s=%g, though %s", system.name, name, worth[name], text)
 
 
 def _check_names_storable(system: RatingSystem, data: Dataset) -> None:
@@ -375,11 +367,8 @@ def build_history(
     before = 0 if onto is None else onto.contests or 0
     events = make_event_columns(data, result.prediction, recorded_columns(result, performances), before)
     last, clock = float(time[-1]) if data.clock and len(time) else None, data.clock
-    options = {
-        name: x
-        for name, x in {"dates": data.dates, "source": data.source, "derived": data.derived}.items()
-        if x is not None
-    }
+    options = {"dates": data.dates, "source": data.source, "derived": data.derived}
+    options = {name: x for name, x in options.items() if x is not None}
     if onto is not None:
         games[: len(onto.games)] += onto.games
         events = concatenate_event_columns(onto.events, events)

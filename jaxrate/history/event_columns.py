@@ -98,16 +98,17 @@ def make_event_columns(
       num_contests_before: from which contests are numbered that have no names.
       in_teams: whether contests have the columns of teams though nobody has team-mates.
     """
-    columns: EventColumns = {"row": np.asarray(data.rows), "event": event_numbers(data.events)}
+    columns: dict[str, Any] = {"row": data.rows, "event": event_numbers(data.events)}
     if data.of_matches:
-        columns |= {name: np.asarray(getattr(data.matches, name)) for name in ("time", "player", "score")}
+        columns |= {name: getattr(data.matches, name) for name in ("time", "player", "score")}
     else:
         columns |= _contest_columns(data, num_contests_before, in_teams)
     seats = columns["player"].shape
-    columns |= event_prediction_columns(prediction, data)
-    columns |= {name: np.asarray(x) for name, x in found.items() if x is not None}
-    columns |= {name: x.reshape(seats) for name, x in columns.items() if name.startswith(("rating", "deviation"))}
-    return columns | (_side_point_and_venue_columns(data) if data.of_matches else {}) | _category_column(data, seats)
+    columns |= event_prediction_columns(prediction, data) | dict(found)
+    columns |= _side_point_and_venue_columns(data) if data.of_matches else {}
+    columns["category"] = _category_names(data, seats)
+    arrays = {name: np.asarray(x) for name, x in columns.items() if x is not None}
+    return arrays | {name: x.reshape(seats) for name, x in arrays.items() if name.startswith(("rating", "deviation"))}
 
 
 def _contest_columns(data: Dataset, num_contests_before: int, in_teams: bool) -> EventColumns:
@@ -124,25 +125,23 @@ def _contest_columns(data: Dataset, num_contests_before: int, in_teams: bool) ->
     return columns
 
 
-def _side_point_and_venue_columns(data: Dataset) -> EventColumns:
-    """Who of a match has the side, the points of both, and the ground, as far as they are known."""
-    context = data.matches.context
-    columns = {} if data.venues is None else {"venue": data.venues}
-    if context.side is not None:
-        columns["side"] = np.asarray(context.side, np.float32)
-    if len(data.margin) == 2 and context.columns is not None:
-        columns["points"] = np.stack([context.columns[name] for name in data.margin], axis=1)
-    return columns
+def _side_point_and_venue_columns(data: Dataset) -> dict[str, Any]:
+    """Who of a match has the side, the points of both, and the ground; None where they are not known."""
+    context: Any = data.matches.context
+    points = [context.columns[name] for name in data.margin] if context.columns is not None else []
+    return {
+        "venue": data.venues,
+        "side": None if context.side is None else np.asarray(context.side, np.float32),
+        "points": np.stack(points, axis=1) if len(points) == len(SIDES) else None,
+    }
 
 
-def _category_column(data: Dataset, seats: tuple[int, ...]) -> EventColumns:
-    """The names of the categories of seats; nothing if they are not known, or are shares of several."""
-    category = data.events.flat.context.category
-    if data.categories is None or not are_plain_names(data.categories):
-        return {}
-    if category is None or np.size(category) != np.prod(seats):
-        return {}
-    return {"category": np.asarray(data.categories)[np.asarray(category).reshape(seats)]}
+def _category_names(data: Dataset, seats: tuple[int, ...]) -> HostArray | None:
+    """The names of the categories of seats; None if they are not known, or are shares of several."""
+    category, names = data.events.flat.context.category, data.categories
+    if names is None or category is None or np.size(category) != np.prod(seats) or not are_plain_names(names):
+        return None
+    return np.asarray(names)[np.asarray(category).reshape(seats)]
 
 
 def concatenate_event_columns(first: EventColumns, second: EventColumns) -> EventColumns:
@@ -233,17 +232,17 @@ def from_table_columns(table: Any, players: HostArray) -> EventColumns:
     """
     found = {name: np.asarray(table[name]) for name in getattr(table, "column_names", table)}
     is_of_matches = "participants" not in found
-    sides = SIDES if is_of_matches else ("player",)
+    sides, ends, of_seats = ("player",), ("",), ("rating", "deviation", "_after", "category")
+    if is_of_matches:
+        sides, ends, of_seats = SIDES, ("_a", "_b"), ("_a", "_b")
     ids = np.stack([lookup_ids(name, table[name], players) for name in sides], axis=1)
     events: EventColumns = {}
     for name, values in found.items():
         if name in sides:
             events["player"] = ids
-        elif name.endswith(("_a", "_b")):
-            if name[:-2] not in events:
-                events[name[:-2]] = np.stack([found[f"{name[:-2]}_{side}"] for side in SIDES], axis=1)
-        elif not is_of_matches and name.startswith(("rating", "deviation", "category")):
-            events[name] = values[:, None]
+        elif name.endswith(of_seats):
+            base = name[: len(name) - len(ends[0])]
+            events[base] = np.stack([found[f"{base}{end}"] for end in ends], axis=1)
         else:
             events[name] = FROM_TABLE.get(name, np.asarray)(values)
     number = np.arange(len(ids)) if is_of_matches else contest_numbers(found["participants"])

@@ -64,16 +64,21 @@ class History:
     num_in_files: tuple[int, int | None] | None = None  # rows and contests (None of matches) of a run by chunks
 
     @property
+    def of_matches(self) -> bool:
+        """Whether the events are matches of two, and not contests."""
+        return "participants" not in self.events
+
+    @property
     def nouns(self) -> str:
         """The name of the events: matches or contests."""
-        return "contests" if "participants" in self.events else "matches"
+        return "matches" if self.of_matches else "contests"
 
     @property
     def contests(self) -> int | None:
         """The number of contests; None if these are matches."""
         if self.num_in_files is not None:
             return self.num_in_files[1]
-        return self.num_events if self.nouns == "contests" else None
+        return None if self.of_matches else self.num_events
 
     @property
     def num_events(self) -> int:
@@ -85,7 +90,7 @@ class History:
         """The number of rated matches or participations, also where their columns are in other files."""
         if self.num_in_files is not None:
             return self.num_in_files[0]
-        return len(self.events["row"]) or int(self.games.sum()) // (2 if self.nouns == "matches" else 1)
+        return len(self.events["row"]) or int(self.games.sum()) // (1 + self.of_matches)
 
     @cached_property
     def rows(self) -> Participations:
@@ -95,8 +100,7 @@ class History:
     @cached_property
     def has_events_elsewhere(self) -> bool:
         """Whether the columns of some events are in other files, as those of some runs by chunks."""
-        num_rows = len(self.events["row"])
-        found = 2 * num_rows if self.nouns == "matches" or not num_rows else len(self.rows.once_per_event().player)
+        found = 2 * len(self.events["row"]) if self.of_matches else len(self.rows.once_per_event().seat)
         return found < int(self.games.sum())
 
     def check_has_events(self, all_of_them: bool = False) -> None:
@@ -107,6 +111,15 @@ class History:
                 "the predictions of this run by chunks are in its files alone, as they are brief or too many: those "
                 "in the folder `predictions`"
             )
+
+    def check_of_matches(self, what: str) -> None:
+        """ValueError unless the events are matches, which this is of."""
+        if not self.of_matches:
+            raise ValueError(f"{what} is of matches of two, and this history is of contests")
+
+    def time_column(self, times: HostArray) -> HostArray | None:
+        """Times as `display_times` has them; None of a history without times."""
+        return None if self.clock is None else self.display_times(times)
 
     def display_times(self, times: HostArray) -> HostArray:
         """Times as dates, or as timestamps if some events have a time of day; numbers stay as they are."""
@@ -222,28 +235,25 @@ def find_player_id(players: Any, player: Any, count: int | None = None) -> int:
     """The id of a player, found by name, by the name as text, or by id unless names are numbers.
 
     Args:
-      players: names in order of id, or None.
+      players: names in order of id. None: their numbers, of `count` players.
       player: the name or id.
-      count: how many players there are. None: as many as names.
+      count: how many of the players there are. None: all.
 
     Raises:
       ValueError: if there is no such player, or more than one.
     """
     if is_list(player):
         raise ValueError(f"give a single name or id of a player, got {format_value_for_error(player)}")
-    names = [] if players is None else np.asarray(players).tolist()[:count]
-    count = len(names) if count is None else count
-    matching_ids = np.flatnonzero([player in (name, str(name)) for name in names]).tolist()
+    names = np.arange(count).tolist() if players is None else np.asarray(players).tolist()[:count]
+    matching_ids = [i for i, name in enumerate(names) if player in (name, str(name))]
     if len(matching_ids) > 1:
         raise ValueError(f"{len(matching_ids)} players have the name {player!r}; give an id")
     if matching_ids:
         return matching_ids[0]
     if is_whole_number(player) and {*map(type, names)} <= {str}:  # names that are numbers are no ids
-        if 0 <= player < count:
+        if 0 <= player < len(names):
             return int(player)
-        raise ValueError(f"no player {player}: ids run from 0 to {count - 1}")
-    if players is None:
-        raise ValueError(f"players are ids from 0 to {count - 1}, got {player!r}; names need those of all players")
+        raise ValueError(f"no player {player}: ids run from 0 to {len(names) - 1}")
     raise ValueError(
         f"no player {player!r}{did_you_mean_suffix(str(player), names) or similar_names_hint(player, names)}"
     )

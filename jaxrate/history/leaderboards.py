@@ -1,12 +1,13 @@
 """Leaderboards at any date, ranks through time, since when somebody leads and how surely, and peaks."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from statistics import NormalDist
 from typing import Any, Literal, TypedDict, Unpack
 
+import jax
 import numpy as np
 
 from jaxrate.core.argument_checks import (
@@ -78,7 +79,7 @@ class Leaderboard(ColumnTable):
     def __init__(
         self, columns: Mapping[str, HostArray | None], scope: str, num_listed: int, group_sizes: Iterable[int] = ()
     ) -> None:
-        super().__init__({name: x for name in RATING_HEADS if (x := columns.get(name)) is not None})
+        super().__init__({name: columns.get(name) for name in RATING_HEADS})
         self.scope = scope
         self.num_listed = num_listed
         self.group_sizes = tuple(group_sizes) or (num_listed,)
@@ -117,23 +118,24 @@ def format_rating_columns(
 
     Points of `signed` columns have a sign, as they are differences.
     """
-    rating, heads, cells = columns["rating"], [], []
-    for name, values in columns.items():
-        if name == "deviation":
-            shown: Iterable[Any] = format_credible_intervals(rating, values)
-        elif name == "rank_then":
-            shown = map(_format_move, columns["rank"], values)
-        elif name in ("last", "time", "peak_time"):
-            shown = format_times(values)
-        elif name in ("rating", "peak", *signed):
-            digits, has_sign = rating_decimals(rating), name in signed
-            shown = ["" if x != x else format_decimals(x, digits, signed=has_sign) for x in values]
-        else:
-            shown = map("{:,}".format, values) if name == "games" else values
-        if head := RATING_HEADS.get(name):
-            heads.append("on" if name == "peak_time" and values.dtype.kind == "M" else head)
-            cells.append(shown)
-    return heads, [*zip(*cells, strict=True)][:top]
+    rating, names = columns["rating"], RATING_HEADS
+
+    def format_points(name: str) -> Iterable[str]:
+        format_one = partial(format_decimals, digits=rating_decimals(rating), signed=name in signed)
+        return ["" if x != x else format_one(x) for x in columns[name]]
+
+    formats: dict[str, Callable[[str], Iterable[Any]]] = {
+        "deviation": lambda name: format_credible_intervals(rating, columns[name]),
+        "rank_then": lambda name: map(_format_move, columns["rank"], columns[name]),
+        "games": lambda name: map("{:,}".format, columns[name]),
+        **dict.fromkeys(("last", "time", "peak_time"), lambda name: format_times(columns[name])),
+        **dict.fromkeys(("rating", "peak", *signed), format_points),
+    }
+    if columns.get("peak_time", rating).dtype.kind == "M":
+        names = names | {"peak_time": "on"}
+    heads = {name: names[name] for name in columns if names.get(name)}
+    cells = [formats.get(name, columns.__getitem__)(name) for name in heads]
+    return [*heads.values()], [*zip(*cells, strict=True)][:top]
 
 
 def _format_move(rank: int, earlier: int) -> str:
@@ -287,14 +289,14 @@ def leaderboard(
         rated.check_has_events(all_of_them=True)
     now = parse_query_time(rated, as_of)
     if rated.has_events_elsewhere:  # so that it has no past
-        now = parse_time_after_last_events(rated, rated.state, as_of, rated.players)
-        rated = rated._replace(events=no_events(rated.contests is not None))
+        now = parse_time_after_last_events(rated, rated.state, as_of)
+        rated = rated._replace(events=no_events(not rated.of_matches))
     leaderboards = HistoryLeaderboardBuilder(rated, among, category, **rules)
-    return leaderboards.build_leaderboard(now, parse_query_time(rated, since), top)
+    return leaderboards.build_leaderboard(np.inf if now is None else now, parse_query_time(rated, since), top)
 
 
 def make_leaderboard_builder(
-    rated: History, rule_time: float | None, **rules: Unpack[LeaderboardRules]
+    rated: History, rule_time: float, **rules: Unpack[LeaderboardRules]
 ) -> "HistoryLeaderboardBuilder":
     """The builder of lists of everybody, all by one rule: without `min_games`, by that of the list at `rule_time`."""
     rated.check_has_events(all_of_them=True)
@@ -333,7 +335,10 @@ def _sort_by_rating(players: HostArray, mean: HostArray) -> HostArray:
 
 
 class HistoryLeaderboardBuilder:
-    """Leaderboards of a history as of any time, all by the same rules."""
+    """Leaderboards of a history as of any time, all by the same rules.
+
+    As of infinity the ratings are those that the last events left.
+    """
 
     def __init__(
         self,
@@ -352,14 +357,15 @@ class HistoryLeaderboardBuilder:
         self.rows = rows = rated.rows.once_per_event()
         self.is_eligible = _eligible_player_mask(among, rated.players)
         self.has_all_times = rated.clock is not None and rows.have_all_times and len(rows.seat) > 0
-        self.first = float(np.min(rows.time_of_row)) if self.has_all_times else np.nan
-        self.end = float(np.max(rows.time_of_row)) if self.has_all_times else np.nan
+        self.has_dates = self.has_all_times and rated.clock == "dates"
+        times = rows.time_of_row if self.has_all_times else np.array([-np.inf])
+        self.first, self.end = float(np.min(times)), float(np.max(times))
         self.hindsight_at = None if rated.hindsight is None else lru_cache(maxsize=2)(rated.hindsight.at)
         self.by_default, self.active = active is None, self._activity_window(active)
         self.max_deviation = np.inf  # of those who are listed
         self.groups = np.zeros(len(self.is_eligible), int)  # of whom only those of one can be compared
 
-    def build_leaderboard(self, now: float | None, since: float | None, top: int) -> Leaderboard:
+    def build_leaderboard(self, now: float, since: float | None, top: int) -> Leaderboard:
         self.choose_who_is_listed(now)
         self._check_moments(now, since)
         rows, rated = self.rows, self.rated
@@ -368,34 +374,36 @@ class HistoryLeaderboardBuilder:
         top_ids, (numbers, _, sizes) = ranked_ids[:top], self._groups_and_leaders(ranked_ids)
         counts = counts[top_ids]
         mean, deviation = self.ratings_at(now, top_ids, counts)
-        columns = {"rank": rank[:top], "player": rated.players[top_ids], "rating": mean, "deviation": deviation}
-        if len(numbers) > 1:
-            columns["group"] = self.groups[top_ids] + 1
+        columns: dict[str, Any] = {"rank": rank[:top], "player": rated.players[top_ids]}
+        columns |= {"rating": mean, "deviation": deviation}
+        columns["group"] = self.groups[top_ids] + 1 if len(numbers) > 1 else None
         columns["games"] = counts if len(rows.seat) else rated.games[top_ids]
-        if self.has_all_times:
-            columns["last"] = rated.display_times(rows.last_times(top_ids, counts))
-        if self.category is not None:
-            return Leaderboard(columns, self._describe_scope(now, None, ranked_ids, None), len(ranked_ids), sizes)
-        peaks, level = self._peak_columns(counts, top_ids)
-        columns |= peaks
-        since = self._default_since(now) if since is None else since
-        if since is not None:
-            counts_then, ids_then, rank = self.ranked_list_at(since)
-            rank_then = np.zeros(len(counts_then), int)
-            rank_then[ids_then] = rank
-            counts_then = counts_then[top_ids]
-            change = np.where(counts_then > 0, mean - self.ratings_at(since, top_ids, counts_then).mean, np.nan)
-            columns |= {"change": change, "rank_then": rank_then[top_ids]}
+        columns["last"] = rated.display_times(rows.last_times(top_ids, counts)) if self.has_all_times else None
+        level = None
+        if self.category is None:
+            peaks, level = self._peak_columns(counts, top_ids)
+            since = self._default_since(now) if since is None else since
+            columns |= peaks | ({} if since is None else self._change_columns(since, top_ids, mean))
         return Leaderboard(columns, self._describe_scope(now, since, ranked_ids, level), len(ranked_ids), sizes)
 
-    def _check_moments(self, now: float | None, since: float | None) -> None:
+    def _change_columns(self, since: float, top_ids: HostArray, mean: HostArray) -> dict[str, HostArray]:
+        """The ranks at an earlier time, and how much these ratings have changed since."""
+        counts, ids, rank = self.ranked_list_at(since)
+        rank_then = np.zeros(len(counts), int)
+        rank_then[ids] = rank
+        counts = counts[top_ids]
+        change = np.where(counts > 0, mean - self.ratings_at(since, top_ids, counts).mean, np.nan)
+        return {"change": change, "rank_then": rank_then[top_ids]}
+
+    def _check_moments(self, now: float, since: float | None) -> None:
         """ValueError unless the history can tell of these moments."""
-        if since is not None or now is not None:
-            self.check_has_times("since" if now is None else "as_of")
-        is_early = now is not None and now < self.end
-        if self.category is not None and (since is not None or is_early):
+        if now < np.inf:
+            self.check_has_times("as_of")
+        elif since is not None:
+            self.check_has_times("since")
+        if self.category is not None and (since is not None or now < self.end):
             raise ValueError("the history keeps ratings by category at its end only: leave out since, and later events")
-        end = self.end if now is None else now
+        end = self.end if now == np.inf else now
         if since is not None and since >= end:
             since_text, end_text = (format_time(x, self.rated.clock) for x in (since, end))
             raise ValueError(f"since {since_text} must be before the moment of the list, {end_text}")
@@ -416,26 +424,24 @@ class HistoryLeaderboardBuilder:
         rows = self.rows
         if not len(rows.seat):
             return {}, None
-        score = self.apply_caution(rows.after).mean
-        lead, level = lead_over_level(rows, score, self.rated.clock)
+        lead, level = lead_over_level(rows, self.apply_caution(rows.after).mean, self.rated.clock)
         peak = rows.peak_rows(lead, top_ids, counts, PEAK_MIN_EVENTS)
-        columns = {"peak": lead[peak]} | ({} if level is None else {"peak_median": level[peak]})
-        columns |= {"peak_time": rows.time[peak]} if self.has_all_times else {}
-        columns = {name: np.where(peak < 0, np.nan, x) for name, x in columns.items()}
+        values = {"peak": lead, "peak_median": level, "peak_time": rows.time if self.has_all_times else None}
+        columns = {name: np.where(peak < 0, np.nan, x[peak]) for name, x in values.items() if x is not None}
         if self.has_all_times:
             columns["peak_time"] = self.rated.display_times(columns["peak_time"])
         return columns, level
 
-    def choose_who_is_listed(self, now: float | None) -> None:
+    def choose_who_is_listed(self, now: float) -> None:
         """By default those with enough games, and of them those of whom enough is known, if they are many then."""
         if self.min_games is not None:
             return
         self.min_games = 0
-        if not self.by_default or self.active is None:
+        if not (self.by_default and self.has_dates):
             return
         counts = self.rows.counts_at(now)
         last = self.rows.last_times(np.arange(len(counts)), counts)
-        recent = np.flatnonzero(self.is_eligible & (last >= self._activity_end(now) - self.active))
+        recent = np.flatnonzero(self.is_eligible & (last >= self._active_since(now)))
         if _leaves_many(counts[recent] >= DEFAULT_MIN_GAMES):
             self.min_games, recent = DEFAULT_MIN_GAMES, recent[counts[recent] >= DEFAULT_MIN_GAMES]
         deviation = self.ratings_at(now, recent, counts[recent]).deviation
@@ -445,23 +451,21 @@ class HistoryLeaderboardBuilder:
             limit = KNOWN_SHARE * float(newcomer[0])
             self.max_deviation = limit if _leaves_many(deviation <= limit) else np.inf
 
-    def ranked_list_at(self, now: float | None) -> tuple[HostArray, HostArray, HostArray]:
+    def ranked_list_at(self, now: float) -> tuple[HostArray, HostArray, HostArray]:
         """[num_players] how many events of each count by a time, the ids [K] of those on its list, and their ranks."""
         counts = self.rows.counts_at(now)
         last = self.rows.last_times(np.arange(len(counts)), counts)
         return counts, *self.rank_players(now, counts, last)
 
-    def rank_players(self, now: float | None, counts: HostArray, last: HostArray) -> tuple[HostArray, HostArray]:
+    def rank_players(self, now: float, counts: HostArray, last: HostArray) -> tuple[HostArray, HostArray]:
         """The ids [K] of the list as of a time, best first, one group after the other, and their ranks in it from 1.
 
         By then so many events [num_players] of each count, the last of them at these times.
         """
         listed = np.flatnonzero(self.listed_mask(slice(None), counts, last, now))
-        has_limit = bool(self.cautious) or self.max_deviation < np.inf
-        mean = self.mean_if_known(self.ratings_at(now, listed, counts[listed], with_deviation=has_limit))
-        if np.isnan(mean).any():  # as of who had not begun, with hindsight
-            listed, mean = listed[~np.isnan(mean)], mean[~np.isnan(mean)]
-        players = _sort_by_rating(listed, mean)
+        mean = self.mean_if_known(self.ratings_at(now, listed, counts[listed]))
+        is_known = ~np.isnan(mean)  # not, with hindsight, as of who had not begun
+        players = _sort_by_rating(listed[is_known], mean[is_known])
         rank = np.arange(1, len(players) + 1)
         if not self.groups.any():
             return players, rank
@@ -471,61 +475,56 @@ class HistoryLeaderboardBuilder:
 
     def listed_mask(self, players: Any, counts: HostArray, last: HostArray, now: Any) -> HostArray:
         """Whether players with so many events, the last then, may be listed at a time or several; all may broadcast."""
-        is_past = now is not None and now < self.end
-        is_listed = (counts > 0) | (~np.asarray(is_past) & (counts == self.rows.totals[players]))  # none later
-        is_listed &= self.is_eligible[players] & (counts >= (self.min_games or 0))
-        if self.active is not None:
-            is_listed &= last >= self._activity_end(now) - self.active
-        return np.asarray(is_listed)
+        is_last = np.greater_equal(now, self.end) & (counts == self.rows.totals[players])
+        is_listed = ((counts > 0) | is_last) & self.is_eligible[players] & (counts >= (self.min_games or 0))
+        return np.asarray(is_listed & (np.fmax(last, -np.inf) >= self._active_since(now)))
 
-    def ratings_at(
-        self, now: float | None, players: HostArray, counts: HostArray, with_deviation: bool = True
-    ) -> Rating:
+    def ratings_at(self, now: float, players: HostArray, counts: HostArray) -> Rating:
         """[K] cautious ratings of players after their last events by then; without later events, as of then."""
         if self.hindsight_at is not None:
-            rating = self.final_ratings(None) if now is None else self.hindsight_at(now)
-            rating = Rating(*(None if x is None else np.asarray(x)[players] for x in rating))
+            rating = self.final_ratings(now) if now == np.inf else self.hindsight_at(now)
+            rating = jax.tree.map(lambda x: np.asarray(x)[players], rating)
         else:
-            final, seasons = self.final_ratings(now), self.rated.system.settings.get("seasons") or ()
-            final = final if with_deviation else Rating(final.mean, None)
-            rating = self.rows.ratings_at(players, counts, now, seasons, final)
+            seasons = self.rated.system.settings.get("seasons") or ()
+            rating = self.rows.ratings_at(players, counts, now, seasons, self.final_ratings(now))
         return self.apply_caution(rating)
 
     def mean_if_known(self, rating: Rating) -> HostArray:
         """The mean ratings; NaN of those whose deviation is too great for a list."""
         mean: HostArray = np.asarray(rating.mean)
-        return mean if rating.deviation is None else np.where(rating.deviation > self.max_deviation, np.nan, mean)
+        if self.max_deviation == np.inf or rating.deviation is None:
+            return mean
+        return np.where(rating.deviation > self.max_deviation, np.nan, mean)
 
-    def final_ratings(self, now: float | None) -> Rating:
+    def final_ratings(self, now: float) -> Rating:
         """[N] ratings after everybody's last event, with the time since then passed."""
         system, params = self.rated.system, self.rated.system.params
-        rows = advance_state_to_time(system, self.rated.state, now, params)
+        rows = advance_state_to_time(system, self.rated.state, None if now == np.inf else now, params)
         rating = system.summary(params, rows)
         rating = rating if self.category is None else category_rating(system, params, rating, rows, self.category)
-        return Rating(*(None if x is None else np.asarray(x) for x in rating))
+        return jax.tree.map(np.asarray, rating)
 
-    def _activity_end(self, now: Any) -> Any:
-        """The time up to which play counts as recent."""
-        return self.end if now is None else np.minimum(now, self.end)
+    def _active_since(self, now: Any) -> Any:
+        """When those who are listed must have played at the earliest."""
+        return np.minimum(now, self.end) - self.active
 
-    def _activity_window(self, active: Any) -> float | None:
-        """How long ago a listed player may have played at most; None: any time."""
+    def _activity_window(self, active: Any) -> float:
+        """How long ago a listed player may have played at most."""
         if active is None:
-            return DEFAULT_ACTIVE_DAYS if self.has_all_times and self.rated.clock == "dates" else None
+            return DEFAULT_ACTIVE_DAYS if self.has_dates else np.inf
         if isinstance(active, str) and active == "all":
-            return None
+            return np.inf
         if not is_number(active) or not 0 < float(active) < np.inf:
             raise ValueError(f'active must be a number of days above 0, a share below 1, or "all", got {active!r}')
         self.check_has_times("active")
         return float(active if active >= 1 else active * (self.end - self.first))
 
-    def _default_since(self, now: float | None) -> float | None:
+    def _default_since(self, now: float) -> float | None:
         """A year before, or half the history."""
-        if not self.has_all_times or self.rated.clock != "dates":
+        end_time = min(now, self.end)
+        if not self.has_dates or end_time <= self.first:
             return None
-        end_time = self._activity_end(now)
-        num_days = min(DEFAULT_ACTIVE_DAYS, (end_time - self.first) / 2)
-        return end_time - num_days if num_days > 0 else None
+        return end_time - min(DEFAULT_ACTIVE_DAYS, (end_time - self.first) / 2)
 
     def check_has_times(self, name: str) -> None:
         if not self.rows.have_all_times and self.rated.clock is not None:
@@ -533,9 +532,7 @@ class HistoryLeaderboardBuilder:
         if not self.has_all_times and name != "as_of":
             raise ValueError(f"{name} needs times, and this history has none; name the column of time when it is read")
 
-    def _describe_scope(
-        self, now: float | None, since: float | None, ranked_ids: HostArray, level: HostArray | None
-    ) -> str:
+    def _describe_scope(self, now: float, since: float | None, ranked_ids: HostArray, level: HostArray | None) -> str:
         """Who is listed, unless everybody is, the groups if there are several, and what changes and peaks are."""
         lines = []
         if self.category is not None and self.rated.categories is not None:
@@ -550,21 +547,19 @@ class HistoryLeaderboardBuilder:
             lines.append(f"change and move: since {self._format_day(since)}")
         return "\n".join(filter(None, lines))
 
-    def _describe_conditions(self, now: float | None, listed: int) -> str:
+    def _describe_conditions(self, now: float, listed: int) -> str:
         """How many are listed, of those who fulfil what; nothing if all are."""
-        total = int(self.is_eligible.sum())
-        conditions = []
-        if self.active is not None:
-            dated = self.rated.clock == "dates"
-            since_when = f"in the {self.active:.0f} days to" if dated else f"in the {self.active:g} up to"
-            conditions.append(f"played {since_when} {self._format_day(self._activity_end(now))}")
+        total, conditions = int(self.is_eligible.sum()), []
+        if self.active < np.inf:
+            since_when = f"in the {self.active:.0f} days to" if self.has_dates else f"in the {self.active:g} up to"
+            conditions.append(f"played {since_when} {self._format_day(min(now, self.end))}")
         if self.min_games:
             conditions.append(f"{'had ' * bool(conditions)}played {self.min_games:,} times")
         if self.max_deviation < np.inf:
             conditions.append(f"have an interval of at most {KNOWN_SHARE} times a newcomer's")
         if not conditions or listed == total:
             return ""
-        hint = f" ({ALL_PLAYERS_HINT})" if self.by_default and self.active is not None else ""
+        hint = f" ({ALL_PLAYERS_HINT})" * (self.by_default and self.has_dates)
         hint = f" ({FEWER_GAMES_HINT})" if self.min_games and not listed else hint
         return f"{listed:,} of {total:,} players, who {join_names(conditions)}{hint}"
 
@@ -605,8 +600,8 @@ def lead_start(rated: History, **rules: Unpack[LeaderboardRules]) -> float | Non
 
         np.datetime64(int(lead_start(rated)), "D")  # of a history with dates
     """
-    leaderboards = make_leaderboard_builder(rated, None, **rules)
-    leader = leaderboards.ranked_list_at(None)[1][:1]
+    leaderboards = make_leaderboard_builder(rated, np.inf, **rules)
+    leader = leaderboards.ranked_list_at(np.inf)[1][:1]
     if not len(leader) or not leaderboards.has_all_times:
         return None
     rows, highest = leaderboards.rows, _greatest_ratings(leaderboards)
@@ -632,11 +627,10 @@ def _greatest_ratings(leaderboards: HistoryLeaderboardBuilder) -> HostArray:
     Time moves a rating one way only, between two events from that which the one left to that which the next found.
     """
     rows, apply_caution = leaderboards.rows, leaderboards.apply_caution
-    ends = [apply_caution(leaderboards.final_ratings(now)).mean for now in (None, leaderboards.end)]
-    greatest = np.fmax(*map(np.asarray, ends))
+    ends = [apply_caution(leaderboards.final_ratings(now)).mean for now in (np.inf, leaderboards.end)]
+    greatest = np.fmax(*ends)
     for rating in (rows.before, rows.after):
-        if rating.mean is not None:
-            np.fmax.at(greatest, rows.player, apply_caution(rating).mean)
+        np.fmax.at(greatest, rows.player, apply_caution(rating).mean)
     return greatest
 
 
@@ -648,7 +642,7 @@ def _listed_ratings(leaderboards: HistoryLeaderboardBuilder, players: HostArray,
     players = players[:, None]
     is_listed = leaderboards.listed_mask(players, counts, rows.last_times(players, counts), times)
     seasons = leaderboards.rated.system.settings.get("seasons") or ()
-    found = rows.ratings_at(players, counts, times, seasons, leaderboards.final_ratings(None))
+    found = rows.ratings_at(players, counts, times, seasons, leaderboards.final_ratings(np.inf))
     rating = np.array(leaderboards.mean_if_known(leaderboards.apply_caution(found)))
     is_last = is_listed & (counts == rows.totals[players])
     for at in np.flatnonzero(is_last.any(axis=0)):
@@ -724,7 +718,7 @@ class PeakRatings(PrintedResult):
 
     def columns(self) -> ColumnTable:
         """The table as columns."""
-        return ColumnTable({name: x for name, x in vars(self).items() if x is not None})
+        return ColumnTable(vars(self))
 
     def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
         """The heads, and the cells of the first `top` rows, as text for people."""
@@ -785,5 +779,5 @@ def peak_ratings(
         peaks.after.deviation,
         None if level is None else peaks.after.mean - level[highest[player_ids]],
         peaks.row,
-        None if rated.clock is None else rated.display_times(peaks.time),
+        rated.time_column(peaks.time),
     )

@@ -1,6 +1,6 @@
 """The table of participations: who took part in which event, with what result, and their ratings before and after."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -31,11 +31,12 @@ class Participations:
 
     start: HostArray  # [num_players + 1]
     seat: HostArray  # [R] the number of the seat in the columns of events, row by row
-    before: Rating  # mean and deviation [R] that the event found; with hindsight both are None
+    before: Rating  # mean and deviation [R] that the event found; with hindsight those after it
     after: Rating  # those that it left; of rows of one period or contest the last has the change
     events: EventColumns  # the columns of events by name, of n rows
     time_of_row: HostArray  # [n] on the clock of the history; NaN where there is none
     end_of_row: HostArray  # [n] when the row counts, as those before it do: at its time, or after its rating period
+    has_hindsight: bool  # whether ratings know all events
 
     @property
     def num_seats(self) -> int:
@@ -106,6 +107,10 @@ class Participations:
         second = self.events[mirror] if mirror else OF_SECOND_PLAYER.get(name, np.asarray)(values)
         return np.where(self.side == int(of_opponent), values[self.row], second[self.row])
 
+    def known_columns(self, names: Iterable[str]) -> dict[str, HostArray]:
+        """The columns of these names, as `column` has them, as far as the history has them."""
+        return {name: self.column(name) for name in names if name in self.events}
+
     def select(self, rows: HostArray) -> "Participations":
         """These rows [K], in their order in the table."""
         before, after = (jax.tree.map(lambda x: x[rows], rating) for rating in (self.before, self.after))
@@ -137,9 +142,9 @@ class Participations:
         order = np.argsort(end, kind="stable")
         return Chronology(*(x[order] for x in (end, self.time, self.player[:, None], self.event)))
 
-    def counts_at(self, time: float | None = None) -> HostArray:
-        """[num_players] how many of each player's rows count by a time: those before the first later one. None: all."""
-        if time is None or not self.have_all_times:
+    def counts_at(self, time: float = np.inf) -> HostArray:
+        """[num_players] how many of each player's rows count by a time: those before the first later one."""
+        if time == np.inf or not self.have_all_times:
             return self.totals
         return np.bincount(self._rows_counted_by_time(time).player.ravel(), minlength=len(self.totals))
 
@@ -157,9 +162,9 @@ class Participations:
             begin = end
             yield counts, last
 
-    def groups_at(self, time: float | None = None) -> HostArray:
-        """[num_players] the numbers of `group_players` of the rows that count by a time. None: of all."""
-        if time is None or not self.have_all_times or time >= self.end_of_row.max(initial=-np.inf):
+    def groups_at(self, time: float = np.inf) -> HostArray:
+        """[num_players] the numbers of `group_players` of the rows that count by a time."""
+        if not self.have_all_times or time >= self.end_of_row.max(initial=-np.inf):
             return self._groups_at_end
         counted = self._rows_counted_by_time(time)
         return group_players(len(self.totals), counted.player, counted.event)
@@ -190,28 +195,31 @@ class Participations:
         the earlier one left. With hindsight they are those at the last event; NaN before the first.
         """
         if not len(self.seat):
-            return Rating(*(None if x is None else x[players] for x in final))
+            return jax.tree.map(lambda x: x[players], final)
         row, is_last = self.start[players] + counts, counts == self.totals[players]
-        keeps_last = self._is_first_season_next(row, counts, time, seasons)
-        leaves = [
-            None if x is None or z is None else np.where(is_last, z[players], _between(y, x, row, counts, keeps_last))
-            for y, x, z in zip(self.before, self.after, final, strict=True)
-        ]
-        return Rating(*leaves)
+        previous, following = np.maximum(row - 1, 0), np.minimum(row, len(self.seat) - 1)
+        keeps_last = self._keeps_rating_until_next(previous, following, counts, time, seasons)
 
-    def _is_first_season_next(
-        self, row: HostArray, counts: HostArray, time: Any, seasons: Sequence[float]
-    ) -> HostArray | None:
-        """[...] whether the first season to begin since the row before this one, and by this one, begins after `time`.
+        def rating_at(before: HostArray, after: HostArray, final: HostArray) -> HostArray:
+            found = before[following]
+            if np.any(keeps_last):
+                found = np.where(keeps_last, np.where(counts > 0, after[previous], np.nan), found)
+            return np.where(is_last, final[players], found)
 
-        None if nothing depends on it.
+        return jax.tree.map(rating_at, self.before, self.after, final)
+
+    def _keeps_rating_until_next(
+        self, previous: HostArray, following: HostArray, counts: HostArray, time: Any, seasons: Sequence[float]
+    ) -> Any:
+        """[...] whether what the previous row left holds at a time until the following one, of whom so many rows count.
+
+        It does with hindsight, and if the first season to begin between the two begins after the time.
         """
-        if time is None or not len(seasons) or self.before.mean is None:
-            return None
-        last, following = np.maximum(row - 1, 0), np.minimum(row, len(self.seat) - 1)
-        times = np.where(counts > 0, self.time[last], np.nan), time, self.time[following]
+        if self.has_hindsight or not len(seasons):
+            return self.has_hindsight
+        times = np.where(counts > 0, self.time[previous], np.nan), time, self.time[following]
         begun_by_last, begun, begun_by_next = (np.searchsorted(seasons, x, side="right") for x in times)
-        return np.asarray((begun_by_last == begun) & (begun < begun_by_next))
+        return (begun_by_last == begun) & (begun < begun_by_next)
 
     def peak_rows(self, score: HostArray, players: HostArray, counts: HostArray, min_events: int) -> HostArray:
         """[K] the first row with the greatest score [R] of each of these players, of their rows from `min_events` on.
@@ -237,14 +245,6 @@ class Chronology(NamedTuple):
     time: HostArray  # [m] on the clock of the history
     player: HostArray  # [m, seats] ids
     event: HostArray  # [m] the number of the match or the contest
-
-
-def _between(before: Any, after: HostArray, row: HostArray, counts: HostArray, keeps_last: Any) -> HostArray:
-    """[...] what these rows found, or where `keeps_last` what those before them left; with hindsight always this."""
-    if before is None:
-        return np.where(counts > 0, after[np.maximum(row - 1, 0)], np.nan)
-    found = before[np.minimum(row, len(before) - 1)]
-    return found if keeps_last is None else np.where(keeps_last, after[np.maximum(row - 1, 0)], found)
 
 
 def group_players(num_players: int, player: HostArray, event: HostArray) -> HostArray:
@@ -274,27 +274,15 @@ def make_participations(history: Any) -> Participations:
             row = seat[i:j] // player.shape[1]
             end[row] = np.maximum.accumulate(end[row])
     names = ("rating", "deviation"), ("rating_after", "deviation_after")
-    before, after = (Rating(*(events[x].take(seat) if x in events else None for x in pair)) for pair in names)
-    if history.hindsight is None:
-        final = history.system.summary(history.system.params, history.state)
-        group = events["event"] if history.period is None else end
-        group = None if after.mean is None else group[seat // player.shape[1]]
-        after = Rating(*(_ratings_after(start, group, *x) for x in zip(before, after, final, strict=True)))
-    return Participations(start, seat, before, after, events, time, end)
-
-
-def _ratings_after(start: HostArray, group: Any, before: Any, left: Any, final: Any) -> HostArray | None:
-    """[R] what events left: what the player's next event found, and at last what the state has.
-
-    Where time moves ratings, that is `left` at the last event of a period, or seat of a contest, as far as it is known.
-    These are rows of one `group` [R].
-    """
-    if before is None:
-        return None
-    after = np.append(before[1:], before[:1])
-    if left is not None:
-        is_last_of_group = np.append(np.diff(group) != 0, False)[: len(after)]
-        after = np.where(is_last_of_group & ~np.isnan(left), left, after)
-    has_played = np.diff(start) > 0
-    after[start[1:][has_played] - 1] = np.asarray(final)[has_played]
-    return after
+    before, left = (Rating(*(events[x].take(seat) if x in events else None for x in pair)) for pair in names)
+    if history.hindsight is not None:
+        return Participations(start, seat, left, left, events, time, end, True)
+    after = jax.tree.map(lambda x: np.append(x[1:], x[:1]), before)  # what the player's next event found
+    if left.mean is not None:  # as time moves ratings: the last of a period, or seat of a contest, has what it left
+        group = (events["event"] if history.period is None else end)[seat // player.shape[1]]
+        is_last_of_group = np.append(np.diff(group) != 0, False)[: len(seat)]
+        after = jax.tree.map(lambda x, y: np.where(is_last_of_group & ~np.isnan(y), y, x), after, left)
+    final, has_played = history.system.summary(history.system.params, history.state), np.diff(start) > 0
+    for values, at_end in zip(jax.tree.leaves(after), jax.tree.leaves(final), strict=False):
+        values[start[1:][has_played] - 1] = np.asarray(at_end)[has_played]
+    return Participations(start, seat, before, after, events, time, end, False)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 
 from jaxrate.core.argument_checks import PositiveCount, enforce_argument_annotations
@@ -63,19 +64,17 @@ def career(rated: History, player: Any) -> dict[str, HostArray]:
     columns = {"time": rated.display_times(rows.column("time"))}
     if rows.opponent is not None:
         columns["opponent"] = names[rows.opponent]
-    columns |= {name: rows.column(name) for name in RESULT_COLUMNS if name in rows.events}
+    columns |= rows.known_columns(RESULT_COLUMNS)
     if "points" in rows.events:
         columns |= {"points": rows.column("points"), "opponents_points": rows.column("points", of_opponent=True)}
-    expected, outcomes = rows.column("prediction"), {x: rows.column(x) for x in outcome_columns(rows.events)}
+    expected, outcomes = rows.column("prediction"), rows.known_columns(outcome_columns(rows.events))
     if rows.opponent is None:
         teams = columns.get("teams", columns["participants"])
         columns |= outcomes | {"expected_rank": 1.0 + (1.0 - expected.astype(float)) * (teams - 1)}
     else:
         columns |= {"probability": expected} | outcomes
-    shown = rows.after if rows.before.mean is None else rows.before
-    columns |= {name: x for name, x in zip(("rating", "deviation"), shown, strict=True) if x is not None}
-    if rows.before.mean is not None:
-        columns["change"] = rows.after.mean - rows.before.mean
+    change = None if rows.has_hindsight else rows.after.mean - rows.before.mean
+    columns |= ColumnTable({"rating": rows.before.mean, "deviation": rows.before.deviation, "change": change})
     if "performance" in rows.events:
         needed = rows.column("rank_needed")
         columns |= {"performance": rows.column("performance"), "rank_needed": np.where(needed > 0, needed, np.nan)}
@@ -111,7 +110,7 @@ def rating_at(rated: History, player: Any, date: Any) -> Rating:
         raise ValueError("date must be a number or a date, got None")
     if np.isnan(rated.events["time"]).any():
         raise ValueError("some events of the history have no time, so that no rating can be as of one")
-    return Rating(*(None if x is None else float(x[player_id]) for x in ratings(rated, time=query_time)))
+    return jax.tree.map(lambda x: float(x[player_id]), ratings(rated, time=query_time))
 
 
 @enforce_argument_annotations
@@ -122,13 +121,19 @@ def rating_table(rated: History, time: Any = None) -> dict[str, HostArray]:
 
     `time` is as in `ratings`.
     """
-    query_time = parse_time_after_last_events(rated, rated.state, time, rated.players)
+    query_time = parse_time_after_last_events(rated, rated.state, time)
     state = advance_state_to_time(rated.system, rated.state, query_time, rated.system.params)
     rating = ratings(rated.system, state)
-    columns = {"id": np.arange(len(rated.players)), "player": rated.players, "rating": np.asarray(rating.mean)}
-    if rating.deviation is not None:
-        columns["deviation"] = np.asarray(rating.deviation)
-    columns["games"] = rated.games
+    values = jax.tree.map(np.asarray, rating)
+    columns = ColumnTable(
+        {
+            "id": np.arange(len(rated.players)),
+            "player": rated.players,
+            "rating": values.mean,
+            "deviation": values.deviation,
+            "games": rated.games,
+        }
+    )
     excluded = {"variance", "time", *columns}
     state_columns = {name: np.asarray(x) for name, x in leaves_by_name(state).items()}
     columns |= {
@@ -176,7 +181,7 @@ class HeadToHead(PrintedResult):
 
     def summary_lines(self) -> list[str]:
         """How it stands between the two."""
-        return [self.summary]
+        return [self.summary, ""]
 
     def closing_lines(self) -> list[str]:
         """How many matches are not shown."""
@@ -184,8 +189,7 @@ class HeadToHead(PrintedResult):
         return [f"and {num_hidden:,} before"] if num_hidden > 0 else []
 
     def __repr__(self) -> str:
-        shown = f"\n\n{self.matches.to_text(PRINTED_MATCHES)}" if len(self.matches["score"]) else ""
-        return "\n".join([f"{self.summary}{shown}", *self.closing_lines()])
+        return super().__repr__() if len(self.matches["score"]) else self.summary
 
 
 @enforce_argument_annotations
@@ -204,7 +208,7 @@ def head_to_head(rated: History, player: Any, opponent: Any) -> HeadToHead:
         raise ValueError("head to head takes two different players")
     rows = _participations_in_matches(rated, one)
     met = np.flatnonzero(rows.opponent == other)[::-1]
-    columns = {} if rated.clock is None else {"time": rated.display_times(rows.column("time")[met])}
+    columns = {"time": rated.time_column(rows.column("time")[met])}
     score, probability = (rows.column(name)[met] for name in ("score", "prediction"))
     ratings = {"rating": rows.before.mean[met], "opponents_rating": rows.column("rating", of_opponent=True)[met]}
     matches = ColumnTable(columns | {"score": score, "probability": probability} | ratings)
@@ -247,7 +251,7 @@ def _wins(rated: History, player: Any) -> Participations:
 
 
 def _tabulate_wins(rated: History, wins: Participations, order: HostArray) -> ColumnTable:
-    columns = {} if rated.clock is None else {"time": rated.display_times(wins.column("time")[order])}
+    columns = {"time": rated.time_column(wins.column("time")[order])}
     sides = {"winner": wins.player, "loser": wins.opponent}
     columns |= {name: rated.players[np.asarray(ids)[order]] for name, ids in sides.items()}
     ratings = wins.before.mean, wins.column("rating", of_opponent=True), wins.column("prediction")
@@ -292,8 +296,7 @@ def _participations_in_matches(rated: History, player: int | None = None) -> Par
     rated.check_has_events()
     if rated.hindsight is not None:
         raise ValueError("this is of ratings at the time, and the history is one with hindsight; take that of jr.rate")
-    if rated.rows.opponent is None:
-        raise ValueError("this is of matches of two, and the history is of contests")
+    rated.check_of_matches("this")
     return rated.rows if player is None else rated.rows.of_player(player)
 
 

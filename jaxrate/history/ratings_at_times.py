@@ -1,8 +1,9 @@
 """Ratings, modifiers of categories and ratings by category, as of a time; ratings of one's own to start from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import jax
@@ -66,45 +67,30 @@ def parse_moment(time: Any, date_format: str | None) -> float:
     return as_event_time("time", time)  # which says what is wrong
 
 
-def parse_time_after_last_events(rated: Any, state: State, time: Any, players: Any = None) -> Any:
-    """The query time as `parse_query_time` returns it, which must not be before the last event of any player.
+def parse_time_after_last_events(rated: Any, state: State, time: Any) -> Any:
+    """The query time as `parse_query_time` returns it, which must not be before the last event.
 
     Args:
       rated: the rated history, or a system.
       state: its state. A state without times allows any query time.
       time: as in `ratings`.
-      players: [num_players] names, or None.
 
     Raises:
-      ValueError: as `parse_query_time`, or if somebody has played since: names the player and the time of their last
-        event.
+      ValueError: as `parse_query_time`, or if somebody has played since: names the time of the last event.
     """
-    query_time = parse_query_time(rated, time)
-    last_times = getattr(state, "time", None)
+    query_time, last_times = parse_query_time(rated, time), getattr(state, "time", None)
     if query_time is None or is_traced((query_time, last_times)):
         return query_time
-    history = rated if isinstance(rated, History) else None
-    clock, has_periods = getattr(history, "clock", None), getattr(history, "period", None) is not None
-    for last, rounding, player in _last_events(history, last_times, players):
-        if query_time < last - rounding:
-            asked_text, last_text = format_time(query_time, clock), format_time(last, clock)
-            verb = "ended" if has_periods else "was"
-            message = f"time {asked_text} is before the last event of {player}, which {verb} at {last_text}"
-            raise ValueError(f"{message}; {PAST_RATINGS_HINT}")
+    times = np.append(*(np.array(x, float) for x in (last_times, getattr(rated, "last", None))))  # NaN of None
+    last = float(times[np.isfinite(times)].max(initial=-np.inf))
+    rounding = 4.0 * np.finfo(jnp.result_type(float)).eps  # relative, of times in the state
+    if query_time < last - rounding * abs(last):
+        clock = getattr(rated, "clock", None)
+        asked_text, last_text = format_time(query_time, clock), format_time(last, clock)
+        raise ValueError(
+            f"time {asked_text} is before the last event of the history, at {last_text}; {PAST_RATINGS_HINT}"
+        )
     return query_time
-
-
-def _last_events(history: History | None, last_times: Any, players: Any) -> Iterator[tuple[float, float, str]]:
-    """The last events that a state and a history know of: their times, the rounding of these, and of whom they are."""
-    if last_times is not None and np.size(last_times):
-        last_played = np.where(np.isfinite(last_times), last_times, -np.inf)
-        i = int(np.argmax(last_played))
-        has_name = players is not None and len(players) > i
-        player = repr(np.asarray(players).tolist()[i]) if has_name else f"player {i}"
-        yield float(last_played[i]), 4.0 * float(np.spacing(np.abs(np.asarray(last_times)[i]))), player
-    if history is not None and history.last is not None:
-        seats = history.events["player"]
-        yield history.last, 0.0, repr(history.players.tolist()[seats[-1, 0]]) if len(seats) else "a player"
 
 
 @enforce_argument_annotations
@@ -143,9 +129,11 @@ def ratings(system: RatingSystem | History, state: State = None, *, time: Any = 
         if params is not None:
             raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
         return rated.hindsight.at(parse_query_time(rated, time))
-    is_past = isinstance(rated, History) and params is None and _is_before_end(rated, parse_query_time(rated, time))
+    query_time = parse_query_time(rated, time)
+    is_past = isinstance(rated, History) and params is None and _is_before_end(rated, query_time)
+    if not is_past:
+        parse_time_after_last_events(rated, state, query_time)
     params = system.params if params is None else params
-    query_time = parse_query_time(rated, time) if is_past else parse_time_after_last_events(rated, state, time, players)
     final = system.summary(params, advance_state_to_time(system, state, query_time, params))
     if not is_past:
         return final
@@ -228,15 +216,13 @@ def category_rating(system: RatingSystem, params: Params, rating: Rating, rows: 
 
 def category_number(system: RatingSystem | History, category: Any) -> int:
     """The number of a category, by its name or number."""
-    names = system.categories if isinstance(system, History) else None
-    known = [] if names is None else names.tolist()
+    names = getattr(system, "categories", None)
+    count = getattr(system, "system", system).settings.get("categories", 0)
+    known: Any = range(count) if names is None else names.tolist()
     if category in known:
         return int(known.index(category))
-    count = (system.system if isinstance(system, History) else system).settings.get("categories", 0)
-    if isinstance(category, int) and not isinstance(category, bool) and not known and 0 <= category < count:
-        return category
-    hint = did_you_mean_suffix(category, known)
-    raise ValueError(f"no category {category!r}{hint} (there are {', '.join(map(str, known)) or count})")
+    hint = did_you_mean_suffix(category, [*map(str, known)])
+    raise ValueError(f"no category {category!r}{hint} (there are {', '.join(map(str, known)) or 0})")
 
 
 def has_modifiers(system: RatingSystem, state: State) -> bool:
@@ -256,9 +242,9 @@ def _rows_with_modifiers(
 ) -> tuple[RatingSystem, Any]:
     """The system, and the rows of all players as of a time; ValueError without modifiers."""
     rated: Any = system
-    own, state, players = resolve_system_state_and_players(rated, state)
+    own, state, _ = resolve_system_state_and_players(rated, state)
     check_has_modifiers(own, state)
-    query_time = parse_time_after_last_events(rated, state, time, players)
+    query_time = parse_time_after_last_events(rated, state, time)
     return own, advance_state_to_time(own, state, query_time, own.params if params is None else params)
 
 
@@ -288,11 +274,6 @@ INITIAL_PARAMETERS = {
     "rating": ("initial_rating", "initial_proportion"),
     "deviation": ("initial_deviation",),
 }  # of newcomers
-REFUSAL_REASONS = {
-    ("urnings", "deviation"): "has no deviation to begin with: it follows from the size of the urns",
-    ("blat_mmr", "rating"): "begins with a belief, not with a rating: give it a `prior`, or set `belief` of its state",
-    ("blat_mmr", "deviation"): "begins with a belief, not with a deviation: give it a `prior`",
-}
 
 
 @enforce_argument_annotations
@@ -324,21 +305,19 @@ def initial_state(
         deviation of a system that has none (of Urnings it follows from the size of the urns), and of BlatMMR, which
         begins with beliefs.
     """
-    names, count = _names_and_count(players)
-    params = system.params
-    check_player_count_and_memory(system, count)
-    state = system.init(params, count)
-    given = {
-        _initial_parameter(system, quantity): _map_player_values_to_ids(names, count, quantity, values)
-        for quantity, values in {"rating": rating, "deviation": deviation}.items()
-        if values
-    }
-    ids = sorted({i for values_by_id in given.values() for i in values_by_id})
+    names = players.players if isinstance(players, Dataset) else players
+    if np.ndim(names) == 0 and not (is_whole_number(names) and names >= 0):
+        raise ValueError(
+            f"players must be a number of players, their names or a Dataset, got {format_value_for_error(players)}"
+        )
+    names = np.arange(names) if np.ndim(names) == 0 else names
+    check_player_count_and_memory(system, len(names))
+    params, state = system.params, system.init(system.params, len(names))
+    quantities = {"rating": rating, "deviation": deviation}.items()
+    given = dict(_initial_values_by_id(system, names, quantity, values) for quantity, values in quantities if values)
+    ids = sorted({*chain(*given.values())})
     if not ids:
         return state
-    for name, values_by_id in given.items():
-        for x in values_by_id.values():
-            check_params(system.name, params._replace(**{name: x}), system.space)
     params_of_players = {  # [players with values of their own] by hyperparameter
         name: jnp.array([values_by_id.get(i, getattr(params, name)) for i in ids], float)
         for name, values_by_id in given.items()
@@ -351,32 +330,16 @@ def initial_state(
     return jax.tree.map(lambda x, y: x.at[np.array(ids)].set(y), state, rows)
 
 
-def _names_and_count(players: Any) -> tuple[Any, int]:
-    """The names of players, None if only their number is given, and their number."""
-    names = players.players if isinstance(players, Dataset) else players
-    names, count = (None, names) if np.ndim(names) == 0 else (names, len(names))
-    if not is_whole_number(count) or count < 0:
-        raise ValueError(
-            f"players must be a number of players, their names or a Dataset, got {format_value_for_error(players)}"
-        )
-    return names, int(count)
-
-
-def _initial_parameter(system: RatingSystem, quantity: str) -> str:
-    """The hyperparameter that newcomers begin with, of their rating or deviation."""
-    name = next((x for x in INITIAL_PARAMETERS[quantity] if x in system.params._fields), None)
-    if name is None:
-        reason = REFUSAL_REASONS.get((system.name, quantity), f"has no {quantity} to begin with")
-        raise ValueError(f"{system.name} {reason}")
-    return name
-
-
-def _map_player_values_to_ids(names: Any, count: int, quantity: str, values: Mapping[Any, float]) -> dict[int, float]:
-    """Values by id, from those by name or id."""
-    by_id: dict[int, float] = {}
-    for player, x in values.items():
-        i = find_player_id(names, player, count)
-        if i in by_id:
-            raise ValueError(f"{quantity} names player {format_value_for_error(player)} twice, by name and by id")
-        by_id[i] = x
-    return by_id
+def _initial_values_by_id(
+    system: RatingSystem, names: Any, quantity: str, values: Mapping[Any, float]
+) -> tuple[str, dict[int, float]]:
+    """The hyperparameter that newcomers begin with, of their rating or deviation, and its values by id."""
+    parameters = [x for x in INITIAL_PARAMETERS[quantity] if x in system.params._fields]
+    if not parameters:
+        raise ValueError(f"{system.name} has no {quantity} to begin with; newcomers of BlatMMR begin with a `prior`")
+    by_id = {find_player_id(names, player): x for player, x in values.items()}
+    if len(by_id) < len(values):
+        raise ValueError(f"{quantity} names a player twice, by name and by id: {[*values]}")
+    for x in by_id.values():
+        check_params(system.name, system.params._replace(**{parameters[0]: x}), system.space)
+    return parameters[0], by_id

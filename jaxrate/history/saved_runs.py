@@ -80,7 +80,7 @@ def make_run_metadata(rated: History) -> dict[str, Any]:
         "settings": settings,
         "params": params,
         "period": None if rated.period is None else float(rated.period),
-        COUNT_KEYS[rated.contests is not None]: len(rated.events["row"]),
+        COUNT_KEYS[not rated.of_matches]: len(rated.events["row"]),
         "players": len(rated.players),
         "last": rated.last,
         "clock": rated.clock,

@@ -270,11 +270,8 @@ def compare_log_loss(
     return LogLossDifference(*paired_difference(losses[0], losses[1], w))
 
 
-def paired_difference(
-    loss: HostArray, other_loss: HostArray, weight: HostArray | None = None
-) -> tuple[float, float | None]:
-    """The mean of one loss [n] less that of another of the same matches, and its standard error; None for one match."""
-    w = np.ones(len(loss)) if weight is None else weight
+def paired_difference(loss: HostArray, other_loss: HostArray, w: HostArray) -> tuple[float, float | None]:
+    """The mean of one loss [n] less that of another, by weights [n], and its standard error; None for one match."""
     loss_difference, share, n = loss - other_loss, w / w.sum(), np.count_nonzero(w)
     mean = float(share @ loss_difference)
     return mean, float(np.sqrt(share**2 @ (loss_difference - mean) ** 2 * n / (n - 1))) if n > 1 else None

@@ -275,7 +275,8 @@ def _judge_losses(curves: Mapping[str, Curve], match_losses: Mapping[str, HostAr
     if len(curves) == 1:
         return findings.judge_losses(*curves.values())
     names = sorted(curves, key=lambda name: float(match_losses[name].mean()))
-    gaps = [prediction_metrics.paired_difference(match_losses[x], match_losses[names[0]]) for x in names]
+    best = match_losses[names[0]]
+    gaps = [prediction_metrics.paired_difference(match_losses[x], best, np.ones(len(best))) for x in names]
     return findings.find_best_system(names, [prediction_metrics.LogLossDifference(*gap) for gap in gaps])
 
 

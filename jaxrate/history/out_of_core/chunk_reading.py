@@ -402,8 +402,8 @@ def read_chunks(
     source: TableSource,
     columns: list[str],
     size: int,
-    start: int = 0,
-    group_begins: Callable[[Any], HostArray] | None = None,
+    start: int,
+    group_begins: Callable[[Any], HostArray],
 ) -> Iterator[tuple[int, Any]]:
     """The number of the first row, and the columns as an Arrow table, of chunks of `size` rows; the last is the rest.
 
@@ -421,24 +421,20 @@ def read_chunks(
         yield start, pending
 
 
-def _next_chunk_size(pending: Any, size: int, group_begins: Callable[[Any], HostArray] | None) -> int:
+def _next_chunk_size(pending: Any, size: int, group_begins: Callable[[Any], HostArray]) -> int:
     """How many of the rows that were read are the next chunk; 0: not known yet."""
-    if group_begins is None:
-        return size if len(pending) >= size else 0
-    if len(pending) <= size:
-        return 0
-    ends = np.flatnonzero(group_begins(pending)) + 1
+    ends = np.flatnonzero(group_begins(pending)) + 1 if len(pending) > size else ()
     return int(ends[max(int(np.searchsorted(ends, size, "right")) - 1, 0)]) if len(ends) else 0
 
 
-def _make_group_finder(reading: TableReading, period: float | None) -> Callable[[Any], HostArray] | None:
-    """A function that says of rows of a table whether a rating period or a contest begins there; None: nothing does."""
+def _make_group_finder(reading: TableReading, period: float | None) -> Callable[[Any], HostArray]:
+    """A function that says of rows of a table but the first whether a rating period, a contest or a match begins."""
+    contest = reading.roles.contest
     if period is not None:
         return lambda table: np.diff(np.floor(reading.times(table) / period)) != 0  # as `period_number` has them
-    contest = reading.roles.contest
-    if contest is None:
-        return None
-    return lambda table: np.diff(to_ids([contest], {contest: to_column(contest, table[contest])})[0][:, 0]) != 0
+    if contest is not None:
+        return lambda table: np.diff(to_ids([contest], {contest: to_column(contest, table[contest])})[0][:, 0]) != 0
+    return lambda table: np.ones(len(table) - 1, bool)
 
 
 def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset | None:
