@@ -412,8 +412,8 @@ def estimate_uncertainty(
     source = errors or ("sandwich" if votes.clusters else "curvature")
     if source == "curvature":
         return StrengthUncertainty(source, standard_deviations(covariance), covariance)
-    clustered = _cells_outcomes_and_clusters_of_votes(fitted.cells, votes) if votes.clusters else None
-    num_clusters = np.inf if clustered is None else min(int(code.max()) + 1 for code in clustered[2])
+    clustered = _cells_outcomes_and_clusters_of_votes(fitted.cells, votes)
+    num_clusters = min((int(code.max()) + 1 for code in clustered[2]), default=np.inf)
     note = f"only {num_clusters} clusters: the intervals are wide, as their errors are uncertain themselves"
     notes = (note,) if num_clusters < FEW_CLUSTERS else ()
     if source == "bootstrap":
@@ -490,14 +490,14 @@ def _sum_vote_gradient_outer_products(model: str, problem: StrengthProblem, coun
 
 
 def _sandwich_covariance(
-    fitted: FittedModel, clustered_votes: ClusteredVotes | None, model_covariance: HostArray, with_few_clusters: bool
+    fitted: FittedModel, clustered_votes: ClusteredVotes, model_covariance: HostArray, with_few_clusters: bool
 ) -> HostArray:
     """[N + E, N + E] the covariance, from the squared scores of votes, or summed squares of the sums over clusters."""
     model, problem, _, counts, x = fitted
-    if clustered_votes is None:
+    cell, outcome, codes = clustered_votes
+    if not codes:
         meat = np.asarray(_sum_vote_gradient_outer_products(model, problem, counts, x))
         return model_covariance @ meat @ model_covariance
-    cell, outcome, codes = clustered_votes
     eta, kappa = (
         sum(o * t[cell] for o, t in zip(outcome, np.asarray(table), strict=True))
         for table in _log_likelihood_derivatives_of_each_outcome(model, problem, x)
@@ -529,7 +529,7 @@ def _cells_outcomes_and_clusters_of_votes(cells: VoteCells, votes: Votes) -> Clu
     win, tie, loss = votes.outcome
     outcome = np.where(cells.is_swapped, loss, win), tie, np.where(cells.is_swapped, win, loss)
     codes = [np.unique(code[in_cell], return_inverse=True)[1] for code in votes.clusters]
-    if min(code.max(initial=0) for code in codes) == 0:
+    if not all(code.max(initial=0) for code in codes):
         raise ValueError("all votes are in one cluster; choose a column with at least two clusters")
     return cells.cell_of_vote[in_cell], [column[in_cell] for column in outcome], codes
 
@@ -550,7 +550,7 @@ def sum_cluster_score_squares(cluster: HostArray, positions: HostArray, values: 
 
 
 def _maximise_bootstrap_replicates(
-    fitted: FittedModel, clustered_votes: ClusteredVotes | None, inverse_curvature: HostArray, samples: int, seed: int
+    fitted: FittedModel, clustered_votes: ClusteredVotes, inverse_curvature: HostArray, samples: int, seed: int
 ) -> tuple[HostArray, HostArray]:
     """[samples, N + E] maxima of replicates of the data, and [samples] whether each search converged."""
     model, problem, _, counts, x = fitted
@@ -559,7 +559,7 @@ def _maximise_bootstrap_replicates(
     searches_at_once = None if jax.default_backend() == "cpu" else max(1, min(batch, BLOCK_NUMBERS // len(x) ** 2))
 
     def draw_counts() -> HostArray:
-        if clustered_votes is None:
+        if not clustered_votes[2]:
             return random.standard_gamma(counts, (batch, *counts.shape))
         draws = (_draw_bayesian_bootstrap_counts(random, *clustered_votes, counts.shape[1]) for _ in range(batch))
         return np.stack([*draws])

@@ -828,21 +828,27 @@ def _build_strengths(estimate: LikelihoodMaximum, players: ComparedPlayers, prio
     n, comparability = len(problem.is_fixed), players.comparability
     unbounded_rating = np.where(comparability.only_won, np.inf, np.where(comparability.only_lost, -np.inf, np.nan))
     rating = MEAN_RATING + POINTS_PER_LOG_STRENGTH * players.expand(maximum.x[:n])
-    covariance = samples = None
-    if uncertainty.covariance is not None:
-        covariance = players.expand(players.expand(uncertainty.covariance[:n, :n]).T) * POINTS_PER_LOG_STRENGTH**2
-    if uncertainty.samples is not None:
-        samples = MEAN_RATING + POINTS_PER_LOG_STRENGTH * players.expand(uncertainty.samples[:, :n])
     factor = {name: POINTS_PER_LOG_STRENGTH / one for name, one in covariate_unit.items()}
     has_ties = len(start) > n + len(factor)
     kappa = float(np.exp(maximum.x[-1])) if has_ties else None
     reason = _end_of_search(maximum, np.abs(maximum.x - start)[: n + len(factor)].max())
+    if reason != "maximum":  # where alone errors are defined
+        errors = uncertainty.error, uncertainty.covariance
+        error, covariance = jax.tree.map(lambda x: np.full_like(x, np.nan), errors)
+        uncertainty = uncertainty._replace(error=error, covariance=covariance, samples=None)
+
+    def covariance_in_points(x: HostArray) -> HostArray:
+        return players.expand(players.expand(x[:n, :n]).T) * POINTS_PER_LOG_STRENGTH**2
+
+    def ratings_in_points(x: HostArray) -> HostArray:
+        return MEAN_RATING + POINTS_PER_LOG_STRENGTH * players.expand(x[:, :n])
+
     prior_penalty = 0.5 * problem.precision * (np.where(problem.is_fixed, 0.0, maximum.x[:n]) ** 2).sum()
-    result = Strengths(
+    return Strengths(
         players.names,
         np.where(players.is_rated, rating, unbounded_rating),
         players.expand(uncertainty.error[:n]) * POINTS_PER_LOG_STRENGTH,
-        covariance,
+        jax.tree.map(covariance_in_points, uncertainty.covariance),
         uncertainty.source,
         players.games,
         players.score,
@@ -859,18 +865,9 @@ def _build_strengths(estimate: LikelihoodMaximum, players: ComparedPlayers, prio
         reason,
         int(maximum.steps),
         (*_comparability_notes(players.names, comparability, prior), *uncertainty.notes),
-        samples,
+        jax.tree.map(ratings_in_points, uncertainty.samples),
         players.met,
         uncertainty.degrees_of_freedom,
-    )
-    if result.converged:
-        return result
-    return result._replace(  # errors are defined at a maximum only
-        standard_error=np.full_like(result.standard_error, np.nan),
-        covariance=None if covariance is None else np.full_like(covariance, np.nan),
-        tie_error=None if kappa is None else float("nan"),
-        coefficient_error=dict.fromkeys(result.coefficient, float("nan")),
-        samples=None,
     )
 
 

@@ -129,16 +129,14 @@ def ratings(system: RatingSystem | History, state: State = None, *, time: Any = 
         if params is not None:
             raise ValueError("a smoothed history has hyperparameters of its own; smooth it anew with others")
         return rated.hindsight.at(parse_query_time(rated, time))
-    query_time = parse_query_time(rated, time)
-    is_past = isinstance(rated, History) and params is None and _is_before_end(rated, query_time)
-    if not is_past:
-        parse_time_after_last_events(rated, state, query_time)
-    params = system.params if params is None else params
+    query_time, has_own_params = parse_query_time(rated, time), params is None
+    params = system.params if has_own_params else params
     final = system.summary(params, advance_state_to_time(system, state, query_time, params))
-    if not is_past:
-        return final
-    rows, seasons = rated.rows.once_per_event(), system.settings.get("seasons") or ()
-    return rows.ratings_at(np.arange(len(players)), rows.counts_at(query_time), query_time, seasons, final)
+    if isinstance(rated, History) and has_own_params and _is_before_end(rated, query_time):
+        rows, seasons = rated.rows.once_per_event(), system.settings.get("seasons") or ()
+        return rows.ratings_at(np.arange(len(players)), rows.counts_at(query_time), query_time, seasons, final)
+    parse_time_after_last_events(rated, state, query_time)
+    return final
 
 
 def _is_before_end(rated: History, query_time: Any) -> bool:
