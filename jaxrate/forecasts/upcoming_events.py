@@ -36,7 +36,7 @@ from jaxrate.data.faulty_rows import describe_share, warn_caller
 from jaxrate.data.formats import FORMATS
 from jaxrate.data.lookalike_names import MAX_SUGGESTIONS, similar_names_hint
 from jaxrate.data.table_files import open_table_source
-from jaxrate.events import check_clock, count_teams, seats
+from jaxrate.events import check_clock, count_teams, event_numbers, seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
 from jaxrate.forecasts.pairwise_probabilities import fill_missing_columns, needs_sides
@@ -171,7 +171,7 @@ def connected_rows(rated: History, data: Dataset) -> HostArray:
     lowest, highest = np.full(len(event) + 1, len(rated.players)), np.zeros(len(event) + 1, int)
     np.minimum.at(lowest, event_played, group)
     np.maximum.at(highest, event_played, group)
-    return (lowest >= highest)[: len(data.rows)] if data.of_matches else (lowest >= highest)[event]
+    return (lowest >= highest)[event_numbers(data.events)]
 
 
 def _warn_unconnected(rated: History, data: Dataset) -> None:
@@ -240,7 +240,8 @@ def is_list_of_name_tuples(source: Any) -> bool:
 def _pair_table(pairs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Pairs of names as a table of matches, and the columns of it that `read` must be told of."""
     if not all(isinstance(x, (tuple, list)) and len(x) == 2 and list not in map(type, x) for x in pairs):
-        raise ValueError("fixtures must be pairs of names, as [('Ada', 'Bo')], or a table: the run is of matches")
+        kind = "the run is of matches, and not of contests of teams"
+        raise ValueError(f"fixtures must be pairs of names, as [('Ada', 'Bo')], or a table: {kind}")
     return {name: to_object_array([x[i] for x in pairs]) for i, name in enumerate("ab")}, {}
 
 

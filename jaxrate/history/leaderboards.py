@@ -463,7 +463,8 @@ class HistoryLeaderboardBuilder:
         By then so many events [num_players] of each count, the last of them at these times.
         """
         listed = np.flatnonzero(self.listed_mask(slice(None), counts, last, now))
-        mean = self.mean_if_known(self.ratings_at(now, listed, counts[listed]))
+        has_limit = bool(self.cautious) or self.max_deviation < np.inf
+        mean = self.mean_if_known(self.ratings_at(now, listed, counts[listed], with_deviation=has_limit))
         is_known = ~np.isnan(mean)  # not, with hindsight, as of who had not begun
         players = _sort_by_rating(listed[is_known], mean[is_known])
         rank = np.arange(1, len(players) + 1)
@@ -479,14 +480,15 @@ class HistoryLeaderboardBuilder:
         is_listed = ((counts > 0) | is_last) & self.is_eligible[players] & (counts >= (self.min_games or 0))
         return np.asarray(is_listed & (np.fmax(last, -np.inf) >= self._active_since(now)))
 
-    def ratings_at(self, now: float, players: HostArray, counts: HostArray) -> Rating:
+    def ratings_at(self, now: float, players: HostArray, counts: HostArray, with_deviation: bool = True) -> Rating:
         """[K] cautious ratings of players after their last events by then; without later events, as of then."""
         if self.hindsight_at is not None:
             rating = self.final_ratings(now) if now == np.inf else self.hindsight_at(now)
             rating = jax.tree.map(lambda x: np.asarray(x)[players], rating)
         else:
-            seasons = self.rated.system.settings.get("seasons") or ()
-            rating = self.rows.ratings_at(players, counts, now, seasons, self.final_ratings(now))
+            final, seasons = self.final_ratings(now), self.rated.system.settings.get("seasons") or ()
+            final = final if with_deviation else Rating(final.mean, None)
+            rating = self.rows.ratings_at(players, counts, now, seasons, final)
         return self.apply_caution(rating)
 
     def mean_if_known(self, rating: Rating) -> HostArray:

@@ -192,7 +192,8 @@ class Participations:
 
         They are those that the next event found, for which all the time between has passed, or after the last event
         `final` [num_players]. But before a season that is the first to begin between two events, they are those that
-        the earlier one left. With hindsight they are those at the last event; NaN before the first.
+        the earlier one left. With hindsight they are those at the last event; NaN before the first. They have a
+        deviation if `final` has one.
         """
         if not len(self.seat):
             return jax.tree.map(lambda x: x[players], final)
@@ -206,7 +207,8 @@ class Participations:
                 found = np.where(keeps_last, np.where(counts > 0, after[previous], np.nan), found)
             return np.where(is_last, final[players], found)
 
-        return jax.tree.map(rating_at, self.before, self.after, final)
+        leaves = zip(self.before, self.after, final, strict=True)
+        return Rating(*(None if z is None else rating_at(x, y, z) for x, y, z in leaves))
 
     def _keeps_rating_until_next(
         self, previous: HostArray, following: HostArray, counts: HostArray, time: Any, seasons: Sequence[float]
