@@ -22,7 +22,7 @@ from jaxrate.forecasts.pairwise_probabilities import predict_shares_of_teams
 from jaxrate.forecasts.upcoming_events import predict_fixtures
 from jaxrate.history.column_table import ColumnTable, PrintedResult
 from jaxrate.history.history import History, find_player_id
-from jaxrate.history.ratings_at_times import category_number, category_ratings, ratings
+from jaxrate.history.ratings_at_times import category_ratings, ratings, resolve_category
 
 EXACT_POOL_LIMIT = 64  # players up to which all pairs are considered
 NEIGHBOUR_LIMIT = 8  # in larger pools, candidates next in strength for each player
@@ -158,7 +158,7 @@ def _expected_share_of_teams_beaten(rated: History, members: list[HostArray], ca
     if Rounds not in system.events or "teams" not in system.features or lacks_category:
         return None
     team = np.repeat(np.arange(len(members)), [len(x) for x in members])
-    number = None if rated.categories is None else category_number(rated, category)
+    number = resolve_category(rated, category)
     players = np.concatenate(members)[None]
     share = predict_shares_of_teams(system, rated.state, players, team, rated.last or 0.0, number)[0]
     return share[np.unique(team, return_index=True)[1]]

@@ -9,13 +9,13 @@ import numpy as np
 
 from jaxrate.core.argument_checks import check_concrete, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.rules import State
+from jaxrate.core.rules import Params, State
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import matches, rounds
 from jaxrate.forecasts.draw_probabilities import add_draw_probabilities_if_needed
 from jaxrate.history.event_columns import contest_prediction_columns, match_prediction_columns
 from jaxrate.history.history import History, resolve_system_state_and_players
-from jaxrate.history.ratings_at_times import category_number, parse_time_after_last_events, ratings
+from jaxrate.history.ratings_at_times import parse_time_after_last_events, ratings, resolve_category
 from jaxrate.replay.checked_replay import predict
 from jaxrate.systems.prediction_wrapping import expected_score_from_prediction
 from jaxrate.systems.skills.settings import (
@@ -79,7 +79,7 @@ def predict_pairs(
     Raises:
       ValueError: for fewer than two players, if there is no such category, or as `jr.predict` does.
     """
-    number = None if category is None else category_number(system, category)
+    number = resolve_category(system, category)
     system, state, _ = resolve_system_state_and_players(rated := system, state)
     check_concrete("pairs are described", (state, players, time), "; jr.predict takes them")
     time = parse_time_after_last_events(rated, state, time)
@@ -111,22 +111,27 @@ def _factor_probabilities(predict_pair: Callable[[HostArray, HostArray], Any], n
 
 
 def predict_neutral_matches(
-    system: RatingSystem, state: State, pairs: HostArray, time: Any, category: Any = None, **options: Any
+    system: RatingSystem,
+    state: State,
+    pairs: HostArray,
+    time: Any,
+    category: Any = None,
+    side: float | None = None,
+    params: Params = None,
 ) -> Any:
-    """The predictions of matches [n, 2] at a time: nobody has the side, covariates are 0.
+    """The predictions of matches [n, 2] at a time: nobody has the side, or as `side` says; covariates are 0.
 
-    `category` is what both meet, or [n, 2] what each meets; options are those of `predict`, and `side`.
+    `category` is what both meet, or [n, 2] what each meets.
     """
     n, zero = len(pairs), np.zeros(len(pairs))
     if system.settings.get("kinds") == (SIDES,):  # any two may meet, each of the kind that they are
         system = system.make(**system.params._asdict(), kinds=("kind",))
-    side = {"side": np.full(n, options.pop("side"))} if "side" in options else {}
-    context: dict[str, Any] = ({"side": zero} if needs_sides(system) else {}) | side
-    if category is not None:
-        context["category"] = np.full((n, 2), category) if np.ndim(category) == 0 else category
-    coming = matches(pairs, zero + 0.5, np.full(n, time), **context)
+    has_side = side is not None or needs_sides(system)
+    sides = zero + (side or 0.0) if has_side else None
+    category = np.full((n, 2), category) if np.ndim(category) == 0 and category is not None else category
+    coming = matches(pairs, zero + 0.5, zero + time, side=sides, category=category)
     names = *match_prior_columns(system.settings), *match_result_columns(system.settings)
-    return predict(system, state, fill_missing_columns(coming, names), **options)
+    return predict(system, state, fill_missing_columns(coming, names), params=params)
 
 
 def fill_missing_columns(events: Any, names: Iterable[str]) -> Any:
@@ -148,11 +153,11 @@ def predict_shares_of_teams(
 ) -> HostArray:
     """[n, P] the shares of the other teams to be beaten by players [n, P] of teams [P], in contests at a time."""
     n, size = players.shape
-    zeros, category = np.zeros(n * size), None if category is None else np.full(n * size, category)
-    columns = dict.fromkeys(contest_prior_columns(system.settings), zeros) or None
-    contest, team, time_of_row = np.repeat(np.arange(n), size), np.tile(team, n), zeros + time
-    coming = rounds(contest, players.ravel(), team, team=team, time=time_of_row, category=category, columns=columns)
-    coming = fill_missing_columns(coming, contest_result_columns(system.settings))
+    category = None if category is None else np.full(n * size, category)
+    contest, team, time_of_row = np.repeat(np.arange(n), size), np.tile(team, n), np.full(n * size, time)
+    coming = rounds(contest, players.ravel(), team, team=team, time=time_of_row, category=category)
+    names = *contest_prior_columns(system.settings), *contest_result_columns(system.settings)
+    coming = fill_missing_columns(coming, names)
     share = contest_prediction_columns(predict(system, state, coming), coming)["prediction"]
     return np.asarray(share).reshape(n, size)
 
@@ -263,16 +268,16 @@ def build_matchup_tables_by_category(
     if len(players) < 2 or len(categories) > MAX_CATEGORIES:
         return {}
     if partners is not None:
-        numbers = [None if x is None else category_number(rated, x) for x in categories]
-        even = [predict_pairs_with_partners(rated, players, partners, x) for x in numbers]
-        return {name: MatchupTables(x, None, None, None) for name, x in zip(categories, even, strict=True)}
+        numbers = {name: resolve_category(rated, name) for name in categories}
+        even = {name: predict_pairs_with_partners(rated, players, partners, x) for name, x in numbers.items()}
+        return {name: MatchupTables(x, None, None, None) for name, x in even.items()}
     return {category: build_matchup_tables(rated, players, category) for category in categories}
 
 
 def build_matchup_tables(rated: History, players: HostArray, category: Any = None) -> MatchupTables:
     """The tables for matches of these players [N], best first, in a category, at the end of the history."""
     even = predict_pairs(rated, players=players, category=category)
-    number = None if category is None else category_number(rated, category)
+    number = resolve_category(rated, category)
     players = np.asarray(players)[: even.left.shape[1]]
     has_side = bool(getattr(rated.system.params, "side_advantage", 0.0)) or bool(rated.system.settings.get("own_side"))
     system = rated.system if not rated.of_matches else add_draw_probabilities_if_needed(rated, rated.system)

@@ -232,9 +232,9 @@ def from_table_columns(table: Any, players: HostArray) -> EventColumns:
     """
     found = {name: np.asarray(table[name]) for name in getattr(table, "column_names", table)}
     is_of_matches = "participants" not in found
-    sides, ends, of_seats = ("player",), ("",), ("rating", "deviation", "_after", "category")
-    if is_of_matches:
-        sides, ends, of_seats = SIDES, ("_a", "_b"), ("_a", "_b")
+    sides: tuple[str, ...] = SIDES if is_of_matches else ("player",)
+    ends: tuple[str, ...] = ("_a", "_b") if is_of_matches else ("",)
+    of_seats = ends if is_of_matches else ("rating", "deviation", "_after", "category")
     ids = np.stack([lookup_ids(name, table[name], players) for name in sides], axis=1)
     events: EventColumns = {}
     for name, values in found.items():

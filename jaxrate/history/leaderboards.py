@@ -36,10 +36,10 @@ from jaxrate.history.history import History, find_player_id, format_time
 from jaxrate.history.participations import Participations
 from jaxrate.history.ratings_at_times import (
     advance_state_to_time,
-    category_number,
     category_rating,
     parse_query_time,
     parse_time_after_last_events,
+    resolve_category,
 )
 from jaxrate.systems.elo_mmr import contest_variances
 
@@ -353,7 +353,7 @@ class HistoryLeaderboardBuilder:
         if not math.isfinite(cautious):
             raise ValueError(f"cautious must be finite, got {cautious}")
         self.rated, self.min_games, self.cautious = rated, min_games, cautious
-        self.category = None if category is None else category_number(rated, category)
+        self.category = resolve_category(rated, category)
         self.rows = rows = rated.rows.once_per_event()
         self.is_eligible = _eligible_player_mask(among, rated.players)
         self.has_all_times = rated.clock is not None and rows.have_all_times and len(rows.seat) > 0

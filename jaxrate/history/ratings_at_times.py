@@ -223,6 +223,11 @@ def category_number(system: RatingSystem | History, category: Any) -> int:
     raise ValueError(f"no category {category!r}{hint} (there are {', '.join(map(str, known)) or 0})")
 
 
+def resolve_category(system: RatingSystem | History, category: Any) -> int | None:
+    """The number of a category, by its name or number; None of None, for no category."""
+    return None if category is None else category_number(system, category)
+
+
 def has_modifiers(system: RatingSystem, state: State) -> bool:
     """Whether players have modifiers by category: of category Glicko, or of skills with two categories or more."""
     of_skills = hasattr(state, "covariance") and system.settings.get("categories", 1) > 1
