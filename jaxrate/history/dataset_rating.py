@@ -119,7 +119,8 @@ def _check_names_and_clock_continue(data: Dataset, onto: History) -> None:
             "given as onto"
         )
     check_known_categories(data, onto.categories)
-    if onto.categories is not None and not np.array_equal(data.categories, onto.categories):
+    known, categories = onto.categories, data.categories
+    if known is not None and (categories is None or not np.array_equal(categories, known)):
         raise ValueError("the categories differ from the saved run's; read the matches with history=saved")
     nouns = data.events.nouns
     if nouns != onto.nouns:
