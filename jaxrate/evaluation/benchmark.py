@@ -192,7 +192,7 @@ def score_forecast(name: str, kind: ForecasterKind, prediction: HostArray, targe
         return ForecastLosses(ScoredForecaster(name, kind, dict.fromkeys(names)), log_loss)
     losses = losses_by_match(p if target.num_outcomes == 3 else p[:, 1], score)
     log_loss[has_forecast] = losses.log_loss
-    by_match = {"log loss": losses.log_loss, "Brier score": losses.brier_score}
+    by_match: dict[str, Any] = {"log loss": losses.log_loss, "Brier score": losses.brier_score}
     by_match |= {"RPS": losses.rps, "accuracy": losses.accuracy}
     slope = NO_SLOPE
     if kind != "frequencies":  # which are two or three numbers

@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack, cast
 
 import jax
 import numpy as np
@@ -155,7 +155,7 @@ class EventRows(NamedTuple):
 
 def list_event_rows(data: Dataset, expected: HostArray) -> EventRows:
     """Two rows for each match, or one for each participant of each contest."""
-    (player, _), flat = seats(data.events), data.events.flat
+    (player, _), flat = seats(data.events), cast(Any, data.events.flat)
     names, time, category = data.players[player], np.asarray(flat.time), flat.context.category
     if data.of_matches:
         titles, start = [f"{x} against {y}" for x, y in names.reshape(-1, 2).tolist()], 2 * np.arange(len(time) + 1)
@@ -164,7 +164,7 @@ def list_event_rows(data: Dataset, expected: HostArray) -> EventRows:
         of_sides = np.stack([expected, 1.0 - expected], axis=1).ravel()
         return EventRows(titles, time, start, side, names, category, of_sides)
     labels = np.arange(len(time)) if data.contests is None else data.contests
-    side = 1 + np.asarray(data.rounds.events.team)
+    side = 1 + np.asarray(flat.team)
     return EventRows(
         [f"contest {x}" for x in labels.tolist()], time, data.events.start, side, names, category, expected
     )

@@ -394,9 +394,9 @@ def build_score_matches(
     params = rated.system.params
     ratings_then = rated.system.summary(params, advance_state_to_time(rated.system, rated.state, last_time, params))
     newcomer_ratings = rated.system.summary(params, rated.system.init(params, 1))
-    deviation = np.zeros(len(names))
+    deviation: HostArray = np.zeros(len(names))
     if ratings_then.deviation is not None:
-        deviation = np.where(ids < 0, newcomer_ratings.deviation, np.asarray(ratings_then.deviation)[ids])
+        deviation = np.where(ids < 0, np.asarray(newcomer_ratings.deviation), np.asarray(ratings_then.deviation)[ids])
     point = rating_points_per_logit(rated, ids[ids >= 0])
     spread = deviation / point
     expected = np.clip(np.asarray(forecasts["expected"], np.float64), MIN_PROBABILITY, 1 - MIN_PROBABILITY)

@@ -539,7 +539,7 @@ def predict_fixtures(rated: History, source: Any, **options: Unpack[FixtureOptio
 
 def event_time_column(data: Dataset, time: HostArray) -> HostArray | None:
     """The column of times; None without times."""
-    return {"dates": days_to_dates, "numbers": np.asarray}[data.clock](time) if data.clock else None
+    return {None: None, "dates": days_to_dates(time), "numbers": time}[data.clock]
 
 
 def forecast_matches(rated: History, system: RatingSystem, data: Dataset) -> ColumnTable:

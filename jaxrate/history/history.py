@@ -244,7 +244,7 @@ def find_player_id(players: Any, player: Any, count: int | None = None) -> int:
     """
     if is_list(player):
         raise ValueError(f"give a single name or id of a player, got {format_value_for_error(player)}")
-    names = np.arange(count).tolist() if players is None else np.asarray(players).tolist()[:count]
+    names = [*range(count or 0)] if players is None else np.asarray(players).tolist()[:count]
     matching_ids = [i for i, name in enumerate(names) if player in (name, str(name))]
     if len(matching_ids) > 1:
         raise ValueError(f"{len(matching_ids)} players have the name {player!r}; give an id")

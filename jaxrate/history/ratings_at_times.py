@@ -215,7 +215,7 @@ def category_rating(system: RatingSystem, params: Params, rating: Rating, rows: 
 def category_number(system: RatingSystem | History, category: Any) -> int:
     """The number of a category, by its name or number."""
     names = getattr(system, "categories", None)
-    count = getattr(system, "system", system).settings.get("categories", 0)
+    count = (system.system if isinstance(system, History) else system).settings.get("categories", 0)
     known: Any = range(count) if names is None else names.tolist()
     if category in known:
         return int(known.index(category))
@@ -308,7 +308,7 @@ def initial_state(
         deviation of a system that has none (of Urnings it follows from the size of the urns), and of BlatMMR, which
         begins with beliefs.
     """
-    names = players.players if isinstance(players, Dataset) else players
+    names: Any = players.players if isinstance(players, Dataset) else players
     if np.ndim(names) == 0 and not (is_whole_number(names) and names >= 0):
         raise ValueError(
             f"players must be a number of players, their names or a Dataset, got {format_value_for_error(players)}"
