@@ -539,7 +539,9 @@ def predict_fixtures(rated: History, source: Any, **options: Unpack[FixtureOptio
 
 def event_time_column(data: Dataset, time: HostArray) -> HostArray | None:
     """The column of times; None without times."""
-    return {None: None, "dates": days_to_dates(time), "numbers": time}[data.clock]
+    if data.clock is None:
+        return None
+    return days_to_dates(time) if data.clock == "dates" else time
 
 
 def forecast_matches(rated: History, system: RatingSystem, data: Dataset) -> ColumnTable:
