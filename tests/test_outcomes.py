@@ -16,6 +16,7 @@ from jaxrate.forecasts.scorelines import make_point_system
 from jaxrate.systems.prediction_wrapping import (
     davidson_outcome_probabilities,
     scores_or_score_probabilities,
+    wrapper_names,
 )
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
@@ -204,6 +205,17 @@ def test_they_are_values_and_made_anew():
 def test_refusals(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_the_command_line_fits_and_rates_them(tmp_path, jaxrate, no_errors):
+    events, games, fitted, out = league(), tmp_path / "games.csv", tmp_path / "fitted.toml", tmp_path / "out"
+    table = {"a": events.player[:, 0], "b": events.player[:, 1], "score": events.score, "t": events.time}
+    jr.data.write(table, games)
+    free = "--outlook", "--calibrated", "--free", "calibration_slope", "draw_odds"
+    code, said, error = jaxrate("fit", games, "--time", "t", "--system", "elo", *free, "--save", fitted)
+    assert code == 0 and "draw_odds" in said, error
+    code, said, error = jaxrate("rate", games, "--time", "t", "--param", fitted, "--out", out)
+    assert code == 0 and wrapper_names(jr.load(out).system) == ("calibrated", "outlook"), error
 
 
 def ahead(by):

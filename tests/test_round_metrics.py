@@ -177,9 +177,6 @@ def test_duels_are_contests_of_two_sides():
     assert jr.metrics.contests_as_matches(jr.rounds([0, 0, 0], [0, 1, 2], [0, 1, 2])) is None
 
 
-# `jr.forecasts.predict_pairs`, and what pages know of any two: the predictions, in a few numbers for each player.
-
-
 def predicted(system, state, a, b, time=0.0):
     played = jr.matches(np.stack([a, b], axis=1), np.full(len(a), 0.5), np.full(len(a), time))
     return np.asarray(jr.predict(system, state, played), np.float64)

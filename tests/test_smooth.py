@@ -271,9 +271,6 @@ def test_it_says_whether_it_converged(double):
     assert "22 matches of 12 players" in repr(patient) and f"{patient.hindsight.sweeps}, converged" in repr(patient)
 
 
-# Ratings in hindsight beside those at the time: results tell differences only, and both are of the same field.
-
-
 def careers_of(rating):
     rows = np.repeat(np.arange(len(rating)), 2)
     return SimpleNamespace(row=rows, after=SimpleNamespace(mean=rating.ravel()), gather=np.ravel)
