@@ -59,7 +59,6 @@ VARIANTS = {
     "elo_fide": jr.elo(k=20, k_new=40, new_games=10.25, limit=400),
     "elo_fading": jr.elo(seasons=(20.0, 60.0), reversion=400.0),
     "glicko_fading": jr.glicko(seasons=(20.0, 60.0), reversion=400.0, deviation_max=None),
-    "glicko2_fading": jr.glicko2(seasons=(20.0, 60.0), reversion=400.0),
     "trueskill_fading": jr.trueskill(seasons=(20.0, 60.0), reversion=400.0, drift=0.5, side_advantage=2.0),
     "glicko2_bounded": jr.glicko2(volatility_max=0.1, volatility_min=0.01, deviation_min=45, deviation_max=500),
     "category_glicko_site": jr.category_glicko(

@@ -190,14 +190,6 @@ def test_points_that_only_say_who_won_are_no_margins(jaxrate, tmp_path):
     assert code == 0 and text.startswith("glicko: 20 matches") and "glicko also learns from the side (50" in errors
 
 
-def test_leagues_and_reports_learn_from_the_same(jaxrate, football, tmp_path):
-    pytest.importorskip("jinja2")
-    code, text, errors = jaxrate("rate", football, "--by", "half")
-    assert code == 0 and text.startswith("skills\n") and "also learns from the side" in errors
-    code, _, errors = jaxrate("report", football, "--out", tmp_path / "page.html", "--compare", "elo")
-    assert code == 0 and "skills also learns from the side" in errors
-
-
 def test_categories_too_many_for_modifiers_are_left_out(jaxrate, tmp_path):
     topics = "".join(f"Ada,Bo,{i % 2},{i},topic {i % 101}\n" for i in range(202))
     (tmp_path / "answers.csv").write_text("a,b,score,time,topic\n" + topics)

@@ -311,11 +311,9 @@ def test_what_has_no_scorelines_is_refused(rated, call, said):
         call(rated)
 
 
-def test_goals_are_learnt_by_name_and_saved(rated, tmp_path):
+def test_systems_of_goals_are_saved(rated, tmp_path):
     jr.save(tmp_path / "run", rated)
     assert jr.load(tmp_path / "run").system == rated.system
-    (row,) = jr.compare(season(), {"skills": {"outcome": "goals"}}, last=0.2).results
-    assert row.system.settings["outcome"] == "goals" and row.system.settings["margin"] == ("home_goals", "away_goals")
 
 
 def test_expected_goals_are_read_and_may_be_missing():
