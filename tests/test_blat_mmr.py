@@ -119,7 +119,6 @@ OWN = np.linspace(0.5, 1.5, PLAYERS)
 KERNELS = {
     "none": (None, (), ()),
     "mixture": (Kernel(**MIXTURE), ((0.3, 0.2), (0.7, 1.0)), ()),
-    "laplace": ("laplace", ((1.0, 1.0),), ()),
     "laplace mixture at the source": (Kernel("laplace", edges="source", **MIXTURE), ((0.3, 0.2), (0.7, 1.0)), ()),
     "own": (Kernel(own=True, **MIXTURE), ((0.3, 0.2), (0.7, 1.0)), ()),
     "own laplace": (Kernel("laplace", own=True), ((1.0, 1.0),), ()),
@@ -132,7 +131,7 @@ KERNELS = {
     mark_full(
         [
             *itertools.product(KERNELS, ["auto"]),
-            *itertools.product(["laplace", "own", "by time"], ["naive"]),
+            *itertools.product(["own", "by time"], ["naive"]),
             *itertools.product(["mixture", "laplace mixture at the source", "own laplace"], ["fft"]),
         ],
         *itertools.product(["none", "laplace mixture at the source", "own", "by time"], ["auto"]),

@@ -264,7 +264,6 @@ def fitted(*counts):
         (lambda: jr.arena.pentanomial([1, 0, 1]), "3 games do not form pairs"),
         (lambda: jr.arena.pentanomial([1, 0.7]), "row 1 .*0.7"),
         (lambda: jr.arena.detect_drift(jr.matches([[0, 1]] * 2, [1.0, 0.0], time=[3.0, 3.0])), "have the same time"),
-        (lambda: jr.arena.detect_drift(drawn(0, votes=50), level=1.0), "level must be above 0"),
         (lambda: jr.arena.detect_drift(drawn(0, votes=2, columns={"x": [0, 1], "y": [0, 1]}), cluster=["x", "y"]),
          "one column"),
     ],

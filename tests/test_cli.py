@@ -127,13 +127,6 @@ def test_memory_that_does_not_do_is_one_line(jaxrate, games, monkeypatch):
     assert "Traceback" in jaxrate("rate", games, "-v")[2]
 
 
-def test_verbose_says_how_long_and_where(jaxrate, games):
-    code, _, errors = jaxrate("rate", games, "--verbose")
-    assert code == 0 and re.search(r"jaxrate: reading games.csv: \d+\.\d\d s\njaxrate: rating 600 matches: ", errors)
-    code, _, errors = jaxrate("rate", games, "-v", "--a", "x")
-    assert code == 2 and "Traceback" in errors and "\njaxrate: games.csv: no column 'x'" in errors
-
-
 @pytest.mark.parametrize(("patience", "quiet"), [(0.0, False), (10.0, False), (0.0, True)])
 def test_a_terminal_sees_progress_if_it_takes_long(monkeypatch, patience, quiet):
     screen = io.StringIO()

@@ -47,7 +47,6 @@ rate games.csv --period week :: --period must be a number above 0, got week
 rate games.csv --column side=x :: --column side=x: no name 'side'; write --side
 rate games.csv --column rest= :: --column rest=: write rest=DAYS
 rate games.csv --column weight=x --column weight=y :: --column weight takes one value, got x and y
-rate games.csv --list actve=all :: --list actve=all: no name 'actve'; did you mean 'active'\?\n$
 rate games.csv --show peek :: 'peek' is not one of 'peaks', 'upsets', 'hindsight'
 rate games.csv --system elo --show hindsight :: skills
 rate --state run --show hindsight :: whole history; rate its FILE without
@@ -80,7 +79,6 @@ arena games.csv --wins score --losses score :: must be different columns
 arena games.csv --column weight=home --tied home :: --column weight is for votes
 arena games.pgn --cluster Event :: name columns, and not those of a public format
 benchmark league.csv --forecast =mine :: --forecast =mine: write NAME=COLUMN,COLUMN
-benchmark league.csv --forecast x=mime :: no column 'mime'; did you mean 'mine'?
 """
 BAD_ROWS = r"""
 rate bad.csv --out new | a,b,score,time x,y,1,1 y,x,0,2 x,x,1,3 :: bad.csv: row 2 \(counting from 0, line 4\): x is on

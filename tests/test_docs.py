@@ -10,7 +10,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.docs.docstrings import PUBLIC, add_fields, to_restructured
-from jaxrate.docs.page_sources import PICTURE_MARK, guides_that_call, show_gallery, write_sources
+from jaxrate.docs.page_sources import PICTURE_MARK, show_gallery, write_sources
 from tests.browser import narrowed, texts, violations, wait_for
 from tests.test_readme import PAGES
 
@@ -160,10 +160,6 @@ WITH_HYPERPARAMETERS = [
 def test_hyperparameters_stand_among_the_arguments(make):
     arguments = re.search(r"\nArgs:((?:\n  .*)*)", make.__doc__)[1]
     assert not [name for name in vars(make)["hyperparameters"]._fields if f"\n  {name}: " not in arguments]
-
-
-def test_pages_of_functions_lead_to_guides():
-    assert guides_that_call("arena.fit_strengths")[0] == "arena" and len(guides_that_call("read")) == 4
 
 
 # The notebooks as they are kept: executed from top to bottom, small, and without a trace of a machine.

@@ -404,13 +404,6 @@ def test_what_start_refuses():
         jr.history.initial_state(system, "Ada")
 
 
-def test_a_run_goes_on_from_it():
-    system, matches = jr.elo(), jr.matches([[0, 1]], [1.0])
-    state = jr.history.initial_state(system, NAMES, rating={"Ada": 1900})
-    assert jr.run(system, matches, state=state).prediction[0] > 0.9
-    assert jr.live.start_history(system, NAMES, state).predict("Ada", "Bo") > 0.9
-
-
 # Fits of long histories: slopes by halves, and errors without the curvature.
 
 
