@@ -166,7 +166,7 @@ WRONG_MATCHES = [  # and what is said of them
 ]
 WRONG_CONTESTS = [
     ((["Ada", "Ada"],), {}, "player 'Ada' is in contest 0 twice"),
-    ((["Ada", "Cy"], [1]), {}, "rank must have 2 numbers"),
+    ((["Ada", "Cy"], [1]), {}, "rank has shape (1,), expected (2,)"),
     (("Ada",), {}, "players must be a list of names"),
     (([["Ada"], []],), {}, "team 1 (counting from 0) has no players"),
     (([["Ada", "Bo"], ["Cy"]],), {}, "codeforces knows no teams"),
@@ -641,7 +641,7 @@ def test_what_cannot_be_undone_or_corrected_changes_nothing():
             call()
     check_same(live, played(RESULTS))
     fresh = jr.live.start_history(jr.elo())
-    with refused("nothing to undo: no result since start_history"):
+    with refused("n, of the results rated live, must be a whole number from 0 to 0, got 1"):
         fresh.undo()
     with refused("nothing to correct: no result since start_history"):
         fresh.correct(-1, score=1)
@@ -687,5 +687,5 @@ def test_sides_are_named_as_in_a_table():
     check_same(*lives[2:])
     lives[0].correct(0, side="b")
     check_same(lives[0], lives[2])
-    with refused("side must be a number, 'a' or 'b', got 'home'"):
+    with refused("side must hold numbers, got text"):
         lives[0].predict("Ada", "Bo", side="home")

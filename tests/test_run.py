@@ -45,8 +45,8 @@ def equal(a, b):
     jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
-WRONG_SCHEDULE = 'the schedule of matches is "auto", "stream", "levels" or a plan from schedule_by_level, got '
-WRONG_BLOCKS = 'the schedule of periods is "auto", "levels" or a plan from schedule_by_level, got '
+WRONG_SCHEDULE = "schedule of matches (if not a plan) must be 'auto', 'stream' or 'levels', got "
+WRONG_BLOCKS = "schedule of periods (if not a plan) must be 'auto' or 'levels', got "
 REFUSALS = [
     *((form, {"state": 9}, "the events name player 9, but there are only 9 players") for form in FORMS),
     *((form, {"num_players": 4}, "the events name player 9, but there are only 4 players") for form in FORMS),

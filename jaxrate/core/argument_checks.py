@@ -413,10 +413,22 @@ Hyperparameters: TypeAlias = Annotated[
 ]
 
 
+def check_that(holds: Any, complaint: str) -> None:
+    """ValueError with this complaint unless something holds."""
+    if not holds:
+        raise ValueError(complaint)
+
+
+def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
+    """ValueError unless a value is one of the choices; the message lists them, and says which may be meant."""
+    if value not in choices:
+        shown = f"{format_value_for_error(value)}{did_you_mean_suffix(value, choices)}"
+        raise ValueError(f"{name} must be {join_names(map(repr, choices), 'or')}, got {shown}")
+
+
 def to_floats(name: str, values: Any) -> np.ndarray[Any, Any]:
     """Numbers as an array in float64; ValueError for anything else."""
-    if not is_number_or_numeric_array(values):
-        raise ValueError(f"{name} must be numbers, got {format_value_or_type(values)}")
+    check_that(is_number_or_numeric_array(values), f"{name} must be numbers, got {format_value_or_type(values)}")
     return np.asarray(values, np.float64)
 
 

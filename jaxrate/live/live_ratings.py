@@ -60,6 +60,7 @@ from jaxrate.events import (
     is_date,
     matches,
 )
+from jaxrate.events.column_checks import as_array_of_shape
 from jaxrate.events.dataset import Dataset
 from jaxrate.events.event_types import COLUMNS_BY_EVENT, count_teams
 from jaxrate.history.dataset_rating import build_history
@@ -195,12 +196,8 @@ class LiveEvent(NamedTuple):
         """`Matches` or `Rounds`."""
         return Matches if self.sizes is None else Rounds
 
-    @property
-    def last(self) -> float | None:
-        """The time; None without times."""
-        return None if self.clock is None else self.time
 
-
+NO_EVENT = LiveEvent((), None, None, 0.0, None, {})
 Outcome = tuple[Sequence[Any], list[int] | None, Any]  # names, sizes and result of an event
 
 # --- Names of players. ---
@@ -210,14 +207,12 @@ NAME_TYPES: tuple[Any, ...] = (str, bytes, (int, float, np.integer, np.floating)
 
 def check_player_name(name: Any, other: Any) -> None:
     """ValueError unless a table can hold the name beside another one."""
-    kind = next((kind for kind in NAME_TYPES if isinstance(name, kind)), None)
+    shown, kind = format_value_for_error(name), next((kind for kind in NAME_TYPES if isinstance(name, kind)), None)
     if kind is None or isinstance(name, bool) or not is_usable_as_name(name) or (kind is str and not name.strip()):
-        raise ValueError(f"{format_value_for_error(name)} cannot be the name of a player")
-    if reason := unstorable_reason(name):
-        raise ValueError(f"player {format_value_for_error(name)} {reason}")
-    if not isinstance(other, kind):
-        named = format_value_for_error(name), format_value_for_error(other)
-        raise ValueError(f"player {named[0]} is of another type than {named[1]}; a table needs names of one")
+        raise ValueError(f"{shown} cannot be the name of a player")
+    other_type = f"is of another type than {format_value_for_error(other)}; a table needs names of one"
+    if reason := unstorable_reason(name) or ("" if isinstance(other, kind) else other_type):
+        raise ValueError(f"player {shown} {reason}")
 
 
 def find_or_assign_player_ids(ids_by_name: Mapping[Any, int], names: Sequence[Any]) -> tuple[list[int], dict[Any, int]]:
@@ -261,38 +256,29 @@ FIELDS: dict[type, tuple[str, ...]] = {  # what may be known of an event
 }
 
 
-def check_ranks(sizes: Sequence[int], rank: Any) -> HostArray:
-    """The ranks of teams of these sizes, by default in their order; ValueError for those of other teams."""
-    ranks = np.arange(len(sizes)) if rank is None else np.asarray(rank)
-    if ranks.shape != (len(sizes),):
-        expected = f"rank must have {len(sizes)} numbers, one for each player or team"
-        raise ValueError(f"{expected}, got {format_value_for_error(ranks.tolist())}")
-    return ranks
-
-
 def parse_fields(kind: type, context: Mapping[str, Any], categories: Sequence[Any] | None) -> dict[str, Any]:
     """What is known of a match or contest, without what is None; sides, and categories of these names, as numbers.
 
-    ValueError for what such an event does not have, and other sides and categories.
+    ValueError for what such an event does not have, and other categories.
     """
     known = {name: x for name, x in context.items() if x is not None}
-    for name, value in known.items():
-        if name not in FIELDS[kind]:
-            hint = f"; give {name} as columns={{{name!r}: {value!r}}}" if isinstance(value, (int, float)) else ""
-            raise ValueError(f"{EVENT_NAMES[kind]} have no {name!r}; they have {join_names(FIELDS[kind])}{hint}")
+    for name in known.keys() - {*FIELDS[kind]}:
+        have = f"{EVENT_NAMES[kind]} have no {name!r}; they have {join_names(FIELDS[kind])}"
+        raise ValueError(f"{have}; give {name} as columns={{{name!r}: {format_value_for_error(known[name])}}}")
     if not isinstance(known.get("columns", {}), Mapping):
         raise ValueError(f"columns must be a dict by name, got {known['columns']!r}")
     if isinstance(side := known.get("side"), str):
-        if side not in SIDES:
-            raise ValueError(f"side must be a number, 'a' or 'b', got {side!r}")
-        known["side"] = SIDES[side]
+        known["side"] = SIDES.get(side, side)
     if "category" in known and categories is not None:
         known["category"] = number_category(categories, known["category"])
     return known
 
 
-def team_matches_to_contests(players: Any) -> tuple[list[Any], list[int]]:
-    """The names of a contest's players, team by team, and the sizes of the teams; a name outside a list is a team."""
+def teams_of_contest(players: Any, rank: Any) -> Outcome:
+    """The names of a contest's players, team by team, the sizes of the teams, and their ranks, by default in order.
+
+    A name outside a list is a team. ValueError for what is no list, an empty team, and ranks of other teams.
+    """
     if not is_list(players) or not len(players):
         raise ValueError(
             f"players must be a list of names, or of lists of names, got {format_value_for_error(players)}"
@@ -300,7 +286,8 @@ def team_matches_to_contests(players: Any) -> tuple[list[Any], list[int]]:
     teams = [list(x) if is_list(x) else [x] for x in players]
     if not all(teams):
         raise ValueError(f"team {teams.index([])} (counting from 0) has no players")
-    return [name for team in teams for name in team], [*map(len, teams)]
+    ranks = range(len(teams)) if rank is None else rank
+    return [x for team in teams for x in team], [*map(len, teams)], as_array_of_shape("rank", ranks, (len(teams),))
 
 
 def number_category(names: Sequence[Any], category: Any) -> Any:
@@ -408,10 +395,13 @@ class LiveState(NamedTuple):
     players: int
     log: list[bytes]  # each event, pickled
     ids: dict[Any, int]  # by name, in order
-    last: float | None
-    clock: str | None
-    kind: type | None
+    latest: LiveEvent | None  # None: there were none; of events before the history began only kind and time are known
     checkpoints: tuple[Checkpoint, ...]  # the first, and some recent ones
+
+    @property
+    def last(self) -> float | None:
+        """The time of the last event; None without times."""
+        return None if self.latest is None or self.latest.clock is None else self.latest.time
 
     @property
     def names(self) -> list[Any]:
@@ -481,13 +471,12 @@ class Live:
             )
             for kind in EVENT_NAMES
         }
-        last, clock, kind = None, None, None
+        latest = None
         if base is not None and base.num_rows:
-            last, clock, kind = base.last, base.clock, Matches if base.contests is None else Rounds
+            latest = LiveEvent((), None if base.contests is None else [], None, base.last or 0.0, base.clock, {})
         num_players, capacity = len(ids), padded_size(len(ids), len(ids))
         rows = init_or_copy_state(system, system.params, state, capacity, num_players)
-        first = Checkpoint(0, num_players, state)
-        self._initial = LiveState(rows, 0, num_players, [], ids, last, clock, kind, (first,))
+        self._initial = LiveState(rows, 0, num_players, [], ids, latest, (Checkpoint(0, num_players, state),))
         self._current = self._initial
         self._donated_state: State = None  # the state that was donated to a program
         self._names_by_key: dict[str, str] = {}  # by `accentless_key`, of all that the history had since it began
@@ -499,7 +488,10 @@ class Live:
 
     @take_turns
     def __repr__(self, current: LiveState) -> str:
-        last = "" if current.last is None else f", the last at {format_time(current.last, current.clock)}"
+        latest = current.latest
+        last = (
+            "" if latest is None or latest.clock is None else f", the last at {format_time(latest.time, latest.clock)}"
+        )
         counts = f"{format_count(current.players, 'player')}, {format_count(current.number, 'new event')}"
         return f"Live: {self._system!r}, {counts}{last}"
 
@@ -526,8 +518,8 @@ class Live:
         Warns:
           UserWarning: of a newcomer whose name differs from a player's only by blanks, letter case or accents.
         """
-        moment = self._event_time(current, time, current.last)
-        return self._append(current, self._check_event(current, ((a, b), None, score), moment, context))
+        moment = self._event_time(current, time, current.latest)
+        return self._append(current, self._parse_event(current, ((a, b), None, score), moment, context))
 
     @take_turns
     def insert(self, current: LiveState, /, a: Any, b: Any, score: float, *, time: Any, **context: Any) -> Any:
@@ -552,8 +544,8 @@ class Live:
         Warns:
           UserWarning: as `update`.
         """
-        moment = self._event_time(current, time, self._initial.last)
-        event = self._check_event(current, ((a, b), None, score), moment, context)
+        moment = self._event_time(current, time, self._initial.latest)
+        event = self._parse_event(current, ((a, b), None, score), moment, context)
         position = bisect_right(current.log, event.time, hi=current.number, key=lambda x: unpickle_event(x).time)
         if position == current.number:
             return self._append(current, event)
@@ -600,10 +592,8 @@ class Live:
         Raises:
           ValueError: as `update`, and as `jr.rounds` does, with the player's place in the list as the row.
         """
-        moment = self._event_time(current, time, current.last)
-        return self._append(
-            current, self._check_event(current, (*team_matches_to_contests(players), rank), moment, context)
-        )
+        moment = self._event_time(current, time, current.latest)
+        return self._append(current, self._parse_event(current, teams_of_contest(players, rank), moment, context))
 
     @take_turns
     def predict_round(self, current: LiveState, /, players: Sequence[Any], *, time: Any = None, **context: Any) -> Any:
@@ -617,7 +607,7 @@ class Live:
         Warns:
           UserWarning: as `predict`.
         """
-        return self._predict(current, (*team_matches_to_contests(players), None), time, context)
+        return self._predict(current, teams_of_contest(players, None), time, context)
 
     # --- Corrections. ---
 
@@ -636,8 +626,6 @@ class Live:
         Raises:
           ValueError: if fewer results were rated live.
         """
-        if not current.number and n:
-            raise ValueError("nothing to undo: no result since start_history")
         n = check_count("n, of the results rated live,", n, 0, current.number)
         self._replace_events(current, current.number - n)
 
@@ -668,14 +656,14 @@ class Live:
         index = check_count("index, from 0 or, of the last, -1,", index, -current.number, current.number - 1)
         position = index % current.number
         old, *later = map(unpickle_event, current.log[position : current.number])
-        known, is_match = old.context | parse_fields(old.kind, context, self._categories), old.kind is Matches
-        given, other = (score, rank) if is_match else (rank, score)
-        if other is not None or (given is None and not context):
+        known, is_match = old.context | parse_fields(old.kind, context, self._categories), old.sizes is None
+        result, other = (score, rank) if is_match else (rank, score)
+        if other is not None or (result is None and not context):
             fields = [f"{name}=" for name in ("score" if is_match else "rank", *FIELDS[old.kind])]
             raise ValueError(f"the history is of {EVENT_NAMES[old.kind]}; give {join_names(fields, 'or')}")
-        if given is not None:
-            old = old._replace(result=given if old.sizes is None else check_ranks(old.sizes, given))
-        new = old._replace(context=known)
+        if old.sizes is not None and result is not None:
+            result = as_array_of_shape("rank", result, (len(old.sizes),))
+        new = old._replace(context=known, result=old.result if result is None else result)
         self._replace_events(current, position, [new, *later])
 
     # --- Ratings. ---
@@ -696,7 +684,7 @@ class Live:
         ids, newcomers = find_or_assign_player_ids(current.ids, (player,))
         if newcomers:
             raise ValueError(f"no player {player!r}{similar_names_hint(player, current.names)}")
-        moment = None if time is None else self._float_type.type(self._event_time(current, time, current.last)[0])
+        moment = None if time is None else self._float_type.type(self._event_time(current, time, current.latest)[0])
         arguments = self._system.params, current.state, np.array(ids, np.int32), moment
         rating: Rating = rate_player(self._rules, self._system.summary, *arguments)
         return Rating(*(None if x is None else np.asarray(x).item() for x in rating))
@@ -704,9 +692,10 @@ class Live:
     @take_turns
     def to_json(self, current: LiveState, /) -> str:
         """The ratings in JSON: `last`, the time of the last event, and lists of `player`, `rating` and `deviation`."""
-        table: dict[str, Any] = {"system": self._system.name, "last": current.last, "player": current.names}
-        if current.last is not None and current.clock == "dates":
-            table["last"] = format_time(current.last, "dates")
+        last: Any = current.last
+        if current.latest is not None and current.latest.clock == "dates":
+            last = format_time(last, "dates")
+        table = {"system": self._system.name, "last": last, "player": current.names}
         summary = zip(("rating", "deviation"), ratings(self._system, _state_on_host(current)), strict=True)
         return json.dumps(table | {name: np.asarray(x).tolist() for name, x in summary if x is not None})
 
@@ -734,7 +723,7 @@ class Live:
         )
         players = np.array(current.names, object if isinstance(current.names[0], str) else None)
         categories = None if base is None else base.categories
-        data = Dataset(events, players, np.arange(len(events.flat.player)), categories, current.clock)
+        data = Dataset(events, players, np.arange(len(events.flat.player)), categories, log[-1].clock)
         # An empty table fits any events.
         earlier = base if base is not None and base.num_rows else None
         result = result._replace(state=_state_on_host(current))
@@ -743,7 +732,7 @@ class Live:
 
     # --- Checks. ---
 
-    def _check_event(
+    def _parse_event(
         self, current: LiveState, outcome: Outcome, moment: tuple[float, str | None], context: dict[str, Any]
     ) -> LiveEvent:
         """An event at this time of this clock, with numbers for its side and categories.
@@ -755,22 +744,24 @@ class Live:
         if kind not in self._system.events:
             hint = "give a match as a contest of two, by update_round" if kind is Matches else "take update"
             raise ValueError(f"{self._system.name} rates no {EVENT_NAMES[kind]}; {hint}")
-        if current.kind not in (None, kind):
-            raise ValueError(f"the history is of {EVENT_NAMES[current.kind]}, this is one of {EVENT_NAMES[kind]}")
+        if current.latest is not None and current.latest.kind is not kind:
+            kinds = EVENT_NAMES[current.latest.kind], EVENT_NAMES[kind]
+            raise ValueError(f"the history is of {kinds[0]}, this is one of {kinds[1]}")
         if context:
             context = parse_fields(kind, context, self._categories)
         names = [name.item() if isinstance(name, np.generic) else name for name in names]  # they are logged sooner
-        return LiveEvent(names, sizes, result if sizes is None else check_ranks(sizes, result), *moment, context)
+        return LiveEvent(names, sizes, result, *moment, context)
 
-    def _event_time(self, current: LiveState, time: Any, last: float | None) -> tuple[float, str | None]:
+    def _event_time(self, current: LiveState, time: Any, after: LiveEvent | None) -> tuple[float, str | None]:
         """The time of an event as a number, and its clock.
 
-        ValueError unless the events so far have such times, and if it is earlier than that of the last event, where
-        that matters.
+        ValueError unless the events so far have such times, and if it is earlier than that of another event, where that
+        matters.
         """
-        if current.kind is not None and (time is None) != (current.clock is None):
+        latest = current.latest
+        if latest is not None and (time is None) != (latest.clock is None):
             have = {True: "no times; leave out time", False: "times; give time="}
-            raise ValueError(f"the events so far have {have[current.clock is None]}")
+            raise ValueError(f"the events so far have {have[latest.clock is None]}")
         if time is None:
             return 0.0, None
         if type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME:
@@ -778,10 +769,10 @@ class Live:
         else:
             moment = parse_moment(time, date_format_of_history_file(self._base))
             clock = "dates" if is_date(time) else "numbers"
-        if current.clock not in (None, clock):
-            check_clock(current.clock, time)
-        if last is not None and moment < last and (current.kind is Matches or self._depends_on_time):
-            early, late = format_time(moment, current.clock), format_time(last, current.clock)
+        if latest is not None and latest.clock != clock:
+            check_clock(latest.clock, time)
+        if after is not None and moment < after.time and (after.sizes is None or self._depends_on_time):
+            early, late = format_time(moment, after.clock), format_time(after.time, after.clock)
             raise ValueError(f"time {early} is earlier than {late}, that of the last event")
         return moment, clock
 
@@ -835,10 +826,9 @@ class Live:
         columns, results = context.get("columns"), contest_result_columns(self._system.settings)
         if results and isinstance(columns, Mapping | None):
             context = context | {"columns": dict.fromkeys(results, 0.0) | dict(columns or {})}
-        moment = current.last or 0.0, current.clock
-        if time is not None:
-            moment = self._event_time(current, time, current.last)
-        event = self._check_event(current, outcome, moment, context)
+        latest = current.latest or NO_EVENT
+        moment = (latest.time, latest.clock) if time is None else self._event_time(current, time, current.latest)
+        event = self._parse_event(current, outcome, moment, context)
         packed, newcomers = self._pack(current, event)
         for name in newcomers if current.players <= MAX_COMPARED_NAMES else ():
             if isinstance(name, str) and (similar := similar_names_hint(name, current.names)):
@@ -859,8 +849,8 @@ class Live:
         number, players, state = checkpoints[-1]
         state = init_or_copy_state(self._system, self._system.params, state, current.capacity, players)
         log, ids = current.log[:number], dict(islice(current.ids.items(), players))
-        before = unpickle_event(log[-1]) if log else self._initial
-        new_state = LiveState(state, number, players, log, ids, before.last, before.clock, before.kind, checkpoints)
+        latest = unpickle_event(log[-1]) if log else self._initial.latest
+        new_state = LiveState(state, number, players, log, ids, latest, checkpoints)
 
         def rate(event: LiveEvent) -> Any:
             nonlocal new_state
@@ -880,16 +870,14 @@ class Live:
         self, current: LiveState, event: LiveEvent, packed: PackedEvent, newcomers: Mapping[Any, int]
     ) -> tuple[LiveState, Any]:
         """The history with one more event, in the memory of the one before it, and the prediction of the event."""
-        state, number, players, log, ids, *_, checkpoints = current
+        state, number, players, log, ids, _, checkpoints = current
         state = self._state_with_room(current, len(newcomers))
         state, prediction = self._programs[event.kind](*self._arguments(packed, number), state, self._key)
         prediction = _prediction_on_host(event, prediction)
         if newcomers:
             ids.update(newcomers)
         log.append(pickle.dumps(tuple(event)))
-        players += len(newcomers)
-        times = event.last, event.clock, event.kind
-        return LiveState(state, number + 1, players, log, ids, *times, checkpoints), prediction
+        return LiveState(state, number + 1, players + len(newcomers), log, ids, event, checkpoints), prediction
 
     def _arguments(self, packed: PackedEvent, number: int = 0) -> tuple[Any, ...]:
         """The arguments of a program, up to the state."""

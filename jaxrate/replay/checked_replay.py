@@ -16,6 +16,7 @@ from jaxrate.core.argument_checks import (
     Key,
     check_concrete,
     check_not_traced,
+    check_that,
     enforce_argument_annotations,
     is_traced,
 )
@@ -23,6 +24,7 @@ from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
 from jaxrate.core.rules import Params, Record, Rules, State
 from jaxrate.core.system import RatingSystem, check_event_type, check_period_length
+from jaxrate.core.text_format import format_count
 from jaxrate.events import (
     Matches,
     Ragged,
@@ -81,22 +83,17 @@ from jaxrate.replay.schedule import check_schedule, make_plan, plan_narrow_and_w
 
 def check_prng_key_or_numbers(system: RatingSystem, num_events: int | None, key: Any) -> None:
     """ValueError without a key that the system needs, or for numbers that it could not have drawn for the events."""
-    if system.rules.draw is not None and key is None:
-        raise ValueError(f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)")
-    if is_random_numbers(key):
-        check_random_numbers(system, len(key) if num_events is None else num_events, key)
-
-
-def check_random_numbers(system: RatingSystem, num_events: int, numbers: Any) -> None:
-    """ValueError unless the system could have drawn the numbers for so many events; names the row."""
-    draw, check = system.rules.draw, system.rules.check_drawn
-    if draw is None or check is None:
-        raise ValueError(f"{system.name} takes no numbers of yours in place of a key")
-    shape = (num_events, *jax.eval_shape(draw, jax.random.key(0)).shape)
-    if numbers.shape != shape:
-        raise ValueError(f"key must be a PRNG key, or numbers of shape {shape}, got shape {numbers.shape}")
-    if not is_traced(numbers):
-        check(np.asarray(jnp.asarray(numbers, float)))
+    draw: Any = system.rules.draw
+    check: Any = system.rules.check_drawn
+    missing = f"{system.name} draws random numbers; give it a key, such as key=jax.random.key(0)"
+    check_that(draw is None or key is not None, missing)
+    if not is_random_numbers(key):
+        return
+    check_that(draw and check, f"{system.name} takes no numbers of yours in place of a key")
+    shape = (len(key) if num_events is None else num_events, *jax.eval_shape(draw, jax.random.key(0)).shape)
+    check_that(key.shape == shape, f"key must be a PRNG key, or numbers of shape {shape}, got shape {key.shape}")
+    if not is_traced(key):
+        check(np.asarray(jnp.asarray(key, float)))
 
 
 UNKNOWN_FEATURES = {  # what is said of contests with a feature that a system does not know
@@ -108,7 +105,7 @@ UNKNOWN_FEATURES = {  # what is said of contests with a feature that a system do
 }
 
 
-def unknown_feature_message(system: RatingSystem, feature: str, where: str = "") -> str:
+def unknown_feature_message(system: RatingSystem, feature: str, where: str) -> str:
     """A message that a system does not know a feature of contests, and where that was found."""
     from jaxrate.systems import systems_with_feature
 
@@ -121,27 +118,22 @@ def check_contest_features_supported(system: RatingSystem, events: AnyEvents, ha
 
     It would rate team-mates as opponents who tie. Of planned contests `has_teams` says whether there are team-mates.
     """
-    flat: Any = events.flat
+    ragged: Any = events
+    flat = ragged.flat
     if not isinstance(flat, Rounds):
         return
-    if flat.noise is not None and "noise" not in system.features:
-        raise ValueError(unknown_feature_message(system, "noise"))
-    if is_traced(events) or not isinstance(events, Ragged):
-        return _check_known_contest_features(system, {"seats": flat.seat is not None, "teams": has_teams})
-    if "seats" not in system.features and len(further := np.flatnonzero(repeat_seat_mask(events))):
-        where = "the player of this row is in another team already"
-        raise RowError(int(further[0]), unknown_feature_message(system, "seats", where))
-    (several,) = np.nonzero(count_teams(events) < np.diff(events.player_start))
-    if "teams" not in system.features and len(several):
-        where = f"there are in {len(several):,} contests" if len(several) > 1 else "there are in one contest"
-        message = unknown_feature_message(system, "teams", f"{where}, this the first")
-        raise RowError(int(events.player_start[several[0]]), message)
-
-
-def _check_known_contest_features(system: RatingSystem, found: dict[str, bool]) -> None:
-    """ValueError for a feature of contests of which no values are known, if the system does not know it."""
+    known, found = isinstance(events, Ragged) and not is_traced(events), {"noise": flat.noise is not None}
+    if not known:
+        found |= {"seats": flat.seat is not None, "teams": has_teams}
     for feature in [name for name, is_found in found.items() if is_found and name not in system.features]:
         raise ValueError(unknown_feature_message(system, feature, "there are in these contests"))
+    if known and "seats" not in system.features and len(further := np.flatnonzero(repeat_seat_mask(ragged))):
+        where = "the player of this row is in another team already"
+        raise RowError(int(further[0]), unknown_feature_message(system, "seats", where))
+    if known and "teams" not in system.features and has_teammates(ragged):
+        several = np.flatnonzero(count_teams(ragged) < np.diff(ragged.player_start))
+        where = f"there are in {format_count(len(several), 'contest')}, this the first"
+        raise RowError(int(ragged.player_start[several[0]]), unknown_feature_message(system, "teams", where))
 
 
 def depends_on_time(system: RatingSystem, params: Params) -> bool:
@@ -297,8 +289,7 @@ def _pad_random_numbers(key: Any) -> Any:
 def check_rows(system: RatingSystem, events: AnyEvents, params: Params, schedule: Any) -> AnyEvents:
     """Matches with checked columns, or others as they are; ValueError for contests that are not in order of time."""
     if isinstance(events, PlacedEvents):
-        if not isinstance(schedule, Plan):
-            raise ValueError("events that plan.place has placed are rated with schedule=plan")
+        check_that(isinstance(schedule, Plan), "events that plan.place has placed are rated with schedule=plan")
         return events
     if isinstance(events.flat, Rounds):
         check_contest_order_if_time_matters(system, params, events)
@@ -379,11 +370,10 @@ def scan(
         fit.
     """
     params = resolve_params(system, params)
-    if state is None:
-        raise ValueError("give scan a state, such as system.init(params, num_players)")
-    if not isinstance(events, Matches if plan is None else (Matches, Ragged, PlacedEvents)):
-        kind = type(events).__name__
-        raise ValueError(f"scan takes Matches, or events with a plan from schedule_by_level, not {kind} alone")
+    check_that(state is not None, "give scan a state, such as system.init(params, num_players)")
+    is_planned = isinstance(events, Matches if plan is None else (Matches, Ragged, PlacedEvents))
+    kind = type(events).__name__
+    check_that(is_planned, f"scan takes Matches, or events with a plan from schedule_by_level, not {kind} alone")
     check_event_type(system.name, system.events, type(events.flat))
     ids_checked = not is_traced(events.flat.player)
     if isinstance(events, Matches):
@@ -391,8 +381,8 @@ def scan(
     if plan is None:
         num_players = int(np.max(events.flat.player, initial=-1)) + 1 if ids_checked else 0
         plan = plan_stream(len(events.flat.time), num_players)
-    if np.ndim(plan.num_players):
-        raise ValueError("scan takes one plan at a time; map it over several by jax.vmap, or go on by jax.lax.scan")
+    several = "scan takes one plan at a time; map it over several by jax.vmap, or go on by jax.lax.scan"
+    check_that(np.ndim(plan.num_players) == 0, several)
     plan.check_is_of(events)
     check_contest_features_supported(system, events, plan.has_teammates)
     engine = resolve_engine(engine, plan, state, compile_policy_from_environment())
@@ -415,8 +405,7 @@ def check_known_columns(matches: Matches) -> Matches:
     right = check_matches(jax.tree_util.tree_map_with_path(_placeholder_if_traced, matches))
 
     def keep_known(x: Any, y: Any) -> Any:
-        if x.shape != y.shape:
-            raise ValueError(f"a traced column has shape {x.shape}, expected {y.shape}")
+        check_that(x.shape == y.shape, f"a traced column has shape {x.shape}, expected {y.shape}")
         return x if is_traced(x) else y
 
     return jax.tree.map(keep_known, matches, right)
@@ -472,8 +461,7 @@ def resolve_engine(engine: Engine, plan: Plan, state: State, policy: CompilePoli
     obstacle = next((text for text, holds in obstacles.items() if holds), None)
     if engine == "auto":
         return "scan" if obstacle or plan.is_stream or plan.room[2] <= policy.short_history else "auto"
-    if engine == "kernel" and obstacle:
-        raise ValueError(f'engine="kernel" {obstacle}: leave it out')
+    check_that(engine != "kernel" or not obstacle, f'engine="kernel" {obstacle}: leave it out')
     return engine
 
 
@@ -513,9 +501,9 @@ def predict(
     rules = make_replay_rules(system.rules, params)
     if isinstance(upcoming.flat, Rounds) and Rounds in system.events:
         return _predict_contests(system, rules, params, state, upcoming, num_players)
-    if not isinstance(upcoming, Matches):
-        kinds = "Matches" + (" or Rounds" if Rounds in system.events else "")
-        raise ValueError(f"{system.name} predicts {kinds}, not {type(upcoming.flat).__name__}")
+    kinds = "Matches" + " or Rounds" * (Rounds in system.events)
+    refusal = f"{system.name} predicts {kinds}, not {type(upcoming.flat).__name__}"
+    check_that(isinstance(upcoming, Matches), refusal)
     n = len(upcoming.score)
     system.check(events_for_check(upcoming._replace(score=np.zeros(n))))
     matches = check_known_columns(upcoming)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from jaxrate.core.argument_checks import check_not_traced, is_traced
+from jaxrate.core.argument_checks import check_not_traced, check_that, is_traced
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.hyperparameter_definitions import check_params
 from jaxrate.core.memory_checks import check_memory_fits, device_memory_bytes, format_bytes
@@ -246,10 +246,8 @@ def resolve_params(system: RatingSystem, params: Params) -> Params:
     if params is None:
         return system.params
     fields = getattr(system.params, "_fields", None)
-    if getattr(params, "_fields", None) != fields:
-        raise ValueError(
-            f"params must be those of {system.name}: system.params._replace(...), of {', '.join(fields or ())}"
-        )
+    expected = f"params must be those of {system.name}: system.params._replace(...), of {', '.join(fields or ())}"
+    check_that(getattr(params, "_fields", None) == fields, expected)
     if system.space is not None and not is_traced(params) and all(np.ndim(x) == 0 for x in params):
         check_params(system.name, params, system.space)
     return params
@@ -312,9 +310,8 @@ def resolve_row_count(system: RatingSystem, state: State, num_players: int | Non
     check_not_traced("num_players", num_players, "give a number, as arrays of a length are made")
     have = count_players(state)
     rows = num_players if num_players is not None else num_ids if state is None else have
-    if rows < max(num_ids, have):
-        who = f"the events name player {num_ids - 1}" if rows < num_ids else f"the state has {have} players"
-        raise ValueError(f"{who}, but there are only {rows} players")
+    check_that(rows >= num_ids, f"the events name player {num_ids - 1}, but there are only {rows} players")
+    check_that(rows >= have, f"the state has {have} players, but there are only {rows} players")
     if rows > have:
         check_player_count_and_memory(system, rows, 1 if state is None else device_count(state))
     return rows
@@ -330,8 +327,8 @@ def _copy_state_with_newcomers(
     have = count_players(state)
     fresh = state_shapes(system, 1, params)
     alike = _check_shapes_and_compare_structure(system, state, fresh)
-    if num_rows > have and not alike:
-        raise ValueError(f"newcomers do not fit the state: it is of {system.name} with other rules switched on")
+    other_rules = f"newcomers do not fit the state: it is of {system.name} with other rules switched on"
+    check_that(alike or num_rows <= have, other_rules)
     state = make_sharding_automatic(state)
     if is_sharded(state):
         num_rows = round_row_count_to_shards(state, num_rows)
@@ -385,8 +382,7 @@ def check_ids_not_sparse(
 
 def check_player_count_and_memory(system: RatingSystem, num_players: int, devices: int = 1) -> None:
     """ValueError if ids do not count so many players, or if their state does not fit into memory."""
-    if num_players > LAST_ID:
-        raise ValueError(f"there may be {LAST_ID:,} players, got {num_players:,}")
+    check_that(num_players <= LAST_ID, f"there may be {LAST_ID:,} players, got {num_players:,}")
     if num_players * _row_bytes(system) > SMALL_STATE_BYTES:
         have = device_memory_bytes(jax.devices()[0])
         have = have if have is None else have * devices
@@ -413,15 +409,14 @@ def count_players(state: State) -> int:
 
 def _check_shapes_and_compare_structure(system: RatingSystem, state: State, fresh: State) -> bool:
     """Whether a state has the same leaves as a fresh one; ValueError if it has, but of other shapes."""
-    if type(state) is not type(fresh):
-        raise ValueError(
-            f"the state is not of {system.name}; begin with system.init(params, num_players) or "
-            "jr.history.initial_state"
-        )
-    (mine, mold), (wanted, form) = ([*jax.tree.flatten(tree)] for tree in (state, fresh))
-    if mold == form and any(x.shape[1:] != y.shape[1:] for x, y in zip(mine, wanted, strict=True)):
-        raise ValueError(f"the state is of {system.name} with other settings: its leaves have other shapes")
-    return bool(mold == form)
+    advice = "begin with system.init(params, num_players) or jr.history.initial_state"
+    check_that(type(state) is type(fresh), f"the state is not of {system.name}; {advice}")
+    (mine, structure), (wanted, form) = ([*jax.tree.flatten(tree)] for tree in (state, fresh))
+    is_alike = bool(structure == form)
+    shapes, expected = ([x.shape[1:] for x in leaves] for leaves in (mine, wanted))
+    other_shapes = f"the state is of {system.name} with other settings: its leaves have other shapes"
+    check_that(not is_alike or shapes == expected, other_shapes)
+    return is_alike
 
 
 def extend_state_if_needed(

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,10 +23,10 @@ import numpy as np
 from jax import lax
 
 from jaxrate.core.argument_checks import (
-    CHECKED_BY_FUNCTION,
+    PositiveCount,
+    check_choice,
     check_concrete,
     enforce_argument_annotations,
-    is_whole_number,
 )
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
@@ -315,9 +315,7 @@ TRACED_HINT = "; arrange them outside, and give both to jr.scan(system, params, 
 
 
 @enforce_argument_annotations
-def schedule_by_level(
-    events: Matches | Ragged | Dataset, width: Annotated[int | None, CHECKED_BY_FUNCTION] = None
-) -> Plan:
+def schedule_by_level(events: Matches | Ragged | Dataset, width: PositiveCount | None = None) -> Plan:
     """Plan a replay in which events without a common player are rated at once, in the order of each player's events.
 
         jr.extend.schedule_by_level(data.matches).fill
@@ -336,8 +334,6 @@ def schedule_by_level(
     """
     history, _ = resolve_events_and_num_players(events)
     check_concrete("schedule_by_level arranges events", history, TRACED_HINT)
-    if width is not None and not (is_whole_number(width) and width >= 1):
-        raise ValueError(f"width must be a whole number from 1, got {width!r}")
     history = check_events(history)
     if width is None or isinstance(history, Ragged):
         return make_plan(history, "levels")
@@ -350,9 +346,7 @@ def check_schedule(events: AnyEvents, schedule: str | Plan) -> None:
     if isinstance(schedule, Plan):
         return schedule.check_is_of(events)
     allowed = ("auto", "stream", "levels") if isinstance(events, Matches) else ("auto", "levels")
-    if schedule not in allowed:
-        nouns, names = events.flat.nouns, ", ".join(f'"{name}"' for name in allowed)
-        raise ValueError(f"the schedule of {nouns} is {names} or a plan from schedule_by_level, got {schedule!r}")
+    check_choice(f"schedule of {events.flat.nouns} (if not a plan)", schedule, allowed)
 
 
 @jax.ensure_compile_time_eval()

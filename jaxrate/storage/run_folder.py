@@ -36,7 +36,13 @@ from typing import Annotated, Any, Literal
 import jax
 import numpy as np
 
-from jaxrate.core.argument_checks import ArgumentRequirement, describe_annotation, is_number, matches_annotation
+from jaxrate.core.argument_checks import (
+    ArgumentRequirement,
+    check_that,
+    describe_annotation,
+    is_number,
+    matches_annotation,
+)
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.rules import State
@@ -109,16 +115,14 @@ RUN_METADATA: dict[str, Any] = {  # in run.json of every run; its factory checks
 def check_metadata(metadata: Mapping[str, Any]) -> None:
     """ValueError unless run.json has all its keys, with values of the right kinds."""
     counts = {key: Count for key in COUNT_KEYS if key in metadata}
-    if len(counts) != 1:
-        raise ValueError("it must have either matches or participations")
+    check_that(len(counts) == 1, "it must have either matches or participations")
     values = {"seasons": None} | dict(metadata)  # runs of earlier versions have no seasons
     for key, annotation in (counts | RUN_METADATA).items():
-        if not matches_annotation(annotation, values[key]):
-            expected = describe_annotation(annotation)
-            raise ValueError(f"{key} must be {expected}, not {format_value_for_error(values[key])}")
+        found = format_value_for_error(values[key])
+        expected = f"{key} must be {describe_annotation(annotation)}, not {found}"
+        check_that(matches_annotation(annotation, values[key]), expected)
     last, period = metadata["last"] or 0.0, metadata["period"]
-    if metadata["clock"] == "dates" and abs(last) > MAX_ABS_DAYS:
-        raise ValueError(f"last is no date: {last}")
+    check_that(metadata["clock"] != "dates" or abs(last) <= MAX_ABS_DAYS, f"last is no date: {last}")
     if period is not None:
         period_number(last, period)
 
@@ -139,13 +143,11 @@ def read_npz_arrays(raw: bytes) -> dict[str, HostArray]:
     ValueError if they claim to be larger than the file; NumPy fills no memory before it has read the numbers.
     """
     with zipfile.ZipFile(BytesIO(raw)) as archive:
-        if sum(entry.file_size for entry in archive.infolist()) > len(raw):
-            raise ValueError("it claims more than it holds")
+        check_that(sum(entry.file_size for entry in archive.infolist()) <= len(raw), "it claims more than it holds")
     with np.load(BytesIO(raw), allow_pickle=False) as stored:
         arrays = {name: np.asarray(stored[name]) for name in stored.files}
     for name, x in arrays.items():
-        if x.dtype.kind not in "fiub":
-            raise ValueError(f"{name}.npy is no array of numbers")
+        check_that(x.dtype.kind in "fiub", f"{name}.npy is no array of numbers")
     return arrays
 
 
@@ -156,24 +158,19 @@ def restore_state(system: RatingSystem, num_players: int, arrays: Mapping[str, H
       ValueError: if the system's state has other leaves, shapes or types, or if a number is NaN or, where newcomers
         have finite numbers, infinite.
     """
-    if any(x.ndim == 0 or len(x) != num_players for x in arrays.values()):
-        raise ValueError(f"it is not of {num_players:,} players")
+    rows = {0 if x.ndim == 0 else len(x) for x in arrays.values()}
+    check_that(rows <= {num_players}, f"it is not of {num_players:,} players")
     fresh = state_shapes(system, num_players)
-    expected_leaves = leaves_by_name(fresh)
-    if {key: x.shape for key, x in arrays.items()} != {key: x.shape for key, x in expected_leaves.items()}:
-        raise ValueError(f"it is not a state of {system.name}; rate the matches again")
-    for key, newcomer in leaves_by_name(system.init(system.params, 1)).items():
-        _check_leaf(key, arrays[key], np.dtype(expected_leaves[key].dtype), newcomer)
-    return jax.tree.unflatten(jax.tree.structure(fresh), [arrays[key] for key in expected_leaves])
-
-
-def _check_leaf(key: str, x: HostArray, kind: Any, newcomer: Any) -> None:
-    """ValueError for a leaf of another type, in any precision, or without a number where newcomers have one."""
-    if x.dtype not in ([np.dtype(f"{kind.kind}{size}") for size in (4, 8)] if kind.itemsize in (4, 8) else [kind]):
-        raise ValueError(f"{key} is of {x.dtype}, not of {kind}")
-    may_be_infinite, may_be_nan = np.isinf(newcomer).any(), np.isnan(newcomer).any()
-    if not (may_be_nan or (~np.isnan(x) if may_be_infinite else np.isfinite(x)).all()):
-        raise ValueError(f"{key} is not a number for some player")
+    expected, newcomers = leaves_by_name(fresh), leaves_by_name(system.init(system.params, 1))
+    is_alike = {key: x.shape for key, x in arrays.items()} == {key: x.shape for key, x in expected.items()}
+    check_that(is_alike, f"it is not a state of {system.name}; rate the matches again")
+    for key, like in expected.items():
+        x, kind, newcomer = arrays[key], np.dtype(like.dtype), newcomers[key]
+        sizes = (4, 8) if kind.itemsize in (4, 8) else (kind.itemsize,)  # in any precision
+        check_that(x.dtype in [f"{kind.kind}{size}" for size in sizes], f"{key} is of {x.dtype}, not of {kind}")
+        allowed = np.isfinite(x) | (np.isinf(newcomer).any() & np.isinf(x)) | np.isnan(newcomer).any()
+        check_that(allowed.all(), f"{key} is not a number for some player")
+    return jax.tree.unflatten(jax.tree.structure(fresh), [arrays[key] for key in expected])
 
 
 # --- Columns, of Arrow or of NumPy. ---
@@ -220,8 +217,7 @@ def _columns_from_npz(raw: bytes) -> dict[str, HostArray]:
     stored, columns = read_npz_arrays(raw), dict[str, HostArray]()
     for key, values in stored.items():
         name, _, kind = key.rpartition(":")
-        if values.ndim != 1:
-            raise ValueError(f"{name} is no column")
+        check_that(values.ndim == 1, f"{name} is no column")
         if kind == "number":
             columns[name] = values
         elif kind in ("D", "us"):
@@ -235,8 +231,7 @@ def _texts_from_labels(name: str, values: HostArray, size: HostArray, code: Host
     """Texts or bytes, from the bytes of all labels, their sizes, and the number of that of each row."""
     is_whole = (values.dtype, size.dtype, code.dtype) == (np.uint8, np.int64, np.int64)
     is_whole &= bool((size >= 0).all() and sum(size.tolist()) == len(values))
-    if not (is_whole and ((code >= 0) & (code < len(size))).all()):
-        raise ValueError(f"{name} is no column of text")
+    check_that(is_whole and ((code >= 0) & (code < len(size))).all(), f"{name} is no column of text")
     ends, raw = np.cumsum(size).tolist(), values.tobytes()
     labels: list[Any] = [raw[i:j] for i, j in zip([0, *ends], ends, strict=False)]
     return np.array([x.decode() for x in labels] if kind == "text" else labels, object)[code]
@@ -247,31 +242,25 @@ def _read_table(name: str, raw: bytes, num_rows: int, required: Sequence[str], w
     is_npz = name.endswith(".npz")
     table: Any = _columns_from_npz(raw) if is_npz else _read_parquet(raw, num_rows, None if whole else [*required])
     columns = table if is_npz else dict(zip(table.column_names, table.columns, strict=True))
-    if missing := [name for name in required if name not in columns]:
-        raise ValueError(f"{missing[0]} is missing")
+    for column in required:
+        check_that(column in columns, f"{column} is missing")
+        has_gaps = column != "time" and getattr(columns[column], "null_count", False)
+        check_that(not has_gaps, f"{column} has no value in some row")
     for column, values in columns.items():
-        _check_column(column, values, num_rows, is_required=column in required)
+        kind = getattr(values, "dtype", getattr(values, "type", None))
+        is_of_kind = column not in COLUMN_KINDS or _dtype_kind(values) in COLUMN_KINDS[column]
+        check_that(is_of_kind, f"{column} is of {kind}")
+        check_that(len(values) == num_rows, f"{column} has {len(values):,} rows, not {num_rows:,}")
     return table
-
-
-def _check_column(name: str, values: Any, num_rows: int, is_required: bool) -> None:
-    """ValueError for a column of another kind than its name has, or without a value in some row."""
-    if name in COLUMN_KINDS and _dtype_kind(values) not in COLUMN_KINDS[name]:
-        raise ValueError(f"{name} is of {getattr(values, 'dtype', getattr(values, 'type', None))}")
-    if is_required and name != "time" and getattr(values, "null_count", False):
-        raise ValueError(f"{name} has no value in some row")
-    if len(values) != num_rows:
-        raise ValueError(f"{name} has {len(values):,} rows, not {num_rows:,}")
 
 
 def _read_parquet(raw: bytes, num_rows: int, names: list[str] | None) -> Any:
     """The table of these columns, or of all, from the bytes of a Parquet file; ValueError if it is not so long."""
     arrow = import_pyarrow()
     with arrow.parquet.ParquetFile(arrow.BufferReader(raw)) as file:
-        if file.metadata.num_rows != num_rows:
-            raise ValueError(f"it has {file.metadata.num_rows:,} rows, not {num_rows:,}")
-        if num_rows > MANY_ROWS and num_rows > ROWS_PER_BYTE * len(raw):
-            raise ValueError("it claims more than it holds")
+        rows = file.metadata.num_rows
+        check_that(rows == num_rows, f"it has {rows:,} rows, not {num_rows:,}")
+        check_that(rows <= max(MANY_ROWS, ROWS_PER_BYTE * len(raw)), "it claims more than it holds")
         return file.read(columns=names)
 
 
@@ -294,10 +283,9 @@ def read_names_and_games(name: str, raw: bytes, num_players: int) -> tuple[HostA
     table = _read_table(name, raw, num_players, RATING_COLUMNS, whole=False)
     ids, names, games = (np.asarray(table[column]) for column in RATING_COLUMNS)
     order = np.argsort(ids, kind="stable")
-    if not np.array_equal(ids[order], np.arange(num_players)):
-        raise ValueError(f"its ids are not those of {num_players:,} players")
-    if num_players and games.min() < 0:
-        raise ValueError("a player has less than no games")
+    is_complete = np.array_equal(ids[order], np.arange(num_players))
+    check_that(is_complete, f"its ids are not those of {num_players:,} players")
+    check_that((games >= 0).all(), "a player has less than no games")
     return names[order], games[order]
 
 
@@ -335,8 +323,8 @@ def lock_folder(folder: Path) -> Iterator[None]:
     lock, end = os.open(folder, os.O_RDONLY), time.monotonic() + LOCK_TIMEOUT
     try:
         while not _lock_without_waiting(lock):
-            if time.monotonic() > end:
-                raise ValueError(f"{folder}: another process saves a run there; wait until it is done")
+            waited = time.monotonic() > end
+            check_that(not waited, f"{folder}: another process saves a run there; wait until it is done")
             time.sleep(0.02)
         yield
         with suppress(OSError):
@@ -373,8 +361,7 @@ def replace_run(folder: Path, metadata: dict[str, Any], write_files: Callable[[P
         write_files(new)
         names = sorted(file.name for file in new.iterdir())
         for path in (folder / name for name in (RUN_FILE, *names)):
-            if path.is_dir():
-                raise ValueError(f"{path} is a folder; save the run elsewhere")
+            check_that(not path.is_dir(), f"{path} is a folder; save the run elsewhere")
         (new / RUN_FILE).write_bytes(encode_run_json(metadata | {"files": names, "save": token_hex(8)}))
         for path in (*new.iterdir(), new):
             flush_to_disk(path)
@@ -417,8 +404,8 @@ def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
             listed = _listed_files(metadata)
             names = [npz if (npz := NPZ_NAMES.get(name, name)) in listed else name for name in RUN_FILES]
             files: dict[str, Any] = {name: _read_file(folder, name) for name in names}
-            if missing := [name for name, content in files.items() if content is None]:
-                raise ValueError(f"no saved run there: {missing[0]} is missing")
+            for name, content in files.items():
+                check_that(content is not None, f"no saved run there: {name} is missing")
         except ValueError:
             if raw == _read_file(folder, RUN_FILE):  # nobody has saved meanwhile
                 raise
@@ -447,15 +434,10 @@ def decode_run_json(raw: bytes | None) -> dict[str, Any]:
     with name_file_in_errors(RUN_FILE):
         metadata: dict[str, Any] = json.loads(raw or b"")
         writer, version = metadata["jaxrate"], metadata["format"]
-        if not (isinstance(writer, str) and type(version) is int):
-            raise ValueError("no version in it")
-    if version > FORMAT_VERSION:
-        raise ValueError(
-            f"{RUN_FILE}: jaxrate {writer:.20} wrote it in format {version}, this one reads up to {FORMAT_VERSION}; "
-            "install that version"
-        )
-    if version < OLDEST_FORMAT:
-        raise ValueError(f"{RUN_FILE}: written by jaxrate 0.1; rate the games again")
+        check_that(isinstance(writer, str) and type(version) is int, "no version in it")
+    later = f"jaxrate {writer:.20} wrote it in format {version}, this one reads up to {FORMAT_VERSION}"
+    check_that(version <= FORMAT_VERSION, f"{RUN_FILE}: {later}; install that version")
+    check_that(version >= OLDEST_FORMAT, f"{RUN_FILE}: written by jaxrate 0.1; rate the games again")
     return metadata
 
 
@@ -487,8 +469,7 @@ def _read_regular_file(file: Path) -> bytes:
     try:
         with open(os.open(file, os.O_RDONLY | sum(flags)), "rb") as opened:
             status = os.fstat(opened.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise ValueError(f"{file.name} is no regular file")
+            check_that(stat.S_ISREG(status.st_mode), f"{file.name} is no regular file")
             check_memory_fits(file.name, status.st_size)
             return opened.read()
     except (FileNotFoundError, NotADirectoryError):
