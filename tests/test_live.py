@@ -382,7 +382,7 @@ def test_corrections_and_errors():
     np.testing.assert_allclose(live.to_rated().state.mean, mean, atol=1e-2)
     teams, known = GAMES[0][0], {"kills": 0.0, "party": 0.0, "left": 0.0}
     for given, message in (
-        ({"category": "trio", "columns": known}, "no category 'trio'; there are duo and solo"),
+        ({"category": "trio", "columns": known}, "category must be 'duo' or 'solo', got 'trio'"),
         ({"columns": known}, "parts.modifier needs the category of the contests"),
         ({"category": "duo", "columns": {"party": 0.0, "left": 0.0}}, "skills needs the column 'kills' of the"),
         ({"category": "duo", "kills": 3}, "contests have no 'kills'; they have weight, ceiling, noise, category and"),

@@ -318,7 +318,7 @@ REFUSED = [
     (jr.category_glicko, {"deviation_max": 100}, "deviation_min, initial_deviation and deviation_max must not"),
     (jr.category_glicko, {"modifier_deviation_max": 100}, "initial_modifier_deviation and modifier_deviation_max must"),
     (jr.trueskill, {"draw_probability": 1.0}, "draw_probability must be 0 to 1, without 1, got 1.0"),
-    (jr.weng_lin, {"model": "plackett_luse"}, "weng_lin has no model 'plackett_luse'; did you mean 'plackett_luce'"),
+    (jr.weng_lin, {"model": "plackett_luse"}, "got 'plackett_luse'; did you mean 'plackett_luce'"),
     (jr.weng_lin, {"model": "plackett_luce", "epsilon": 0.2}, "weng_lin: plackett_luce has no epsilon"),
     (jr.elo_mmx, {"newcomer": (0.5, math.inf)}, "elo_mmx: factors for newcomers must be above 0"),
     (jr.elo_mmr, {"weight": 0.2, "beta": 200.0, "gamma": 30.0}, "not both"),

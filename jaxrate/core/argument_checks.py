@@ -434,10 +434,8 @@ def to_floats(name: str, values: Any) -> np.ndarray[Any, Any]:
 
 def check_count(name: str, count: Any, minimum: int, maximum: int) -> int:
     """A count as an int; ValueError unless it is a whole number from `minimum` to `maximum`."""
-    if not is_whole_number(count) or not minimum <= count <= maximum:
-        raise ValueError(
-            f"{name} must be a whole number from {minimum} to {maximum:,}, got {format_value_or_type(count)}"
-        )
+    expected = f"{name} must be a whole number from {minimum} to {maximum:,}, got {format_value_or_type(count)}"
+    check_that(is_whole_number(count) and minimum <= count <= maximum, expected)
     return int(count)
 
 
@@ -458,5 +456,4 @@ def check_not_traced(name: str, values: Any, advice: str = TRACED_COLUMNS_ADVICE
 
 def check_concrete(operation: str, tree: Any, advice: str) -> None:
     """ValueError if anything is traced: what the caller does needs values, and what to do instead."""
-    if is_traced(tree):
-        raise ValueError(f"{operation} on the host, and these are traced by jax.jit, grad or vmap{advice}")
+    check_that(not is_traced(tree), f"{operation} on the host, and these are traced by jax.jit, grad or vmap{advice}")

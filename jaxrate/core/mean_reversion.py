@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.core.argument_checks import check_that
 from jaxrate.core.array_types import Array
 from jaxrate.core.hyperparameter_definitions import (
     MAYBE_NOT_NEGATIVE,
@@ -48,8 +49,8 @@ def parse_season_starts(system: str, seasons: Any) -> tuple[float, ...]:
     """When the seasons begin, by themselves or by name; ValueError unless they increase."""
     seasons = [*seasons.values()] if isinstance(seasons, Mapping) else () if seasons is None else seasons
     times = tuple(as_event_time("seasons", x) for x in (seasons if np.ndim(seasons) else (seasons,)))
-    if any(a >= b for a, b in pairwise(times)):
-        raise ValueError(f"{system}: seasons must increase; give the first time of each once")
+    increase = all(a < b for a, b in pairwise(times))
+    check_that(increase, f"{system}: seasons must increase; give the first time of each once")
     return times
 
 
@@ -59,8 +60,8 @@ def fill_season_defaults(
     """Hyperparameters with the usual values of those of seasons that are None; ValueError for one without seasons."""
     defaults = {"season_keep": DEFAULT_SEASON_KEEP, "season_growth": season_growth}
     for name in defaults:
-        if getattr(params, name, None) is not None and not has_seasons:
-            raise ValueError(f"{system}: {name} needs seasons=..., their first times")
+        is_allowed = has_seasons or getattr(params, name, None) is None
+        check_that(is_allowed, f"{system}: {name} needs seasons=..., their first times")
     missing = {name: x for name, x in defaults.items() if has_seasons and getattr(params, name, x) is None}
     return params._replace(**missing)
 

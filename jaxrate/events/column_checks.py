@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from jaxrate.core.argument_checks import check_not_traced, is_number
+from jaxrate.core.argument_checks import check_not_traced, check_that, is_number
 from jaxrate.core.array_types import Array
 from jaxrate.core.text_format import to_one_line
 from jaxrate.events.event_types import LAST_ID
@@ -86,8 +86,7 @@ def as_array_of_shape(name: str, values: Any, shape: tuple[int, ...]) -> np.ndar
     """The values as an array; ValueError if they have another shape, or are traced."""
     check_not_traced(name, values)
     array = np.asarray(values)
-    if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
+    check_that(array.shape == shape, f"{name} has shape {array.shape}, expected {shape}")
     return array
 
 
@@ -98,8 +97,8 @@ def to_checked_numbers(
     array = as_array_of_shape(name, values, shape)
     if array.dtype.kind == "O" and all(isinstance(x, (bool, np.bool_)) or is_number(x) for x in array.flat):
         array = array.astype(np.float64)
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must hold numbers, got {KIND_DESCRIPTIONS.get(array.dtype.kind, array.dtype)}")
+    kind = KIND_DESCRIPTIONS.get(array.dtype.kind, array.dtype)
+    check_that(array.dtype.kind in "biuf", f"{name} must hold numbers, got {kind}")
     bad = ~np.isfinite(array) & ~(allow_infinite & (array == np.inf)) & ~(allow_nan & np.isnan(array))
     fail_where(bad, lambda row: f"{name} is {array[row]}, not a finite number")
     return array if array.dtype.kind == "f" else array.astype(np.float64)
@@ -114,9 +113,9 @@ def to_checked_numbers_keeping_integers(name: str, values: Any, n: int) -> np.nd
 def check_id_array(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """Ids of this shape as int32; RowError for one out of range."""
     array = as_array_of_shape(name, values, shape)
-    if array.size and array.dtype.kind not in "iu":
-        kind = KIND_DESCRIPTIONS.get(array.dtype.kind, array.dtype)
-        raise ValueError(f"{name} must hold integer ids from 0, got {kind}; `read` turns names into ids")
+    kind = KIND_DESCRIPTIONS.get(array.dtype.kind, array.dtype)
+    are_ids = array.dtype.kind in "iu" or not array.size
+    check_that(are_ids, f"{name} must hold integer ids from 0, got {kind}; `read` turns names into ids")
     if array.size and (array.min() < 0 or array.max() >= LAST_ID):
         fail_where(
             ((array < 0) | (array >= LAST_ID)).reshape(len(array), -1).any(axis=1),
@@ -239,10 +238,9 @@ def check_further_columns(
     if not isinstance(columns, Mapping):
         raise ValueError(f"columns must be a dict of arrays by name, got {columns!r}")
     for name in columns:
-        if not isinstance(name, str):
-            raise ValueError(f"the name of a column must be text, got {name!r}")
-        if name in reserved_names:
-            raise ValueError(f"a column must not be called {name!r}, as a part of {owner} is; rename it")
+        check_that(isinstance(name, str), f"the name of a column must be text, got {name!r}")
+        is_free = name not in reserved_names
+        check_that(is_free, f"a column must not be called {name!r}, as a part of {owner} is; rename it")
     checked = {name: to_checked_numbers(f"column {name!r}", x, (n,), allow_nan=True) for name, x in columns.items()}
     for name, values in checked.items():
         is_extreme = np.abs(values) > MAX_ABS_COLUMN

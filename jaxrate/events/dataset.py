@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.core.argument_checks import check_that
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_number, format_unquoted_name
 from jaxrate.events import Matches, Ragged, Rounds, count_teams
@@ -41,16 +42,16 @@ class Dataset(NamedTuple):
     @property
     def matches(self) -> Matches:
         """The events. ValueError if they are rounds."""
-        if not isinstance(self.events, Matches):
-            raise ValueError("these are rounds, contests of many players, and not matches of two")
-        return self.events
+        events: Any = self.events
+        check_that(self.of_matches, "these are rounds, contests of many players, and not matches of two")
+        return events
 
     @property
     def rounds(self) -> Ragged:
         """The events. ValueError if they are matches."""
-        if not isinstance(self.events.flat, Rounds):
-            raise ValueError("these are matches of two players, and not rounds, contests of many")
-        return self.events
+        events: Any = self.events
+        check_that(not self.of_matches, "these are matches of two players, and not rounds, contests of many")
+        return events
 
     def __repr__(self) -> str:
         events: Any = self.events
@@ -94,8 +95,8 @@ def check_dataset(caller: str, data: Any) -> None:
         raise ValueError(
             f"{caller} takes a Dataset, or a table or path as `read` does, and not {type(data).__name__}{hint}"
         )
-    if isinstance(data.players, (list, tuple)):
-        raise ValueError(f"{caller}: players of a Dataset are an array of names, as players=np.array(names)")
+    is_list = isinstance(data.players, (list, tuple))
+    check_that(not is_list, f"{caller}: players of a Dataset are an array of names, as players=np.array(names)")
 
 
 MAX_LISTED_NAMES = 4  # names shown at the start of a list

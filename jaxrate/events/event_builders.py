@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from jaxrate.core.argument_checks import check_not_traced, enforce_argument_annotations
+from jaxrate.core.argument_checks import check_not_traced, check_that, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events.column_checks import (
@@ -117,8 +117,8 @@ def periods(matches: Matches, length: float | None = None, *, period: Any = None
     for name in ("player", "score", "time"):
         check_not_traced(name, getattr(matches, name))
     n = len(matches.score)
-    if (length is None) == (period is None):
-        raise ValueError("give either the length of a period or the period of each match")
+    is_either = (length is None) != (period is None)
+    check_that(is_either, "give either the length of a period or the period of each match")
     if length is not None:
         number = period_number(matches.time, length)
         start = number * length
@@ -147,16 +147,13 @@ def period_number(time: Any, length: float) -> HostArray:
     check_not_traced("the length of a period", length, "give a number; jr.scan takes a traced `time` of plan.but")
     time = np.asarray(time, np.float64)
     number = np.asarray(length)
-    if number.ndim or number.dtype.kind not in "biuf" or not 0 < length < math.inf:
-        raise ValueError(f"the length of a period must be above 0, got {format_value_for_error(length)}")
-    if length > MAX_ABS_TIME:
-        raise ValueError(
-            f"the length of a period must be at most {MAX_ABS_TIME:g}, got {format_value_for_error(length)}"
-        )
+    shown, is_number = format_value_for_error(length), number.ndim == 0 and number.dtype.kind in "biuf"
+    check_that(is_number and 0 < length < math.inf, f"the length of a period must be above 0, got {shown}")
+    check_that(length <= MAX_ABS_TIME, f"the length of a period must be at most {MAX_ABS_TIME:g}, got {shown}")
     farthest = float(np.abs(time).max(initial=0.0))
-    if farthest > LARGEST_EXACT_FLOAT * length:
-        shortest = f"the shortest that can be are of {farthest / LARGEST_EXACT_FLOAT:.2g}"
-        raise ValueError(f"periods of {length:g} are not told apart at time {farthest:g}; {shortest}")
+    shortest = f"the shortest that can be are of {farthest / LARGEST_EXACT_FLOAT:.2g}"
+    is_told_apart = farthest <= LARGEST_EXACT_FLOAT * length
+    check_that(is_told_apart, f"periods of {length:g} are not told apart at time {farthest:g}; {shortest}")
     return np.floor(time / length)
 
 

@@ -32,8 +32,10 @@ import numpy as np
 
 from jaxrate.core.argument_checks import (
     Key,
+    check_choice,
     check_concrete,
     check_count,
+    check_that,
     enforce_argument_annotations,
     is_list,
 )
@@ -265,8 +267,8 @@ def parse_fields(kind: type, context: Mapping[str, Any], categories: Sequence[An
     for name in known.keys() - {*FIELDS[kind]}:
         have = f"{EVENT_NAMES[kind]} have no {name!r}; they have {join_names(FIELDS[kind])}"
         raise ValueError(f"{have}; give {name} as columns={{{name!r}: {format_value_for_error(known[name])}}}")
-    if not isinstance(known.get("columns", {}), Mapping):
-        raise ValueError(f"columns must be a dict by name, got {known['columns']!r}")
+    columns = known.get("columns", {})
+    check_that(isinstance(columns, Mapping), f"columns must be a dict by name, got {columns!r}")
     if isinstance(side := known.get("side"), str):
         known["side"] = SIDES.get(side, side)
     if "category" in known and categories is not None:
@@ -294,8 +296,7 @@ def number_category(names: Sequence[Any], category: Any) -> Any:
     """The number of a category of these names, or of each of a list; shares of categories stay as they are."""
     if np.ndim(category):
         return [x if np.ndim(x) else number_category(names, x) for x in category]
-    if category not in names:
-        raise ValueError(f"no category {category!r}; there are {join_names(names)}")
+    check_choice("category", category, names)
     return names.index(category)
 
 
@@ -651,8 +652,7 @@ class Live:
         Raises:
           ValueError: if there is no such result, and as for `update` and `update_round`. Nothing has changed then.
         """
-        if not current.number:
-            raise ValueError("nothing to correct: no result since start_history")
+        check_that(current.number, "nothing to correct: no result since start_history")
         index = check_count("index, from 0 or, of the last, -1,", index, -current.number, current.number - 1)
         position = index % current.number
         old, *later = map(unpickle_event, current.log[position : current.number])
@@ -769,7 +769,7 @@ class Live:
         else:
             moment = parse_moment(time, date_format_of_history_file(self._base))
             clock = "dates" if is_date(time) else "numbers"
-        if latest is not None and latest.clock != clock:
+        if latest is not None:
             check_clock(latest.clock, time)
         if after is not None and moment < after.time and (after.sizes is None or self._depends_on_time):
             early, late = format_time(moment, after.clock), format_time(after.time, after.clock)
@@ -962,16 +962,13 @@ def start_history(
         hold, or a state of other players or of another system.
     """
     base = rated if isinstance(rated, History) else None
-    if base is not None and players is not None:
-        raise ValueError("a rated history has players of its own")
+    check_that(base is None or players is None, "a rated history has players of its own")
     system, state, players = resolve_system_state_and_players(rated, state, players, needs_state=False)
     check_concrete("live ratings are kept", (state, key), "; jr.scan goes on from a traced state")
-    if not {Matches, Rounds} & {*system.events} or getattr(base, "period", None) is not None:
-        raise ValueError(
-            f"live ratings are of matches and contests; rate the periods of {system.name} by jr.rate(..., onto=...)"
-        )
-    if is_random_numbers(key):
-        raise ValueError("key must be a PRNG key, such as jax.random.key(0)")
+    of_periods = getattr(base, "period", None) is not None or not {Matches, Rounds} & {*system.events}
+    advice = f"rate the periods of {system.name} by jr.rate(..., onto=...)"
+    check_that(not of_periods, f"live ratings are of matches and contests; {advice}")
+    check_that(not is_random_numbers(key), "key must be a PRNG key, such as jax.random.key(0)")
     ids = ids_of_different_players([] if players is None else players)
     if state is not None:
         state = restore_state(system, len(ids), {name: np.asarray(x) for name, x in leaves_by_name(state).items()})

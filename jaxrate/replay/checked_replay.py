@@ -118,22 +118,28 @@ def check_contest_features_supported(system: RatingSystem, events: AnyEvents, ha
 
     It would rate team-mates as opponents who tie. Of planned contests `has_teams` says whether there are team-mates.
     """
-    ragged: Any = events
-    flat = ragged.flat
+    flat: Any = events.flat
     if not isinstance(flat, Rounds):
         return
-    known, found = isinstance(events, Ragged) and not is_traced(events), {"noise": flat.noise is not None}
-    if not known:
+    has_rows = isinstance(events, Ragged) and not is_traced(events)
+    found = {"noise": flat.noise is not None}
+    if not has_rows:
         found |= {"seats": flat.seat is not None, "teams": has_teams}
     for feature in [name for name, is_found in found.items() if is_found and name not in system.features]:
         raise ValueError(unknown_feature_message(system, feature, "there are in these contests"))
-    if known and "seats" not in system.features and len(further := np.flatnonzero(repeat_seat_mask(ragged))):
+    if has_rows:
+        _check_seats_and_teams(system, events)
+
+
+def _check_seats_and_teams(system: RatingSystem, contests: Any) -> None:
+    """RowError for the first row in which a player is in a further team, or a contest has teams, if it knows none."""
+    if "seats" not in system.features and len(further := np.flatnonzero(repeat_seat_mask(contests))):
         where = "the player of this row is in another team already"
         raise RowError(int(further[0]), unknown_feature_message(system, "seats", where))
-    if known and "teams" not in system.features and has_teammates(ragged):
-        several = np.flatnonzero(count_teams(ragged) < np.diff(ragged.player_start))
+    if "teams" not in system.features and has_teammates(contests):
+        several = np.flatnonzero(count_teams(contests) < np.diff(contests.player_start))
         where = f"there are in {format_count(len(several), 'contest')}, this the first"
-        raise RowError(int(ragged.player_start[several[0]]), unknown_feature_message(system, "teams", where))
+        raise RowError(int(contests.player_start[several[0]]), unknown_feature_message(system, "teams", where))
 
 
 def depends_on_time(system: RatingSystem, params: Params) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
-from jaxrate.core.argument_checks import is_traced
+from jaxrate.core.argument_checks import check_that, is_traced
 from jaxrate.core.array_types import Array
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.rules import Params, Record, State
@@ -265,8 +265,8 @@ def zero_predictions(
     count, row = (size[1], "pair of a period") if is_period else (size[0], "participant of a round")
     axes = 0 if plan.kind is Matches else 1
     for leaf in jax.tree.leaves(shapes):
-        if axes and leaf.shape[:1] != (count,):
-            raise ValueError(f"record must return a row for each {row}, [{count}, ...] here, got {list(leaf.shape)}")
+        expected = f"record must return a row for each {row}, [{count}, ...] here, got {list(leaf.shape)}"
+        check_that(axes == 0 or leaf.shape[:1] == (count,), expected)
     return jax.tree.map(lambda x: full_leaf((columns.num_rows, *x.shape[axes:]), 0, x.dtype), shapes)
 
 

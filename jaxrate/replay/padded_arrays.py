@@ -36,8 +36,8 @@ def is_sharded(tree: Any) -> bool:
 def sharding_devices(tree: Any) -> list[Any]:
     """The devices over which it is spread, in order; none if it is not. ValueError if some are of other processes."""
     leaves = [x for x in jax.tree.leaves(tree) if device_count(x) > 1]
-    if not all(x.is_fully_addressable for x in leaves):
-        raise ValueError("params lie on devices of other processes; give each process settings on its own devices")
+    elsewhere = "params lie on devices of other processes; give each process settings on its own devices"
+    check_that(all(x.is_fully_addressable for x in leaves), elsewhere)
     return sorted(leaves[0].sharding.device_set, key=lambda device: device.id) if leaves else []
 
 
@@ -372,12 +372,12 @@ def check_ids_not_sparse(
     `num_ids` is the largest id plus one, and `num_rows` how many players the state has already; a given `num_players`
     says that it is none.
     """
-    if num_players is None and num_ids > max(num_rows, ID_LIMIT, SPARSE_ID_FACTOR * np.size(player)):
-        need = format_bytes(_row_bytes(system) * num_ids)
-        raise ValueError(
-            f"the largest id is {num_ids - 1}, of {np.size(player):,} in all: a state for every id up to it would take "
-            f"{need}; number the players from 0, as `read` does, or give num_players"
-        )
+    is_likely = num_players is not None or num_ids <= max(num_rows, ID_LIMIT, SPARSE_ID_FACTOR * np.size(player))
+    check_that(
+        is_likely,
+        f"the largest id is {num_ids - 1}, of {np.size(player):,} in all: a state for every id up to it would take "
+        f"{format_bytes(_row_bytes(system) * num_ids)}; number the players from 0, as `read` does, or give num_players",
+    )
 
 
 def check_player_count_and_memory(system: RatingSystem, num_players: int, devices: int = 1) -> None:

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from jaxrate.core import hyperparameter_definitions as hyper
 from jaxrate.core import mean_reversion
+from jaxrate.core.argument_checks import check_that
 from jaxrate.core.array_types import Array
 from jaxrate.core.pairwise_rules import PairwiseRules, Terms, signed_side_advantage
 from jaxrate.core.rules import Params
@@ -112,6 +113,6 @@ def elo(
     Raises:
       ValueError: for an unknown name, a value out of range, or seasons that do not increase.
     """
-    if (k_new is None) != (new_games is None):
-        raise ValueError("elo: k_new and new_games belong together; give both or neither")
+    belong_together = "elo: k_new and new_games belong together; give both or neither"
+    check_that((k_new is None) == (new_games is None), belong_together)
     return RatingSystem(init, RULES)

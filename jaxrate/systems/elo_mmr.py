@@ -67,7 +67,7 @@ import numpy as np
 from jax import lax
 
 from jaxrate.core import hyperparameter_definitions as hyper
-from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, check_count
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, check_count, check_that
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_values import bind
 from jaxrate.core.pairwise_rules import pass_time
@@ -240,10 +240,9 @@ def resolve_noise_params(
     """weight, limit_deviation, beta and gamma: two of them, the first two unless others are given."""
     if (beta, gamma) == (None, None):
         return 0.2 if weight is None else weight, 80.0 if limit is None else limit, None, None
-    if (weight, limit) != (None, None):
-        raise ValueError(f"{system_name}: give weight and limit_deviation, or beta and gamma, not both")
-    if beta is None or gamma is None:
-        raise ValueError(f"{system_name}: beta and gamma go together; give both")
+    are_none = (weight, limit) == (None, None)
+    check_that(are_none, f"{system_name}: give weight and limit_deviation, or beta and gamma, not both")
+    check_that(None not in (beta, gamma), f"{system_name}: beta and gamma go together; give both")
     return None, None, beta, gamma
 
 
@@ -635,15 +634,15 @@ def _make_system(
 ) -> RatingSystem:
     """A system with these settings, without features; ValueError for wrong ones, or for performances without noise."""
     factors = tuple(float(x) for x in newcomer)
-    if not all(0 < x < math.inf for x in factors):
-        raise ValueError(f"{name}: factors for newcomers must be above 0, got {factors}")
+    are_positive = all(0 < x < math.inf for x in factors)
+    check_that(are_positive, f"{name}: factors for newcomers must be above 0, got {factors}")
     if params.beta is None:
         square = (1.0 + 1.0 / params.weight) * params.limit_deviation**2
         square += 0.0 if params.drift is None else params.drift / params.weight
     else:
         square = params.beta**2
-    if not square > 0:
-        raise ValueError(f"{name}: a limit_deviation of 0 leaves performances without noise; give a drift as well")
+    without_noise = f"{name}: a limit_deviation of 0 leaves performances without noise; give a drift as well"
+    check_that(square > 0, without_noise)
     split_ties, ties = check_split_ties(name, split_ties)
     is_closed_form = density.name in CLOSED_FORMS
     points = cdf_sums.count_table_points(math.sqrt(square), params.initial_deviation)

@@ -41,7 +41,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core import hyperparameter_definitions as hyper
-from jaxrate.core.argument_checks import check_count, to_floats
+from jaxrate.core.argument_checks import check_count, check_that, to_floats
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_values import bind
 from jaxrate.core.pairwise_rules import split_sides
@@ -259,10 +259,9 @@ def _check_score_weights(outcomes: int | None, weights: Sequence[float] | None) 
         outcomes = 2 if weights is None else len(weights)
     check_count("urnings: outcomes", outcomes, 2, MAX_OUTCOMES)
     found = (1.0,) * outcomes if weights is None else tuple(to_floats("urnings: weights", weights).tolist())
-    if len(found) != outcomes:
-        raise ValueError(f"urnings: there are {outcomes} outcomes, but {len(found)} weights")
-    if not (all(0.0 <= w < np.inf for w in found) and found[0] and found[-1]):
-        raise ValueError(f"urnings: weights must be finite, from 0, and above 0 of the scores 0 and 1, got {found}")
+    check_that(len(found) == outcomes, f"urnings: there are {outcomes} outcomes, but {len(found)} weights")
+    are_weights = all(0.0 <= w < np.inf for w in found) and found[0] and found[-1]
+    check_that(are_weights, f"urnings: weights must be finite, from 0, and above 0 of the scores 0 and 1, got {found}")
     return found
 
 
@@ -323,17 +322,17 @@ def urnings(
         draw_weight = 2.0 if outcomes == 3 and weights is None else 1.0
     params, space = hyper.collect_params(urnings, locals())
     heavy = [*score_weighting, *(params.draw_weight * w for w in score_weighting[1:-1])]
-    if any(w and not 1.0 / MAX_WEIGHT <= w <= MAX_WEIGHT for w in heavy):
-        raise ValueError(f"urnings: weights, also times draw_weight, must be 0 or 1e-9 to 1e9, got {tuple(heavy)}")
-    if variant != "U2" and params.size < outcomes - 1:
-        raise ValueError(
-            f"urnings: {variant} draws {outcomes - 1} balls at once, and an urn has only {params.size:g}; take U2"
-        )
-    if not 0 < np.rint(params.size * params.initial_proportion) < params.size:
-        raise ValueError(
-            f"urnings: {params.initial_proportion:g} of {params.size:g} balls, rounded, is none or all of them; "
-            "take more balls, or another initial_proportion"
-        )
+    in_range = all(not w or 1.0 / MAX_WEIGHT <= w <= MAX_WEIGHT for w in heavy)
+    check_that(in_range, f"urnings: weights, also times draw_weight, must be 0 or 1e-9 to 1e9, got {tuple(heavy)}")
+    check_that(
+        variant == "U2" or params.size >= outcomes - 1,
+        f"urnings: {variant} draws {outcomes - 1} balls at once, and an urn has only {params.size:g}; take U2",
+    )
+    check_that(
+        0 < np.rint(params.size * params.initial_proportion) < params.size,
+        f"urnings: {params.initial_proportion:g} of {params.size:g} balls, rounded, is none or all of them; "
+        "take more balls, or another initial_proportion",
+    )
     rules = Rules(bind(prepare, score_weighting), keep_rows, bind(predict, estimate), bind(update, variant))
     return RatingSystem(
         init,
@@ -367,17 +366,17 @@ def make_urns(size: Any, proportion: Any = 0.5) -> State:
       ValueError: for a value out of range, or if no ball at all is green, or every one: then none could ever move.
     """
     sizes = np.asarray(size)
-    if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
-        raise ValueError(f"size must be integers [num_players], got {sizes.dtype} of shape {sizes.shape}")
+    are_counts = sizes.ndim == 1 and sizes.dtype.kind in "iu"
+    check_that(are_counts, f"size must be integers [num_players], got {sizes.dtype} of shape {sizes.shape}")
     fail_where(
         (sizes < 1) | (sizes > MAX_URN_SIZE), lambda row: f"an urn has 1 to {MAX_URN_SIZE} balls, not {sizes[row]}"
     )
     shares = to_floats("proportion", proportion)
-    if shares.shape not in ((), sizes.shape):
-        raise ValueError(f"proportion has shape {shares.shape}, expected () or {sizes.shape}")
+    fits = shares.shape in ((), sizes.shape)
+    check_that(fits, f"proportion has shape {shares.shape}, expected () or {sizes.shape}")
     shares = np.broadcast_to(shares, sizes.shape)
     fail_where(~((shares >= 0) & (shares <= 1)), lambda row: f"proportion {shares[row]} is outside [0, 1]")
     green = np.rint(sizes * shares)
-    if not 0 < green.sum() < sizes.sum():
-        raise ValueError(f"{green.sum():g} of {sizes.sum()} balls are green: none could ever move")
+    can_move = 0 < green.sum() < sizes.sum()
+    check_that(can_move, f"{green.sum():g} of {sizes.sum()} balls are green: none could ever move")
     return State(*(jax.device_put(x.astype(np.int32)) for x in (green, sizes)))

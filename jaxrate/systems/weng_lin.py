@@ -33,12 +33,12 @@ from jax import lax
 from jax.scipy.special import ndtr
 
 from jaxrate.core import hyperparameter_definitions as hyper
+from jaxrate.core.argument_checks import check_choice
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_values import bind
 from jaxrate.core.pairwise_rules import pass_time, rate_players, signed_side_advantage
 from jaxrate.core.rules import Params, RuleByKind, Rules
 from jaxrate.core.system import RatingSystem, system_factory
-from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics.linear_algebra import exclusive_prefix_or_suffix_sums
 from jaxrate.numerics.special_functions import truncated_normal_moments
@@ -277,10 +277,7 @@ def weng_lin(
     Raises:
       ValueError: for an unknown name or a value out of range.
     """
-    if model not in MODELS:
-        raise ValueError(
-            f"weng_lin has no model {model!r}{did_you_mean_suffix(str(model), MODELS)} (it has {', '.join(MODELS)})"
-        )
+    check_choice("weng_lin: model", model, MODELS)
     if model.startswith("thurstone_mosteller"):
         epsilon = 0.1 if epsilon is None else epsilon
     elif epsilon is not None:

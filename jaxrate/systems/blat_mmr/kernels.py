@@ -19,12 +19,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.core.argument_checks import check_argument
+from jaxrate.core.argument_checks import check_argument, check_choice, check_that
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.hashable_values import BoundFunction, HashableArray, display_name, hashable_array
 from jaxrate.core.hyperparameter_definitions import ANY, POSITIVE, UNIT_INTERVAL, Parameter
 from jaxrate.core.memory_checks import check_memory_fits
-from jaxrate.core.text_format import did_you_mean_suffix
 from jaxrate.numerics.fourier_convolution import (
     convolve_with_spectrum,
     grid_differences_in_fft_order,
@@ -160,14 +159,12 @@ KERNEL_CHOICES = {"clock": Literal["match", "time"], "edges": Literal["global", 
 def parse(kernel: Kernel | str | None) -> Kernel | None:
     """A checked kernel; None is the identity."""
     if isinstance(kernel, str):
-        if kernel not in KERNELS:
-            names = f"{', '.join([*KERNELS][:-1])}, and none"
-            raise ValueError(f"unknown kernel {kernel!r}{did_you_mean_suffix(kernel, KERNELS)} (there are {names})")
+        check_choice("blat_mmr: kernel", kernel, KERNELS)
         return KERNELS[kernel]
     if type(kernel) is tuple and len(kernel) == len(Kernel._fields):  # as a saved run holds it
         kernel = Kernel(*kernel)
-    if not isinstance(kernel, Kernel | None):
-        raise ValueError(f"a kernel is a name or a jr.extend.kernels.Kernel, got {kernel!r}")
+    is_kernel = isinstance(kernel, Kernel | None)
+    check_that(is_kernel, f"a kernel is a name or a jr.extend.kernels.Kernel, got {kernel!r}")
     return None if kernel is None else _check_kernel(kernel)
 
 
@@ -177,10 +174,10 @@ def _check_kernel(kernel: Kernel) -> Kernel:
     for field, allowed in (shape | KERNEL_CHOICES).items():
         check_argument("Kernel", field, allowed, getattr(kernel, field))
     weights, widths = kernel.weights, kernel.widths
-    if len(weights) != len(widths) or not weights or min(weights) < 0 or abs(sum(weights) - 1.0) > 1e-9:
-        raise ValueError(f"a kernel has as many weights as widths, and they sum to 1; got {weights} and {widths}")
-    if not all(0 < width < math.inf for width in widths):
-        raise ValueError(f"the widths of a kernel are above 0, got {widths}")
+    are_shares = min(weights, default=-1.0) >= 0 and abs(sum(weights) - 1.0) <= 1e-9
+    expected = f"a kernel has as many weights as widths, and they sum to 1; got {weights} and {widths}"
+    check_that(len(weights) == len(widths) and are_shares, expected)
+    check_that(all(0 < width < math.inf for width in widths), f"the widths of a kernel are above 0, got {widths}")
     if has_custom_shape(kernel):
         return _check_and_normalise_custom_kernel(kernel)
     return kernel._replace(edges=kernel.edges or "global")
@@ -193,8 +190,8 @@ def _check_and_normalise_custom_kernel(kernel: Kernel) -> Kernel:
             table = np.asarray(kernel.shape, np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"a kernel's shape is a name, a function or a matrix, got {kernel.shape!r}") from None
-        if table.ndim != 2 or table.shape[0] != table.shape[1] or not table.size:
-            raise ValueError(f"a kernel's matrix is [n, n], got shape {table.shape}")
+        is_square = table.size and table.shape == (len(table), len(table))
+        check_that(is_square, f"a kernel's matrix is [n, n], got shape {table.shape}")
         kernel = kernel._replace(shape=hashable_array(table))
     elif not 1 <= shape_function_arguments(kernel).num_required <= 3:
         raise ValueError(
@@ -281,8 +278,8 @@ def _evaluate_custom_kernel(
 ) -> HostArray:
     """The values of a kernel that is a matrix or a function, on a lattice at all differences."""
     if isinstance(kernel.shape, HashableArray):
-        if kernel.shape.shape[0] != len(x):
-            raise ValueError(f"blat_mmr: the kernel's matrix must be [{len(x)}, {len(x)}], got {kernel.shape.shape}")
+        expected = f"blat_mmr: the kernel's matrix must be [{len(x)}, {len(x)}], got {kernel.shape.shape}"
+        check_that(kernel.shape.shape[0] == len(x), expected)
         return np.asarray(kernel.shape)
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         hyperparameters: dict[str, Any] = dict(

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
-from jaxrate.core.argument_checks import Numbers, enforce_argument_annotations
+from jaxrate.core.argument_checks import Numbers, check_that, enforce_argument_annotations
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_values import HashableArray, bind, hashable_array
 from jaxrate.core.text_format import did_you_mean_or_list
@@ -166,10 +166,10 @@ def mixture(components: Sequence[tuple[float, float]]) -> Luck:
       ValueError: if a width is not above 0, or the weights do not sum to 1.
     """
     parts = tuple((float(p), float(a)) for p, a in components)
-    if not parts or min(a for _, a in parts) <= 0 or min(p for p, _ in parts) < 0:
-        raise ValueError(f"components are pairs of a weight from 0 and a width above 0, got {components!r}")
-    if abs(sum(p for p, _ in parts) - 1.0) > 1e-9:
-        raise ValueError(f"the weights must sum to 1, got {sum(p for p, _ in parts)}")
+    are_pairs = parts and all(p >= 0 < a for p, a in parts)
+    check_that(are_pairs, f"components are pairs of a weight from 0 and a width above 0, got {components!r}")
+    total = sum(p for p, _ in parts)
+    check_that(abs(total - 1.0) <= 1e-9, f"the weights must sum to 1, got {total}")
 
     return Luck("a mixture", bind(_laplace_mixture, parts), laplace=parts)
 
@@ -187,8 +187,8 @@ def matrix(strengths: Numbers, chances: Numbers) -> Luck:
       ValueError: if the shapes do not fit, or the strengths do not increase.
     """
     points, table = np.asarray(strengths, np.float64), np.asarray(chances, np.float64)
-    if points.ndim != 1 or table.shape != (len(points), len(points)) or (np.diff(points) <= 0).any():
-        raise ValueError(f"strengths [n] must increase, chances be [n, n]; got {points.shape} and {table.shape}")
+    is_table = points.ndim == 1 and table.shape == 2 * points.shape and (np.diff(points) > 0).all()
+    check_that(is_table, f"strengths [n] must increase, chances be [n, n]; got {points.shape} and {table.shape}")
     between = (points[1:] + points[:-1]) / 2.0
 
     chance = bind(_tabulated_win_probability, hashable_array(between), hashable_array(table))
@@ -213,8 +213,7 @@ LUCK: dict[str, Callable[..., Luck]] = {
 
 
 def _name_with_number(name: str, number: float) -> str:
-    if not 0 < number < math.inf:
-        raise ValueError(f"{name} takes a number above 0, got {number!r}")
+    check_that(0 < number < math.inf, f"{name} takes a number above 0, got {number!r}")
     return f"{name}({number:g})"
 
 
@@ -229,8 +228,7 @@ def parse(luck: str | Luck) -> Luck:
         raise ValueError(f"unknown luck function {luck!r}{did_you_mean_or_list(name, LUCK)}")
     if not parsed or parsed[2] is None:
         return LUCK[name]()
-    if not inspect.signature(LUCK[name]).parameters:
-        raise ValueError(f"luck function {luck!r}: {name} takes no number")
+    check_that(inspect.signature(LUCK[name]).parameters, f"luck function {luck!r}: {name} takes no number")
     try:
         number = float(parsed[2])
     except ValueError:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.core.argument_checks import HUGE_COUNT, check_count, is_number, to_floats
+from jaxrate.core.argument_checks import HUGE_COUNT, check_count, check_that, is_number, to_floats
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.hashable_values import HashableArray, hashable_array
@@ -69,12 +69,12 @@ def make_grid(size: float, half_width: float | None, luck: Luck, kernel: Kernel 
     half_width = 7.0 * natural_unit(luck) if half_width is None else half_width
     is_whole_float = isinstance(size, float | np.floating) and size.is_integer()
     size = check_count("blat_mmr: size", int(size) if is_whole_float else size, 2, HUGE_COUNT)
-    if not is_number(half_width) or not 0 < half_width < math.inf:
-        raise ValueError(f"blat_mmr: half_width must be above 0, got {half_width!r}")
+    is_positive = is_number(half_width) and 0 < half_width < math.inf
+    check_that(is_positive, f"blat_mmr: half_width must be above 0, got {half_width!r}")
     check_memory_fits(f"blat_mmr: a grid of {size:g} points", BYTES_PER_POINT * size)
     grid = Grid(size, float(half_width))
-    if luck.dimension > 1:
-        raise ValueError(f"blat_mmr: strengths of {luck.name} lie in R^{luck.dimension}; give their support")
+    in_space = f"blat_mmr: strengths of {luck.name} lie in R^{luck.dimension}; give their support"
+    check_that(luck.dimension == 1, in_space)
     if kernel is not None and params.kernel_width < min_kernel_width(grid, kernel):
         width = params.kernel_width * max(kernel.widths)
         needed = math.ceil(4.0 * grid.half_width / width) + 1
@@ -117,25 +117,24 @@ def mean_strengths_of_support_points(support: Any, inner_distributions: Any) -> 
 def check_support(support: Any, luck: Luck, has_inner: bool) -> HostArray | None:
     """Checked support [n], [n, d] or of distributions [n, k] in float64; None stands for a grid."""
     if support is None:
-        if has_inner:
-            raise ValueError("blat_mmr: inner distributions need their strengths: give support too")
+        check_that(not has_inner, "blat_mmr: inner distributions need their strengths: give support too")
         return None
     points = to_floats("blat_mmr: support", support)
     last = (luck.dimension,) if luck.dimension > 1 else ()
     axes = 1 + has_inner + len(last)
-    if points.ndim != axes or 0 in points.shape or points.shape[axes - len(last) :] != last:
-        text = f" with a last axis of {luck.dimension}" if last else ""
-        raise ValueError(f"blat_mmr: support must have {axes} axes{text}, got shape {points.shape}")
-    if not np.isfinite(points).all() or (axes == 1 and (np.diff(points) <= 0).any()):
-        raise ValueError("blat_mmr: support must be finite, and numbers must increase")
+    fits = points.ndim == axes and points.size and points.shape[axes - len(last) :] == last
+    text = f" with a last axis of {luck.dimension}" * len(last)
+    check_that(fits, f"blat_mmr: support must have {axes} axes{text}, got shape {points.shape}")
+    increase = axes > 1 or (np.diff(points) > 0).all()
+    check_that(np.isfinite(points).all() and increase, "blat_mmr: support must be finite, and numbers must increase")
     return points
 
 
 def check_inner_distributions(inner: Any, points: HostArray) -> HostArray:
     """Checked probabilities [n, k] of a support [n, k] in float64."""
     chance = np.asarray(inner, np.float64)
-    if chance.shape != points.shape[:2] or not (chance >= 0).all() or (abs(chance.sum(axis=1) - 1.0) > 1e-6).any():
-        raise ValueError(f"blat_mmr: inner must be [n, k] like support, {points.shape[:2]}, and its rows sum to 1")
+    fits = chance.shape == points.shape[:2] and (chance >= 0).all() and (abs(chance.sum(axis=1) - 1.0) <= 1e-6).all()
+    check_that(fits, f"blat_mmr: inner must be [n, k] like support, {points.shape[:2]}, and its rows sum to 1")
     return chance
 
 
@@ -150,14 +149,14 @@ def resolve_algorithms(model: Model, has_inner: bool) -> Model:
     """The model with algorithms in place of "auto"; ValueError where the algorithm asked for does not fit."""
     kernel, summing = model.kernel, model.algorithm
     is_laplace = kernel is not None and kernel.shape == "laplace"
-    if is_laplace and model.luck.dimension > 1:
-        raise ValueError("blat_mmr: a laplace kernel needs strengths that are numbers")
+    are_numbers = model.luck.dimension == 1
+    check_that(are_numbers or not is_laplace, "blat_mmr: a laplace kernel needs strengths that are numbers")
     if summing == "auto":
         summing = next(x for x in ("laplace", *device_preferences().sums) if _holds_sums(model, x, has_inner))
     else:
         fits = kernel is None or {"laplace": is_laplace, "fft": kernels.depends_on_distance(kernel)}.get(summing, True)
-        if not (fits and _holds_sums(model, summing, has_inner)):
-            raise ValueError(f"blat_mmr: the algorithm {summing} needs {NEEDS[summing]}")
+        fits = fits and _holds_sums(model, summing, has_inner)
+        check_that(fits, f"blat_mmr: the algorithm {summing} needs {NEEDS.get(summing)}")
     return model._replace(summing=summing, spreading=_choose_spreading(model, has_inner))
 
 

@@ -30,7 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxrate.core import hyperparameter_definitions as hyper
-from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, is_traced
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, check_that, is_traced
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.hashable_values import HashableArray, bind, display_name, hashable_array
 from jaxrate.core.mean_reversion import elapsed_time
@@ -337,22 +337,22 @@ def check_prior(prior: Prior, strengths: Any, params: Any, grid: Grid | None) ->
     """ValueError if there is no such belief with these hyperparameters, which are numbers."""
     points = np.asarray(strengths, np.float64)
     if prior is None and grid is not None:
-        if abs(params.prior_mean) >= grid.half_width:
-            raise ValueError(
-                f"blat_mmr: prior_mean {params.prior_mean:g} is beyond the grid's half_width {grid.half_width:g}"
-            )
-        if params.prior_deviation < grid.step * (1.0 - hyper.RELATIVE_TOLERANCE):
-            raise ValueError(
-                f"blat_mmr: the grid is too coarse for the prior: its deviation is {params.prior_deviation:g}, less "
-                f"than a step of {grid.step:g}; take a finer grid, or give the probabilities (prior)"
-            )
+        check_that(
+            abs(params.prior_mean) < grid.half_width,
+            f"blat_mmr: prior_mean {params.prior_mean:g} is beyond the grid's half_width {grid.half_width:g}",
+        )
+        check_that(
+            params.prior_deviation >= grid.step * (1.0 - hyper.RELATIVE_TOLERANCE),
+            f"blat_mmr: the grid is too coarse for the prior: its deviation is {params.prior_deviation:g}, less "
+            f"than a step of {grid.step:g}; take a finer grid, or give the probabilities (prior)",
+        )
     elif prior is None:
         away = np.abs(points - params.prior_mean).max()
-        if params.prior_deviation < MIN_DEVIATION_RATIO * away:
-            raise ValueError(
-                f"blat_mmr: prior_deviation {params.prior_deviation:g} is too small for strengths {away:g} away from "
-                "prior_mean; give the probabilities (prior)"
-            )
+        check_that(
+            params.prior_deviation >= MIN_DEVIATION_RATIO * away,
+            f"blat_mmr: prior_deviation {params.prior_deviation:g} is too small for strengths {away:g} away from "
+            "prior_mean; give the probabilities (prior)",
+        )
     elif callable(prior):
         with jax.ensure_compile_time_eval(), jax.enable_x64(True):
             values = prior_function_arguments(prior).select_params(params)
@@ -362,17 +362,15 @@ def check_prior(prior: Prior, strengths: Any, params: Any, grid: Grid | None) ->
 
 
 def _check_probabilities(name: str, probabilities: Any, count: int, strengths: Any) -> None:
-    if probabilities.shape != (count,):
-        raise ValueError(
-            f"blat_mmr: {name} must be [{count}], a probability for each strength, got {probabilities.shape}"
-        )
+    expected = f"blat_mmr: {name} must be [{count}], a probability for each strength, got {probabilities.shape}"
+    check_that(probabilities.shape == (count,), expected)
     (bad,) = np.nonzero(~((probabilities >= 0.0) & (probabilities < np.inf)))
     if len(bad):
         raise ValueError(
             f"blat_mmr: {name} is {probabilities[bad[0]]} at strength {strengths[bad[0]]} (place {bad[0]})"
         )
-    if not 0.0 < probabilities.sum() < np.inf:
-        raise ValueError(f"blat_mmr: {name} has no mass, or too much: its sum is {probabilities.sum()}")
+    total = probabilities.sum()
+    check_that(0.0 < total < np.inf, f"blat_mmr: {name} has no mass, or too much: its sum is {total}")
 
 
 MAX_WEIGHTS = {"float32": 10.0, "float64": 100.0}  # of matches inside sums by transforms or interpolation
