@@ -414,7 +414,10 @@ Hyperparameters: TypeAlias = Annotated[
 
 
 def check_that(holds: Any, complaint: str) -> None:
-    """ValueError with this complaint unless something holds."""
+    """ValueError with this complaint unless something holds.
+
+    The complaint is written each time: for long ones of many values, and in what is called often, an `if` is better.
+    """
     if not holds:
         raise ValueError(complaint)
 

@@ -267,8 +267,8 @@ def parse_fields(kind: type, context: Mapping[str, Any], categories: Sequence[An
     for name in known.keys() - {*FIELDS[kind]}:
         have = f"{EVENT_NAMES[kind]} have no {name!r}; they have {join_names(FIELDS[kind])}"
         raise ValueError(f"{have}; give {name} as columns={{{name!r}: {format_value_for_error(known[name])}}}")
-    columns = known.get("columns", {})
-    check_that(isinstance(columns, Mapping), f"columns must be a dict by name, got {columns!r}")
+    if not isinstance(known.get("columns", {}), Mapping):
+        raise ValueError(f"columns must be a dict by name, got {format_value_for_error(known['columns'])}")
     if isinstance(side := known.get("side"), str):
         known["side"] = SIDES.get(side, side)
     if "category" in known and categories is not None:

@@ -372,12 +372,12 @@ def check_ids_not_sparse(
     `num_ids` is the largest id plus one, and `num_rows` how many players the state has already; a given `num_players`
     says that it is none.
     """
-    is_likely = num_players is not None or num_ids <= max(num_rows, ID_LIMIT, SPARSE_ID_FACTOR * np.size(player))
-    check_that(
-        is_likely,
-        f"the largest id is {num_ids - 1}, of {np.size(player):,} in all: a state for every id up to it would take "
-        f"{format_bytes(_row_bytes(system) * num_ids)}; number the players from 0, as `read` does, or give num_players",
-    )
+    if num_players is None and num_ids > max(num_rows, ID_LIMIT, SPARSE_ID_FACTOR * np.size(player)):
+        need = format_bytes(_row_bytes(system) * num_ids)
+        raise ValueError(
+            f"the largest id is {num_ids - 1}, of {np.size(player):,} in all: a state for every id up to it would take "
+            f"{need}; number the players from 0, as `read` does, or give num_players"
+        )
 
 
 def check_player_count_and_memory(system: RatingSystem, num_players: int, devices: int = 1) -> None:

@@ -163,8 +163,8 @@ def parse(kernel: Kernel | str | None) -> Kernel | None:
         return KERNELS[kernel]
     if type(kernel) is tuple and len(kernel) == len(Kernel._fields):  # as a saved run holds it
         kernel = Kernel(*kernel)
-    is_kernel = isinstance(kernel, Kernel | None)
-    check_that(is_kernel, f"a kernel is a name or a jr.extend.kernels.Kernel, got {kernel!r}")
+    if not isinstance(kernel, Kernel | None):
+        raise ValueError(f"a kernel is a name or a jr.extend.kernels.Kernel, got {kernel!r}")
     return None if kernel is None else _check_kernel(kernel)
 
 
