@@ -67,7 +67,7 @@ def test_player_shows_every_match(jaxrate, tmp_path):
     assert lines[0].split() == ["date", "opponent", "result", "expected", "change", "rating"]
     assert lines[1].split() == ["2024-01-01", "Bo", "W", "50%", "+16", "1,516"]
     assert lines[2].split() == ["2024-01-03", "Cy", "L", "50%", f"{final - 1516:+.0f}", f"{final:,.0f}"]
-    assert lines[-1] == "Ratings are after each match."
+    assert lines[-1] == "The player's rating is after each match, all else before it."
     code, again, _ = jaxrate("rate", "--state", tmp_path / "run", "--player", "Ada")
     assert code == 0 and again.split("Ada: 2 matches")[1] == text.split("Ada: 2 matches")[1]
 
@@ -104,7 +104,7 @@ def test_predict_says_what_to_expect(jaxrate, run, tmp_path):
     for text, given, said in (
         ("a,b,time\nplayer 01,player 02,1500", ("--at", 1700), "the fixtures have times"),
         ("a,b\nplayer 01,player 01", (), "coming.csv: row 0 (counting from 0, line 2): player"),
-        ("a,b\nplayer 01,player 01", ("--at", "May"), "--at May: write a number"),
+        ("a,b\nplayer 01,player 01", ("--at", "May"), "--at May: write a date"),
     ):
         coming.write_text(f"{text}\n")
         code, _, errors = jaxrate("predict", run, coming, *given)

@@ -116,9 +116,8 @@ def test_the_league_that_ships_is_a_file(jaxrate, tmp_path, monkeypatch):
     code, said, errors = jaxrate("rate", "nfl", "--margin", "home_points", "away_points", *until)
     assert code == 0 and "elo: 90 matches of 49" in said and "elo does not use margins" in errors
     assert "elo also learns from the side (50 points) and seasons" in errors  # it ignored who is at home
-    (tmp_path / "nfl").mkdir()  # a folder without data is not meant
-    assert jaxrate("rate", "nfl", *until)[0] == 0
-    (tmp_path / "nfl" / "games.csv").write_text("a,b,score\n", encoding="utf-8")  # data of that name come first
+    (tmp_path / "nfl").mkdir()
+    (tmp_path / "nfl" / "games.csv").write_text("a,b,score\n", encoding="utf-8")  # a folder of that name comes first
     assert "nfl: no rows" in jaxrate("rate", "nfl", *until)[2]
 
 

@@ -88,9 +88,8 @@ def test_who_names_a_system_gets_the_same_evidence(jaxrate, football):
     code, text, errors = jaxrate("compare", football, "--system", "skills", "--system", "elo", "-v")
     assert code == 0 and "skills also learns from the side" in errors and "Not used by elo: margins." in text
     code, _, errors = jaxrate("rate", football, "--param", "c=30")
-    prefix, hint = "without --system it is skills for these data", "; did you mean 'c' of --system glicko?\n"
-    assert code == 2 and f"jaxrate: {prefix}: skills has no parameter 'c'{hint}" in errors
-    assert "'zzzz'; jaxrate systems skills lists" in jaxrate("rate", football, "--param", "zzzz=3")[2]
+    prefix = "without --system it is skills for these data"
+    assert code == 2 and f"jaxrate: {prefix}: skills has no parameter 'c'" in errors
 
 
 def test_fit_chooses_the_system_that_rate_chooses(jaxrate, football, tmp_path, no_errors):
@@ -196,7 +195,7 @@ def test_categories_too_many_for_modifiers_are_left_out(jaxrate, tmp_path):
     data = jr.read(tmp_path / "answers.csv", category="topic")
     assert "modifier" not in repr(jr.skills_for_data(data))
     assert "modifier" in repr(jr.skills_for_data(data._replace(categories=data.categories[:100])))
-    note = "skills does not use categories; take --column category_lead=200"
+    note = "skills does not use categories"
     code, _, err = jaxrate("rate", tmp_path / "answers.csv", "--category", "topic")
     assert code == 0 and note in " ".join(err.split())
     more = "--column", "category_lead=200"

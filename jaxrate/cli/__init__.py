@@ -26,14 +26,14 @@ import sys
 import traceback
 import warnings
 from contextlib import suppress
+from typing import Any
 
 import click
 
 from jaxrate.cli.command_framework import HELP_SETTINGS, LazyGroup
-from jaxrate.cli.options import SHIPPED_DATASET
+from jaxrate.cli.option_names import options_by_argument
 from jaxrate.cli.terminal_tables import print_escaped, print_message
 from jaxrate.core import compiled_program_cache
-from jaxrate.core.text_format import did_you_mean_suffix
 
 CACHE_VARIABLE = "JAXRATE_CACHE"  # "off" keeps nothing
 SUMMARIES = {
@@ -108,49 +108,33 @@ def main() -> None:
         sys.exit(code)
 
 
+USER_ERRORS = click.ClickException, ValueError, ImportError, OSError  # what the user can mend
+
+
 def _describe_error(error: Exception) -> tuple[str, int]:
     """The message of an error, and the exit code: 2 for what the user can mend."""
     message = _format_click_error(error) if isinstance(error, click.ClickException) else str(error)
     if isinstance(error, FileNotFoundError) and error.filename:
-        message = f"{error.filename}: no such file"
-    file, _, reason = message.partition(": ")
-    if reason.startswith("no such file"):
-        return message + did_you_mean_suffix(file, [SHIPPED_DATASET]), 2
+        return f"{error.filename}: no such file", 2
     if isinstance(error, (MemoryError, OverflowError)) or "RESOURCE_EXHAUSTED" in message:
         return "not enough memory; `jaxrate rate FILE --dry-run` estimates what a file needs", 2
     if isinstance(error, RuntimeError) and "backend" in message and "JAX_PLATFORMS" in os.environ:
         return f"JAX_PLATFORMS={os.environ['JAX_PLATFORMS']}: JAX has no such device here; unset it, or take cpu", 2
-    if isinstance(error, (click.ClickException, ValueError, ImportError, OSError)):
+    if isinstance(error, USER_ERRORS):
         return message, 2
     return f"unexpected {type(error).__name__}: {message}; -v shows where it comes from", 1
 
 
 def _format_click_error(error: click.ClickException) -> str:
-    """The message of click as the library writes its own, with what was meant, or where what there is stands."""
-    context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
-    text = error.message.rstrip(".")
-    if parameter is None:
-        text = f"{text[:1].lower()}{text[1:]}"
-    else:
-        name = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.make_metavar(context)
-        text = f"{name}: {text}" if text else f"{name} is missing"
-    if named := _options_that_take(getattr(error, "option_name", ""), context):
-        return f"{text}; write {' or '.join(named)}"
-    if similar := getattr(error, "possibilities", None):
-        return f"{text}; did you mean {similar[0]!r}?"
-    return text if context is None else f"{text}; see {context.command_path} --help"
-
-
-def _options_that_take(unknown: str, context: click.Context | None) -> list[str]:
-    """The options of a command that take a name in place of an unknown option, as --column weight=W of --weight."""
-    name = unknown.lstrip("-")
-    calls = []
-    for parameter in () if context is None else context.command.params:
-        if (about := getattr(parameter, "named", {}).get(name.replace("-", "_"))) is not None:
-            calls.append(f"{about.opts[0]}={about.metavar or 'yes'}")
-        elif name in getattr(parameter.type, "choices", ()):
-            calls.append(f"{parameter.opts[0]} {name}")
-    return calls
+    """The message of click, with the option that takes the name of an unknown one, or where what there is stands."""
+    text, context = error.format_message().rstrip("."), getattr(error, "ctx", None)
+    text = text[:1].lower() + text[1:]
+    if context is None:
+        return text
+    name = getattr(error, "option_name", "").lstrip("-").replace("-", "_")
+    option: Any = options_by_argument(context.command).get(name)
+    hint = f"see {context.command_path} --help" if option is None else f"write {option.opts[0]}={option.metavar}"
+    return f"{text}; {hint}"
 
 
 def _end_on_signals() -> None:

@@ -11,27 +11,17 @@ from typing import Any, NamedTuple
 import click
 
 import jaxrate as jr
-from jaxrate.cli import file_rating
+from jaxrate.cli import file_rating, options
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.command_framework import Output, command
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.options import (
-    FILE,
-    PAGE_FILE,
-    TABLE_FILE,
-    Number,
-    library_choice,
-    library_option,
-    option,
-    pop_columns,
-    reading_options,
-    split_assignments,
-)
+from jaxrate.cli.options import FILE, PAGE_FILE, TABLE_FILE, Number, library_choice, library_option, option
 from jaxrate.cli.site import parse_noun
-from jaxrate.cli.terminal_tables import ProgressReport, TextTable, first_rows_caption
+from jaxrate.cli.terminal_tables import ProgressReport, TextTable, first_rows_caption, intervals_to_draw
 from jaxrate.core.optional_imports import import_optional
-from jaxrate.data.column_role_definitions import PLAYER_PAIR, RESULT_ROLES, is_pgn_file
+from jaxrate.core.text_format import join_names
+from jaxrate.data.column_role_definitions import PLAYER_PAIR, RESULT_ROLES
 
 
 class VoteData(NamedTuple):
@@ -65,13 +55,12 @@ def read_votes(
         return file_rating.read_events(report, file, arguments, source=source)
 
     left_out, codes = "", list[Any]()
-    if "format" in columns or is_pgn_file(file):
+    if file_format := file_rating.find_format(file, columns):
         if clusters or any(named):
             raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
         title = f"{Path(file).name}: "
         table = lazy.TableSource(title, [], lambda *names: {}, lambda row: f"{title}row {row} (counting from 0)")
-        reader = jr.data.formats.FORMATS.get(columns.get("format", "pgn"))
-        names = [] if reader is None else file_rating.reader_argument_names(reader)
+        names = file_rating.reader_argument_names(jr.data.formats.FORMATS[file_format])
         votes = data = read(None, columns | {name: has_times for name in ("sort", "times") if name in names})
     else:
         table = file_rating.open_file_table(file)
@@ -91,8 +80,7 @@ def _note_uncounted_ties(report: ProgressReport, source: lazy.TableSource, count
     further = {name: count for name, count in lazy.uncounted_ties(source, counts, rows).items() if count > 0}
     if not further:
         return ""
-    kinds = {name: "votes for neither" if "bad" in name.lower() else f"further ties, {name}," for name in further}
-    left_out = f"{' and '.join(f'{count:,.15g} {kinds[name]}' for name, count in further.items())} are left out"
+    left_out = f"{join_names(f'{count:,.15g} of {name}' for name, count in further.items())} are left out"
     flags = " ".join(f"--tied {shlex.quote(name)}" for name in (*counts.ties, *further))
     report.note(f"{left_out}; {flags} counts them as ties")
     return left_out
@@ -106,7 +94,7 @@ def _add_file_rows_to_errors(source: lazy.TableSource, rows: Any) -> AbstractCon
 STOP_REASONS = {
     "steps": "all steps are used up",
     "no further gain": "no step leads to likelier ratings",
-    "no maximum": "ratings or coefficients grow without end",
+    "no maximum": "ratings or coefficients grow without end; leave out a covariate that tells the results",
 }
 READING_NAMES = (
     *("format", *PLAYER_PAIR, *RESULT_ROLES, "time", "side", "neutral", "weight", "covariates", "drop", "margin"),
@@ -116,23 +104,19 @@ READING_NAMES = (
 
 def _parse_anchors(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
     """The values of --anchor NAME=RATING."""
-    example = "NAME=RATING, as in Ada=1500"
-    anchors = split_assignments("--anchor", texts, example)
-    try:
-        return {name: Number().convert(text, parameter, context) for name, text in anchors.items()}
-    except ValueError as error:
-        raise ValueError(f"{error}; write {example}") from None
+    pairs = (text.rpartition("=") for text in texts)
+    return {name: Number().convert(number, parameter, context) for name, _, number in pairs}
 
 
 @command(
     FILE,
-    *reading_options(READING_NAMES),
+    *options.reading_options(READING_NAMES),
     "Ranking",
     library_option("fit_strengths", "ties", "METHOD", type=library_choice("fit_strengths", "TieModel")),
     option("cluster", "COLUMN", "Column of dependent votes, as the voter or the prompt; may be given twice.",
            to="clusters", multiple=True),
-    option("anchor", "NAME=RATING", "Fix the rating of a player.  [default: the mean is 1500]", to="anchors",
-           multiple=True, callback=_parse_anchors),
+    option("anchor", "NAME=RATING", "Fix the rating of a player; may be repeated.  [default: the mean is 1500]",
+           to="anchors", multiple=True, callback=_parse_anchors),
     library_option("fit_strengths", "prior", "POINTS", above=0),
     library_option("fit_strengths", "errors", "METHOD", type=library_choice("fit_strengths", "ErrorSource")),
     option("moved", text="Test whether strengths changed over time, and whose."),
@@ -159,7 +143,7 @@ def _parse_anchors(context: click.Context, parameter: click.Parameter, texts: tu
 )  # fmt: skip
 def arena(
     report: ProgressReport, file: str, moved: bool, top: int, out: Path | None,
-    page: Path | None, title: str | None, source: str | None, noun: tuple[str, ...] | None, **settings: Any,
+    page: Path | None, title: str | None, source: str | None, noun: list[str] | None, **settings: Any,
 ) -> Output:  # fmt: skip
     """Rank fixed-strength players, such as language models, from votes (a, b, score, or winner, loser) or counts.
 
@@ -174,11 +158,11 @@ def arena(
 
     Exit code 1: the search did not converge.
     """
-    options, clusters = pop_columns(settings), settings.pop("clusters")
+    reading, clusters = options.pop_columns(settings), settings.pop("clusters")
     if len(clusters) > 2:
         raise ValueError(f"--cluster takes one column or two, got {len(clusters)}")
     named = lazy.CountColumns(*(settings.pop(name) for name in ("wins", "losses", "tied")))
-    votes = read_votes(report, file, options, clusters, named, has_times=moved)
+    votes = read_votes(report, file, reading, clusters, named, has_times=moved)
     if page is not None and len(votes.data.players) > lazy.MAX_NUMBERED_PLAYERS:
         import_optional("PIL.Image")  # of the heat map, before the fit
     fitted = _fit_votes(report, votes, settings, moved)
@@ -190,7 +174,7 @@ def arena(
             text = jr.site.arena_page_html(
                 fitted.strengths, ranks=fitted.ranks, drift=fitted.drift,
                 title=title or file_rating.title_from_file(file), source=source or "", left_out=votes.left_out,
-                noun=noun, clusters=clusters, dates=lazy.describe_vote_dates(votes.source, options.get("dates")),
+                noun=noun, clusters=clusters, dates=lazy.describe_vote_dates(votes.source, reading.get("dates")),
             )  # fmt: skip
             page.write_text(text, encoding="utf-8")
         report.note(f"saved the page to {page}")
@@ -213,7 +197,7 @@ def _fit_votes(report: ProgressReport, votes: VoteData, settings: dict[str, Any]
     shared["cluster"] = votes.clusters if len(votes.clusters) > 1 else next(iter(votes.clusters), None)
     with report.stage("fitting strengths"), _add_file_rows_to_errors(votes.source, votes.rows):
         strengths = jr.arena.fit_strengths(votes.data, **settings, **shared)
-    notes = [name_options(note, click.get_current_context().command) for note in strengths.notes]
+    notes = name_options("\n".join(strengths.notes), click.get_current_context().command).splitlines()
     for note in notes:
         report.note(note)
     ranks, drift = _rank_sets(report, strengths), None
@@ -221,8 +205,7 @@ def _fit_votes(report: ProgressReport, votes: VoteData, settings: dict[str, Any]
         with report.stage("testing who moved"), _add_file_rows_to_errors(votes.source, votes.rows):
             drift = jr.arena.detect_drift(votes.data, **shared)
     if not strengths.converged:
-        hint = "; leave out a covariate that tells the results, if there is one" if strengths.coefficient else ""
-        report.note(f"not converged after {strengths.steps} steps: {STOP_REASONS[strengths.reason]}{hint}")
+        report.note(f"not converged after {strengths.steps} steps: {STOP_REASONS[strengths.reason]}")
     return FittedVotes(strengths, ranks, drift, notes)
 
 
@@ -279,10 +262,9 @@ def _strength_table(
         words["rank"] = "ranks"
         rows = [(text, *row[1:]) for (text, *_), row in zip(ranks.heads_and_cells(top)[1], rows, strict=True)]
     caption = first_rows_caption(len(rows), len(strengths.order), noun.many)
-    table = TextTable([words.get(x, x) for x in headings], rows, (noun.one,), caption, (noun.one,))
-    rating, half = (x[strengths.order[:top]] for x in (strengths.rating, strengths.half_width))
-    is_finite = np.isfinite(rating + half).all()
-    return table._replace(spans=[*zip(rating - half, rating, rating + half, strict=True)]) if is_finite else table
+    shown = strengths.order[:top]
+    spans = intervals_to_draw(strengths.rating[shown], strengths.half_width[shown])
+    return TextTable([words.get(x, x) for x in headings], rows, (noun.one,), caption, (noun.one,), spans)
 
 
 def _strength_columns(fitted: FittedVotes) -> lazy.ColumnTable:

@@ -11,25 +11,10 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli import file_rating
+from jaxrate.cli import file_rating, options
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.command_framework import Output, command, is_on_command_line, prefix_errors_with_file
-from jaxrate.cli.options import (
-    SHARE,
-    SHIPPED_COLUMNS,
-    NonEmptyPath,
-    OutputFolder,
-    RatingRequest,
-    columns_by_name,
-    is_shipped_dataset,
-    library_choice,
-    library_option,
-    option,
-    plain_option,
-    pop_columns,
-    reading_options,
-    system_option,
-)
+from jaxrate.cli.options import SHARE, SHIPPED_COLUMNS, NonEmptyPath, OutputFolder, library_option, option
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 
 SHIPPED_SINCE = "1990-03-01"  # of the league that ships: the seasons that are scored
@@ -37,15 +22,16 @@ PAGE_FILE, JSON_FILE = "index.html", "benchmark.json"
 ROWS = "forecast", "odds", "stack_column"  # options that name columns of the file
 
 
-NAMED_COLUMNS: dict[str, Any] = {"multiple": True, "callback": columns_by_name}
+NAMED_COLUMNS: dict[str, Any] = {"multiple": True, "callback": options.columns_by_name}
 
 
 @command(
     click.Argument(["files"], metavar="[FILE | NAME]...", nargs=-1, type=NonEmptyPath()),
-    *reading_options(),
-    plain_option,
+    *options.reading_options(),
+    options.plain_option,
     "System",
-    system_option("Fit only this system.  [default: elo, glicko, glicko2, trueskill, skills]", multiple=True),
+    options.system_option("Fit only this system; may be repeated.  [default: elo, glicko, glicko2, trueskill, skills]",
+                  multiple=True),
     "Benchmark",
     library_option("benchmark_systems", "last", "SHARE", **SHARE),
     library_option("benchmark_systems", "since", "DATE", excludes=("--last",)),
@@ -57,7 +43,7 @@ NAMED_COLUMNS: dict[str, Any] = {"multiple": True, "callback": columns_by_name}
     option("odds", "NAME=COLUMNS", "Decimal odds of win,loss or win,draw,loss.  [default: those of public files]",
            **NAMED_COLUMNS),
     option("odds-method", "METHOD", "How the margin of bookmakers is removed: power, proportional or shin.",
-           type=library_choice("probabilities_from_odds", "ODDS_METHODS"), default="power"),
+           type=options.library_choice("probabilities_from_odds", "ODDS_METHODS"), default="power"),
     option("stack", text="Also boost trees (scikit-learn) on ratings, rest, form, matches played and covariates."),
     option("stack-column", "[NAME=]COLUMNS", "A column for these trees, or two of each player; known before the match.",
            **NAMED_COLUMNS),
@@ -85,7 +71,7 @@ def benchmark(
     """
     if out is not None:
         lazy.make_template_environment()  # ImportError without jinja2
-    files, columns = files or ("nfl",), pop_columns(settings)
+    files, columns = files or ("nfl",), options.pop_columns(settings)
     titles = [file_rating.title_from_file(file) for file in files]
     if repeated := next((title for title in titles if titles.count(title) > 1), None):
         raise ValueError(f"two files are called {repeated}; rename one")
@@ -113,23 +99,23 @@ def _result_sections(results: dict[str, lazy.Benchmark]) -> Iterator[str | TextT
 
 
 def _benchmark_file(
-    report: ProgressReport, file: str, options: dict[str, Any], *, plain: bool, since: str | None, **settings: Any
+    report: ProgressReport, file: str, reading: dict[str, Any], *, plain: bool, since: str | None, **settings: Any
 ) -> lazy.Benchmark:
     """The benchmark of one file.
 
     Args:
       report: where progress and notes are shown.
       file: a path, or the name of a shipped dataset.
-      options: of reading the file.
+      reading: arguments of `jr.read`.
       plain: whether the systems learn from results alone, and not from the evidence beside them.
       since: the date or time from which on matches are scored, as it was typed. None: the default.
       **settings: columns by kind, and arguments of `benchmark_systems`.
     """
-    is_shipped = is_shipped_dataset(file)
-    options = SHIPPED_COLUMNS | options if is_shipped else options
+    is_shipped = options.is_shipped_dataset(file)
+    reading = SHIPPED_COLUMNS | reading if is_shipped else reading
     columns, stack = {kind: settings.pop(kind) for kind in ROWS}, settings.pop("stack")
-    columns = _add_recognised_rows(report, file, options, columns)
-    data, _ = file_rating.read_events_with_evidence(report, RatingRequest(file, None, {}, None, options, plain=plain))
+    columns = _add_recognised_rows(report, file, reading, columns)
+    data, _ = file_rating.read_events_with_evidence(report, options.RatingRequest(file, reading, plain=plain))
     values = {
         kind: file_rating.load_match_columns(file, data, columns[kind], f"--{kind.replace('_', '-')}: ")
         for kind in ROWS
@@ -151,13 +137,13 @@ def _benchmark_file(
 
 
 def _add_recognised_rows(
-    report: ProgressReport, file: str, options: dict[str, Any], named: dict[str, Any]
+    report: ProgressReport, file: str, reading: dict[str, Any], named: dict[str, Any]
 ) -> dict[str, Any]:
     """The columns of rows, and of forecasts and odds that are recognised where none are named, and notes of these."""
     names: list[str] = []
-    if not {"a", "b", "winner", "loser"} & options.keys():
+    if not {"a", "b", "winner", "loser"} & reading.keys():
         with suppress(ValueError, OSError):  # reading the file says what is wrong
-            names = file_rating.column_names(file, options)
+            names = file_rating.column_names(file, reading)
     recognised = zip(("forecast", "odds"), lazy.recognise_forecast_columns(names), strict=True)
     added = {kind: rows for kind, rows in recognised if rows and not named[kind]}
     for kind, rows in added.items():

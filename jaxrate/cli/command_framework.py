@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import wraps
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from inspect import cleandoc
-from itertools import takewhile
-from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.options import CommandOption, option
+from jaxrate.cli.options import SHIPPED_DATASET, CommandOption, option
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections
 
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -93,14 +90,23 @@ class HelpCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words of the command line, of which some options take several."""
-        return super().parse_args(ctx, _repeat_options_of_several_words(self, ctx, args))
+        most_words = {x.opts[0]: x.most_words for x in self.params if isinstance(x, CommandOption)}
+        return super().parse_args(ctx, repeat_options(args, most_words))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; errors of the library name its options."""
+        """Run the command with a `report`, and print its output; errors of the library name its options."""
+        given = given_parameters(ctx)
+        for one in given.values():
+            if isinstance(one, CommandOption):
+                one.check_combination(given)
+        verbose, as_json = ctx.params.pop("verbose"), ctx.params.pop("as_json", False)
+        report = ProgressReport(ctx.params.pop("quiet"), verbose)
         try:
-            return super().invoke(ctx)
+            output = ctx.invoke(self.callback, report=report, **ctx.params)  # type: ignore[arg-type]
         except ValueError as error:
             raise ValueError(name_options(str(error), self)) from error
+        if output is not None:
+            write_output(output, as_json=as_json, verbose=verbose)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the command does, with --help its first paragraph alone."""
@@ -109,14 +115,15 @@ class HelpCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the usual options, or the groups of all with the names that some take."""
         if not self._shows_all(ctx):
-            by_name = {_plain_name(x): x for x in self.params if isinstance(x, CommandOption)}
+            by_name = {_plain_name(x): x for options in self.groups.values() for x in options}
             write_options(formatter, "Options", [*map(by_name.__getitem__, self.usual), ALL_OPTIONS])
             return
         for title, options in self.groups.items():
             write_options(formatter, title, options)
-        for one in (x for options in self.groups.values() for x in options if x.named):
-            rows = [(f"{name}={x.metavar or 'yes'}", x.help or "") for name, x in one.named.items()]
-            write_rows(formatter, f"Names of {one.opts[0]}", rows)
+        for one in self.params:
+            if names := getattr(one, "named", {}).items():
+                rows = [(f"{name}={x.metavar}", x.help or "") for name, x in names]
+                write_rows(formatter, f"Names of {one.opts[0]}", rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, with --help the first one."""
@@ -126,35 +133,23 @@ class HelpCommand(click.Command):
         return ctx.meta.get(ALL_HELP, False) or not self.usual
 
 
-def _repeat_options_of_several_words(command: click.Command, context: click.Context, args: list[str]) -> list[str]:
-    """The words with an option before each of its values, as long as another word is left for FILE.
+def repeat_options(words: Iterable[str], most_words: Mapping[str, float]) -> list[str]:
+    """The words with an option before each of its values, which are at most so many.
 
-    Options of two words come before those of any number, and of these the first one on the line takes what it can.
+    They end before the next option, and before a word that names a file, a folder or the shipped dataset.
     """
-    most_words = {x.opts[0]: x.most_words for x in command.params if isinstance(x, CommandOption)}
-    names = dict.fromkeys(arg.partition("=")[0] for arg in args)
-    for flag in sorted((x for x in names if most_words.get(x, 1) > 1), key=most_words.__getitem__):
-        choices = _repetitions(flag, most_words[flag], args)
-        args = next((words for words in choices if _names_file(command, context, words)), args)
-    return args
-
-
-def _repetitions(flag: str, most_words: float, args: list[str]) -> Iterator[list[str]]:
-    """The words with the option before further words that follow its first value: before most of them first."""
-    words = [word for arg in args for word in (arg.split("=", 1) if arg.startswith(f"{flag}=") else [arg])]
-    start = words.index(flag) + 2
-    further = list(takewhile(lambda word: not word.startswith("-"), words[start:]))
-    for count in range(int(min(len(further), most_words - 1)), 0, -1):
-        repeated = [x for word in further[:count] for x in (flag, word)]
-        yield [*words[:start], *repeated, *words[start + count :]]
-
-
-def _names_file(command: click.Command, context: click.Context, args: list[str]) -> bool:
-    """Whether these words can be parsed, and one of them is FILE."""
-    with suppress(click.UsageError):
-        values = command.make_parser(context).parse_args(list(args))[0]
-        return isinstance(values.get("file"), str) or bool(values.get("files"))
-    return False
+    repeated, flag, left, is_further = list[str](), "", 0.0, False
+    for word in words:
+        if word.startswith("-"):
+            flag, equals, _ = word.partition("=")
+            left, is_further = most_words.get(flag, 1) - len(equals), bool(equals)
+        elif left < 1 or (is_further and (word == SHIPPED_DATASET or Path(word).exists())):
+            left = 0
+        else:
+            repeated += [flag] * is_further
+            left, is_further = left - 1, True
+        repeated.append(word)
+    return repeated
 
 
 def write_paragraphs(formatter: click.HelpFormatter, text: str, count: int | None = None) -> None:
@@ -238,29 +233,17 @@ def command(
       examples: lines of the shell.
     """
     groups: dict[str, list[CommandOption]] = {}
-    title, arguments = "", list[click.Parameter]()
+    arguments: list[Any] = []
+    group = arguments
     for x in (*parameters, *("Output", JSON) * json, "Messages", *MESSAGES):
         if isinstance(x, str):
-            title = x
-        elif isinstance(x, CommandOption):
-            groups.setdefault(title, []).append(x)
+            group = groups.setdefault(x, [])
         else:
-            arguments.append(x)
+            group.append(x)
+    params = [*arguments, *(x for options in groups.values() for x in options)]
 
     def decorate(function: Callable[..., Output | None]) -> click.Command:
-        @wraps(function)
-        def run_command(*, quiet: bool, verbose: bool, as_json: bool = False, **values: Any) -> None:
-            given = given_parameters(click.get_current_context())
-            for one in given.values():
-                if isinstance(one, CommandOption):
-                    one.check_combination(given)
-            output = function(report=ProgressReport(quiet, verbose), **values)
-            if output is not None:
-                write_output(output, as_json=as_json, verbose=verbose)
-
-        options = [x for those in groups.values() for x in those]
-        text, name = function.__doc__, function.__name__
-        return HelpCommand(name, params=[*arguments, *options], callback=run_command, help=text, groups=groups,
+        return HelpCommand(function.__name__, params=params, callback=function, help=function.__doc__, groups=groups,
                            usual=usual, examples=examples)  # fmt: skip
 
     return decorate
@@ -269,22 +252,17 @@ def command(
 def write_output(output: Output, *, as_json: bool, verbose: bool) -> None:
     """Print what a command shows; it ends with its exit code."""
     if as_json:
-        print_escaped(json.dumps(to_json_values(output.values), indent=1))
+        print_escaped(format_json(output.values))
     else:
         print_sections(*output.sections, verbose=verbose)
     if output.exit_code:
         click.get_current_context().exit(output.exit_code)
 
 
-def to_json_values(value: Any) -> Any:
-    """Values of which JSON can be made: arrays as lists, and None for numbers that are not finite."""
-    if isinstance(value, Mapping):
-        return {str(key): to_json_values(x) for key, x in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_json_values(x) for x in value]
-    if hasattr(value, "tolist"):  # an array, or a number of NumPy
-        return to_json_values(value.tolist())
-    return None if isinstance(value, float) and not isfinite(value) else value
+def format_json(values: Any) -> str:
+    """JSON of values, with arrays as lists, and null for numbers that are not finite."""
+    text = json.dumps(values, default=lambda x: x.tolist())
+    return json.dumps(json.loads(text, parse_constant=lambda name: None), indent=1)
 
 
 def is_on_command_line(name: str) -> bool:
@@ -294,7 +272,7 @@ def is_on_command_line(name: str) -> bool:
 
 def given_parameters(context: click.Context) -> dict[str, click.Parameter]:
     """The parameters that were given, as users write them: --out, or FILE."""
-    given = [x for x in context.command.params if x.name and is_on_command_line(x.name)]
+    given = [x for x in context.command.params if is_on_command_line(str(x.name))]
     return {("FILE" if isinstance(x, click.Argument) else f"--{_plain_name(x)}"): x for x in given}
 
 

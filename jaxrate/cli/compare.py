@@ -5,28 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import jaxrate as jr
-from jaxrate.cli import file_rating
+from jaxrate.cli import file_rating, options
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.command_framework import Output, command, prefix_errors_with_file
-from jaxrate.cli.options import (
-    FILE,
-    SHARE,
-    FittedParams,
-    RatingRequest,
-    first_rows_option,
-    hint_scored_on_fitted_data,
-    load_fitted,
-    option,
-    param_option,
-    parse_params,
-    plain_option,
-    pop_columns,
-    reading_options,
-    system_option,
-)
+from jaxrate.cli.options import FILE, SHARE, FittedParams, RatingRequest, first_rows_option, load_fitted, option
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 from jaxrate.core.text_format import contest_metrics_notes, did_you_mean_suffix, metric_heading
 
@@ -35,12 +22,12 @@ DEFAULT_PERIOD = 7.0  # days
 
 @command(
     FILE,
-    *reading_options(),
-    plain_option,
+    *options.reading_options(),
+    options.plain_option,
     first_rows_option,
     "System",
-    system_option("Compare only this system.  [default: all that can rate the file]", multiple=True),
-    param_option("Set a hyperparameter of all systems, or as elo.k=20 of one; or name a FILE.toml of fit --save."),
+    options.system_option("Compare only this system; may be repeated.  [default: all that can]", multiple=True),
+    options.param_option("Set a hyperparameter of all systems, as elo.k=20 of one, or a FILE.toml; may be repeated."),
     option("period", "DAYS", "Length of rating periods.  [default: that of a file of --param, or 7]", above=0),
     "Comparison",
     option("last", "SHARE", "Score only the last SHARE of the predictions, as 0.2.  [default: all]", default=1.0,
@@ -69,16 +56,22 @@ def compare(
     The values of home advantage and margins come from the matches before --last, or are defaults without it.
     """
     last, fitting = scoring["last"], scoring["fitting"]
-    if fitting and last == 1:
-        raise ValueError("--fit needs matches before the scored ones; score the last part, as with --last 0.2")
-    values, fits = _parse_contenders(name, params)
-    columns = pop_columns(scoring | {"file": file, "plain": plain})
-    request = RatingRequest(file, None, {}, None, columns, plain=plain)
+    values, files = options.parse_params(params)
+    fits = _load_fits(files)
+    columns = options.pop_columns(scoring | {"file": file, "plain": plain})
+    request = RatingRequest(file, columns, plain=plain)
     data, request = file_rating.read_events_with_evidence(report, request, first)
-    lengths = _period_lengths(report, data, period, fits)
-    changes = _merge_hyperparameter_changes(data, name or (*jr.extend.SYSTEMS,), values, fits)
+    names = dict.fromkeys([*name, *fits] if name else jr.extend.SYSTEMS)
+    changes = _merge_hyperparameter_changes(data, names, values, fits)
     comparison = compare_with_notes(
-        report, file, data, changes, is_named=bool(name), lengths=lengths, last=last, fit=fitting
+        report,
+        file,
+        data,
+        changes,
+        is_named=bool(name),
+        lengths=_period_lengths(data, period, fits),
+        last=last,
+        fit=fitting,
     )
     best: dict[str, Any] = {}
     for result in comparison.results:
@@ -86,7 +79,7 @@ def compare(
     if file_rating.SKILLS in best:
         file_rating.note_evidence(report, best[file_rating.SKILLS].system, data)
     file_rating.note_idle_side_advantage(report, data, [x.system for x in best.values()])
-    hint_scored_on_fitted_data(report, [*fits.values()], file, last)
+    options.hint_scored_on_fitted_data(report, [*fits.values()], file, last)
     nouns = file_rating.plural_of_rated(file, request.columns)
     shown = comparison.results if period or fits else [*best.values()]
     notes = _compose_notes(comparison, len(shown), is_calibrated=not data.of_matches or bool(fitting or fits))
@@ -105,72 +98,53 @@ def _compose_notes(comparison: jr.evaluation.Comparison, num_shown: int, *, is_c
     return [*(note for note, counts in own.items() if counts), *others]
 
 
-def _parse_contenders(
-    names: tuple[str, ...], params: tuple[str, ...]
-) -> tuple[dict[str, Any], dict[str, FittedParams]]:
-    """The hyperparameters to change, by [SYSTEM.]NAME, and the files of them by their system.
-
-    Raises:
-      ValueError: for a system that there is not, or that has two files, or a file but is not named where some are.
-    """
-    for name in names:
-        lazy.make_system(name, {})  # raises before the file is read
-    values, files = parse_params(params)
+def _load_fits(files: Iterable[Path]) -> dict[str, FittedParams]:
+    """The contents of files of hyperparameters by their system; ValueError for two of one system."""
     fits: dict[str, FittedParams] = {}
     for fit in map(load_fitted, files):
-        if names and fit.system not in names:
-            raise ValueError(f"{fit.path} is of {fit.system}, which --system leaves out; add --system {fit.system}")
         if fits.setdefault(fit.system, fit) is not fit:
             raise ValueError(f"{fits[fit.system].path} and {fit.path} are both of {fit.system}; compare one at a time")
-    return values, fits
+    return fits
 
 
 def _period_lengths(
-    report: ProgressReport, data: jr.data.Dataset, period: float | None, fits: dict[str, FittedParams]
+    data: jr.data.Dataset, period: float | None, fits: dict[str, FittedParams]
 ) -> tuple[float | None, ...]:
-    """The lengths of rating periods by which matches are rated; None: one by one.
+    """The lengths of rating periods by which matches with times are rated; None: one by one.
 
     Without a period they are those of the files of hyperparameters.
     """
-    lengths = sorted({x for x in (period or fit.period for fit in fits.values()) if x}) or [period or DEFAULT_PERIOD]
-    if not data.of_matches:
-        file_rating.check_period(data, period)
+    file_rating.check_period(data, period)
+    if data.clock is None or not data.of_matches:
         return (None,)
-    if data.clock is None:
-        report.note("no column of time, so no rating periods; name one with --time")
-        return (None,)
-    return None, *lengths
+    lengths: set[Any] = {period or fit.period for fit in fits.values()} - {None}
+    return None, *sorted(lengths or {period or DEFAULT_PERIOD})
 
 
 def _merge_hyperparameter_changes(
     data: jr.data.Dataset, names: Iterable[str], values: dict[str, Any], fits: dict[str, FittedParams]
 ) -> dict[str, dict[str, Any]]:
-    """The hyperparameters to change of each system for these data, by its name."""
-    systems = {name: lazy.make_system_for_data(name, {}, None, data) for name in names}
-    parameter_names = {
-        name: {*system.params._fields, *system.settings, *lazy.addable_param_names(system)}
-        for name, system in systems.items()
-    }
-    changes: dict[str, dict[str, Any]] = {name: {} for name in systems}
-    for name, fit in fits.items():
+    """The hyperparameters to change of each system for these data, by its name.
+
+    Raises:
+      ValueError: for [SYSTEM.]NAME of no system here.
+    """
+    changes: dict[str, dict[str, Any]] = {}
+    taken: set[tuple[str, str]] = set()  # systems, and the names of their hyperparameters
+    for name in names:
+        fit, system = fits.get(name, FittedParams()), lazy.make_system_for_data(name, {}, None, data)
         changes[name] = file_rating.drop_fitted_seasons_from_changes(data, fit, fit.values)
+        fields = *system.params._fields, *system.settings, *lazy.addable_param_names(system)
+        taken |= {*product([name], fields)}
     for field in sorted(values, key=lambda field: "." in field):  # those of one system replace the others
-        for name in _systems_with_parameter(field, parameter_names):
-            changes[name][field.rpartition(".")[2]] = values[field]
+        owner, _, parameter = field.rpartition(".")
+        owners = [name for name in changes if owner in ("", name) and (name, parameter) in taken]
+        if not owners:
+            hint = did_you_mean_suffix(parameter, {name for _, name in taken})
+            raise ValueError(f"{owner or ' and '.join(changes)}: no parameter {parameter!r} here{hint}")
+        for name in owners:
+            changes[name][parameter] = values[field]
     return changes
-
-
-def _systems_with_parameter(field: str, parameter_names: dict[str, set[str]]) -> list[str]:
-    """The systems that [SYSTEM.]NAME means; ValueError if there are none."""
-    system, dot, parameter = field.rpartition(".")
-    if dot and system not in parameter_names:
-        raise ValueError(f"--param {field}: no system {system!r} here{did_you_mean_suffix(system, parameter_names)}")
-    addressed = [system] if dot else [*parameter_names]
-    fitting = [name for name in addressed if parameter in parameter_names[name]]
-    if not fitting:
-        hint = did_you_mean_suffix(parameter, set().union(*map(parameter_names.__getitem__, addressed)))
-        raise ValueError(f"{' and '.join(addressed)}: no parameter {parameter!r}{hint}")
-    return fitting
 
 
 def compare_with_notes(

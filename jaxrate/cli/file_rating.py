@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from inspect import signature, unwrap
-from math import isfinite
+from itertools import chain
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -18,7 +18,6 @@ from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.command_framework import is_on_command_line, prefix_errors, prefix_errors_with_file
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.options import (
-    OUTPUT_MARKERS,
     FittedParams,
     RatingRequest,
     is_shipped_dataset,
@@ -26,28 +25,26 @@ from jaxrate.cli.options import (
 from jaxrate.cli.terminal_tables import ProgressReport, warnings_as_notes
 from jaxrate.core.text_format import (
     contest_metrics_notes,
-    did_you_mean_or_list,
     format_count,
     join_names,
     metric_heading,
-    most_similar_name,
     to_one_line,
 )
 from jaxrate.data.column_role_definitions import is_pgn_file
 
-ABBREVIATION = re.compile("[b-df-hj-np-tv-xz]{2,4}|atp|wta|nba|wnba|ncaa|epl|ufc|mma|afl|ipl|uefa|fifa|fide")
+ABBREVIATION = re.compile(r"\b([b-df-hj-np-tv-xz]{2,4}|atp|wta|nba|wnba|ncaa|epl|ufc|mma|afl|ipl|uefa|fifa|fide)\b")
 
 
 def title_from_file(file: str) -> str:
     """A title from the name of a file, as "Our league" from our_league.csv, or "NFL" from nfl."""
-    words = re.sub(r"[\s_-]+", " ", Path(file).name.partition(".")[0]).split()
-    words = [x.upper() if ABBREVIATION.fullmatch(x) else x for x in words]
-    return " ".join(x[:1].upper() + x[1:] if i == 0 else x for i, x in enumerate(words)) or "Ratings"
+    text = re.sub(r"[\s_-]+", " ", Path(file).name.partition(".")[0]).strip()
+    text = ABBREVIATION.sub(lambda word: word[0].upper(), text)
+    return text[:1].upper() + text[1:] or "Ratings"
 
 
-def is_saved_run(file: str) -> bool:
-    """Whether FILE is a folder that `jaxrate rate --out` has written."""
-    return not is_shipped_dataset(file) and (Path(file) / OUTPUT_MARKERS[0]).is_file()
+def find_format(file: str, options: dict[str, Any]) -> str:
+    """The public format of a file; "" of a table."""
+    return options.get("format") or "pgn" * is_pgn_file(file)
 
 
 def published_forecasts(file: str, data: jr.data.Dataset) -> dict[str, Any]:
@@ -63,11 +60,10 @@ TEAM_COLUMN = re.compile(
 
 
 def is_about_teams(file: str, options: dict[str, Any]) -> bool:
-    """Whether a file is about teams: the league that ships, results of football, or columns such as home_team."""
-    if is_shipped_dataset(file) or options.get("format") == "football":
-        return True
+    """Whether a file is about teams: results of football, or columns such as home and away or home_team."""
     names = {re.sub(r"[^a-z0-9]", "", name.lower()) for name in column_names(file, options)}
-    return {"home", "away"} <= names or any(map(TEAM_COLUMN.fullmatch, names))
+    are_named = {"home", "away"} <= names or any(map(TEAM_COLUMN.fullmatch, names))
+    return are_named or find_format(file, options) == "football"
 
 
 def plural_of_rated(file: str, options: dict[str, Any]) -> str:
@@ -77,14 +73,13 @@ def plural_of_rated(file: str, options: dict[str, Any]) -> str:
 
 def is_about_colours(file: str, options: dict[str, Any]) -> bool:
     """Whether the side of a file is White: games of chess, or columns such as white and black."""
-    if options.get("format") in ("pgn", "lichess") or is_pgn_file(file):
-        return True
-    return {"white", "black"} <= {name.lower() for name in column_names(file, options)}
+    are_named = {"white", "black"} <= {*map(str.lower, column_names(file, options))}
+    return are_named or find_format(file, options) in ("pgn", "lichess")
 
 
 def column_names(file: str, options: dict[str, Any]) -> list[str]:
     """The names of the columns of a table; none of a public format."""
-    return [] if "format" in options or is_pgn_file(file) else open_file_table(file).names
+    return [] if find_format(file, options) else open_file_table(file).names
 
 
 _load_shipped_columns = cache(lambda: jr.data.datasets.nfl_columns())  # which a command reads more than once
@@ -120,12 +115,12 @@ def load_match_columns(
     """
     if not columns_by_name:
         return {}
-    numbers = _load_numbers(file, [name for columns in columns_by_name.values() for name in columns], option)
+    numbers = _load_numbers(file, [*chain(*columns_by_name.values())], option)
     rows = np.asarray(data.rows)[np.asarray(data.events.start)[:-1]]
     if any(rows.max(initial=0) >= len(x) for x in numbers.values()):
         raise ValueError(f"{option}{file} is read from several tables, whose columns cannot be told apart")
-    values = {key: np.stack([numbers[x][rows] for x in columns], axis=1) for key, columns in columns_by_name.items()}
-    return {key: x[:, 0] if x.shape[1] == 1 else x for key, x in values.items()}
+    values = {key: [numbers[name][rows] for name in columns] for key, columns in columns_by_name.items()}
+    return {key: np.stack(x, axis=1) if len(x) > 1 else x[0] for key, x in values.items()}
 
 
 def _load_numbers(file: str, names: list[str], option: str) -> dict[str, Any]:
@@ -142,12 +137,8 @@ def _load_numbers(file: str, names: list[str], option: str) -> dict[str, Any]:
 
 def is_parquet_folder_or_pattern(file: str) -> bool:
     """Whether this is a folder of Parquet files, or a pattern."""
-    path = Path(file)
-    if not file or is_shipped_dataset(file):  # an empty path is the folder where one is
-        return False
-    if path.is_dir():
-        return any(path.glob("*.parquet"))
-    return bool(set("*?[") & set(file)) and not path.exists()
+    path = Path(file or "*")  # an empty path is the folder where one is
+    return any(path.glob("*.parquet")) or bool({*"*?["} & {*file} and not path.exists())
 
 
 def reader_argument_names(reader: Callable[..., jr.data.Dataset]) -> list[str]:
@@ -175,13 +166,13 @@ def read_events(
       first: how many rows of a table are read; None: all.
       history: which the events follow, and whose names keep their ids.
     """
-    file_format = options.get("format", "pgn" if is_pgn_file(file) else None)
+    file_format = find_format(file, options)
     arguments = {name: x for name, x in options.items() if name != "format"}
     with report.stage(f"reading {Path(file).name}"), warnings_as_notes(report):
-        if file_format is not None:
-            if first is not None:
-                raise ValueError(f"--first reads the first rows of a table, and {file} holds games of {file_format}")
-            return lazy.read_by_options(file, arguments, history, _find_format(file_format, arguments))
+        if file_format and first is not None:
+            raise ValueError(f"--first reads the first rows of a table, and {file} holds games of {file_format}")
+        if file_format:
+            return lazy.read_by_options(file, arguments, history, _find_reader(file_format, arguments))
         whole = _open_table(file) if source is None else source
         if first is not None and first < (count := whole.count_rows()):
             report.note(f"read the first {first:,} of {count:,} rows")
@@ -195,15 +186,13 @@ def _open_table(file: str) -> Any:
     return open_file_table(file)
 
 
-def _find_format(name: str, arguments: dict[str, Any]) -> Callable[..., jr.data.Dataset]:
-    """The reader of a public format; ValueError if there is none, or if it does not take the arguments."""
-    formats = jr.data.formats.FORMATS
-    if name not in formats:
-        raise ValueError(f"unknown format {name!r}{did_you_mean_or_list(name, formats)}")
-    if foreign := [x for x in arguments if x not in reader_argument_names(formats[name])]:
+def _find_reader(name: str, arguments: dict[str, Any]) -> Callable[..., jr.data.Dataset]:
+    """The reader of a public format; ValueError if it does not take the arguments."""
+    reader = jr.data.formats.FORMATS[name]
+    if foreign := sorted(arguments.keys() - reader_argument_names(reader)):
         option = foreign[0].replace("_", "-")
         raise ValueError(f"--{option} cannot be combined with --format {name}, which knows its own columns")
-    return formats[name]
+    return reader
 
 
 # Which system is meant, the columns that it learns from, and notes on what it makes of the data.
@@ -250,8 +239,8 @@ def recognise_evidence_columns_of_file(
 
     `table` is that of the file if it is open already.
     """
-    if "format" in columns or is_pgn_file(file):
-        evidence = lazy.FORMAT_EVIDENCE.get(columns.get("format", "pgn"), {})
+    if file_format := find_format(file, columns):
+        evidence = lazy.FORMAT_EVIDENCE.get(file_format, {})
         return {role: x for role, x in evidence.items() if role not in columns}
     with suppress(ValueError, OSError):  # reading the file says what is wrong
         table = open_file_table(file) if table is None else table
@@ -315,44 +304,23 @@ def make_rating_task(
     which is fitted, and the system has what `add_parts_to_fit` adds. The choice uses the first share `data_share` of
     the data alone.
     """
-    changes = request.changes
-    if request.fitted is not None:
-        changes = drop_fitted_seasons_from_changes(data, request.fitted, changes)
+    changes = drop_fitted_seasons_from_changes(data, request.fitted, request.changes)
     name = request.name or lazy.default_system_name(data)
-    try:
+    with prefix_errors("" if request.name else f"without --system it is {name} for these data: "):
         system = lazy.make_system_for_data(name, changes, request.period, data, data_share)
-    except ValueError as error:
-        prefix = "" if request.name or not changes else f"without --system it is {name} for these data: "
-        raise ValueError(f"{prefix}{error}{suggest_params(error, is_named=not prefix)}") from None
     if fitting:
         system = lazy.add_parts_to_fit(system, changes, data, round(len(data.rows) * data_share))
     else:
         note_evidence(report, system, data)
         note_idle_side_advantage(report, data, [system])
     space = {} if system.space is None else system.space._asdict()
-    is_tuned = request.fitted is not None or any(space[key].fitted for key in changes if key in space)
+    is_tuned = bool(request.fitted.system) or any(space[key].fitted for key in changes if key in space)
     task = check_system(report, system, data, request)
     return task._replace(calibrate=not (is_tuned or request.no_calibrate))
 
 
-def suggest_params(error: ValueError, *, is_named: bool) -> str:
-    """The end of a message that a system lacks a hyperparameter, if it has none like it and too many to list.
-
-    It is the nearest one of another system, unless the system was named, or else where those of this one are listed.
-    """
-    if not isinstance(error, lazy.UnknownParameterError) or error.hint:
-        return ""
-    owners: dict[str, str] = {}
-    for other in () if is_named else (*lazy.BASELINES, *jr.extend.ALL_SYSTEMS):
-        owners = dict.fromkeys(jr.extend.ALL_SYSTEMS[other]().params._fields, other) | owners
-    similar = most_similar_name(error.name, owners)
-    if similar is not None:
-        return f"; did you mean {similar!r} of --system {owners[similar]}?"
-    return f"; jaxrate systems {error.system} lists them"
-
-
 def drop_fitted_seasons_from_changes(
-    data: jr.data.Dataset, fitted: FittedParams, changes: dict[str, Any]
+    data: jr.data.Dataset, fitted: FittedParams, changes: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The changes that a file of hyperparameters asks for, without its seasons where the data have their own."""
     seasons = fitted.values.get("seasons") if data.seasons else None
@@ -372,9 +340,7 @@ def check_system(
         report.note(f"{system.name} rates in periods, here of {period:g}; set their length with --period")
     check_period(data, period)
     if not lazy.can_rate_dataset(system, data):
-        kind = "matches of two" if data.of_matches else "contests of many players"
-        fitting = [name for name in jr.extend.SYSTEMS if lazy.can_rate_dataset(lazy.make_system(name, {}), data)]
-        raise ValueError(f"{system.name} does not rate {kind}; try {join_names(fitting, 'or')}")
+        raise ValueError(f"{system.name} does not rate {data.events.nouns}; jaxrate systems tells which systems do")
     with prefix_errors_with_file(request.file):
         lazy.check_contests_in_time_order(system, data)
     rated_data = lazy.split_unsupported_teams(system, data)
@@ -383,8 +349,7 @@ def check_system(
         others = join_names(lazy.systems_with_feature("teams"), "or")
         report.note(f"{system.name} does not use teams: team-mates count as opponents who tie; take {others}")
     if data.clock is None and period is None and "period" in system.params._fields:
-        hint = "; jaxrate arena ranks those who do not change, as language models" if data.of_matches else ""
-        report.note(f"no column of dates, so uncertainty does not grow with time; name one with --time{hint}")
+        report.note("no column of dates, so uncertainty does not grow with time; name one with --time")
     return RatingTask(system, rated_data, period)
 
 
@@ -412,29 +377,23 @@ def columns_of_saved_run(
 ) -> dict[str, Any]:
     """The reading options that a saved run keeps: those of the result, and of what its system uses."""
     used = {name for name, value in system.settings.items() if name != "expected_goals" or value}
-    unused = {name for name, setting in EVIDENCE_SETTINGS.items() if setting not in used}
     if data.margin == data.points:  # which tell who has won, so that the file cannot be read without them
-        unused.discard("margin")
-    return {key: x for key, x in columns.items() if key not in unused}
+        used.add("margin")
+    return {key: x for key, x in columns.items() if EVIDENCE_SETTINGS.get(key) in {None, *used}}
 
 
 def _note_unused_data(report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset) -> None:
     """Say in a line what of the data changes nothing, and what learns from it."""
-    unused = [name for name, is_used in lazy.use_of_data_features(system, data).items() if not is_used]
-    if not unused:
-        return
-    advice = ["--column category_lead=200"] * ("categories" in unused) if system.name == SKILLS else [SKILLS]
-    advice += ["--param outcome=goals"] * ("expected goals" in unused)
-    report.note(f"{system.name} does not use {join_names(unused)}" + f"; take {' with '.join(advice)}" * bool(advice))
+    if unused := [name for name, is_used in lazy.use_of_data_features(system, data).items() if not is_used]:
+        report.note(f"{system.name} does not use {join_names(unused)}" + f"; take {SKILLS}" * (system.name != SKILLS))
 
 
 def note_evidence(report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset) -> None:
     """Say in a line what the system learns from beside results, as "the side (50 points), margins and seasons"."""
-    points = getattr(system.params, "side_advantage", None) or 0.0
-    words = {"the side": f"the side ({lazy.format_side_advantage(points)} points)"}
-    used = [words.get(name, name) for name, is_used in lazy.use_of_data_features(system, data).items() if is_used]
-    if used:
-        report.note(f"{system.name} also learns from {join_names(used)}; --plain turns this off")
+    if used := [name for name, is_used in lazy.use_of_data_features(system, data).items() if is_used]:
+        points = lazy.format_side_advantage(getattr(system.params, "side_advantage", None) or 0.0)
+        text = join_names(used).replace("the side", f"the side ({points} points)")
+        report.note(f"{system.name} also learns from {text}; --plain turns this off")
 
 
 def note_idle_side_advantage(
@@ -545,17 +504,15 @@ def parse_moment(option: str, text: str | None, clock: str | None, dates: str | 
 
 
 def parse_library_time(option: str, text: str | None, clock: str | None) -> Any:
-    """A time as functions of the library take it: a date as text where the history has dates, else a number."""
+    """A time as functions of the library take it: text where the history has dates, else a number."""
     if text is None:
         return None
-    with suppress(ValueError):
-        if clock == "dates":
-            lazy.parse_moment(text, None)
-            return text
-        if isfinite(number := float(text)):
-            return number
-    what = "there is no such date; write one as 2026-05-31" if clock == "dates" else "write a number, as the times are"
-    raise ValueError(f"{option} {text}: {what}")
+    try:
+        time: Any = text if clock == "dates" else float(text)
+        lazy.parse_moment(time, None)
+    except ValueError:
+        raise ValueError(f"{option} {text}: write a date as 2026-05-31, or a number where times are numbers") from None
+    return time
 
 
 def note_time_after_history(report: ProgressReport, rated: jr.History, until: float | None) -> None:

@@ -9,24 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import jaxrate as jr
-from jaxrate.cli import file_rating
+from jaxrate.cli import file_rating, options
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.command_framework import Output, command
-from jaxrate.cli.options import (
-    FILE,
-    SHARE,
-    OutputFile,
-    complete_names,
-    first_rows_option,
-    library_choice,
-    library_option,
-    option,
-    plain_option,
-    pop_request,
-    reading_options,
-    system_options,
-    write_fitted,
-)
+from jaxrate.cli.options import FILE, SHARE, OutputFile, first_rows_option, library_option, option
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 
 LOSS_TEXT = (
@@ -42,25 +28,25 @@ HINTS = {  # by the reason why a search ended without the best result
 
 @command(
     FILE,
-    *reading_options(),
-    plain_option,
+    *options.reading_options(),
+    options.plain_option,
     first_rows_option,
     "System",
-    *system_options("Starting or fixed value of a hyperparameter, or a FILE.toml of fit --save."),
+    *options.system_options("Starting or fixed value of a hyperparameter, or a FILE.toml; may be repeated."),
     option("outlook", text="Score the chances of win, draw and loss, or of every score."),
     "Fit",
     option("free", "NAME ...", "Hyperparameters to fit.  [default: all continuous ones that matter here]",
            multiple=True, most_words=inf),
     library_option("ahead", "loss", "NAME", text=LOSS_TEXT,
-                   shell_complete=complete_names(lambda: lazy.LOSSES)),
+                   shell_complete=lambda context, option, text: [x for x in lazy.LOSSES if x.startswith(text)]),
     option("calibrated", text="Also fit a calibration of the predictions (a map of the log-odds)."),
     library_option("ahead", "warm_up", "GAMES", least=0),
     library_option("ahead", "data_share", "SHARE", **SHARE),
     library_option("fit", "starts", "NUMBER", least=1),
     library_option("fit", "steps", "NUMBER", least=1),
-    library_option("ahead", "errors", "METHOD", type=library_choice("ahead", "ERROR_METHODS")),
+    library_option("ahead", "errors", "METHOD", type=options.library_choice("ahead", "ERROR_METHODS")),
     "Output",
-    option("save", "FILE.toml", "Save the result, for jaxrate rate --param.", type=OutputFile("fitted.toml")),
+    option("save", "FILE.toml", "Save the result, for jaxrate rate --param.", type=OutputFile(".toml")),
     usual=("a", "b", "score", "time", "system", "free", "param", "data-share", "save", "json"),
     examples=(
         "jaxrate fit games.csv --save fitted.toml",
@@ -81,7 +67,7 @@ def fit(
 
     Exit code 1: the search did not converge. The result is printed and saved all the same.
     """
-    request = pop_request(settings)
+    request = options.pop_request(settings)
     objective = jr.fitting.ahead(**{name: settings[name] for name in ("loss", "warm_up", "data_share", "errors")})
     data, request = file_rating.read_events_with_evidence(report, request, first)
     fitting = not settings["free"] or "side_advantage" in settings["free"]
@@ -90,7 +76,7 @@ def fit(
     events = task.data.events if task.period is None else jr.periods(task.data.matches, task.period)
     result = _fit_with_progress(report, task, events, objective, settings)
     if save is not None:
-        write_fitted(save, result, task.system, task.period, Path(request.file).name)
+        options.write_fitted(save, result, task.system, task.period, Path(request.file).name)
         report.note(f"saved the hyperparameters to {save}")
     counts = lazy.describe_event_counts(len(task.data.rows), None if task.data.of_matches else len(events.start) - 1)
     nouns = file_rating.plural_of_rated(request.file, request.columns)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from jaxrate.arena.strength_drift import StrengthDrift
     from jaxrate.arena.strength_fit import Strengths, format_value_and_error
     from jaxrate.arena.votes import CountColumns, cluster_codes, describe_vote_dates, read_vote_table, uncounted_ties
-    from jaxrate.core.system import UnknownParameterError
     from jaxrate.data.column_conversion import is_text, to_column, to_numbers
     from jaxrate.data.column_recognition import (
         FORMAT_EVIDENCE,
@@ -111,7 +110,14 @@ if TYPE_CHECKING:
     from jaxrate.views.accuracy import LOSING_ADVICE, summarise_accuracy
     from jaxrate.views.charts import half_widths
     from jaxrate.views.findings import find_first_place, find_lead
-    from jaxrate.views.wording import MODELS, PlayerOrTeamNoun, choose_player_or_team_noun, make_noun, rating_unit
+    from jaxrate.views.wording import (
+        MODELS,
+        PlayerOrTeamNoun,
+        choose_player_or_team_noun,
+        list_names,
+        make_noun,
+        rating_unit,
+    )
 else:
     jax, np = LazyModule("jax"), LazyModule("numpy")
     IMPORTS = next(x.body for x in ast.parse(Path(__file__).read_text(encoding="utf-8")).body if isinstance(x, ast.If))

@@ -15,24 +15,29 @@ from typing import Any
 
 import click
 
-from jaxrate.data.column_role_definitions import COLUMN_ROLES, LISTED_ROLES
+from jaxrate.data.column_role_definitions import COLUMN_ROLES
 
 TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 ARGUMENT = re.compile(rf"(?<![\w-])([a-z][a-z_]*)=(True|{TEXT}|\d+(?:\.\d+)?|\[(?:{TEXT}(?:, )?)+\])")
 ARGUMENTS = re.compile(rf"{ARGUMENT.pattern}(?:(?:,| and|, and) {ARGUMENT.pattern})*")
-OTHER_ARGUMENTS = (  # in hints, beside roles of columns
+ROLES = {  # arguments of functions that read, in hints for commands that may have no such option
+    *COLUMN_ROLES,
     *("mixtures", "dates", "na_values", "unfinished", "sort", "skip_incomplete", "normalise_names"),
     *("newcomers", "results", "at", "upcoming", "free"),
-)
+}
 WORDS_OF_OPTIONS = {  # what stands in messages for options that are no arguments
     "on_faulty='skip'": "skip_incomplete=True",
     "jr.data.unify_names(data)": "normalise_names=True",
+    "time='1": "at='1",
+    "time='2": "at='2",
 }
-SUBJECT = re.compile(r"^((?:[^:\n]*\.\w+: )?(?:\w+: )?)([a-z_]+)(?= (?:must|needs?|takes?) )")
+SUBJECT = re.compile(r"^((?:[^:\n]*\.\w+: )?(?:\w+: )?)([a-z_]+)(?= (?:must|needs?|takes?) )", re.MULTILINE)
 QUOTED = re.compile(r"`([a-z_]+)`")
 ALIASES = {"num_players": "players", "num_matches": "matches", "num_rounds": "rounds"}
-CLAUSE_END = re.compile(r"\)?(?: \(there are: [^\n]*\))?$")
-LACKING = "\0"  # in place of a hint for which the command has no option
+LACKING = "\0"  # before a hint for which the command has no option
+LACKING_CLAUSE = re.compile(
+    rf"; [^;\n{LACKING}]*{LACKING}[^;\n]*?(\)?(?: \(there are: [^\n]*\))?)(?=; |$)", re.MULTILINE
+)
 
 
 def options_by_argument(command: click.Command | None) -> dict[str, click.Parameter]:
@@ -50,49 +55,38 @@ def name_options(message: str, command: click.Command | None) -> str:
     options = options_by_argument(command)
     for words, argument in WORDS_OF_OPTIONS.items():
         message = message.replace(words, argument)
-    lines = message.split("\n")
-    return "\n".join(_name_options_of_line(line, options) for line in lines)
+    message = SUBJECT.sub(lambda match: match[1] + _option_name(match[2], options, match[2]), message)
+    message = QUOTED.sub(lambda match: _option_name(match[1], options, match[0]), message)
+    message = ARGUMENTS.sub(lambda match: _name_options_of_hint(match[0], options), message)
+    return LACKING_CLAUSE.sub(r"\1", message).replace(LACKING, "")
 
 
-def _name_options_of_line(line: str, options: Mapping[str, click.Parameter]) -> str:
-    def name(argument: str) -> str:
-        option = options.get(ALIASES.get(argument, argument))
-        return option.opts[0] if isinstance(option, click.Option) else ""
-
-    line = SUBJECT.sub(lambda match: match[1] + (name(match[2]) or match[2]), line)
-    line = QUOTED.sub(lambda match: name(match[1]) or match[0], line)
-    subject = line.partition("; ")[0]
-    clauses = ARGUMENTS.sub(lambda hint: _name_options_of_hint(hint[0], options), line).split("; ")
-    shown = subject if LACKING in clauses[0] else clauses[0]
-    for clause in clauses[1:]:
-        shown += CLAUSE_END.findall(clause)[0] if LACKING in clause else f"; {clause}"
-    return shown
+def _option_name(argument: str, options: Mapping[str, click.Parameter], text: str) -> str:
+    """The name of the option of an argument; this text if the command has none."""
+    option = options.get(ALIASES.get(argument, argument))
+    return option.opts[0] if isinstance(option, click.Option) else text
 
 
 def _name_options_of_hint(hint: str, options: Mapping[str, click.Parameter]) -> str:
     """The words of a command line for arguments and their values; the hint itself if these are of something else."""
     words: list[str] = []
     for name, text in ARGUMENT.findall(hint):
-        is_number, value = text[0].isdigit(), literal_eval(text)
-        roles = {*COLUMN_ROLES, *OTHER_ARGUMENTS}
-        if name not in ({*options} - roles if is_number else {*options} | roles):
+        if name not in ({*options} - ROLES if text[0].isdigit() else {*options, *ROLES}):
             return hint
-        is_time = name == "time" and isinstance(value, str) and value[:1].isdigit()
-        option = options.get("at" if is_time else name)
-        if option is None or (value is True) != getattr(option, "is_flag", False):  # a flag takes the truth alone
-            return LACKING
-        words += _option_words(name, option, text if is_number else value)
+        value = literal_eval(text)
+        if getattr(options.get(name), "is_flag", None) != (value is True):  # there is none, or it is of something else
+            return LACKING + hint
+        words.append(_option_words(options[name], value))
     return " ".join(words)
 
 
-def _option_words(name: str, option: click.Parameter, value: Any) -> list[str]:
+def _option_words(option: Any, value: Any) -> str:
     """The words of an option on a command line, before each of its values; one that begins as an option is joined."""
     flag, _, key = option.opts[0].partition(" ")
     if value is True:
-        return [flag, f"{key}=yes"] if key else [flag]
-    values = value if isinstance(value, list) else [value]
-    if name in LISTED_ROLES and values is value:
+        return f"{flag} {key}=yes".removesuffix(" =yes")
+    values = value if isinstance(value, list) else [str(value)]
+    if values is value and not option.multiple:  # as columns of the players of a team
         values = [",".join(values) + "," * (len(values) == 1)]
-    texts = [f"{key}={x}" if key else x for x in values]
-    words = [[f"{flag}={shlex.quote(x)}"] if x.startswith("-") else [flag, shlex.quote(x)] for x in texts]
-    return [word for pair in words for word in pair]
+    texts = [f"{key}={x}".removeprefix("=") for x in values]
+    return " ".join(f"{flag}{'=' if x.startswith('-') else ' '}{shlex.quote(x)}" for x in texts)

@@ -14,12 +14,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from functools import cache
-from math import inf, isfinite, nan
+from math import inf, nextafter
 from pathlib import Path
-from tempfile import TemporaryFile
+from sys import float_info
 from typing import Any, NamedTuple, get_type_hints
 
 import click
+from click.shell_completion import CompletionItem
 
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
@@ -38,21 +39,21 @@ class Number(click.ParamType[Any]):
 
     name = "number"
 
-    def __init__(self, *, least: float = -inf, above: float = -inf, most: float = inf, is_whole: bool = False) -> None:
-        self.least, self.above, self.most, self.is_whole = least, above, most, is_whole
+    def __init__(
+        self, *, least: float = -inf, above: float = -inf, most: float = float_info.max, is_whole: bool = False
+    ) -> None:
+        self.least, self.most, self.is_whole = max(least, nextafter(above, inf)), most, is_whole
         limits = {f" of at least {least:g}": least, f" above {above:g}": above, f" of at most {most:g}": most}
         kind = "a whole number" if is_whole else "a number"
-        self.kind = kind + " and".join(text for text, limit in limits.items() if isfinite(limit))
+        self.kind = kind + " and".join(text for text, limit in limits.items() if abs(limit) < float_info.max)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: Any, param: Any, ctx: click.Context | None) -> Any:
         """The number that a text says."""
-        number = nan
         with suppress(ValueError):
             number = float(value)
-        is_of_kind = isfinite(number) and not (self.is_whole and number % 1)
-        if not (is_of_kind and self.least <= number <= self.most and number > self.above):
-            raise ValueError(f"{param.opts[0] if param else 'this'} must be {self.kind}, got {value}")
-        return int(Decimal(value)) if self.is_whole else number
+            if self.least <= number <= self.most and not (self.is_whole and number % 1):
+                return int(Decimal(value)) if self.is_whole else number
+        raise ValueError(f"{param.opts[0]} must be {self.kind}, got {value}")
 
 
 class NonEmptyPath(click.Path):
@@ -65,6 +66,12 @@ class NonEmptyPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+def check_folder(path: Path, parameter: click.Parameter | None, context: click.Context | None) -> None:
+    """An error unless this folder can be written, or the nearest one above it that exists."""
+    nearest = next(x for x in (path, *path.absolute().parents) if x.exists())
+    click.Path(file_okay=False, writable=True).convert(nearest, parameter, context)
+
+
 class OutputFolder(NonEmptyPath):
     """A folder that can be written, or made with those above it."""
 
@@ -72,49 +79,51 @@ class OutputFolder(NonEmptyPath):
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path of a text; ValueError if nothing can be written there."""
+        """The path of a text."""
         path = super().convert(value, param, ctx)
-        name = f"{param.opts[0] if isinstance(param, click.Option) else 'FILE'} {path}"
-        existing = next(x for x in (path, *path.absolute().parents) if x.exists())
-        if problem := self.find_problem(path, existing):
-            raise ValueError(f"{name}{problem}")
-        try:
-            with TemporaryFile(dir=existing) if existing.is_dir() else existing.open("ab"):
-                return path
-        except OSError as error:
-            raise ValueError(f"{name} cannot be written: {(error.strerror or str(error)).lower()}") from None
-
-    def find_problem(self, path: Path, existing: Path) -> str:
-        """Why there can be no such folder, of which this path exists, or one above it; "" if there can."""
-        if existing.is_dir():
-            return ""
-        return f"{'' if existing == path else f': {existing}'} is a file; name a folder"
+        check_folder(path, param, ctx)
+        return path
 
 
-class OutputFile(OutputFolder):
-    """A file that can be written.
+class OutputFile(NonEmptyPath):
+    """A file that can be written, whose folder is made; `endings` are those that its name may have."""
 
-    Args:
-      example: a name of such a file.
-      endings: those that its name may have; none: any.
-      makes_folder: whether its folder is made if it is not there.
-    """
+    def __init__(self, *endings: str) -> None:
+        super().__init__(path_type=Path, dir_okay=False, writable=True)
+        self.endings = endings
 
-    def __init__(self, example: str, *endings: str, makes_folder: bool = False) -> None:
-        super().__init__()
-        self.example, self.endings, self.makes_folder = example, endings, makes_folder
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path of a text."""
+        path = super().convert(value, param, ctx)
+        if path.suffix.lower() not in self.endings:
+            self.fail(f"the name must end in {' or '.join(self.endings)}.", param, ctx)
+        check_folder(path.parent, param, ctx)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
 
-    def find_problem(self, path: Path, existing: Path) -> str:
-        """Why there can be no such file; ImportError for a page without jinja2."""
-        if ".html" in self.endings:
-            lazy.make_template_environment()
-        if path.is_dir():
-            return f" is a folder; name a file, as {self.example}"
-        if self.endings and path.suffix.lower() not in self.endings:
-            return f": the name must end in {' or '.join(self.endings)}"
-        if not (self.makes_folder or path.parent.is_dir()):
-            return f": there is no folder {path.parent}"
-        return "" if existing == path else super().find_problem(path, existing)
+
+class PageFile(OutputFile):
+    """A file of HTML; ImportError without jinja2."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path of a text, as of any file."""
+        lazy.make_template_environment()
+        return super().convert(value, param, ctx)
+
+
+class SystemName(click.ParamType[str]):
+    """The name of a rating system, which the shell completes."""
+
+    name = "system"
+
+    def convert(self, value: Any, param: Any, ctx: click.Context | None) -> str:
+        """The name; ValueError if there is no such system."""
+        lazy.make_system(value, {})
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so."""
+        return [CompletionItem(name) for name in jr.extend.ALL_SYSTEMS if name.startswith(incomplete)]
 
 
 KINDS: dict[str, Callable[..., click.ParamType[Any]]] = {  # of values, by how help calls them
@@ -124,20 +133,21 @@ KINDS: dict[str, Callable[..., click.ParamType[Any]]] = {  # of values, by how h
 }
 LIMITS = "least", "above", "most"
 SHARE: dict[str, Any] = {"above": 0.0, "most": 1.0}  # limits of a share of the events
-TABLE_FILE = OutputFile("table.csv", ".csv", ".parquet")
-PAGE_FILE = OutputFile("report.html", ".html", ".htm")
+TABLE_FILE = OutputFile(".csv", ".parquet")
+PAGE_FILE = PageFile(".html", ".htm")
 
 
 class CommandOption(click.Option):
-    """An option that may need another or exclude some, take several words, or take NAME=VALUE.
+    """An option that may need another or exclude some, or take several words.
 
     Args:
       needs: the option without which it is nothing, or FILE.
       excludes: the options that it cannot be combined with.
       reason: why so, or what to do.
       most_words: how many words it takes at most.
-      named: the options whose values it takes as NAME=VALUE, by their names.
     """
+
+    named: Mapping[str, CommandOption] = {}  # the options whose values it takes as NAME=VALUE
 
     def __init__(
         self,
@@ -146,26 +156,42 @@ class CommandOption(click.Option):
         excludes: Iterable[str] = (),
         reason: str = "",
         most_words: float = 1,
-        named: Mapping[str, CommandOption] | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
-        self.needs, self.excludes, self.reason = needs, excludes, reason
-        self.most_words, self.named = most_words, named or {}
+        self.needs, self.excludes, self.most_words = needs, excludes, most_words
+        self.reason = f": {reason}" if reason else ""
 
     def check_combination(self, given: Collection[str]) -> None:
         """ValueError if the option lacks the one that it needs among those that are given, or is excluded by one."""
-        reason = f": {self.reason}" if self.reason else ""
         if self.needs and self.needs not in given:
-            raise ValueError(f"{self.opts[0]} needs {self.needs}{reason}")
-        if other := next(filter(given.__contains__, self.excludes), None):
-            raise ValueError(f"{self.opts[0]} cannot be combined with {other}{reason}")
+            raise ValueError(f"{self.opts[0]} needs {self.needs}{self.reason}")
+        if others := [x for x in self.excludes if x in given]:
+            raise ValueError(f"{self.opts[0]} cannot be combined with {others[0]}{self.reason}")
 
-    def process_texts(self, context: click.Context, texts: list[str]) -> Any:
-        """The value of these texts; ValueError if there are several of an option that takes one."""
-        if len(texts) > 1 and not self.multiple:
-            raise ValueError(f"{self.opts[0]} takes one value, got {' and '.join(texts)}")
-        return self.process_value(context, texts if self.multiple else texts[0])
+
+class NamedValuesOption(CommandOption):
+    """An option that takes NAME=VALUE of other options, and may be repeated. Its value is a dict of theirs."""
+
+    def __init__(self, *args: Any, named: Mapping[str, CommandOption], **settings: Any) -> None:
+        super().__init__(*args, multiple=True, **settings)
+        self.named = named
+
+    def process_value(self, ctx: click.Context, value: Any) -> dict[str, Any]:
+        """The values by name, as lists of those of options that may be repeated."""
+        texts: dict[str, list[str]] = {}
+        for text in super().process_value(ctx, value):
+            name, _, part = map(str.strip, text.partition("="))
+            name = name.replace("-", "_")
+            if name not in self.named:
+                raise ValueError(f"{self.opts[0]} {text}: no name {name!r}{did_you_mean_or_list(name, self.named)}")
+            if not part:
+                raise ValueError(f"{self.opts[0]} {text}: write {name}={self.named[name].metavar}")
+            texts.setdefault(name, []).append(part)
+        options = {name: self.named[name] for name in texts}
+        return {
+            name: x.process_value(ctx, texts[name] if x.multiple else texts[name][-1]) for name, x in options.items()
+        }
 
 
 def option(
@@ -186,83 +212,26 @@ def option(
     kind: dict[str, Any] = {"metavar": metavar} if metavar else {"is_flag": True}
     if metavar in KINDS:
         kind["type"] = KINDS[metavar](**limits)
-    return CommandOption(names, help=_complete_help(text, settings), **kind | settings)
+    default, needs = settings.get("default"), settings.get("needs", "")
+    if default is not None and "[default: " not in text:
+        text += f"  [default: {str(default).removesuffix('.0')}]"
+    if needs.startswith("--"):
+        text = f"With {needs}: {text[:1].lower()}{text[1:]}"
+    return CommandOption(names, help=text, **kind | settings)
 
 
-def _complete_help(text: str, settings: Mapping[str, Any]) -> str:
-    """The help of an option, with the option that it needs, its default, and whether it may be repeated."""
-    sentence, bracket, default = text.partition("  [default: ")
-    needs, value = settings.get("needs", "FILE"), settings.get("default")
-    if needs != "FILE":
-        sentence = f"With {needs}: {sentence[0].lower()}{sentence[1:]}"
-    if settings.get("multiple") and "twice" not in sentence and settings.get("most_words", 1) == 1:
-        sentence = f"{sentence.removesuffix('.')}; may be repeated."
-    if value is not None and not bracket:
-        return f"{sentence}  [default: {f'{value:g}' if isinstance(value, float) else value}]"
-    return sentence + bracket + default
-
-
-def named_values_option(name: str, text: str, named: Mapping[str, CommandOption], **settings: Any) -> CommandOption:
-    """An option that takes NAME=VALUE of these options, and may be repeated. The command gets a dict of the values."""
-
-    def split(context: click.Context, text: str) -> tuple[str, str]:
-        """The name of an option, and the text of its value."""
-        key, _, value = (part.strip() for part in text.partition("="))
-        key = key.replace("-", "_")
-        if key not in named:
-            flag = f"--{key.replace('_', '-')}"
-            is_option = any(flag in x.opts for x in context.command.params)
-            hint = f"; write {flag}" if is_option else did_you_mean_or_list(key, named)
-            raise ValueError(f"--{name} {text}: no name {key!r}{hint}")
-        if not value:
-            raise ValueError(f"--{name} {text}: write {key}={named[key].metavar or 'yes'}")
-        return key, value
-
-    def parse(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
-        values: dict[str, list[str]] = {}
-        for key, value in (split(context, text) for text in texts):
-            values.setdefault(key, []).append(value)
-        return {key: named[key].process_texts(context, those) for key, those in values.items()}
-
-    return option(name, "NAME=VALUE", text, multiple=True, callback=parse, named=named, **settings)
-
-
-def split_assignments(option: str, texts: Iterable[str], example: str) -> dict[str, str]:
-    """The values, by name, of texts NAME=VALUE, or NAME, whose value is "". A name may hold an equals sign.
-
-    Args:
-      option: its name, for errors.
-      texts: those that it was given.
-      example: how to write one, for errors.
-
-    Raises:
-      ValueError: for a text without a name, or without a value behind the equals sign, or a name that is given twice.
-    """
-    values: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = map(str.strip, text.rpartition("="))
-        if not equals:
-            name, value = value, ""
-        if not name or bool(equals) != bool(value):
-            raise ValueError(f"{option} {text}: write {example}")
-        if name in values:
-            raise ValueError(f"{option} names {name} twice")
-        values[name] = value
-    return values
+def named_values_option(name: str, text: str, named: Mapping[str, CommandOption], to: str = "") -> CommandOption:
+    """An option that takes NAME=VALUE of these options."""
+    return NamedValuesOption([f"--{name}", to or name], metavar="NAME=VALUE", help=text, named=named)
 
 
 def argument(name: str, metavar: str, *, is_file: bool = False, **settings: Any) -> click.Argument:
     """An argument: the name of a file or a folder, as a text if it `is_file` that is read."""
-    kind = {"type": NonEmptyPath() if is_file else NonEmptyPath(path_type=Path)}
-    return click.Argument([name], metavar=metavar, **kind | settings)
+    return click.Argument(
+        [name], metavar=metavar, **{"type": NonEmptyPath(path_type=str if is_file else Path)} | settings
+    )
 
 
-def complete_names(list_names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
-    """What completes an option in a shell: those of the names that begin with what is written."""
-    return lambda context, parameter, incomplete: [name for name in list_names() if name.startswith(incomplete)]
-
-
-complete_systems = complete_names(lambda: jr.extend.ALL_SYSTEMS)
 FILE = argument("file", "FILE", is_file=True)
 RUN = argument("run", "RUN")
 
@@ -281,14 +250,6 @@ ARGUMENT_START = re.compile(r"^ {2}(\w+(?:, \w+)*): ", re.MULTILINE)
 DEFAULT_SENTENCE = re.compile(r"\bNone: (.*?)\.(?:\s|$)", re.DOTALL)
 
 
-class LibraryArgument(NamedTuple):
-    """An argument of a function."""
-
-    annotation: str
-    default: Any
-    text: str  # its first sentence in the docstring, and the default in brackets
-
-
 @cache
 def _parse_module(name: str) -> list[ast.stmt]:
     """The statements of a module of the package."""
@@ -296,17 +257,14 @@ def _parse_module(name: str) -> list[ast.stmt]:
 
 
 @cache
-def describe_arguments(function: str) -> dict[str, LibraryArgument]:
-    """The arguments of a function that have defaults, by their names."""
-    statements = _parse_module(MODULES[function])
-    node = next(x for x in statements if isinstance(x, ast.FunctionDef) and x.name == function)
-    parts = ARGUMENT_START.split((ast.get_docstring(node) or "").partition("\nArgs:\n")[2])
+def describe_arguments(function: str) -> dict[str, tuple[Any, str]]:
+    """The defaults and the help of the arguments of a function by name: of those that its docstring describes."""
+    functions = {x.name: x for x in _parse_module(MODULES[function]) if isinstance(x, ast.FunctionDef)}
+    arguments = functions[function].args
+    nodes = {x.arg: node for x, node in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)}
+    parts = ARGUMENT_START.split((ast.get_docstring(functions[function]) or "").partition("\nArgs:\n")[2])
     texts = {name: text for names, text in zip(parts[1::2], parts[2::2], strict=True) for name in names.split(", ")}
-    return {
-        x.arg: LibraryArgument(ast.unparse(x.annotation), ast.literal_eval(default), _help_text(texts[x.arg]))
-        for x, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-        if x.annotation is not None and default is not None and x.arg in texts
-    }
+    return {name: (ast.literal_eval(nodes[name]), _help_text(texts[name])) for name in nodes.keys() & texts.keys()}  # type: ignore[arg-type]
 
 
 def _help_text(text: str) -> str:
@@ -318,13 +276,11 @@ def _help_text(text: str) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}." + (f"  [default: {stands_for[1]}]" if stands_for else "")
 
 
-def library_option(function: str, name: str, metavar: str = "", **settings: Any) -> CommandOption:
+def library_option(function: str, name: str, metavar: str, **settings: Any) -> CommandOption:
     """The option of an argument of a function; settings are those of `option`, in place of what the function says."""
-    about = describe_arguments(function)[name]
-    text = settings.pop("text", about.text)
-    if about.default is not None and about.annotation != "bool":
-        settings = {"default": about.default} | settings
-    return option(name.replace("_", "-"), metavar, text, **settings)
+    default, text = describe_arguments(function)[name]
+    settings = {"default": default, "text": text} | settings
+    return option(name.replace("_", "-"), metavar, **settings)
 
 
 def library_choice(function: str, *constants: str) -> click.Choice[str]:
@@ -337,13 +293,15 @@ def library_choice(function: str, *constants: str) -> click.Choice[str]:
 # How to read a file.
 
 
-def _one_or_two_columns(context: Any, parameter: Any, texts: tuple[str, ...]) -> Any:
-    return texts[0] if len(texts) == 1 else [*texts]
+def _as_list(context: Any, parameter: Any, texts: tuple[str, ...]) -> list[str]:
+    """The values of an option that may be repeated."""
+    return [*texts]
 
 
-def _column_pair(context: Any, parameter: Any, texts: tuple[str, ...]) -> list[str]:
-    """Two columns: as A,B, or one by one where a name has a comma."""
-    return texts[0].split(",") if len(texts) == 1 else [*texts]
+def _columns_of_words(context: Any, parameter: Any, texts: tuple[str, ...]) -> Any:
+    """One column or two: as A,B, or one by one where a name has a comma."""
+    columns = texts[0].split(",") if len(texts) == 1 else [*texts]
+    return columns[0] if len(columns) == 1 else columns
 
 
 def _columns_of_players(context: Any, parameter: Any, text: str | None) -> Any:
@@ -351,47 +309,35 @@ def _columns_of_players(context: Any, parameter: Any, text: str | None) -> Any:
     return [column for column in text.split(",") if column] if text and "," in text else text
 
 
-def columns_by_name(context: Any, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, list[str]]:
+def columns_by_name(context: Any, parameter: Any, texts: tuple[str, ...]) -> dict[str, list[str]]:
     """Columns that belong together, by the name of what they are, from NAME=COLUMN,COLUMN or COLUMN,COLUMN."""
-    example = "NAME=COLUMN,COLUMN"
-    named: dict[str, list[str]] = {}
-    for name, text in split_assignments(parameter.opts[0], texts, example).items():
-        named[name] = [column.strip() for column in (text or name).split(",")]
-        if "" in named[name]:
-            raise ValueError(f"{parameter.opts[0]} {name}={text}: write {example}")
-    return named
+    pairs = (map(str.strip, text.rpartition("=")) for text in texts)
+    return {name or columns: re.split(r"\s*,\s*", columns) for name, _, columns in pairs}
 
 
-def _mixtures_by_name(context: Any, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, Any]:
+def _mixtures_by_name(context: Any, parameter: Any, texts: tuple[str, ...]) -> dict[str, Any]:
     """The parts of mixtures by name: None for equal parts of all others, a list of equal ones, or their shares."""
-    example = "as in Random, Random=Zerg,Terran or Random=Zerg:0.3,Terran:0.7"
     mixtures: dict[str, Any] = {}
-    for name, text in split_assignments(parameter.opts[0], texts, example).items():
-        parts = text.split(",") if text else None
-        mixtures[name] = _shares_by_name(text) if ":" in text else parts
-        if len(mixtures[name] or ()) != len(parts or ()):
-            raise ValueError(f"{parameter.opts[0]} {name}={text}: write {example}")
+    for text in texts:
+        name, _, parts = text.partition("=")
+        pairs = [part.rpartition(":") for part in parts.split(",")]
+        mixtures[name] = parts.split(",") if parts else None
+        if ":" in parts:
+            mixtures[name] = {part: Number().convert(share, parameter, context) for part, _, share in pairs}
     return mixtures
-
-
-def _shares_by_name(text: str) -> dict[str, float]:
-    """The shares of NAME:SHARE,NAME:SHARE; none if one is no number."""
-    with suppress(ValueError):
-        return {name: float(share) for name, _, share in (part.rpartition(":") for part in text.split(","))}
-    return {}
 
 
 def _split_texts(context: Any, parameter: Any, texts: tuple[str, ...]) -> list[str]:
     """Texts one by one, or with commas between them."""
-    return [part.strip() for text in texts for part in text.split(",")]
+    return re.split(r"\s*,\s*", ",".join(texts)) if texts else []
 
 
-SEVERAL_WORDS: dict[str, Any] = {"multiple": True, "most_words": 2, "callback": _one_or_two_columns}
+SEVERAL_COLUMNS: dict[str, Any] = {"multiple": True, "callback": _columns_of_words}
 COLUMN_KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # how options take a role, by what it accepts
     "column": ("COLUMN", {}),
-    "columns": ("COLUMN", {"multiple": True}),
-    "one or two columns": ("COLUMN ...", SEVERAL_WORDS),
-    "two columns": ("COLUMN,COLUMN", {"multiple": True, "callback": _column_pair}),
+    "columns": ("COLUMN", {"multiple": True, "callback": _as_list}),
+    "one or two columns": ("COLUMN ...", SEVERAL_COLUMNS | {"most_words": 2}),
+    "two columns": ("COLUMN,COLUMN", SEVERAL_COLUMNS),
     "statistics": ("COLUMN | xg=xg1,xg2", {"multiple": True, "callback": columns_by_name}),
     "shares": ("games=games1,games2", {"multiple": True, "callback": columns_by_name}),
 }
@@ -442,19 +388,19 @@ NO_RESULT_TEXT = "Text or number that means no result, besides P, NA, - and the 
 UNFINISHED_TEXT = "Text in the column of ranks of those who did not finish, as DNF,DSQ: they tie for last."
 NAMES_TEXT = "Join players or categories whose names differ only in case, blanks or Unicode."
 READING_OPTIONS = {
-    "format": _reading_option("format", "NAME", FORMATS_TEXT, shell_complete=complete_names(lambda: FORMAT_NAMES)),
+    "format": _reading_option("format", "NAME", FORMATS_TEXT, type=click.Choice(FORMAT_NAMES)),
     **{name: _role_option(name) for name in COLUMN_ROLES},
     **{name: _reading_option(name, unit, text) for (name, unit), text in DERIVED_TEXTS.items()},
     "mixtures": _reading_option("mixtures", "NAME[=PARTS]", MIXTURES_TEXT, multiple=True, callback=_mixtures_by_name),
     "dates": _reading_option("dates", "HOW", 'Date format, if not ISO: day-first, month-first, or as "%d %b %Y".'),
-    "na_values": _reading_option("na_values", "TEXT", NO_RESULT_TEXT, multiple=True),
+    "na_values": _reading_option("na_values", "TEXT", NO_RESULT_TEXT, multiple=True, callback=_as_list),
     "unfinished": _reading_option("unfinished", "TEXT", UNFINISHED_TEXT, multiple=True, callback=_split_texts),
     "sort": _reading_option("sort", "", "Sort the rows by time."),
     "skip_incomplete": _reading_option("skip_incomplete", "", "Skip rows with missing values in the columns used."),
-    "normalise_names": _reading_option("normalise_names", "", NAMES_TEXT),
+    "normalise_names": _reading_option("normalise_names", "yes", NAMES_TEXT, is_flag=True),
 }
 FIXTURE_OPTIONS = tuple(name for name in READING_OPTIONS if name not in ("format", "unfinished"))
-COLUMN_HELP = "Another column, or how columns are read, as weight=w or dates=day-first; --help-all lists the names."
+COLUMN_HELP = "Another column, or how columns are read, as weight=w or dates=day-first; may be repeated."
 
 
 def reading_options(names: Iterable[str] = READING_OPTIONS) -> list[CommandOption | str]:
@@ -474,20 +420,16 @@ def pop_columns(values: dict[str, Any]) -> dict[str, Any]:
     own = {name: values.pop(name) for name in OWN_NAMES if name in values}
     given = {name: x for name, x in own.items() if x not in (None, (), [], False)} | values.pop("column")
     shipped = SHIPPED_COLUMNS if is_shipped_dataset(values.get("file")) else {}
-    return shipped | {name: [*x] if isinstance(x, tuple) else x for name, x in given.items()}
+    return shipped | given
 
 
-OUTPUT_MARKERS = "run.json", "site.json"  # of folders that `jaxrate rate` and `jaxrate site` write
 SHIPPED_DATASET = "nfl"
 SHIPPED_COLUMNS = {"a": "home", "b": "away", "side": "a", "neutral": "neutral"}
 
 
 def is_shipped_dataset(file: Any) -> bool:
-    """Whether FILE is the name of the league that ships with the package, and no file or folder of the user's data."""
-    if file != SHIPPED_DATASET or Path(file).is_file():
-        return False
-    names = {x.name for x in Path(file).glob("*")}
-    return not names or not names.isdisjoint(OUTPUT_MARKERS)
+    """Whether FILE is the name of the league that ships with the package, and of no file or folder of the user's."""
+    return file == SHIPPED_DATASET and not Path(file).exists()
 
 
 first_rows_option = option("first", "NUMBER", "Read only the first rows of a table.  [default: all]", least=1)
@@ -497,37 +439,27 @@ first_rows_option = option("first", "NUMBER", "Read only the first rows of a tab
 
 
 class FittedParams(NamedTuple):
-    """The contents of a file of hyperparameters."""
+    """The contents of a file of hyperparameters, by default of none."""
 
-    path: Path
-    system: str
-    values: dict[str, Any]  # of hyperparameters and settings
-    period: float | None  # the length of rating periods
-    file: str | None  # the name of the fitted file
-    data_share: float  # the first share of its matches or contests, which was fitted
+    path: Path = Path()
+    system: str = ""
+    values: Mapping[str, Any] = {}  # of hyperparameters and settings
+    period: float | None = None  # the length of rating periods
+    file: str | None = None  # the name of the fitted file
+    data_share: float = 0.0  # the first share of its matches or contests, which was fitted
 
 
 def parse_params(params: tuple[str, ...]) -> tuple[dict[str, Any], list[Path]]:
     """The values of --param NAME=VALUE, see `_parse_value`, and the files of hyperparameters that it names."""
-    values: dict[str, Any] = {}
-    files: list[Path] = []
-    for text in params:
-        name, equals, value = map(str.strip, text.partition("="))
-        is_file = text.endswith(".toml") or not equals
-        if is_file and not Path(text).exists():
-            raise ValueError(f"--param {text}: there is no such file; write name=value, as in k=20, or name a file")
-        if is_file:
-            files.append(Path(text))
-        elif not value:
-            raise ValueError(f"--param {text}: write name=value, as in k=20")
-        else:
-            parts = [_parse_value(part) for part in value.rstrip(",").split(",")]
-            values[name] = tuple(parts) if "," in value else parts[0]
-    return values, files
+    pairs = [tuple(map(str.strip, text.partition("=")[::2])) for text in params if "=" in text]
+    files = [Path(text) for text in params if "=" not in text]
+    return {name: _parse_value(value) for name, value in pairs}, files
 
 
 def _parse_value(text: str) -> Any:
-    """A number, none, true, false, or a name such as that of a luck function."""
+    """A number, none, true, false, or a name such as that of a luck function; or several of these, by commas."""
+    if "," in text:
+        return tuple(map(_parse_value, text.rstrip(",").split(",")))
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)
@@ -539,41 +471,35 @@ def _parse_value(text: str) -> Any:
 
 def write_fitted(path: Path, fit_result: Any, system: jr.extend.RatingSystem, period: float | None, file: str) -> None:
     """Write the hyperparameters of a fit to `path`; `file` is the name of the fitted file."""
-
-    def text(value: Any) -> str:
-        if isinstance(value, tuple):
-            return f"[{', '.join(map(text, value))}]"
-        if isinstance(value, float):
-            return repr(value)
-        return json.dumps("none" if value is None else value)  # of words, whole numbers and truth the same as in TOML
-
-    header: dict[str, Any] = {"system": system.name} | ({} if period is None else {"period": period})
-    header |= {"file": file, "data_share": fit_result.objective.data_share, "left_open": tuple(fit_result.open)}
-    sections = {"": header, "[params]": fit_result.params._asdict(), "[settings]": dict(system.settings)}
-    lines = [f"# jaxrate fit {file}: {fit_result.objective.loss} {fit_result.loss:.6g}"]
+    header = {"system": system.name, "file": file, "data_share": fit_result.objective.data_share}
+    header |= {"left_open": fit_result.open} | ({} if period is None else {"period": period})
+    sections = {"params": fit_result.params._asdict(), "settings": dict(system.settings)}
+    lines = [f"# jaxrate fit {file}: {fit_result.objective.loss} {fit_result.loss:.6g}", *_toml_lines(header)]
     for title, values in sections.items():
-        lines += [*(["", title] if title else []), *(f"{key} = {text(value)}" for key, value in values.items())]
+        lines += ["", f"[{title}]", *_toml_lines(values)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _toml_lines(values: Mapping[str, Any]) -> list[str]:
+    """Lines of TOML, in which words, numbers and lists are written as in JSON."""
+    return [f"{key} = {json.dumps('none' if x is None else x)}" for key, x in values.items()]
 
 
 def load_fitted(path: Path) -> FittedParams:
     """The contents of a file; ValueError, which names it, if it is no such file or its system cannot be made."""
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a file, as fitted.toml")
+    if not path.is_file():
+        raise ValueError(f"--param {path}: there is no such file; write name=value, as in k=20, or name a file")
     try:
-        contents = {"data_share": 1.0} | tomllib.loads(path.read_text(encoding="utf-8"))
+        contents = tomllib.loads(path.read_text(encoding="utf-8"))
         read = contents.get("params", {}) | contents.get("settings", {})
         values = {key: None if x == "none" else tuple(x) if isinstance(x, list) else x for key, x in read.items()}
         lazy.make_system(contents["system"], values)
-        for name in ("period", "data_share"):
-            if not 0 < (number := contents.get(name, 1.0)) < inf:
-                raise ValueError(f"{name} must be a number above 0, got {number!r}")
     except (KeyError, TypeError):
         raise ValueError(f'{path} must say system = "...", and [params], as `jaxrate fit --save` writes them') from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     period, file = contents.get("period"), contents.get("file")
-    return FittedParams(path, contents["system"], values, period, file, contents["data_share"])
+    return FittedParams(path, contents["system"], values, period, file, contents.get("data_share", 1.0))
 
 
 def hint_scored_on_fitted_data(report: ProgressReport, fits: list[FittedParams], file: str, last: float) -> None:
@@ -585,11 +511,6 @@ def hint_scored_on_fitted_data(report: ProgressReport, fits: list[FittedParams],
             report.note(f"{message}; fit with --data-share 0.8 and score with --last 0.2")
 
 
-def fitted_share(fit: FittedParams | None, file: str) -> dict[str, float]:
-    """The option of a run with the first share of its file to which hyperparameters were fitted, if they were."""
-    return {"fitted_share": fit.data_share} if fit is not None and fit.file == Path(file).name else {}
-
-
 NEW_RUNS: dict[str, Any] = {
     "excludes": ("--state",),
     "reason": "it is for new runs; the saved run keeps its system",
@@ -599,8 +520,8 @@ plain_option = option("plain", text=PLAIN_TEXT, **NEW_RUNS)
 
 
 def system_option(text: str, **settings: Any) -> CommandOption:
-    """The option --system, completed by the shell."""
-    return option("system", "NAME", text, to="name", shell_complete=complete_systems, **settings)
+    """The option --system."""
+    return option("system", "NAME", text, to="name", type=SystemName(), **settings)
 
 
 def param_option(text: str, **settings: Any) -> CommandOption:
@@ -608,7 +529,9 @@ def param_option(text: str, **settings: Any) -> CommandOption:
     return option("param", "NAME=VALUE|FILE", text, to="params", multiple=True, **settings)
 
 
-def system_options(param: str = "Set a hyperparameter, or name a FILE.toml of fit --save.") -> list[CommandOption]:
+def system_options(
+    param: str = "Set a hyperparameter, or name a FILE.toml of fit --save; may be repeated.",
+) -> list[CommandOption]:
     """The options of a system and its hyperparameters, see `pop_request`."""
     return [
         system_option("Rating system; jaxrate systems lists them.  [default: by the columns of the file]", **NEW_RUNS),
@@ -621,11 +544,11 @@ class RatingRequest(NamedTuple):
     """The file, the system that the options ask for, and how to read it."""
 
     file: str  # "" without one
-    name: str | None  # of the system
-    changes: dict[str, Any]  # of its hyperparameters
-    period: float | None  # the length of rating periods
     columns: dict[str, Any]  # arguments of `jr.read`, or of the reader of a format
-    fitted: FittedParams | None = None  # the file that system and hyperparameters come from
+    name: str | None = None  # of the system
+    changes: Mapping[str, Any] = {}  # of its hyperparameters
+    period: float | None = None  # the length of rating periods
+    fitted: FittedParams = FittedParams()  # the file that system and hyperparameters come from
     plain: bool = False  # whether to learn from results alone
     no_calibrate: bool = False  # whether predictions stay as the system makes them
 
@@ -634,30 +557,20 @@ def pop_request(values: dict[str, Any]) -> RatingRequest:
     """The request of a command with `system_options` and `reading_options`, taken out of its values."""
     columns = pop_columns(values)
     file, name, params, period, plain = map(values.pop, ("file", "name", "params", "period", "plain"))
-    if name is not None:
-        lazy.make_system(name, {})  # raises errors before the file is read
     changes, files = parse_params(params)
     if len(files) > 1:
         raise ValueError(f"--param names the files {' and '.join(map(str, files))}; name one")
-    no_calibrate = values.pop("no_calibrate", False)
-    request = RatingRequest(file or "", name, changes, period, columns, plain=plain, no_calibrate=no_calibrate)
-    if not files:
-        return request
-    fitted = load_fitted(files[0])
-    if name not in (None, fitted.system):
+    fitted = load_fitted(files[0]) if files else FittedParams()
+    name, period = name or fitted.system, period or fitted.period
+    if files and name != fitted.system:
         raise ValueError(f"{fitted.path} is of {fitted.system}, not {name}")
-    period, changes = fitted.period if period is None else period, fitted.values | changes
-    return request._replace(name=fitted.system, changes=changes, period=period, fitted=fitted)
+    changes = {**fitted.values, **changes}
+    return RatingRequest(file or "", columns, name, changes, period, fitted, plain, values.pop("no_calibrate", False))
 
 
-def _parse_active(context: Any, parameter: click.Parameter, text: str) -> float | str:
+def _parse_active(context: Any, parameter: Any, text: str) -> float | str:
     """A length of time, a share of the history, or "all"."""
-    if text == "all":
-        return text
-    with suppress(ValueError):
-        if isfinite(value := float(text)) and value > 0:
-            return value
-    raise ValueError(f"{parameter.opts[0]}={text}: write a number of days above 0, a share below 1, or all")
+    return text if text == "all" else Number(above=0).convert(text, parameter, context)
 
 
 ACTIVE_TEXT = (
@@ -682,8 +595,8 @@ LEADERBOARD_RULES = {  # and of the leaderboards of `jaxrate rate`
 
 def list_option(rules: Mapping[str, CommandOption]) -> CommandOption:
     """The option --list: rules by which a leaderboard is made."""
-    text = f"A rule of the leaderboard: {', '.join(rules)}; as active=all."
-    return named_values_option("list", text, rules, to="rules")
+    text = f"A rule of the leaderboard: {', '.join(rules)}; as active=all; may be repeated."
+    return named_values_option("list", text, rules, "rules")
 
 
 KEEPS_PREDICTIONS = "it is for new runs; a saved run keeps its kind of predictions"
@@ -708,8 +621,7 @@ def split_reading_options(rated: jr.History, options: dict[str, Any]) -> tuple[j
 
 def complete_request_from_saved_run(saved: jr.History, request: RatingRequest) -> RatingRequest:
     """The request, completed by the period and the columns of this run."""
-    has_new_layout = bool(request.columns.keys() & LAYOUT_OPTIONS)
-    replaced = {*LAYOUT_OPTIONS, "team"} if has_new_layout else set()
+    replaced = {*LAYOUT_OPTIONS, "team"} if request.columns.keys() & LAYOUT_OPTIONS else set()
     columns = {key: x for key, x in saved.options.get("columns", {}).items() if key not in replaced}
     dates = lazy.date_format_of_history_file(saved)
     if dates is not None and "format" not in columns | request.columns:

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
+from jaxrate.cli import options, terminal_tables
 from jaxrate.cli.command_framework import Output, check_no_other_options, command
 from jaxrate.cli.file_rating import parse_library_time
 from jaxrate.cli.lazy_imports import jax, np
-from jaxrate.cli.options import (
-    FIXTURE_OPTIONS,
-    RUN,
-    TABLE_FILE,
-    argument,
-    library_choice,
-    library_option,
-    option,
-    pop_columns,
-    reading_options,
-    split_reading_options,
-)
-from jaxrate.cli.terminal_tables import (
-    ODDS_HEADINGS,
-    ProgressReport,
-    TextTable,
-    columns_in_percent,
-    name_teams,
-    to_text_table,
-    warnings_as_notes,
-)
+from jaxrate.cli.options import FIXTURE_OPTIONS, RUN, TABLE_FILE, argument, library_choice, library_option, option
+from jaxrate.cli.terminal_tables import ODDS_HEADINGS, ProgressReport, TextTable, columns_in_percent, to_text_table
 from jaxrate.core.text_format import format_count, format_unquoted_name
 
 MAX_ROWS_SHOWN = 30  # rows that are printed
@@ -48,9 +31,15 @@ def prediction_table(predictions: lazy.ColumnTable, rated: jr.History) -> TextTa
 
 
 def _first_rows(columns: lazy.ColumnTable, how_to_get_all: str) -> TextTable:
-    rest = len(next(iter(columns.values()))) - MAX_ROWS_SHOWN
-    table = to_text_table(columns, f"... and {rest:,} more; {how_to_get_all}" if rest > 0 else "", MAX_ROWS_SHOWN)
-    return table._replace(left_aligned=(*table.left_aligned, "home", "away", "date"))
+    """The first rows of a table, and how many more there are."""
+    table = to_text_table(columns, top=MAX_ROWS_SHOWN)
+    caption = describe_rest(len(next(iter(columns.values()))), MAX_ROWS_SHOWN, how_to_get_all)
+    return table._replace(caption=caption, left_aligned=(*table.left_aligned, "home", "away", "date"))
+
+
+def describe_rest(count: int, num_shown: int, how_to_get_all: str) -> str:
+    """How many more there are than are shown; "" if none."""
+    return f"... and {count - num_shown:,} more; {how_to_get_all}" if count > num_shown else ""
 
 
 def scorelines_output(forecast: jr.forecasts.Scorelines, predictions: lazy.ColumnTable, rated: jr.History) -> Output:
@@ -81,8 +70,8 @@ def arrange_prediction_columns(predictions: lazy.ColumnTable, rated: jr.History)
 
 def _odds_texts(columns: dict[str, Any]) -> dict[str, Any]:
     """The odds of all results in one column, if there are odds."""
-    odds = [[f"{x:.2f}" for x in columns[name].tolist()] for name in lazy.ODDS_COLUMNS if name in columns]
-    padded = [[x.rjust(max(map(len, texts))) for x in texts] for texts in odds]
+    odds = [np.array([f"{x:.2f}" for x in columns[name].tolist()]) for name in lazy.ODDS_COLUMNS if name in columns]
+    padded = [np.strings.rjust(texts, np.strings.str_len(texts).max(initial=0)) for texts in odds]
     return {ODDS_HEADINGS[len(odds) > 2]: np.array([*map("  ".join, zip(*padded, strict=True))])} if odds else {}
 
 
@@ -120,12 +109,16 @@ def explanations_output(explanations: list[jr.forecasts.Explanation]) -> Output:
     records = [{"event": x.event, "parts": x.parts.to_records(), "sides": x.sides.to_records()} for x in explanations]
     sections: list[str | TextTable] = []
     for one in explanations[:MAX_EXPLANATIONS_SHOWN]:
-        tables = (lazy.heads_and_cells(columns) for columns in (one.parts, columns_in_percent(one.sides)))
-        words = (([PART_NAMES.get(name, name) for name in headings], rows) for headings, rows in tables)
-        sections += [one.event, *(TextTable(headings, rows, WORD_COLUMNS) for headings, rows in words)]
-    rest = len(explanations) - MAX_EXPLANATIONS_SHOWN
-    further = f"... and {rest:,} more; --json prints them all" if rest > 0 else ""
+        tables = map(_explanation_table, (one.parts, columns_in_percent(one.sides)))
+        sections += [one.event, *tables]
+    further = describe_rest(len(explanations), MAX_EXPLANATIONS_SHOWN, "--json prints them all")
     return Output([*sections, SCALE_NOTE, further], records)
+
+
+def _explanation_table(columns: lazy.ColumnTable) -> TextTable:
+    """A table of an explanation, with parts by their names for people."""
+    headings, rows = lazy.heads_and_cells(columns)
+    return TextTable([PART_NAMES.get(name, name) for name in headings], rows, WORD_COLUMNS)
 
 
 TOURNAMENT_OPTIONS = "simulate", "samples", "seed", "newcomers", "out"
@@ -135,7 +128,7 @@ NEEDS_SIMULATE = {"needs": "--simulate"}
 @command(
     RUN,
     argument("file", "FIXTURES | PLAN.toml", is_file=True),
-    *reading_options(FIXTURE_OPTIONS),
+    *options.reading_options(FIXTURE_OPTIONS),
     "Fixtures",
     option("newcomers", text="Allow new players. Otherwise unknown names are errors; close matches are suggested."),
     option("at", "DATE", "Date of the matches, if FIXTURES has none.  [default: the end of the run]",
@@ -198,18 +191,18 @@ def predict(
     advantage. Optional: rounds, points and ties of the groups, and best = [3, 8], by which the best eight third places
     go through as best1 to best8.
     """
-    columns = pop_columns(season)
+    columns = options.pop_columns(season)
     if _is_plan(file):
         check_no_other_options(TOURNAMENT_OPTIONS, "a tournament, whose plan says its rules")
         if not simulate:
             raise ValueError(f"{file} is the plan of a tournament; add --simulate")
-    rated, columns = split_reading_options(jr.load(run), columns)
+    rated, columns = options.split_reading_options(jr.load(run), columns)
     settings: dict[str, Any] = {"newcomers": newcomers} | columns
     if simulate:
         forecast, caption = _simulate(report, rated, file, season, settings)
         return _write_table(report, out, forecast, _forecast_table(forecast, caption, rated))
     settings = {"time": parse_library_time("--at", at, rated.clock)} | settings
-    with report.stage(f"predicting {Path(file).name}"), warnings_as_notes(report):
+    with report.stage(f"predicting {Path(file).name}"), terminal_tables.warnings_as_notes(report):
         predictions = jr.forecasts.predict_fixtures(rated, file, **settings)
     _note_how_fixtures_are_predicted(report, predictions, rated)
     output = _write_table(report, out, predictions, prediction_table(predictions, rated))
@@ -236,7 +229,7 @@ def _simulate(
     """How a season or a tournament may end, and how often it was simulated, in words."""
     shared: dict[str, Any] = {"samples": season.pop("samples"), "key": jax.random.key(season.pop("seed"))}
     season["ties"] = season["ties"] or None
-    with report.stage(f"simulating {shared['samples']:,} times"), warnings_as_notes(report):
+    with report.stage(f"simulating {shared['samples']:,} times"), terminal_tables.warnings_as_notes(report):
         if _is_plan(file):
             kind, newcomers = "tournaments", settings["newcomers"]
             forecast: Any = jr.forecasts.simulate_tournament(rated, file, newcomers=newcomers, **shared)
@@ -256,14 +249,13 @@ def _forecast_table(columns: lazy.ColumnTable, caption: str, rated: jr.History) 
     if "champion" in shown:
         word = "champions" if rated.options.get("teams") else "champion"
         shown["win"] = np.where(shown.pop("champion"), word, "")
-    return name_teams(to_text_table(shown, caption), rated)
+    return terminal_tables.name_teams(to_text_table(shown, caption), rated)
 
 
 def _note_how_fixtures_are_predicted(report: ProgressReport, predictions: lazy.ColumnTable, rated: jr.History) -> None:
     """Say who is new, and what changes the chances."""
-    players = [x for name in ("a", "b", "player") for x in predictions.get(name, np.array([])).tolist()]
+    players = chain(*(predictions[name].tolist() for name in ("a", "b", "player") if name in predictions))
     if new := sorted({*players} - {*rated.players.tolist()}, key=str):
-        names = ", ".join(map(format_unquoted_name, new[:3])) + ", ..." * (len(new) > 3)
-        report.note(f"{format_count(len(new), 'new player')}: {names}")
+        report.note(f"{format_count(len(new), 'new player')}: {lazy.list_names([*map(format_unquoted_name, new)])}")
     if getattr(rated.system.params, "side_advantage", 0.0) and "side" not in predictions:
         report.note("side_advantage has no effect, as nobody has the side; name its column with --side")

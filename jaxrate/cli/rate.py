@@ -5,47 +5,30 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 import jaxrate as jr
-from jaxrate.cli import file_rating
+from jaxrate.cli import file_rating, options, terminal_tables
 from jaxrate.cli import lazy_imports as lazy
-from jaxrate.cli.command_framework import Output, check_no_other_options, command, prefix_errors_with_file
+from jaxrate.cli.command_framework import (
+    Output,
+    check_no_other_options,
+    command,
+    is_on_command_line,
+    prefix_errors_with_file,
+)
 from jaxrate.cli.dry_run import describe_run
 from jaxrate.cli.file_rating import RateOptions, Rating, RatingTask
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_names import name_options
-from jaxrate.cli.options import (
-    KEEPS_PREDICTIONS,
-    LEADERBOARD_RULES,
-    OutputFolder,
-    RatingRequest,
-    argument,
-    complete_request_from_saved_run,
-    fitted_share,
-    list_option,
-    lock_output_folder,
-    no_calibrate_option,
-    option,
-    plain_option,
-    pop_request,
-    reading_options,
-    system_options,
-)
-from jaxrate.cli.terminal_tables import (
-    ProgressReport,
-    TextTable,
-    columns_in_percent,
-    first_rows_caption,
-    name_teams,
-    to_text_table,
-    warnings_as_notes,
-)
-from jaxrate.core.text_format import format_count, format_decimals, format_unquoted_name, join_names, rating_decimals
+from jaxrate.cli.options import RatingRequest, argument, complete_request_from_saved_run, lock_output_folder, option
+from jaxrate.cli.terminal_tables import ProgressReport, TextTable, columns_in_percent, name_teams, to_text_table
+from jaxrate.core.text_format import format_count, format_decimals, format_unquoted_name, rating_decimals
 from jaxrate.data.column_role_definitions import COLUMN_ROLES
 
 MAX_FOLDER_LENGTH = 100  # bytes of the name of a folder
@@ -53,24 +36,22 @@ MAX_FOLDER_LENGTH = 100  # bytes of the name of a folder
 
 def rate_leagues(report: ProgressReport, request: RatingRequest, by: str, asked: RateOptions) -> Output:
     """Rate each league of a file alone, and save and show them one by one."""
-    if unknown := [rule for rule in ("category", "since") if rule in asked.rules]:
-        raise ValueError(f"--list {unknown[0]} cannot be combined with --by")
     data, request = file_rating.read_events_with_evidence(report, request)
     league = file_rating.load_columns(file_rating.open_file_table(request.file), [by], "--by: ", as_texts=True)[by]
     task = file_rating.make_rating_task(report, request, data)
     with report.stage("rating leagues"), prefix_errors_with_file(request.file):
         leagues = jr.history.rate_leagues(task.system, task.data, league, period=task.period, calibrate=task.calibrate)
     facts = {"columns": request.columns, "teams": file_rating.is_about_teams(request.file, request.columns)}
-    sections: list[Section] = [task.system.name]
+    sections: list[Section] = []
     records = []
     for name, history in leagues.items():
-        rated = leagues[name] = history._replace(options=history.options | facts | {"title": str(name)})
-        board = jr.leaderboard(rated, top=asked.top or SHOWN_PLAYERS, **asked.rules)
-        sections += [f"{name}: {summary_line(rated).partition(': ')[2]}", *leaderboard_sections(board, rated)]
-        summary = {key: x for key, x in json_summary(rated).items() if key not in ("params", "period")}
-        records.append({by: str(name)} | summary | {"leaderboard": board.to_records()})
+        leagues[name] = history._replace(options=history.options | facts | {"title": str(name)})
+        output = answer_questions(Rating(leagues[name]), asked)
+        sections += [str(name), *output.sections]
+        shared = "params", "period"
+        records.append({by: str(name)} | {key: x for key, x in output.values.items() if key not in shared})
     if asked.out is not None:
-        with report.stage(f"writing {asked.out}"), warnings_as_notes(report):
+        with report.stage(f"writing {asked.out}"), terminal_tables.warnings_as_notes(report):
             _save_leagues(asked.out, by, leagues)
         report.note(f"saved {len(leagues):,} runs to {asked.out}")
     return Output(sections, records)
@@ -109,16 +90,16 @@ ALLOWED_OPTIONS = (
 )
 CHUNK_HELP = (
     "Rate files in chunks of this many rows, in bounded memory, into --out; given again, it goes on there. "
-    "Folders and patterns are always rated in chunks.  [default: 1048576]"
+    "Folders and patterns are always rated in chunks."
 )
 CHUNK_OPTIONS = (
-    option("chunk", "NUMBER", CHUNK_HELP, needs="FILE"),
+    option("chunk", "NUMBER", CHUNK_HELP, default=1 << 20, needs="FILE"),
     option("brief", text="In chunks: save only the row and the prediction of each match.", needs="FILE"),
 )
 
 
-def rate_by_chunks(report: ProgressReport, request: RatingRequest, sizes: dict[str, Any], asked: RateOptions) -> Rating:
-    """Rate by chunks; `sizes` has the arguments of `Chunks` by name, None where no option gives one."""
+def rate_by_chunks(report: ProgressReport, request: RatingRequest, chunks: lazy.Chunks, asked: RateOptions) -> Rating:
+    """Rate by chunks, into the folder of --out."""
     check_no_other_options(ALLOWED_OPTIONS, "rating in chunks")
     if unknown := [name for name in request.columns if name not in (*COLUMN_ROLES, "sort")]:
         raise ValueError(f"--column {unknown[0]} cannot be combined with rating in chunks")
@@ -130,7 +111,7 @@ def rate_by_chunks(report: ProgressReport, request: RatingRequest, sizes: dict[s
     reading, task, columns = choose_reading_and_system(report, request, asked, files)
     n, noun = files.count_rows(), "participations" if reading.roles.contest else "matches"
     with report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress:
-        chunks = lazy.Chunks(progress=progress, **{name: x for name, x in sizes.items() if x is not None})
+        chunks = chunks._replace(progress=progress)
         rated = lazy.rate_by_chunks(
             task.system, reading, asked.out, chunks, columns, task.period, calibrate=task.calibrate
         )
@@ -155,7 +136,7 @@ def choose_reading_and_system(
         columns = {role: x for role, x in evidence.items() if role != "category"} | columns
     with warnings.catch_warnings(action="ignore"):  # which are those of the sample below
         reading = lazy.resolve_table_reading(files, columns)
-    with warnings_as_notes(report):
+    with terminal_tables.warnings_as_notes(report):
         sample = jr.read(source, sort=reading.roles.time is not None, **columns)
     sample = sample._replace(seasons=reading.seasons, categories=reading.categories)
     sample = file_rating.drop_unnamed_side(sample, request)
@@ -168,14 +149,6 @@ SHOWN_EVENTS = 20  # of a career, the last ones
 RESULTS = {1.0: "W", 0.5: "D", 0.0: "L"}
 
 
-class Answer(NamedTuple):
-    """What a history answers, as text and as JSON."""
-
-    name: str  # in JSON
-    values: Any
-    sections: list[Section]
-
-
 def answer_questions(rating: Rating, asked: RateOptions) -> Output:
     """The leaderboard of a history, and what else is asked of it."""
     rated, top, events = rating.history, asked.top or SHOWN_PLAYERS, asked.top or SHOWN_EVENTS
@@ -183,19 +156,20 @@ def answer_questions(rating: Rating, asked: RateOptions) -> Output:
     if "peaks" in asked.show:
         cautious = asked.rules.get("cautious", 0.0)
         answers.append(_answer_peaks("peaks", rated, "the highest peak ratings", top, cautious=cautious))
-    if (smoothed := rating.hindsight) is not None and (found := smoothed.hindsight) is not None:
+    if rating.hindsight is not None:
+        found: Any = rating.hindsight.hindsight
         title = f"peak ratings in hindsight (log likelihood {found.evidence:,.1f}, {found.sweeps} sweeps)"
-        answers.append(_answer_peaks("hindsight", smoothed, title, top))
+        answers.append(_answer_peaks("hindsight", rating.hindsight, title, top))
     if "upsets" in asked.show:
         upsets = jr.history.upsets(rated, player=next(iter(asked.players), None), top=top)
-        answers.append(Answer("upsets", upsets.to_records(), ["biggest upsets", to_match_table(upsets, rated)]))
+        answers.append(Output(["biggest upsets", to_match_table(upsets, rated)], {"upsets": upsets.to_records()}))
     match asked.players:
         case one, other:
             answers.append(_answer_head_to_head(rated, one, other, events))
         case (player,):
             answers.append(_answer_career(rating, player, events))
     sections = [summary_line(rated), *(x for answer in answers for x in answer.sections)]
-    values = {answer.name: answer.values for answer in answers}
+    values = dict(chain(*(answer.values.items() for answer in answers)))
     return Output(sections, json_summary(rated) | dict(rating.metrics) | values)
 
 
@@ -218,19 +192,19 @@ def summary_line(rated: jr.History) -> str:
 def leaderboard_sections(board: lazy.Leaderboard, rated: jr.History) -> list[Section]:
     """Who leads, and the board to print, whose caption names options where Python names arguments."""
     scope = name_options(board.scope, click.get_current_context().command).splitlines()
-    lines = [*scope, first_rows_caption(len(board.rank), board.num_listed, "players")]
+    lines = [*scope, terminal_tables.first_rows_caption(len(board.rank), board.num_listed, "players")]
     lines.sort(key=lambda line: not line.startswith("ranked in groups"))
     table = name_teams(to_text_table(board, "\n".join(filter(None, lines))), rated)
     half, first = lazy.half_widths(board.deviation), board.first_group()
     if half is not None:
-        table = table._replace(spans=[*zip(board.rating - half, board.rating, board.rating + half, strict=True)])
+        table = table._replace(spans=terminal_tables.intervals_to_draw(board.rating, half))
     if not len(first.rank):
         return [table]
     unit = lazy.rating_unit(rated.system)
     return [str(lazy.find_lead([*map(str, first.player)], first.rating, first.deviation, unit)), table]
 
 
-def _answer_leaderboard(rating: Rating, asked: RateOptions) -> Answer:
+def _answer_leaderboard(rating: Rating, asked: RateOptions) -> Output:
     """The leaderboard; it is not printed beside a player."""
     rated, until, rules = rating.history, rating.until, dict(asked.rules)
     if until is not None and rated.period is not None and rated.last is not None and until >= rated.last:
@@ -242,16 +216,17 @@ def _answer_leaderboard(rating: Rating, asked: RateOptions) -> Answer:
     sections: list[Section] = []
     if not asked.players:
         sections = [*leaderboard_sections(board, rated), *_strengths_by_category(rated, board), rating.text]
-    return Answer("leaderboard", board.to_records(), sections)
+    return Output(sections, {"leaderboard": board.to_records()})
 
 
-def _answer_peaks(name: str, rated: jr.History, title: str, top: int, **rules: Any) -> Answer:
+def _answer_peaks(name: str, rated: jr.History, title: str, top: int, **rules: Any) -> Output:
     """The highest ratings of all time, at the time or in hindsight."""
     peaks = jr.history.peak_ratings(rated, top=top, **rules)
-    return Answer(name, lazy.as_column_table(peaks).to_records(), [title, name_teams(to_text_table(peaks), rated)])
+    records = lazy.as_column_table(peaks).to_records()
+    return Output([title, name_teams(to_text_table(peaks), rated)], {name: records})
 
 
-def _answer_career(rating: Rating, player: str, count: int) -> Answer:
+def _answer_career(rating: Rating, player: str, count: int) -> Output:
     """The career of a player up to a time, with hindsight if there is any."""
     rated = rating.history
     career = jr.career(rated, player) | career_sides(rated, player)
@@ -262,10 +237,10 @@ def _answer_career(rating: Rating, player: str, count: int) -> Answer:
         is_shown = lazy.times_to_event_clock(career["time"]) <= rating.until
         career = {name: x[is_shown] for name, x in career.items()}
     sections = career_sections(rated, player, career, count)
-    return Answer("career", lazy.ColumnTable(career).to_records(), sections)
+    return Output(sections, {"career": lazy.ColumnTable(career).to_records()})
 
 
-def _answer_head_to_head(rated: jr.History, one: str, other: str, count: int) -> Answer:
+def _answer_head_to_head(rated: jr.History, one: str, other: str, count: int) -> Output:
     """How it stands between two players, and their last matches, in the order and the columns of a career."""
     meetings = jr.history.head_to_head(rated, one, other)
     career = jr.career(rated, one) | career_sides(rated, one)
@@ -276,7 +251,7 @@ def _answer_head_to_head(rated: jr.History, one: str, other: str, count: int) ->
     summary += f"; the last {count} (--top {total} for all)" * (count < total)
     sections = [summary, *career_sections(rated, one, matches, count)[1:]]
     values = vars(meetings) | {"matches": lazy.ColumnTable(matches).to_records()}
-    return Answer("against", values, sections if total else sections[:1])
+    return Output(sections if total else sections[:1], {"against": values})
 
 
 def _find_category(rated: jr.History, text: str | None) -> Any:
@@ -288,14 +263,16 @@ def _find_category(rated: jr.History, text: str | None) -> Any:
 def _strengths_by_category(rated: jr.History, board: lazy.Leaderboard) -> list[TextTable]:
     """The strengths of the leaders in or against each category of which something is known."""
     columns = jr.history.rating_table(rated)
-    row = {name: i for i, name in enumerate(columns["player"])}
-    rows = [row[name] for name in board.player]
+    names = [name for name in columns if name.startswith("modifier ") and columns[name].any()]
+    if not names:
+        return []
+    rows = [columns["player"].tolist().index(name) for name in board.player]
     rating = columns["rating"][rows]
-    strengths = {name[9:]: rating + x[rows] for name, x in columns.items() if name.startswith("modifier ") and x.any()}
     digits = rating_decimals(rating)
-    cells = [[format_decimals(x, digits) for x in values] for values in strengths.values()]
+    cells = [[format_decimals(x, digits) for x in rating + columns[name][rows]] for name in names]
     head = "strength against" if rated.system.name == "category_glicko" else "strength by category"
-    return [TextTable([head, *strengths], [*zip(board.player, *cells, strict=True)], (head,))] if strengths else []
+    headings = [head, *(name.removeprefix("modifier ") for name in names)]
+    return [TextTable(headings, [*zip(board.player, *cells, strict=True)], (head,))]
 
 
 def career_sides(rated: jr.History, name: str) -> dict[str, Any]:
@@ -312,11 +289,9 @@ def career_sections(rated: jr.History, name: str, career: dict[str, Any], count:
     kind, total = "match" if rated.contests is None else "contest", len(career["rating"])
     shown = {key: x[-count:] for key, x in (career | {"rating": career["rating"] + career["change"]}).items()}
     table = _name_career_columns(to_text_table(columns_in_percent(_arrange_career(shown, rated.clock))), rated)
-    before = ["deviations"] * ("deviation" in career) + ["the opponent's"] * ("opponents_rating" in career)
-    caption = f"Ratings are after each {kind}{f', {join_names(before)} before it' if before else ''}."
-    learns_margins = rated.system.settings.get("outcome") == "margin"
-    if learns_margins and "score" in shown and np.any((shown["score"] == 1.0) & (shown["change"] < 0.0)):
-        caption = f"A win by less than was expected costs points, as the system learns from margins.\n{caption}"
+    caption = f"The player's rating is after each {kind}, all else before it."
+    if rated.system.settings.get("outcome") == "margin":
+        caption += "\nA win by less than was expected costs points, as the system learns from margins."
     extent = f", the last {count} of them (--top {total} for all)" if count < total else ""
     title = f"{format_unquoted_name(name)}: {format_count(total, kind)}{extent}"
     return [title, table._replace(caption=caption, left_aligned=("date", "time", "opponent", "contest"))]
@@ -325,20 +300,23 @@ def career_sections(rated: jr.History, name: str, career: dict[str, Any], count:
 def _arrange_career(career: dict[str, Any], clock: str | None) -> dict[str, Any]:
     """The columns of a career in their order, with both points in one; narrow terminals leave out the last ones."""
     columns = _name_results(career)
+    if clock is None:
+        del columns["time"]
     if "points" in columns:
         pairs = zip(columns["points"].tolist(), columns.pop("opponents_points").tolist(), strict=True)
-        columns["points"] = np.array([f"{x:g}\u2013{y:g}" if x == x and y == y else "" for x, y in pairs])
-    rating = [*columns].index("rating")
-    times = ["time"] if clock is not None else []
-    names = dict.fromkeys([*times, "opponent", "side", *[*columns][1:rating], "change", *[*columns][rating:]])
-    return {name: columns[name] for name in names if name in columns}
+        columns["points"] = np.array([f"{x:g}\u2013{y:g}".replace("nan\u2013nan", "") for x, y in pairs])
+    names = [*columns]
+    before, after = names[: names.index("rating")], names[names.index("rating") :]
+    order = dict.fromkeys(["time", "opponent", "side", *before, "change", *after])
+    return {name: columns[name] for name in order if name in columns}
 
 
 def _name_results(columns: Mapping[str, Any]) -> dict[str, Any]:
     """The columns with a result, as W, in place of the score, where they have one."""
     named = {"result" if name == "score" else name: x for name, x in columns.items()}
-    scores = columns.get("score", np.array([])).tolist()
-    return named | ({"result": np.array([RESULTS.get(x, f"{x:g}") for x in scores])} if scores else {})
+    if "result" in named:
+        named["result"] = np.array([RESULTS.get(x, f"{x:g}") for x in named["result"].tolist()])
+    return named
 
 
 def _name_career_columns(table: TextTable, rated: jr.History) -> TextTable:
@@ -363,20 +341,20 @@ SHOW_HELP = "Also show the highest ratings of all time (peaks), the biggest upse
 
 @command(
     argument("file", "[FILE]", is_file=True, required=False),
-    *reading_options(),
-    plain_option,
+    *options.reading_options(),
+    options.plain_option,
     "System",
-    *system_options(),
+    *options.system_options(),
     option("outlook", text="Predict wins, draws and losses separately.", excludes=("--state",),
-           reason=KEEPS_PREDICTIONS),
-    no_calibrate_option,
+           reason=options.KEEPS_PREDICTIONS),
+    options.no_calibrate_option,
     "Saved runs",
     option("state", "DIR", "Continue from the run saved there."),
     option("as-of", "DATE", "Leave out later results, and show the ratings of that date."),
     "Leaderboard and history",
     option("top", "NUMBER", f"Length of the lists.  [default: 10, or {SHOWN_EVENTS} of --player]",
            least=1),
-    list_option(LEADERBOARD_RULES),
+    options.list_option(options.LEADERBOARD_RULES),
     option("player", "NAME", "List a player's last matches or contests; given twice, the record of the two.",
            to="players", multiple=True),
     option("show", "|".join(SHOWN), SHOW_HELP, type=click.Choice(SHOWN), multiple=True),
@@ -386,7 +364,7 @@ SHOW_HELP = "Also show the highest ratings of all time (peaks), the biggest upse
     option("by", "COLUMN", "Rate each league in this column separately.", needs="FILE", excludes=OF_ONE_HISTORY),
     *CHUNK_OPTIONS,
     "Output",
-    option("out", "DIR", "Save the run in this folder.", type=OutputFolder()),
+    option("out", "DIR", "Save the run in this folder.", type=options.OutputFolder()),
     option("csv", text="Save the tables as CSV, too, with an apostrophe before names that a spreadsheet would take "
            "for formulas.", needs="--out"),
     usual=("a", "b", "score", "time", "system", "param", "player", "top", "out", "state"),
@@ -399,9 +377,7 @@ SHOW_HELP = "Also show the highest ratings of all time (peaks), the biggest upse
         "jaxrate rate games.csv --contest game --team side --rank place",
     ),
 )  # fmt: skip
-def rate(
-    report: ProgressReport, by: str | None, dry_run: bool, chunk: int | None, brief: bool, **options: Any
-) -> Output:
+def rate(report: ProgressReport, by: str | None, dry_run: bool, chunk: int, brief: bool, **values: Any) -> Output:
     """Rate the players in FILE, a table of matches or contests (CSV, Parquet or a public format).
 
     Each match is predicted before its result is used. Prints the leaderboard and the accuracy of the predictions; with
@@ -411,17 +387,17 @@ def rate(
 
     --out saves the run: ratings, predictions and the state that --state, predict and site continue from.
     """
-    request = pop_request(options)
-    asked = RateOptions(**options)
+    request = options.pop_request(values)
+    asked = RateOptions(**values)
     _check_options(request, asked)
     is_folder = "format" not in request.columns and file_rating.is_parquet_folder_or_pattern(request.file)
-    in_chunks = is_folder or chunk is not None or brief
+    in_chunks = is_folder or is_on_command_line("chunk") or brief
     if dry_run:
         return describe_run(report, request, *_choose_dry_run(report, request, asked, in_chunks=in_chunks))
     if by is not None:
         return rate_leagues(report, request, by, asked)
     if in_chunks:
-        return answer_questions(rate_by_chunks(report, request, {"rows": chunk, "brief": brief}, asked), asked)
+        return answer_questions(rate_by_chunks(report, request, lazy.Chunks(chunk, brief), asked), asked)
     if asked.out is not None and asked.out.is_dir():
         lock_output_folder(asked.out)  # before the run there is loaded: whoever carries on there follows this command
     saved = None if asked.state is None else jr.load(asked.state)
@@ -438,7 +414,7 @@ def _check_options(request: RatingRequest, asked: RateOptions) -> None:
     file = request.file
     if not file and asked.state is None:
         raise ValueError("name a FILE of matches or contests, or a saved run with --state")
-    if file and file_rating.is_saved_run(file):
+    if file and (Path(file) / "run.json").is_file():
         raise ValueError(f"{file} is a saved run; name it with --state {quote(file)}")
     if len(asked.players) > 2:
         raise ValueError(f"--player shows one player, or two against each other, got {len(asked.players)}")
@@ -482,8 +458,6 @@ def _rate_file(report: ProgressReport, asked: RateOptions, request: RatingReques
         task = _choose_task(report, asked, request, data)
     else:
         task = file_rating.check_system(report, saved.system, data, request)
-    if asked.out is not None:
-        lock_output_folder(asked.out)  # before rating
     hindsight = file_rating.smooth_task(report, task) if "hindsight" in asked.show else None
     rating = file_rating.rate_and_evaluate_task(report, task, request, saved)
     history = rating.history
@@ -493,7 +467,8 @@ def _rate_file(report: ProgressReport, asked: RateOptions, request: RatingReques
     facts = {"title": file_rating.title_from_file(request.file)} | history.options
     facts |= file_rating.describe_file(request, data, history.options)
     facts |= {"columns": file_rating.columns_of_saved_run(history.system, data, request.columns)}
-    facts |= fitted_share(request.fitted, request.file)
+    if request.fitted.file == Path(request.file).name:
+        facts["fitted_share"] = request.fitted.data_share
     return rating._replace(history=history._replace(options=facts), until=until, hindsight=hindsight)
 
 
@@ -518,9 +493,8 @@ def _save(report: ProgressReport, out: Path, rating: Rating, *, csv: bool) -> No
     """
     rated, tables = rating.history, dict[str, Any]()
     if rating.hindsight is not None:
-        hidden = {"participants", "teams", "team"} | ({"time"} if rated.clock is None else set())
-        columns = rating.hindsight.columns().items()
-        tables["hindsight"] = {name.replace("_after", ""): x for name, x in columns if name not in hidden}
+        columns = lazy.ColumnTable(rating.hindsight.columns()).drop_columns("participants", "teams", "team")
+        tables["hindsight"] = {name.replace("_after", ""): x for name, x in columns.items()}
     files: dict[str, Any] = {f"{name}.parquet": columns for name, columns in tables.items()}
     if csv:
         tables |= {"ratings": jr.history.rating_table(rated), "predictions": rated.predictions}

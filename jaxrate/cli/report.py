@@ -9,27 +9,12 @@ from typing import Any
 import click
 
 import jaxrate as jr
-from jaxrate.cli import file_rating
+from jaxrate.cli import file_rating, options
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.command_framework import command
 from jaxrate.cli.compare import compare_with_notes
 from jaxrate.cli.lazy_imports import np
-from jaxrate.cli.options import (
-    FILE,
-    LIST_RULES,
-    PAGE_FILE,
-    SHARE,
-    RatingRequest,
-    complete_systems,
-    hint_scored_on_fitted_data,
-    list_option,
-    no_calibrate_option,
-    option,
-    plain_option,
-    pop_request,
-    reading_options,
-    system_options,
-)
+from jaxrate.cli.options import FILE, LIST_RULES, PAGE_FILE, SHARE, RatingRequest, SystemName, list_option, option
 from jaxrate.cli.site import load_display_names, names_option, noun_option
 from jaxrate.cli.terminal_tables import ProgressReport, print_escaped
 from jaxrate.core.text_format import metric_heading, to_one_line
@@ -37,16 +22,16 @@ from jaxrate.core.text_format import metric_heading, to_one_line
 
 @command(
     FILE,
-    *reading_options(),
-    plain_option,
+    *options.reading_options(),
+    options.plain_option,
     "System",
-    *system_options(),
-    no_calibrate_option,
+    *options.system_options(),
+    options.no_calibrate_option,
     "Page",
     option("top", "NUMBER", "Number of players with a section of their own.", default=50),
-    option("player", "NAME", "Add a player's section.", to="players", multiple=True),
-    option("compare", "NAME", "Another system to compare with.  [default: those that jaxrate systems names]",
-           to="others", multiple=True, shell_complete=complete_systems),
+    option("player", "NAME", "Add a player's section; may be repeated.", to="players", multiple=True),
+    option("compare", "NAME", "A system to compare with; may be repeated.  [default: those that jaxrate systems names]",
+           to="others", multiple=True, type=SystemName()),
     option("title", "TEXT", "Title of the page.  [default: the name of FILE]"),
     names_option,
     noun_option,
@@ -73,9 +58,7 @@ def report(
     It has a leaderboard to search and sort, careers and matches of the best players, win chances of any two, the
     accuracy of the predictions, and a comparison of systems.
     """
-    request = pop_request(settings)
-    for other in others:
-        lazy.make_system(other, {})
+    request = options.pop_request(settings)
     data, request = file_rating.read_events_with_evidence(report, request)
     settings["points"] = _load_points(report, request, data)
     if names is not None:
@@ -97,7 +80,7 @@ def report(
         )
     out.write_text(page, encoding="utf-8")
     losing = [advice for advice in lazy.summarise_accuracy(rated).advice if advice is lazy.LOSING_ADVICE]
-    better = lazy.advise_best_system(settings["comparison"], rated.system.name, is_fitted=request.fitted is not None)
+    better = lazy.advise_best_system(settings["comparison"], rated.system.name, is_fitted=bool(request.fitted.system))
     for advice in (*losing, *better):
         report.note(advice.replace("FILE", quote(request.file)))
     _, plural = lazy.choose_player_or_team_noun(rated, settings["noun"])
@@ -125,9 +108,9 @@ def _compare_with_baselines(
     """The comparison of the system with others, or with usual ones."""
     baselines = lazy.TEAM_BASELINES if lazy.dataset_has_teams(task.data) else lazy.BASELINES
     changes: dict[str, dict[str, Any]] = {name: {} for name in others or baselines}
-    changes[task.system.name] = request.changes
+    changes[task.system.name] = {**request.changes}
     comparison = compare_with_notes(
         report, request.file, task.data, changes, is_named=bool(others), lengths=(task.period,), last=last
     )
-    hint_scored_on_fitted_data(report, [request.fitted] if request.fitted else [], request.file, last)
+    options.hint_scored_on_fitted_data(report, [request.fitted], request.file, last)
     return comparison

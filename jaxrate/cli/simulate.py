@@ -14,10 +14,10 @@ MATCH_OPTIONS, CONTEST_OPTIONS = ("draws", "side_advantage", "luck"), ("size", "
 
 
 @command(
-    argument("file", "FILE", type=OutputFile("league.parquet", ".parquet", makes_folder=True)),
+    argument("file", "FILE", type=OutputFile(".parquet")),
     "History",
     option("players", "NUMBER", "Number of players.", default=1000),
-    option("matches", "NUMBER", "Number of matches.  [default: 100000]", excludes=("--rounds",)),
+    option("matches", "NUMBER", "Number of matches.", default=100_000, excludes=("--rounds",)),
     option("rounds", "NUMBER", "Number of contests of many players, instead of matches."),
     option("days", "DAYS", "Length of the history.", default=1000.0),
     option("seed", "NUMBER", "Random seed.", default=0),
@@ -30,7 +30,7 @@ MATCH_OPTIONS, CONTEST_OPTIONS = ("draws", "side_advantage", "luck"), ("size", "
     option("side-advantage", "POINTS", "Advantage of the first player.", default=0.0, excludes=("--rounds",)),
     option("luck", "SHARE", "Share of skill: 1 is no luck, 0 a coin.", default=1.0, excludes=("--rounds",)),
     "Contests",
-    option("size", "N or LOW-HIGH", "Participants of a contest, log-uniform.  [default: 10]", needs="--rounds"),
+    option("size", "N or LOW-HIGH", "Participants of a contest, log-uniform.", default="10", needs="--rounds"),
     option(
         "noise", "POINTS", "Standard deviation of a performance about the strength.", default=200.0, needs="--rounds"
     ),
@@ -46,7 +46,7 @@ MATCH_OPTIONS, CONTEST_OPTIONS = ("draws", "side_advantage", "luck"), ("size", "
     ),
 )
 def simulate(
-    report: ProgressReport, file: Path, players: int, matches: int | None, rounds: int | None, size: str | None,
+    report: ProgressReport, file: Path, players: int, matches: int, rounds: int | None, size: str,
     **world: Any,
 ) -> None:  # fmt: skip
     """Simulate players of known strengths, and write their matches or contests to FILE (Parquet), of any size.
@@ -56,12 +56,11 @@ def simulate(
     unused = CONTEST_OPTIONS if rounds is None else MATCH_OPTIONS
     world = {name: x for name, x in world.items() if name not in unused}
     if rounds is None:
-        kind, count = "matches", 100_000 if matches is None else matches
+        kind, count = "matches", matches
         stream = jr.data.simulate.stream_league(players, count, **world)
     else:
         kind, count = "rounds", rounds
-        stream = jr.data.simulate.stream_contests(players, count, size=_parse_size_range(size or "10"), **world)
-    file.parent.mkdir(parents=True, exist_ok=True)
+        stream = jr.data.simulate.stream_contests(players, count, size=_parse_size_range(size), **world)
     with report.stage(f"simulating {count:,} {kind}", count, is_even=True) as update_progress:
         jr.data.simulate.write(stream, file, update_progress)
     truth = file.with_suffix(".truth.parquet")

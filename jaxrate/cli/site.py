@@ -19,14 +19,12 @@ from jaxrate.core.text_format import format_value_for_error
 SAMPLE_ROWS = 100  # of --file, to check that they were rated
 
 
-def parse_noun(context: Any, parameter: Any, text: str | None) -> tuple[str, ...] | None:
+def parse_noun(context: Any, parameter: Any, text: str | None) -> list[str] | None:
     """Two words, for one and for many."""
-    if text is None:
-        return None
-    words = tuple(x.strip() for x in text.split(","))
-    if len(words) != 2 or not all(words):
+    noun = None if text is None else text.split(",")
+    if noun is not None and len(noun) != 2:
         raise ValueError(f"--noun {text}: write one and many, as team,teams")
-    return words
+    return noun
 
 
 noun_option = option(
@@ -47,7 +45,7 @@ names_option = option("names", "FILE", "Table of display names: columns id and n
     list_option(LIST_RULES),
     "Columns of the rated file",
     option("file", "FILE", "The file that was rated."),
-    option("show", "COLUMN", "Show this column on the pages.", multiple=True, needs="--file"),
+    option("show", "COLUMN", "Show this column on the pages; may be repeated.", multiple=True, needs="--file"),
     option("points", "COLUMN COLUMN", "Show the points: columns for the first and second player.", nargs=2,
            needs="--file"),
     "Fixtures",

@@ -13,12 +13,12 @@ import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.command_framework import Output, command
 from jaxrate.cli.file_rating import SKILLS
-from jaxrate.cli.options import complete_systems
+from jaxrate.cli.options import SystemName
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 
 
 @command(
-    click.Argument(["name"], required=False, shell_complete=complete_systems),
+    click.Argument(["name"], required=False, type=SystemName()),
     examples=("jaxrate systems", "jaxrate systems glicko2", "jaxrate systems --json"),
 )
 def systems(report: ProgressReport, name: str | None) -> Output:
@@ -35,10 +35,14 @@ def systems(report: ProgressReport, name: str | None) -> Output:
 
 def _list_systems(systems_by_name: dict[str, jr.extend.RatingSystem]) -> list[str | TextTable]:
     """The table of all systems, and which are the defaults."""
-    rows = []
-    for key, system in systems_by_name.items():
-        kinds = [kind for kind in _kinds_of_events(system) if kind != "periods" or jr.Matches not in system.events]
-        rows.append((key, ", ".join(kinds), re.sub(r', ".*?"', "", _system_source(key))))  # without titles of papers
+    rows = [
+        (
+            key,
+            ", ".join(_kinds_of_events(system)),
+            re.sub(r', ".*?"', "", _system_source(key)),
+        )  # without titles of papers
+        for key, system in systems_by_name.items()
+    ]
     defaults = ", ".join(f"{key} for {kind}" for kind, key in lazy.DEFAULT_SYSTEMS.items())
     compared = f"{', '.join(lazy.BASELINES)}; of teams with {', '.join(lazy.TEAM_BASELINES)}"
     text = f"Default systems: {defaults}, and {SKILLS} for matches with points or surfaces."
@@ -87,21 +91,27 @@ def _system_source(name: str) -> str:
 
 def _describe_system(name: str, system: jr.extend.RatingSystem) -> list[str | TextTable]:
     """Formulas, parameters and further arguments of a system."""
-    parameters = _describe_parameters(system)
-    for row in parameters:
-        row["default"] = "none" if row["default"] is None else f"{row['default']:g}"
-        row["meaning"] = row["meaning"].replace("`", "")
     heads = ["name", "default", "range", "unit", "meaning"]
-    table = TextTable(heads, [tuple(row[head] for head in heads) for row in parameters], [*heads[:1], *heads[2:]])
-    settings = [
-        f"{key}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
-        for key, value in system.settings.items()
-        if value not in (None, ())
+    rows = [[_format_cell(row[head]) for head in heads] for row in _describe_parameters(system)]
+    settings = [f"{key}={_format_cell(value)}" for key, value in system.settings.items() if value not in (None, ())]
+    texts = _system_description(name), _describe_further_arguments(name, system)
+    description, usage = map(_unwrap_paragraphs, texts)
+    return [
+        description,
+        f"Rates {', '.join(_kinds_of_events(system))}. Parameters:",
+        TextTable(heads, rows, [*heads[:1], *heads[2:]]),
+        f"Settings, also set with --param: {', '.join(settings)}." * bool(settings),
+        usage,
     ]
-    further = f"Settings, also set with --param: {', '.join(settings)}." if settings else ""
-    events = f"Rates {', '.join(_kinds_of_events(system))}. Parameters:"
-    description, usage = map(_unwrap_paragraphs, (_system_description(name), _describe_further_arguments(name, system)))
-    return [description, events, table, further, usage]
+
+
+def _format_cell(value: Any) -> str:
+    """A value as --param takes it, or a text."""
+    if isinstance(value, tuple):
+        return ",".join(map(_format_cell, value))
+    if value is None:
+        return "none"
+    return f"{value:g}" if isinstance(value, float) else str(value).replace("`", "")
 
 
 def _unwrap_paragraphs(text: str) -> str:

@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import click
@@ -132,16 +133,14 @@ SPAN_WIDTH = 18  # cells of a drawn interval
 DRAWN_HEADING = "95% interval".ljust(SPAN_WIDTH)
 GAP = 2  # blanks between columns: the edge of one, and a divider
 ODDS_HEADINGS = "odds win/loss", "odds win/draw/loss"
-MIN_TEXT_WIDTH, USUAL_TEXT_WIDTH = 8, 24  # cells to which names are cut: at least, and before a column is left out
-SHORT_TEXT_WIDTH = 14  # before the expected score or the odds are left out
-OPTIONAL_COLUMNS = (  # which a narrow terminal leaves out, the least important first
+MINOR_COLUMNS = (  # which a narrow terminal leaves out first, the least important before the others
     *("matches/s", "participations/s", "a replay", "on a GPU", "unit", "range"),
     *("on", "at", "calibration error", "calibration slope", "Brier score"),
     *("peak", "low to high", "last played", "games", "its deviation", "rank needed"),
     *("loser's rating", "winner's rating", "opponent's rating", "deviation", "votes", "log loss saved"),
-    *(*ODDS_HEADINGS, "side", "expected", "95% interval", DRAWN_HEADING),
 )
-SHORTENING_COLUMNS = "expected", *ODDS_HEADINGS  # for which names are cut
+OPTIONAL_COLUMNS = *MINOR_COLUMNS, *ODDS_HEADINGS, "side", "expected", "95% interval", DRAWN_HEADING
+TEXT_WIDTHS = 24, 14, 8  # to which names are cut before minor columns, optional ones and others are left out
 HIDDEN_NAMES = {"on": "date of peak", "at": "time of peak"}
 FLOWING_COLUMNS = "source", "meaning", "range", "unit", "note"  # of phrases, which take several lines
 UP, DOWN, QUIET = "green", "red", "dim"  # in the colours of the terminal's own theme
@@ -188,16 +187,13 @@ def name_teams(table: TextTable, rated: jr.History) -> TextTable:
 
 
 RESULT_COLUMNS = "win", "draw", "loss"  # whose chances add up
-OTHER_CHANCES = "probability", "over", "both_score"  # in percent, as the columns of probabilities
 
 
 def columns_in_percent(columns: Mapping[str, Any]) -> lazy.ColumnTable:
     """The columns with chances in percent, as text; missing ones are empty."""
     texts = dict(columns)
-    for name, values in columns.items():
-        is_chance = lazy.PROBABILITY_COLUMNS.fullmatch(name) or name in OTHER_CHANCES
-        if is_chance and values.dtype.kind == "f":
-            texts[name] = np.array(["" if x != x else format_percentage(x) for x in values.astype(float).tolist()])
+    for name in filter(lazy.PROBABILITY_COLUMNS.fullmatch, columns):
+        texts[name] = np.array(["" if np.isnan(x) else format_percentage(x) for x in columns[name].tolist()])
     if "loss" in columns:
         results = [name for name in RESULT_COLUMNS if name in columns]
         rows = map(format_percentages, np.stack([columns[name] for name in results], axis=1).tolist())
@@ -212,8 +208,8 @@ def first_rows_caption(num_rows: int, count: int, nouns: str) -> str:
 
 def print_sections(*sections: str | TextTable, verbose: bool = False) -> None:
     """Print texts and tables with a blank line between them; empty texts are left out."""
-    contents = [section for section in sections if section]
     console = open_console(sys.stdout)
+    contents: list[Any] = [*filter(None, sections)]
     if console is None:
         texts = (x.describe(verbose=verbose) if isinstance(x, TextTable) else x for x in contents)
         print_escaped("\n\n".join(texts))
@@ -222,9 +218,8 @@ def print_sections(*sections: str | TextTable, verbose: bool = False) -> None:
         if isinstance(section, TextTable):
             _print_table(console, section, verbose=verbose)
         else:
-            is_title = isinstance(following, TextTable) and "\n" not in section.strip()
-            _print_text(console, section, "bold" if is_title else "")
-        console.print(end="\n" if following else "")
+            _print_text(console, section, "bold" * isinstance(following, TextTable))
+        console.print(end="\n" * bool(following))
 
 
 def _print_text(console: lazy.Console, text: str, style: str) -> None:
@@ -256,15 +251,15 @@ def _fit_table(table: TextTable, width: int) -> tuple[lazy.Table, list[str]]:
     cells = [[*table.headings], *escape_control_characters_in_cells(table.rows)]
     if table.spans:
         cells = _draw_intervals(cells, table.spans)
-    names, heads = {*table.left_aligned, DRAWN_HEADING}, cells[0]  # at the right blanks would get lost
+    names = {*table.left_aligned, DRAWN_HEADING}  # at the right blanks would get lost
     hidden = choose_hidden_columns(cells, names, width)
     fitted = lazy.Table(box=lazy.SIMPLE_HEAD, show_edge=False, border_style=QUIET, padding=(0, 1, 0, 0), pad_edge=False)
-    shown = [i for i in range(len(heads)) if i not in hidden]
-    for heading in (heads[i] for i in shown):
+    heads, *rows = ([x for i, x in enumerate(row) if i not in hidden] for row in cells)
+    for heading in heads:
         is_left = heading in names
         fitted.add_column(lazy.Text(heading), justify="left" if is_left else "right", no_wrap=not is_left)
-    for row in cells[1:]:
-        fitted.add_row(*(_style_cell(table, heads[i], row[i]) for i in shown))
+    for row in rows:
+        fitted.add_row(*map(partial(_style_cell, table), heads, row))
     return fitted, [cells[0][i] for i in hidden]
 
 
@@ -274,6 +269,12 @@ def _draw_intervals(cells: list[list[str]], spans: Sequence[tuple[float, float, 
     cells[0][at] = "low to high"
     lines = DRAWN_HEADING, *draw_spans(spans)
     return [[*row[: at + 1], line, *row[at + 1 :]] for row, line in zip(cells, lines, strict=True)]
+
+
+def intervals_to_draw(rating: Any, half: Any) -> list[tuple[float, float, float]]:
+    """The low end, the value and the high end of intervals [n]; none where one of them is unknown."""
+    spans = np.stack([rating - half, rating, rating + half], axis=1)
+    return [*map(tuple, spans.tolist())] if np.isfinite(spans).all() else []
 
 
 def draw_spans(spans: Sequence[tuple[float, float, float]]) -> list[str]:
@@ -289,32 +290,21 @@ def draw_spans(spans: Sequence[tuple[float, float, float]]) -> list[str]:
 def choose_hidden_columns(cells: list[list[str]], left_aligned: set[str], width: int) -> list[int]:
     """The numbers of the columns that do not fit into so many columns of the terminal.
 
-    Long names are cut to a usual length first. Then columns are left out, the least important first. Then names are cut
-    further, and at last columns go from the right; two stay in any case.
+    Names are cut, then minor columns are left out; and so with the other optional columns, and at last with those that
+    stand at the right; two stay in any case.
     """
-    natural = [max(map(lazy.cell_len, column)) for column in zip(*cells, strict=True)]
-    hidden: list[int] = []
-    for hidden, least in _layouts_from_widest(cells[0]):
-        widths = [
-            min(x, max(least, lazy.cell_len(heading))) if heading in left_aligned else x
-            for i, (x, heading) in enumerate(zip(natural, cells[0], strict=True))
-            if i not in hidden
-        ]
-        if sum(widths) + GAP * (len(widths) - 1) <= width:
-            break
-    return sorted(hidden)
-
-
-def _layouts_from_widest(headings: list[str]) -> Iterator[tuple[list[int], int]]:
-    """Which columns to leave out, and the least width of names, in the order in which that is tried."""
-    optional = [i for name in OPTIONAL_COLUMNS for i, heading in enumerate(headings) if heading == name]
-    others = [i for i in reversed(range(2, len(headings))) if i not in optional]
-    for k in range(len(optional) + 1):
-        yield optional[:k], USUAL_TEXT_WIDTH
-        if k < len(optional) and headings[optional[k]] in SHORTENING_COLUMNS:
-            yield optional[:k], SHORT_TEXT_WIDTH
-    for k in range(len(others) + 1):
-        yield [*optional, *others[:k]], MIN_TEXT_WIDTH
+    names, rank = cells[0], {name: i for i, name in enumerate(OPTIONAL_COLUMNS)}
+    natural = np.array([[*map(lazy.cell_len, row)] for row in cells])
+    is_left = np.array([name in left_aligned for name in names])
+    order = sorted(range(2, len(names)), key=lambda i: (rank.get(names[i], len(rank)), -i))
+    counts = [sum(name in group for name in names[2:]) for group in ((), MINOR_COLUMNS, OPTIONAL_COLUMNS, names)]
+    for least, start, end in zip(TEXT_WIDTHS, counts[:-1], counts[1:], strict=True):
+        cut = np.minimum(natural.max(axis=0), np.maximum(least, natural[0]))
+        widths = np.where(is_left, cut, natural.max(axis=0)) + GAP
+        rest = widths.sum() - GAP - np.append(0, np.cumsum(widths[order]))  # without so many of the columns in order
+        if (fitting := np.flatnonzero(rest[start : end + 1] <= width)).size:
+            return sorted(order[: start + fitting[0]])
+    return sorted(order)
 
 
 def _style_cell(table: TextTable, heading: str, cell: str) -> lazy.Text:

@@ -18,7 +18,7 @@ from jaxrate.data.table_writing import to_frame, to_numpy_columns
 
 LEFT_ALIGNED_COLUMNS = "player", "a", "b", "opponent", "winner", "loser", "contest", "side", "result", "team"
 PROBABILITY_COLUMNS = re.compile(
-    "win|draw|loss|expected|share|quality|probability.*|top_4|relegated|win_group|last_\\d+|.*final"
+    "win|draw|loss|over|both_score|expected|share|quality|probability.*|top_4|relegated|win_group|last_\\d+|.*final"
 )
 ODDS_COLUMNS = "odds_win", "odds_draw", "odds_loss"
 EXPECTED_COLUMNS = "expected_score", "expected_points", "expected_rank"
