@@ -49,8 +49,6 @@ def moments(system, state):
     return (np.asarray(rating.mean) - 1500.0) / unit, (np.asarray(rating.deviation) / unit) ** 2
 
 
-# Random leagues against the twin
-
 PLAYERS = 6
 SETTING = dict(beta=0.85, temperature=1.3, prior_mean=0.2, prior_deviation=0.9, side_advantage=40.0)
 SIZE, WIDTH = 121, 4.9

@@ -170,9 +170,6 @@ def test_draws_of_tables_of_winners_and_losers_count_from_either_side_as_their_w
     assert winner_first.error == pytest.approx(np.sqrt(2.0) * either.error, rel=1e-6)
 
 
-# Bands, urns per side and the test of one skill against laws worked out otherwise.
-
-
 def test_the_band_is_where_the_urn_is_within_z_errors_of_the_proportion():
     state = jr.urns.make_urns([10, 10, 10, 100, 7], [0.0, 0.3, 1.0, 0.62, 3 / 7])
     green, size = (np.asarray(x, float) for x in state)

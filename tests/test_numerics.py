@@ -255,8 +255,6 @@ def test_truncated_moments_have_the_slopes_of_the_normal_distribution(x64):
     assert all(np.isfinite(x).all() for x in (*by_lead[1], *by_margin[1]))
 
 
-# Whom participants of a round are expected to beat, however much their deviations differ; and what systems refuse.
-
 LOGISTIC = math.pi / math.sqrt(3.0)
 
 

@@ -246,9 +246,6 @@ def test_belief_is_the_state_on_the_way(ax, monkeypatch, chunk):
     np.testing.assert_allclose(mean[-2:], end, rtol=1e-4)
 
 
-# Lines through time: where their labels stand, and what the lines about them say of gaps, last ratings and dates.
-
-
 def test_labels_of_lines_hide_no_line_and_no_other_label():
     """Who goes on to the end has a label beside the axes; who stops before has one at the end of their line."""
     x = np.linspace(0.0, 100.0, 101)
@@ -458,9 +455,6 @@ def test_a_missed_season_is_an_absence_also_if_one_lonely_event_follows():
     assert dot.get_xdata().astype("M8[Y]").astype(str).tolist() == ["2009"]
 
 
-# Pictures of standings by their data: spread, ranks and chances against the tables that they show.
-
-
 @lru_cache
 def rated(clock="dates"):
     return jr.rate(jr.glicko(), games(clock)._replace(players=np.array([f"P{i}" for i in range(20)], object)))
@@ -564,9 +558,6 @@ def test_expected_scores_of_systems_with_a_side_are_those_without_it():
     for system, said in ((jr.glicko2(side_advantage=60), ", on neutral ground"), (jr.glicko2(), "")):
         figure = plots.matchups(jr.rate(system, data), players=[*"xyz"]).figure
         assert subtitle(figure).endswith(f"by Glicko-2{said}; blue: favoured, orange: not")
-
-
-# Pictures of strengths at rest by their data: intervals, bars and numbers against what was found.
 
 
 @pytest.fixture(scope="module")

@@ -303,9 +303,6 @@ def test_every_file_is_installed():
         assert any(file.count("/") == p.count("/") and fnmatch.fnmatch(file, p) for p in patterns), file
 
 
-# The table of participations, beside a loop over the events, of matches, periods, seasons, contests and hindsight.
-
-
 PARTICIPATIONS_NAMES = [f"player {i}" for i in range(7)]
 
 

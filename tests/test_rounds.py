@@ -143,8 +143,6 @@ def test_round_i_gets_the_key_folded_with_i_in_batches_and_under_vmap_too():
         np.testing.assert_allclose(rating, by_hand(SMALL, key, 14), rtol=1e-5, atol=1e-6)
 
 
-# What devices other than a CPU may compute differently: infinities in padding, products of floats in few bits.
-
 SIZE, PRESENT = 96, 70  # of a round: more than are always compared in pairs, and some padding
 SYSTEMS = [name for name, make in jr.extend.SYSTEMS.items() if jr.Rounds in make().events]
 
@@ -214,8 +212,6 @@ def test_a_gpu_whose_predictions_are_not_finite_is_an_error(share, backend):
             with pytest.raises(FloatingPointError, match="JAX_PLATFORMS=cpu"):
                 rate(system, events)
 
-
-# Rounds of all sizes by one program, which calculates for some participants at a time, and not for the padding.
 
 TILES_SYSTEMS = {
     "elo_mmr": lambda: jr.elo_mmr(history=3),

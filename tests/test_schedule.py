@@ -212,9 +212,6 @@ def test_matches_made_by_hand_are_checked_again(name):
         jr.run(jr.elo(), wrong, schedule=name)
 
 
-# Blocks of periods and rounds: exact, few sizes, padding.
-
-
 def contests(sizes, players, seed=0):
     """Rounds of these sizes among this many players."""
     random = np.random.default_rng(seed)
@@ -337,9 +334,6 @@ def test_padding_of_periods_is_no_game():
     assert events.context.category[0, 1].tolist() == [[5, 5], [6, 6], [0, 0]]
     assert events.time.tolist() == [[4.0, 0.0]]
     assert position[0][[0, 1, 1], [0, 0, 1]].tolist() == [2, 0, 1]
-
-
-# `jr.scan`, what traced events get elsewhere, and sizes that are used again.
 
 
 PLAYERS, N = 12, 60

@@ -108,9 +108,6 @@ def test_every_hyperparameter_is_told():
     assert told["season_keep"][0] == 0.8 and "; with seasons=... or league_season=..." in told["season_keep"][1]
 
 
-# Parts of a user's own: copies of known parts equal these to the bit, and others keep all promises of systems.
-
-
 PLAYERS, MATCHES = 12, 240
 
 

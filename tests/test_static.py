@@ -408,8 +408,6 @@ def test_balanced_teams_of_a_mode(rated):
     assert jr.forecasts.balance_teams(rated, MODES_PLAYERS[:6], time_limit=20).share is None
 
 
-# Plackett-Luce against its definition, and strengths as a system that learns nothing.
-
 CONTESTANTS, CONTESTS = 6, 25
 GIVEN = [{}, {"last_place_unranked": False}, {"anchors": {2: 1550.0}}, {"prior": 150.0}]
 

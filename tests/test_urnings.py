@@ -185,9 +185,6 @@ def pair_probabilities(kind, lam, states, n):
     return {tuple(r): dict(zip(every, row, strict=True)) for r, row in zip(states.tolist(), q, strict=True)}
 
 
-# Replays with the random numbers given, through the public functions, against the stored traces.
-
-
 @pytest.mark.parametrize("number", range(len(TRACES)))
 def test_a_replay_with_given_numbers_follows_the_stored_trace(number):
     """All urns before every game, as far as its prediction tells them, and those at the end; in both precisions."""
@@ -287,9 +284,6 @@ def test_ratings_have_the_standard_errors_of_binomials():
     np.testing.assert_array_equal(state.green, [20, 5])
 
 
-# The exact law of a few urns: the stored ones, that of the transition matrices, and that of the library's games.
-
-
 @pytest.mark.parametrize("number", range(0, len(CASES), 7))
 def test_the_law_is_the_stored_one(number):
     case = CASES[number]
@@ -386,9 +380,6 @@ def test_pairs_are_picked_as_probably_as_is_said(kind):
     assert abs(chi_square(count, np.array([*q.values()]))) < 4
     wanted = twin.pairs(kind, 0.7, green[0], n)
     np.testing.assert_allclose([q[k] for k in wanted], [*wanted.values()], rtol=1e-5)
-
-
-# Urnings at play: the games of the matchmakers, one by one and many at once, against the exact laws.
 
 
 PLAYERS = 60

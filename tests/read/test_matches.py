@@ -274,8 +274,6 @@ def test_known_players_of_other_types(known, a, b, players):
     assert data.players.tolist() == players and data.events.player.tolist() == [[1, 2], [3, 1]]
 
 
-# A column that is called score and tells no result, beside the points of both sides.
-
 POINTS = {"a": ["x", "y", "z"], "b": ["y", "z", "x"], "goals_a": [2, 1, 0], "goals_b": [1, 1, 3]}
 PAIR = ("goals_a", "goals_b")
 TEXT = {"Score": ["great", "dull", "so-so"]}
