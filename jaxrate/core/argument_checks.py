@@ -416,7 +416,7 @@ Hyperparameters: TypeAlias = Annotated[
 def check_that(holds: Any, complaint: str) -> None:
     """ValueError with this complaint unless something holds.
 
-    The complaint is written each time: for long ones of many values, and in what is called often, an `if` is better.
+    The complaint is written each time: of many values, and in what is called often, a condition of its own is better.
     """
     if not holds:
         raise ValueError(complaint)
