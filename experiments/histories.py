@@ -20,7 +20,7 @@ HISTORIES = {  # the file of each, and what its columns are
     "starcraft": ("sc2_tlpd_korean.parquet", {}),
     "learners": ("edu_assist2017_pid.parquet", {"time": "step", "category": "skill"}),
     "films": ("movielens_small.parquet", {"time": "t"}),
-    "codeforces": ("codeforces2020.parquet", {"rank": "rank_lo", "last_rank": "rank_hi"}),
+    "codeforces": ("codeforces2020.parquet", {"rank": "rank_lo"}),
     "football with grounds": (  # of github.com/martj42/international_results
         "results.csv",
         {"time": "date", "side": "a", "neutral": "neutral", "venue": "city", "margin": ["home_score", "away_score"]},

@@ -26,7 +26,7 @@ def contests(tmp_path, share):
     return tmp_path / "races.csv"
 
 
-COLUMNS = ("--contest", "race", "--participant", "driver", "--rank", "place", "--column", "last_rank=last")
+COLUMNS = ("--contest", "race", "--participant", "driver", "--rank", "place")
 SHARE = ("--system", "share", "--param", "k=60")
 
 

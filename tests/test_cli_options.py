@@ -42,7 +42,7 @@ READING = (  # lines that together have every option of reading a file
     "games.csv --margin goals_a goals_b --column expected_goals=odds_a,odds_b --column league_season=year "
     "--category surface --column category_lead=9",
     "won.csv --winner winner --loser loser --time day --column dates=day-first",
-    "races.csv --contest race --participant driver --rank place --column unfinished=DNF --column last_rank=last "
+    "races.csv --contest race --participant driver --rank place --column unfinished=DNF "
     "--column ceiling=cap --column noise=noise",
     "races.csv --contest race --participant driver --rank place --team team --system trueskill",
     "game.pgn --format pgn",

@@ -53,7 +53,6 @@ from jaxrate.data.column_spellings import (
     THIRD_SIDES,
     UNKNOWN_SIDES,
     WINNER_TEMPLATES,
-    WORDS_OF_SIDES,
     Header,
     SidesSpelling,
     normalise_column_name,
@@ -89,6 +88,7 @@ from jaxrate.data.table_sources import (
 )
 
 SIDE_NOTE = ", the first of whom has the side"
+COLUMN_NAMES_OF_ROLES = {name for role in COLUMN_ROLES.values() for name in role.default}
 LAYOUTS = WINNER_LOSER, PLAYER_PAIR, CONTEST_ROLES  # the first two roles of each are of players, or contest and player
 
 
@@ -371,7 +371,7 @@ def _named_layouts(arguments: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 def check_layout_arguments(arguments: Mapping[str, Any], upcoming: bool) -> None:
     """ValueError if arguments name columns of several layouts, of one side alone, or results of events to come."""
-    named, rank = _named_layouts(arguments), arguments["rank"] or arguments["last_rank"]
+    named = _named_layouts(arguments)
     sides = [arguments[role] for roles in named[:1] for role in roles[:2]]
     one_side = any(isinstance(x, (list, tuple)) for x in sides) and not all(sides)
     roles = " and ".join([*chain(*named)][:2])
@@ -379,14 +379,17 @@ def check_layout_arguments(arguments: Mapping[str, Any], upcoming: bool) -> None
         (len(named) > 1, "give the columns a and b, or winner and loser, or those of contests, and not the others"),
         (one_side, f"{roles} must both name the columns of a side, got {sides}"),
         (upcoming and WINNER_LOSER in named, "matches to come have columns a and b; nobody has won them yet"),
-        (rank and arguments["score"], "give rank, lower is better, or score, higher is better, and not both"),
+        (
+            arguments["rank"] and arguments["score"],
+            "give rank, lower is better, or score, higher is better, and not both",
+        ),
     )
 
 
 def _named_players(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
     """The columns that arguments name, and those of the library's own names, at best in their letter case."""
     own = [roles for roles in LAYOUTS[upcoming:] if None not in map(header.find_own, roles[:2])]
-    own.sort(key=lambda roles: not {COLUMN_ROLES[role].default[0] for role in roles[:2]} <= {*header.names})
+    own.sort(key=lambda roles: not {header.find_own(role) for role in roles[:2]} <= COLUMN_NAMES_OF_ROLES)
     for roles in (*_named_layouts(arguments), *own):
         if roles == CONTEST_ROLES:
             yield _named_contest(header, arguments, upcoming)
@@ -669,33 +672,27 @@ def recognise_single_columns(search: RoleSearch, dates: str | None) -> None:
 
     `dates` is how dates in text are written, as in `read`.
     """
-    fits: dict[str, Callable[[str], int]] = {  # how well the contents of a column do
-        "side": lambda name: 1,
-        "neutral": lambda name: _holds_flags(search.columns[name]),
-        "time": lambda name: (
-            2 * is_time_column(name, search.values[name], dates)
-            or (is_own_name("time", name) and is_numeric_column(search.values[name]))
-        ),
-    }
-    meanings = {"side": "the side", "neutral": "neutral", "time": "the time"}
-    for role, fit in fits.items():
+    for role, meaning, fit in (
+        ("side", "the side", lambda name: 1),
+        ("neutral", "neutral", lambda name: _holds_flags(search.columns[name])),
+        ("time", "the time", lambda name: _time_quality(name, search.values[name], dates)),
+    ):
         best = max(search.open.single[role], key=fit, default=None)
         if best is not None and fit(best):
             search.arguments[role] = best
-            search.notes.extend([] if is_own_name(role, best) else [f"{best} for {meanings[role]}"])
-    if search.arguments["time"] is None:
-        _settle_time_without_dates(search)
-
-
-def _settle_time_without_dates(search: RoleSearch) -> None:
-    """Take the library's own column as the time, or note that columns with names of times hold no dates."""
-    own = search.header.find_own("time")
-    others = [x for x in search.header.names if x in search.open.single["time"] and x != search.arguments["rank"]]
+            search.notes.extend([] if is_own_name(role, best) else [f"{best} for {meaning}"])
+    own, rank = search.header.find_own("time"), search.arguments["rank"]
+    others = [name for name in search.header.names if name in search.open.single["time"] and name != rank]
     texts = [str(name) for name in others if is_text(search.values[name])]
-    if texts or (others and own is not None):
-        search.notes.append(f"nothing for the time, as {', '.join(texts or map(str, others))} has no dates")
-    elif own != search.arguments["rank"]:
+    if search.arguments["time"] is None and texts:
+        search.notes.append(f"nothing for the time, as {', '.join(texts)} has no dates")
+    elif search.arguments["time"] is None and own != rank:
         search.arguments["time"] = own
+
+
+def _time_quality(name: str, column: Column, dates: str | None) -> int:
+    """How well a column holds times: 2 for dates, 1 for numbers under one of the library's own names, 0 for others."""
+    return 2 * is_time_column(name, column, dates) or int(is_own_name("time", name) and is_numeric_column(column))
 
 
 def _holds_flags(column: Column) -> bool:
@@ -803,10 +800,9 @@ def _choose_points(search: RoleSearch, points: tuple[str, ...]) -> ResultChoice:
         return ResultChoice(empty, note=f"{empty} for the score")
     if points:
         return ResultChoice(points=points, note=f"{' and '.join(points)} for the points of both, which tell who won")
-    for lead in (name for name in search.open.leads if _has_both_signs(search.values[name])):
-        note = f"{lead} for the lead of {search.players.names[0]}, whose sign tells who won"
-        return ResultChoice(points=(lead,), note=note)
-    return ResultChoice()
+    leads = [name for name in search.open.leads if _has_both_signs(search.values[name])]
+    note = f"{' '.join(leads[:1])} for the lead of {search.players.names[0]}, whose sign tells who won"
+    return ResultChoice(points=tuple(leads[:1]), note=note * bool(leads))
 
 
 def _has_both_signs(column: Column) -> bool:
@@ -871,10 +867,10 @@ def _are_empty(columns: Iterable[Column]) -> bool:
     return all(missing_mask(column).all() for column in columns)
 
 
-def _points_quality(columns: Sequence[Column]) -> int:
-    """How sure two columns hold points: 3 for numbers, 2 for nothing, 1 with mistakes, 0 for no numbers."""
+def _points_quality(columns: Sequence[Column]) -> float:
+    """How sure two columns hold points: the share of numbers, above 1 if there are some; 0 if they are few."""
     share = min(map(numeric_share, columns))
-    return 3 - _are_empty(columns) if share == 1.0 else int(share >= MIN_READABLE_SHARE)
+    return (share >= MIN_READABLE_SHARE) * (share + (share == 1.0 and not _are_empty(columns)))
 
 
 def _sign_of_lead(pairs: Sequence[tuple[str, ...]], values: Mapping[str, Column]) -> HostArray:
@@ -1042,19 +1038,13 @@ def recognise_forecast_columns(names: Sequence[str]) -> tuple[dict[str, list[str
 
 
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_WIDTH = 3, 12, 120  # of a table that cannot be read as it is
-ADVICE = {  # by the role that is missing, with columns that may have it
-    "a": "of matches name both players, as a={x!r}, b={y!r}; of those in which somebody won, as winner={x!r}, "
-    "loser={y!r}; of contests with a row for each participant, as contest={contest!r}, participant={participant!r}, "
-    "{place}",
-    "loser": "name it, as loser={x!r}; or both players, of whom a column says who won, as a={x!r}, b={y!r}",
-    "rank": "name that of ranks, as rank={p!r}; or of scores, of which higher is better, as score={p!r}",
-    "score": "name that of the results, as score={text!r}; or those of the points of both, as margin=[{p!r}, {q!r}]",
+ADVICE = {  # by the role that is missing
+    "a": "name the columns: of matches both players, as a={x!r}, b={y!r}; of those in which somebody won, as "
+    "winner={x!r}, loser={y!r}; of contests with a row for each participant, as contest=..., participant=..., "
+    "rank=..., or score=..., of which higher is better",
+    "score": "name that of the results, as score=...; or those of the points of both, as margin=[..., ...]",
+    "rank": "name that of ranks, as rank=...; or of scores, of which higher is better, as score=...",
 }
-
-
-MATRIX_ADVICE = "columns and rows have the same names: write a row for each match of a matrix, with a, b and score"
-
-
 FIRST_LINE_ADVICE = "the first line names the columns, separated by commas, semicolons or tabs; remove what is above it"
 
 
@@ -1064,33 +1054,12 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
     The role `a` says that nothing tells who plays; the arguments are the columns that have another role.
     """
     used = [*chain(*map(as_column_list, arguments.values())), *time_columns(table.names)]
-    columns = load_columns(table, table.names)
-    others = {name: x for name, x in columns.items() if name not in used and not is_time_column(name, x, None)}
-    is_matrix = role == "a" and any(len({*table.names} & {*map(str, to_values(x))}) > 1 for x in columns.values())
-    advice = MATRIX_ADVICE if is_matrix else ADVICE.get(role, "name it, as {role}={x!r}")
-    advice = advice if len(table.names) > 1 else FIRST_LINE_ADVICE
-    advice = advice.format(role=role, **_example_columns(others))
+    x, y, *_ = *(name for name in table.names if name not in used), "...", "..."
+    advice = ADVICE.get(role, "name it, as {role}={x!r}") if len(table.names) > 1 else FIRST_LINE_ADVICE
+    advice = advice.format(role=role, x=x, y=y)
     message = f"no column {COLUMN_ROLES[role].default[0]!r}; {advice} (there are: {', '.join(map(str, table.names))})"
-    return MissingColumnError("\n  ".join([shorten_to_one_line(message), *format_first_rows(columns)]))
-
-
-def _example_columns(columns: Mapping[str, Column]) -> dict[str, Any]:
-    """The columns that advice may name: x and y of both sides, p and q of numbers, and those of contests."""
-    contest = Header.of_columns([*columns]).find_first(SPELLINGS["contest"])
-    numbers = [name for name, column in columns.items() if is_numeric_column(column) and name != contest]
-    texts = [name for name in columns if name not in (contest, *numbers)]
-    (x, y), (p, q) = _two_of_both_sides(texts or numbers), _two_of_both_sides(numbers)
-    rank = Header.of_columns(numbers).find_first(SPELLINGS["rank"])
-    place = f"score={p!r}, of which higher is better, or rank" if rank is None else f"rank={rank!r}"
-    text, participant, contest = (next(filter(None, names), "...") for names in (texts, texts or numbers, [contest]))
-    examples = {"contest": contest, "participant": participant, "place": place, "text": text}
-    return examples | {"x": x, "y": y, "p": p, "q": q}
-
-
-def _two_of_both_sides(names: Sequence[Any]) -> tuple[Any, Any]:
-    """Two columns that are called as both sides are, or else the first two, or "..."."""
-    first, second, *_ = next(iter(Header.of_columns(names).find_pairs_by_words(WORDS_OF_SIDES)), (*names, "...", "..."))
-    return first, second
+    rows = format_first_rows(load_columns(table, table.names))
+    return MissingColumnError("\n  ".join([shorten_to_one_line(message), *rows]))
 
 
 def format_first_rows(columns: Mapping[Any, Column]) -> list[str]:

@@ -86,12 +86,6 @@ COLUMN_ROLES = {
         "A player without a team has a value of their own. One who is in several has a row for each, see `rounds`.",
         history="contests",
     ),
-    "last_rank": ColumnRole(
-        "column of the last place of a tie, as a check",
-        "It counts as `rank` does and is not used otherwise: players who tie have the same range of places, in which "
-        "there is room for them all, and other ranges do not overlap it.",
-        history="contests",
-    ),
     "ceiling": ColumnRole(
         "column of a cap: better performances count as this",
         "The same within a contest. A missing one, or inf: none.",
@@ -214,7 +208,6 @@ class UntimedColumns(TypedDict, total=False):
     participant: str | None
     rank: str | None
     team: str | None
-    last_rank: str | None
     ceiling: str | None
     noise: str | None
     side: str | None
@@ -245,7 +238,7 @@ EACH_ONCE = "margin", "covariates", "expected_goals"
 FORMAT_NAMES = "tennis", "football", "pgn", "contests", "ergast", "movielens", "lichess"  # of `jr.data.formats`
 CONTEST_ROLES = tuple(name for name, role in COLUMN_ROLES.items() if role.history == "contests")
 RESULT_ROLES = "score", "winner", "loser", "contest", "participant", "rank"  # that tell the result
-LAYOUT_ROLES = *PLAYER_PAIR, *RESULT_ROLES, "last_rank"  # that tell the players and the result
+LAYOUT_ROLES = *PLAYER_PAIR, *RESULT_ROLES  # that tell the players and the result
 
 
 def is_pgn_file(file: str | os.PathLike[str]) -> bool:

@@ -3,7 +3,6 @@
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import chain, product
 from typing import Any, Literal, NamedTuple
 
 from jaxrate.data.column_role_definitions import COLUMN_ROLES
@@ -72,7 +71,6 @@ SIDE_PAIRS = (
         ("player", "name", "fighter", "athlete", "competitor", "user", "model", "me", ""), OPPONENT, kind="own"
     ),
 )
-WORDS_OF_SIDES = [*chain(*(product(sides.first, sides.second) for sides in SIDE_PAIRS))]
 LINE_UP_SIDES = _split_at_blanks(
     "team1-team2 side1-side2 t1-t2 teama-teamb home-away heim-gast white-black blue-red left-right"
 )

@@ -8,7 +8,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from functools import partial
 from itertools import chain, zip_longest
 from types import MappingProxyType
@@ -19,8 +19,6 @@ import numpy as np
 from jaxrate.core.argument_checks import check_argument
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import (
-    format_count,
-    format_number,
     format_unquoted_name,
     format_value_for_error,
     join_names,
@@ -57,7 +55,6 @@ from jaxrate.data.column_spellings import (
     MANNER_NAME,
     NAME_TEMPLATES,
     SPELLINGS,
-    WORDS_OF_SIDES,
     Header,
     normalise_column_name,
     spell_pairs,
@@ -144,12 +141,14 @@ class DrawRule(NamedTuple):
 
 
 class TableRows(NamedTuple):
-    """Rows of a table as events are built from them: columns of scores and times, and a player in each cell."""
+    """Rows of a table as events are built from them: scores, columns of ranks and times, and a player in each cell."""
 
     table: TableSource  # with the other columns
     roles: ColumnRoles
     columns: dict[str, Column]  # [n] by name
     rows: HostArray  # [n] where they stand in the table
+    scores: HostArray  # [n] of the first players of matches; NaN: there is no result
+    remarks: dict[str, Column]  # [n] by name, unused columns that say how far a match is or how it was decided
     notes: tuple[str, ...] = ()  # what was taken for what
     notation: Notation | None = None  # how results are written; None: there is no column of them
     draws: DrawRule | None = None  # what tells which matches are drawn
@@ -160,8 +159,8 @@ class TableRows(NamedTuple):
         """The rows where the mask is true."""
         if mask.all():
             return self
-        columns = {name: column.filter(mask) for name, column in self.columns.items()}
-        return self._replace(columns=columns, rows=self.rows[mask])
+        columns, remarks = ({name: x.filter(mask) for name, x in part.items()} for part in (self.columns, self.remarks))
+        return self._replace(columns=columns, remarks=remarks, scores=self.scores[mask], rows=self.rows[mask])
 
     def change(self, columns: Mapping[str, Column], note: str | None = None, **roles: Any) -> "TableRows":
         """The rows with these columns in place of others, with another note if it says something, and other roles."""
@@ -170,7 +169,8 @@ class TableRows(NamedTuple):
 
     def load_others(self, names: Sequence[str]) -> dict[str, Column]:
         """Further columns of the table, in these rows."""
-        return {name: column.take(self.rows) for name, column in load_columns(self.table, names).items()}
+        loaded = load_columns(self.table, [name for name in names if name not in self.remarks])
+        return {name: self.remarks[name] if name in self.remarks else loaded[name].take(self.rows) for name in names}
 
 
 def expand_line_up_cells(rows: TableRows) -> TableRows:
@@ -218,8 +218,9 @@ def _divide_cells(name: str, column: Column, divider: str, names_in_use: Collect
 def _names_in_cell(value: Any, divider: str) -> list[Any]:
     """The names in a cell, a list or text, of which a pattern divides text; none of what is missing or blank."""
     items = value if isinstance(value, list) else [value]
-    names = [part.strip() for item in items if isinstance(item, str) for part in re.split(divider, item)]
-    return [*filter(None, names)] or [item for item in items if not (isinstance(item, str) or is_missing_value(item))]
+    names = chain(*(re.split(divider, x) if isinstance(x, str) else [x] for x in items))
+    stripped = (x.strip() if isinstance(x, str) else x for x in names)
+    return [x for x in stripped if x != "" and not is_missing_value(x)]
 
 
 class EventColumns(NamedTuple):
@@ -242,7 +243,7 @@ def build_dataset(table: TableRows, earlier: NamesOfEarlierData, in_order: bool)
     _, roles, columns, rows = table[:4]
     are_teams = roles.num_first > 0
     with map_row_errors(rows):
-        read = read_event_columns(roles, columns, table.clock, earlier)
+        read = read_event_columns(table, earlier)
         if are_teams:
             read, row = team_matches_to_contests(roles, columns, rows, read, earlier.players)
             rows = rows[row]
@@ -328,39 +329,37 @@ NO_RANK_ADVICE = (
 )
 
 
-def read_event_columns(
-    roles: ColumnRoles, columns: dict[str, Column], clock: str | None, earlier: NamesOfEarlierData
-) -> EventColumns:
+def read_event_columns(table: TableRows, earlier: NamesOfEarlierData) -> EventColumns:
     """The arguments of `matches` or `rounds` by row; of matches of teams all but their players.
 
     Raises:
       RowError: where a column does not hold what its role requires.
     """
+    roles = table.roles
     if roles.contest is None:
-        return _read_columns_of_rows(roles, columns, None, clock, earlier)
-    contest, names = label_codes(roles.contest, columns)
+        scores = np.where(np.isnan(table.scores), 0.5, table.scores)  # of those to come 0.5
+        return _read_columns_of_rows(table, {"score": scores}, earlier)
+    contest, names = label_codes(roles.contest, table.columns)
 
     def name_contest(row: int, message: str) -> tuple[int, str]:
         advice = NO_RANK_ADVICE * message.startswith(f"column {roles.result!r} ")
         return row, f"{message} (contest {format_name_of_id(names, contest[row])}){advice}"
 
     with rewrite_row_errors(name_contest):
-        return _read_columns_of_rows(roles, columns, contest, clock, earlier)._replace(contest_names=names)
+        result = {"contest": contest, "rank": _read_ranks(roles, table.columns, len(contest))}
+        return _read_columns_of_rows(table, result, earlier)._replace(contest_names=names)
 
 
-def _read_columns_of_rows(
-    roles: ColumnRoles, columns: dict[str, Column], contest: Any, clock: str | None, earlier: NamesOfEarlierData
-) -> EventColumns:
-    """The arguments of `matches`, or of `rounds` for rows of these contests [n], whose names are not told."""
-    n = len(columns[roles.players[0]])
+def _read_columns_of_rows(table: TableRows, result: dict[str, Any], earlier: NamesOfEarlierData) -> EventColumns:
+    """The arguments of `matches` with these scores, or of `rounds` with these contests and ranks."""
+    _, roles, columns, rows = table[:4]
     player, players = (None, None) if roles.num_first else _read_players(roles.players, columns, earlier.players)
-    result = {"score": _read_scores(roles, columns, n)} if contest is None else {"rank": _read_ranks(roles, columns, n)}
-    values: dict[str, Any] = {"contest": contest, "player": player} | result
-    values |= _read_optional_numbers(roles, columns, n) | _read_teams(roles, columns, values)
+    values: dict[str, Any] = {"player": player} | result
+    values |= _read_optional_numbers(roles, columns, len(rows)) | _read_teams(roles, columns, values)
     values["category"], categories = _read_categories(roles, columns, earlier.categories)
     values["time"] = time = _read_times(roles.time, columns)
-    clock = None if time is None else clock
-    values["columns"] = further_columns(roles, columns, n, time if clock == "dates" else None)
+    clock = None if time is None else table.clock
+    values["columns"] = further_columns(roles, columns, len(rows), time if clock == "dates" else None)
     seasons = _read_season_starts(roles.season, columns, time, earlier.seasons)
     known = {name: x for name, x in values.items() if x is not None}
     return EventColumns(known, players, categories, clock, seasons, None)
@@ -458,16 +457,6 @@ def _names_by_row(names: Sequence[str], columns: Mapping[str, Column], present: 
     return flat.take(arrow.array(position * len(present) + row))
 
 
-def _read_scores(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray:
-    """[n] the scores of the first players; of matches to come 0.5."""
-    if roles.result is not None and not roles.upcoming:
-        return to_numbers(roles.result, columns[roles.result])
-    if roles.points and not roles.upcoming:
-        lead = first_player_lead([to_numbers(name, columns[name]) for name in roles.points])
-        return np.asarray(0.5 + 0.5 * np.sign(lead))
-    return np.full(n, 1.0 if roles.winner_first else 0.5)
-
-
 OPTIONAL_NUMBERS = {"weight": None, "ceiling": np.inf, "noise": None}  # by role, what stands for a missing one
 
 
@@ -522,31 +511,15 @@ def _read_ranks(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostA
     """[n] the ranks of participants, lower is better; 0 without a column of results, and of contests to come."""
     if roles.result is None or roles.upcoming:
         return np.zeros(n)
-    result = _to_ranks(roles.result, columns[roles.result])
+    result = to_numbers(roles.result, columns[roles.result])
     return result if roles.ranked else -result
 
 
-def _to_ranks(name: str, column: Column) -> HostArray:
-    """The column as float64. RowError with one row for each text that is no number, and how many rows have it."""
-    is_bad = np.isnan(numbers_or_nan(column)) & ~missing_mask(column)
-    if np.count_nonzero(is_bad) > 1:
-        values, codes = distinct_cells(column)
-        count = np.bincount(codes[is_bad], minlength=len(values)).tolist()
-        is_first = is_bad & np.isin(np.arange(len(codes)), np.unique(codes, return_index=True)[1])
-        said = [f"{format_value_for_error(x)} in {format_count(k, 'row')}" for x, k in zip(values, count, strict=True)]
-        fail_where(is_first, lambda row: f"column {name!r} is {said[codes[row]]}, not a number")
-    return to_numbers(name, column)
-
-
 def _read_teams(roles: ColumnRoles, columns: dict[str, Column], values: Mapping[str, Any]) -> dict[str, HostArray]:
-    """The teams [n] of participants, if they have a column; checks the last places of those who tie, if these have.
+    """The teams [n] of participants, if they have a column.
 
     A team is the first row of it in the contest, by which teams that tie count in the order of their rows.
     """
-    if roles.last_rank is not None:
-        _check_tied_place_ranges(
-            values["contest"], values["rank"], to_numbers(roles.last_rank, columns[roles.last_rank])
-        )
     if roles.team is None:
         return {}
     missing = missing_mask(columns[roles.team])
@@ -555,25 +528,6 @@ def _read_teams(roles: ColumnRoles, columns: dict[str, Column], values: Mapping[
     key = values["contest"] * (team.max(initial=0) + np.int64(1)) + team
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
     return {"team": np.asarray(first[number])}
-
-
-def _check_tied_place_ranges(contest: HostArray, first: HostArray, last: HostArray) -> None:
-    """ValueError where the ranges of places of players who tie are not those of a ranking."""
-
-    def say(row: int) -> str:
-        return f"the places {format_number(first[row])} to {format_number(last[row])}"
-
-    fail_where(~(last >= first), lambda row: f"{say(row)} end before they begin")
-    order = np.lexsort((last, first, contest))
-    low, high, contest_of_row = first[order], last[order], contest[order]
-    same_contest = np.append(False, contest_of_row[1:] == contest_of_row[:-1])
-    same_places = same_contest & np.append(False, (low[1:] == low[:-1]) & (high[1:] == high[:-1]))
-    num_before = np.arange(len(order)) - np.flatnonzero(~same_places)[np.cumsum(~same_places) - 1]  # of the same tie
-    overlap, too_many = np.zeros((2, len(order)), bool)
-    overlap[order] = same_contest & ~same_places & np.append(False, low[1:] <= high[:-1])
-    too_many[order] = num_before > high - low
-    fail_where(overlap, lambda row: f"{say(row)} overlap others of the same contest without being the same")
-    fail_where(too_many, lambda row: f"{say(row)} are fewer than the players who share them")
 
 
 def format_name_of_id(names: Any, i: int) -> str:
@@ -601,7 +555,7 @@ class PlayedAndComingMasks(NamedTuple):
 def parse_result_columns(
     rows: TableRows, na_values: Sequence[str], unfinished: Sequence[str], notation: Notation | None = None
 ) -> TableRows:
-    """The rows, results of matches among them as scores, null where there is none, with their notation.
+    """The rows with the scores of matches, or the ranks of contests as numbers, and their notation.
 
     Those of contests who are `unfinished` have the last rank, and those whose rank is one of `na_values` have none.
     The notation is the one given, or else the one that fits most rows.
@@ -613,31 +567,42 @@ def parse_result_columns(
     roles, name = rows.roles, rows.roles.result
     if unfinished and not roles.ranked:
         raise ValueError("unfinished is for the ranks of contests; name their columns as contest and rank")
-    if roles.contest is None and not roles.winner_first:
-        names = rows.columns.keys() & {*roles.result_columns, *roles.margin}
-        rows = rows.change({name: replace_na_values(rows.columns[name], na_values) for name in names})
-    if name is None:
-        return rows
-    column = rows.columns[name]
     if roles.contest is not None:
-        notation = notation if roles.ranked else notation_of_contest_scores(name, column)
-        results = parse_contest_results(name, column, na_values, unfinished, notation)
-    else:
+        return rows if name is None else _parse_ranks(rows, na_values, unfinished, notation)
+    names = () if roles.winner_first else rows.columns.keys() & {*roles.result_columns, *roles.margin}
+    rows = rows.change({name: replace_na_values(rows.columns[name], na_values) for name in names})
+    if roles.upcoming:  # of which only counts whether there is a result
+        missing = [missing_mask(rows.columns[name]) for name in roles.result_columns]
+        return rows._replace(scores=np.where(np.sum(missing, axis=0), np.nan, rows.scores) if missing else rows.scores)
+    if name is not None:
         players = {x: rows.columns[x] for x in roles.first_players}
-        results = result_column_to_scores(ResultColumn(name, column, players), notation)
-    scores, notation, note = results
-    return rows.change({name: scores}, note)._replace(notation=notation)
+        scores, notation, note = result_column_to_scores(ResultColumn(name, rows.columns[name], players), notation)
+        return rows.change({}, note)._replace(scores=scores, notation=notation)
+    if roles.points:
+        check_points_not_negative(rows)
+        lead = first_player_lead([to_numbers(name, rows.columns[name], np.nan) for name in roles.points])
+        rows = rows._replace(scores=0.5 + 0.5 * np.sign(lead))
+    return rows
+
+
+def _parse_ranks(
+    rows: TableRows, na_values: Sequence[str], unfinished: Sequence[str], notation: Notation | None
+) -> TableRows:
+    """The rows of contests, with ranks or scores as numbers."""
+    name = str(rows.roles.result)
+    column = rows.columns[name]
+    notation = notation if rows.roles.ranked else notation_of_contest_scores(name, column)
+    ranks, notation, note = parse_contest_results(name, column, na_values, unfinished, notation)
+    return rows.change({name: ranks}, note)._replace(notation=notation)
 
 
 def hide_results_in_play(rows: TableRows) -> TableRows:
     """The rows, without results of matches that another column says are not over yet."""
-    roles = rows.roles
-    results = roles.result_columns if roles.contest is None else []
-    names = columns_of_manner(rows.table.names, roles.all_columns) if results else []
-    for name, column in rows.load_others([x for x in names if normalise_column_name(x) in STATUS_NAMES]).items():
-        if (in_play := in_play_mask(column)).any():
-            hidden = {result: null_where(rows.columns[result], in_play) for result in results}
-            return rows.change(hidden, f"{name} for matches that are not over ({describe_share(in_play, 'match')})")
+    is_told = bool(rows.roles.result_columns)
+    for name in [x for x in rows.remarks if is_told and normalise_column_name(x) in STATUS_NAMES]:
+        if (in_play := in_play_mask(rows.remarks[name])).any():
+            note = f"{name} for matches that are not over ({describe_share(in_play, 'match')})"
+            return rows.change({}, note)._replace(scores=np.where(in_play, np.nan, rows.scores))
     return rows
 
 
@@ -662,7 +627,9 @@ def split_by_result(rows: TableRows, na_values: Sequence[str] = ()) -> PlayedAnd
     Other participants without a result did not take part if `na_values` say so, else their rows are faulty.
     """
     roles, columns, nothing = rows.roles, rows.columns, np.zeros(len(rows.rows), bool)
-    without_result = np.any([nothing, *(missing_mask(columns[name]) for name in roles.result_columns)], axis=0)
+    without_result = np.isnan(rows.scores)
+    if roles.contest is not None and roles.result is not None:
+        without_result = missing_mask(columns[roles.result])
     if not without_result.any():
         return PlayedAndComingMasks(~nothing, nothing, {})
     absent, is_early = nothing, nothing
@@ -671,7 +638,7 @@ def split_by_result(rows: TableRows, na_values: Sequence[str] = ()) -> PlayedAnd
         is_open = without_result & (np.bincount(contest, ~without_result) == 0)[contest]
         absent = without_result & ~is_open & bool(na_values)
         without_result = is_open
-    roles_to_come = roles._replace(upcoming=True, last_rank=None, result=None, points=())
+    roles_to_come = roles._replace(upcoming=True, result=None, points=())
     incomplete = without_result & find_incomplete_rows(roles_to_come, columns)
     open_rows = without_result & ~incomplete
     if roles.time is not None:
@@ -724,29 +691,15 @@ def score_drawn_matches(rows: TableRows, rules: Sequence[DrawRule] | None = None
     those without a result, by a word or by equal points, and, if no result is a draw, those that a flag calls drawn.
     The first of the rules tells them that finds some; None: rules are sought.
     """
-    score = _scores_or_none(rows)
-    if score is None:
+    score, roles = rows.scores, rows.roles
+    if roles.contest is not None or not (roles.winner_first or roles.result):
         return rows
     for rule in _possible_draw_rules(rows, score) if rules is None else rules:
         is_drawn = rule.tell(*rows.load_others(rule.names).values()) & (np.isnan(score) | (not rule.is_for_gaps))
         if is_drawn.any():
-            result = rows.roles.result or rule.names[0]
-            scores = import_pyarrow().array(np.where(is_drawn, 0.5, score), from_pandas=True)
             note = f"{' and '.join(rule.names)} for the draws ({describe_share(is_drawn, 'match')})"
-            scored = rows.change({result: import_pyarrow().chunked_array([scores])}, note, result=result)
-            return scored._replace(draws=rule)
+            return rows.change({}, note)._replace(scores=np.where(is_drawn, 0.5, score), draws=rule)
     return rows
-
-
-def _scores_or_none(rows: TableRows) -> HostArray | None:
-    """[n] the scores of matches, NaN where they are missing; None if there are none, or some are no numbers."""
-    roles, columns = rows.roles, rows.columns
-    if roles.winner_first:
-        return np.ones(len(rows.rows))
-    with suppress(ValueError):  # which the rows that are wrong will tell
-        if roles.contest is None and roles.result is not None:
-            return to_numbers(roles.result, columns[roles.result], default=np.nan)
-    return None
 
 
 def flag_rules(names: Iterable[str], is_result: bool) -> Iterator[DrawRule]:
@@ -857,7 +810,6 @@ def convert_columns(
         rows = rows._replace(notes=(*rows.notes, *(note.removesuffix(side_note) for note in resolved.notes)))
         rows = parse_result_columns(rows, na_values, unfinished, resolved.notation or notation)
         rows = score_drawn_matches(hide_results_in_play(rows), rules)
-        check_points_not_negative(rows)
         time = rows.roles.time
         if time is None:
             return rows
@@ -954,8 +906,6 @@ def read(
                 dataset = build_dataset(used.keep(~np.isin(used.rows, mirrors)), earlier, sort or upcoming)
         dataset = _add_fixtures(dataset, converted, split.coming & (not upcoming))
     warn_of_each(_doubts_about_dataset(dataset, resolved.table, earlier, upcoming))
-    if resolved.table.noted and not upcoming:
-        warn_of_each(unused_points_hints(resolved.table, dataset, converted.roles), ColumnsRecognisedWarning)
     return dataset._replace(
         dates=converted.date_style if is_date_style(converted.date_style) else None,
         played=int(split.played.sum()) if upcoming and not split.played.all() else 0,
@@ -1010,7 +960,7 @@ def _add_fixtures(data: Dataset, table: TableRows, is_coming: HostArray) -> Data
     if not is_coming.any():
         return data
     coming = table.keep(is_coming)
-    fixtures = build_dataset(coming.change({}, upcoming=True, last_rank=None), names_of_earlier_data(data), True)
+    fixtures = build_dataset(coming.change({}, upcoming=True), names_of_earlier_data(data), True)
     return data._replace(fixtures=fixtures._replace(upcoming=True))
 
 
@@ -1086,8 +1036,11 @@ def load_rows(table: TableSource, roles: ColumnRoles) -> TableRows:
     is_left = ~np.any([np.zeros(n, bool), *dropped.values()], axis=0)
     if not is_left.any():
         raise NoRowsLeftError(f"no rows are left: {', '.join(map(repr, dropped))} drops them all")
-    used = {name: columns[name] for name in names}
-    return TableRows(table, roles, used, np.arange(n), (*filter(None, [table.note]), *notes)).keep(is_left)
+    remarks = {name: columns.pop(name) for name in others}
+    scores = np.full(n, 1.0 if roles.winner_first else 0.5)
+    return TableRows(table, roles, columns, np.arange(n), scores, remarks, (*filter(None, [table.note]), *notes)).keep(
+        is_left
+    )
 
 
 def is_readable_source(data: Any) -> bool:
@@ -1103,7 +1056,6 @@ def is_readable_source(data: Any) -> bool:
 
 
 MAX_CODES = 2  # numbers below 1 in a column of ranks that stand for something else
-MIN_DECIDED = 5  # matches with a winner that tell whether two columns hold the points of both
 
 
 def doubtful_roles_hints(resolved: ResolvedTable, roles: ColumnRoles, columns: dict[str, Column]) -> Iterator[str]:
@@ -1145,19 +1097,12 @@ def level_points_hints(rows: TableRows) -> Iterator[str]:
 
 
 def _unused_side_hints(resolved: ResolvedTable, roles: ColumnRoles) -> Iterator[str]:
-    """A hint that nobody has the home advantage, though columns are called as home, away or neutral ground are."""
+    """A hint that nobody has the home advantage, though the players are called as home and away are."""
     a, b = roles.first_players
-    if roles.upcoming or roles.winner_first or resolved.recognised["side"] is not None:
-        return
-    nobody = "nobody has the home advantage"
-    for name in Header.of_columns(resolved.table.names).find_columns(SPELLINGS["neutral"]):
-        with suppress(ValueError):
-            to_flags(name, load_columns(resolved.table, [name], ())[name])
-            yield f"the column {name} is not used, as {nobody}; if {a} is at home, say side='a', neutral={name!r}"
-            return
+    is_told = roles.upcoming or roles.winner_first or resolved.recognised["side"] is not None
     pairs = chain(*(spell_pairs(NAME_TEMPLATES, sides) for sides in HOME_AND_AWAY))
-    if (normalise_column_name(a), normalise_column_name(b)) in pairs:
-        yield f"{a} and {b} look like home and away, but {nobody}; if the first has it, say side='a'"
+    if not is_told and (normalise_column_name(a), normalise_column_name(b)) in pairs:
+        yield f"{a} and {b} look like home and away, but nobody has the advantage; if the first has it, say side='a'"
 
 
 def _zero_ranks_hints(roles: ColumnRoles, columns: dict[str, Column]) -> Iterator[str]:
@@ -1167,7 +1112,7 @@ def _zero_ranks_hints(roles: ColumnRoles, columns: dict[str, Column]) -> Iterato
       RowError: where a rank is below 1, unless all contests count from 0.
     """
     name = str(roles.result)
-    if roles.last_rank is not None or roles.upcoming:
+    if roles.upcoming:
         return
     try:
         rank, contest = to_numbers(name, columns[name]), label_codes(str(roles.contest), columns)[0]
@@ -1205,32 +1150,6 @@ def _do_share_results(table: TableSource, names: Sequence[Any]) -> bool:
     _, ranks = np.unique(np.unique(codes, axis=1)[:2], axis=1, return_counts=True)
     several = members > 1
     return not several.any() or bool((ranks[several] == 1).mean() > 0.5)
-
-
-def unused_points_hints(table: TableSource, data: Dataset, roles: ColumnRoles) -> Iterator[str]:
-    """Hints that two unused columns of numbers tell who won, as the points of both sides do."""
-    has_points = roles.points or roles.margin or not data.of_matches
-    if has_points or "margin" in recognise_evidence_columns(table.names, roles.player_arguments):
-        return
-    one, other = map(normalise_column_name, roles.first_players)
-    words = [*WORDS_OF_SIDES, (one[:1], other[:1]), (one[-1:], other[-1:])]  # also ToreH and ToreG
-    pairs = Header.of_columns([x for x in table.names if x not in roles.all_columns]).find_pairs_by_words(words)
-    columns = load_columns(table, chain(*pairs), ())
-    for x, y in pairs:
-        if _do_tell_winners([columns[x], columns[y]], data):
-            yield f"{x} and {y} are not used; if they are the points of both, say margin=[{x!r}, {y!r}]"
-            return
-
-
-def _do_tell_winners(points: Sequence[Column], data: Dataset) -> bool:
-    """Whether, of two columns of numbers, the greater is that of the winner in nearly all matches."""
-    decided = np.sign(np.asarray(data.matches.score) - 0.5)
-    if np.count_nonzero(decided) < MIN_DECIDED:
-        return False
-    with suppress(ValueError):
-        first, second = (to_numbers("", column, np.nan)[data.rows] for column in points)
-        return bool(np.mean(np.sign(first - second)[decided != 0] == decided[decided != 0]) >= MIN_AGREEMENT)
-    return False
 
 
 # Options of the command line, as saved runs keep them: those that `read` does not take are functions of a dataset

@@ -185,6 +185,8 @@ class DerivedColumn(NamedTuple):
     compute: Callable[[MatchRecords, float], HostArray]  # [n, 2] of both players, from the matches and a span
     unit: str = "days"  # of the span
     is_covariate: bool = True  # known before the match
+    needed: str = ""  # beside times, of what it is made
+    is_there: Callable[[Dataset], bool] = lambda data: True  # whether events have that
 
 
 DERIVED_COLUMNS = {
@@ -192,9 +194,24 @@ DERIVED_COLUMNS = {
     "layoff": DerivedColumn(log_layoffs),
     "activity": DerivedColumn(recent_activity),
     "form": DerivedColumn(forms),
-    "ground": DerivedColumn(ground_knowledge),
-    "category_lead": DerivedColumn(category_leads, unit="matches"),
-    "relative_margin": DerivedColumn(relative_points, unit="matches", is_covariate=False),
+    "ground": DerivedColumn(
+        ground_knowledge,
+        needed="venue, the column of the ground",
+        is_there=lambda data: data.venues is not None,
+    ),
+    "category_lead": DerivedColumn(
+        category_leads,
+        "matches",
+        needed="category, one of each match or of each player",
+        is_there=has_one_category,
+    ),
+    "relative_margin": DerivedColumn(
+        relative_points,
+        "matches",
+        is_covariate=False,
+        needed="margin, two columns with the points of each side",
+        is_there=lambda data: len(data.margin) == 2,
+    ),
 }
 
 
@@ -340,20 +357,16 @@ def add_relative_margin(data: Dataset, memory: float = 400.0, history: Any = Non
     return add_derived_column(data, "relative_margin", memory, history)
 
 
-def add_derived_column(data: Dataset, name: str, span: float, history: Any = None) -> Dataset:
-    """The matches with one of the `DERIVED_COLUMNS`, which follows from an earlier history, if there was one."""
-    return _add_after(data, name, span, () if history is None else (history,))
-
-
-def _add_after(data: Dataset, name: str, span: float, earlier: Sequence[Any]) -> Dataset:
+def add_derived_column(data: Dataset, name: str, span: float, *earlier: Any) -> Dataset:
+    """The matches with one of the `DERIVED_COLUMNS`, which follows from earlier histories; None is no history."""
     derived = DERIVED_COLUMNS[name]
     if not data.of_matches:
         raise ValueError(f"{name} is of matches of two players, and these are contests")
-    matches, fixtures = data.matches, data.fixtures
     if not 0 < span < MAX_SPAN:
         raise ValueError(f"{name} must be a number of {derived.unit} above 0, got {format_value_for_error(span)}")
     if lacking := find_lacking_role(data, name):
         raise ValueError(f"{name} needs {lacking}")
+    matches, fixtures = data.matches, data.fixtures
     columns: Any = matches.context.columns or {}
     if name in columns:
         raise ValueError(
@@ -362,9 +375,9 @@ def _add_after(data: Dataset, name: str, span: float, earlier: Sequence[Any]) ->
     columns = columns | derive_columns(data, {name: span}, earlier)
     return data._replace(
         events=matches._replace(context=matches.context._replace(columns=columns)),
-        covariates=(*data.covariates, *([name] if derived.is_covariate else [])),
+        covariates=(*data.covariates, *[name] * derived.is_covariate),
         derived=(data.derived or {}) | {name: span},
-        fixtures=None if fixtures is None else _add_after(fixtures, name, span, (*earlier, data)),
+        fixtures=fixtures and add_derived_column(fixtures, name, span, *earlier, data),
     )
 
 
@@ -372,18 +385,12 @@ def find_lacking_role(data: Dataset, name: str) -> str:
     """What the data lack of which a derived column is made; "" if nothing."""
     if data.clock is None:
         return "a column of time"
-    if name == "ground" and data.venues is None:
-        return "venue, the column of the ground"
-    if name == "category_lead" and not has_one_category(data):
-        return "category, one of each match or of each player"
-    if name == "relative_margin" and len(data.margin) != 2:
-        return "margin, two columns with the points of each side"
-    return ""
+    return "" if DERIVED_COLUMNS[name].is_there(data) else DERIVED_COLUMNS[name].needed
 
 
 def derive_columns(data: Dataset, spans: Mapping[str, float], earlier: Iterable[Any]) -> dict[str, HostArray]:
-    """[n] the derived columns with these spans by name, of matches after these histories."""
-    parts = [records_of_history(history) for history in (*earlier, data)]
+    """[n] the derived columns with these spans by name, of matches after these histories; None is no history."""
+    parts = [records_of_history(history) for history in (*earlier, data) if history is not None]
     records = MatchRecords(*map(np.concatenate, zip(*parts, strict=True)))
     first = len(records.score) - len(data.rows)
     both = {name: DERIVED_COLUMNS[name].compute(records, span)[first:] for name, span in spans.items()}

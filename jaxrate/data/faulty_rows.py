@@ -37,10 +37,11 @@ def map_row_errors(rows: HostArray) -> AbstractContextManager[None]:
 
 
 def find_incomplete_rows(roles: ColumnRoles, columns: dict[str, Column]) -> HostArray:
-    """[n] where a column that is used has no value. Of some columns it may be missing."""
-    optional = *roles.age, *roles.statistic_columns, *roles.expected_goals, *roles.optional_players, roles.venue
+    """[n] where a column that is used has no value. Of some columns it may be missing, and results are asked apart."""
+    optional = {*roles.age, *roles.statistic_columns, *roles.expected_goals, *roles.optional_players, roles.venue}
+    optional |= {roles.ceiling, *([] if roles.contest else {*roles.result_columns} - {*roles.margin})}
     bad = np.zeros(len(columns[roles.all_columns[0]]), bool)
-    for name in (x for x in roles.all_columns if x not in (roles.ceiling, *optional)):
+    for name in (x for x in roles.all_columns if x not in optional):
         absent = missing_mask(columns[name]) | is_blank_mask(columns[name])
         if not (name == roles.time and absent.all()):
             bad |= absent
@@ -97,17 +98,19 @@ def find_repeated_matches(matches: Matches, rows: HostArray, table: TableSource)
     """
     time = np.asarray(matches.time)
     has_ties = time.any() and (time[1:] == time[:-1]).any()
-    key = _hash_matches(matches.player, time, matches.score) if has_ties else np.zeros(0, np.uint64)
-    ordered = np.sort(key)
-    candidates = np.flatnonzero(np.isin(key, ordered[1:][ordered[1:] == ordered[:-1]]))
-    if not len(candidates):
-        return candidates, candidates
+    candidates = _repeated_positions(_hash_matches(matches.player, time, matches.score) if has_ties else time[:0])
     names = [name for name in table.names if normalise_column_name(name) not in ROW_NUMBER_NAMES]
-    columns = (map(str, to_values(x.take(rows[candidates]))) for x in load_columns(table, names).values())
-    cells = [*zip(*columns, strict=True)]
+    columns = load_columns(table, names if len(candidates) else ()).values()
+    cells = [*zip(*(map(str, to_values(x.take(rows[candidates]))) for x in columns), strict=True)]
     first_match = dict(zip(reversed(cells), candidates[::-1], strict=True))
-    first = np.array([*map(first_match.get, cells)])
+    first = np.array([*map(first_match.get, cells)], candidates.dtype)
     return candidates[first != candidates], first[first != candidates]
+
+
+def _repeated_positions(keys: HostArray) -> HostArray:
+    """Where the keys [n] are that occur several times."""
+    ordered = np.sort(keys)
+    return np.flatnonzero(np.isin(keys, ordered[1:][ordered[1:] == ordered[:-1]]))
 
 
 def count_mirrored_matches(matches: Matches) -> int:
@@ -115,25 +118,21 @@ def count_mirrored_matches(matches: Matches) -> int:
 
     Without times all of many must have one: who won at home may have won away, too.
     """
-    keys, is_exchanged = _hash_both_sides(matches)
-    (sides, counts), (other_sides, other_counts) = (
-        np.unique(keys[rows], return_counts=True) for rows in (is_exchanged, ~is_exchanged)
-    )
-    _, one, other = np.intersect1d(sides, other_sides, assume_unique=True, return_indices=True)
-    num_mirrored = int(2 * np.minimum(counts[one], other_counts[other]).sum())
-    is_certain = num_mirrored == len(keys) >= MIN_UNTIMED_MIRRORS
-    return num_mirrored if is_certain or (np.any(matches.time) and 2 * num_mirrored > len(keys)) else 0
+    num_matches, num_mirrored = len(matches.score), 2 * len(find_later_mirrors(matches))
+    is_certain = num_mirrored == num_matches >= MIN_UNTIMED_MIRRORS
+    return num_mirrored if is_certain or (np.any(matches.time) and 2 * num_mirrored > num_matches) else 0
 
 
 def find_later_mirrors(matches: Matches) -> HostArray:
     """The matches that an earlier one shows from the other side, at the same time; each is the mirror of one."""
     keys, is_exchanged = _hash_both_sides(matches)
-    group = 2 * np.unique(keys, return_inverse=True)[1] + is_exchanged
+    rows = _repeated_positions(keys)
+    group = 2 * np.unique(keys[rows], return_inverse=True)[1] + is_exchanged[rows]
     order = np.argsort(group, kind="stable")
     number = np.empty_like(group)  # of a match among those that look the same from the same side
     number[order] = np.arange(len(group)) - np.searchsorted(group[order], group[order])
     _, first, pair = np.unique((group // 2) * len(group) + number, return_index=True, return_inverse=True)
-    return np.flatnonzero(first[pair] != np.arange(len(group)))
+    return rows[first[pair] != np.arange(len(group))]
 
 
 def _hash_both_sides(matches: Matches) -> tuple[HostArray, HostArray]:

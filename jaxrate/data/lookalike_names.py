@@ -157,28 +157,21 @@ def describe_new_names(pairs: Sequence[tuple[str, str]], difference: str) -> str
 def similar_names_hint(name: Any, players: Sequence[Any] | HostArray) -> str:
     """The names that look most like this one, to end a message with: " (near: 'Ada', 'Adam')", or nothing.
 
-    Case and accents do not count. First stand those of the same words in another order, as in "Sinner Jannik", then
-    those of the same words but for initials, as in "J. Sinner", then those spelt nearly so, and those with a word.
+    Case, accents and the order of words do not count. Those stand first that share most words with the name, then those
+    that are spelt most like it.
     """
-    by_plain: dict[str, Any] = {accentless_key(str(x)): x for x in reversed([*players])}
-    similar = dict.fromkeys(_similar_names(accentless_key(str(name)), [*by_plain]))
-    suggestions = [by_plain[x] for x in similar][:MAX_SUGGESTIONS]
+    by_words = {_words_in_order(str(x)): x for x in reversed([*players])}
+    own = _words_in_order(str(name))
+    close = difflib.get_close_matches(own, by_words, n=MAX_SUGGESTIONS)
+    similar = [words for words in by_words if words in close or not {*own.split()}.isdisjoint(words.split())]
+
+    def likeness(words: str) -> tuple[int, float]:
+        return len({*own.split()} & {*words.split()}), difflib.SequenceMatcher(None, own, words).ratio()
+
+    suggestions = [by_words[x] for x in sorted(similar, key=likeness, reverse=True)][:MAX_SUGGESTIONS]
     return f" (near: {', '.join(map(format_value_for_error, suggestions))})" if suggestions else ""
 
 
-def _similar_names(name: str, names: Sequence[str]) -> list[str]:
-    """The names that look like this one, those most alike first; all without case and accents."""
-    own_words, words = sorted(re.findall(r"\w+", name)), {x: sorted(re.findall(r"\w+", x)) for x in names}
-    same_words = [x for x in names if words[x] == own_words]
-    initials = [x for x in names if _are_words_but_for_initials(own_words, words[x])]
-    close = difflib.get_close_matches(name, names, n=MAX_SUGGESTIONS)
-    sharing_word = [x for x in names if name in words[x] or x in own_words]
-    remaining = [*close, *sharing_word] if len(own_words) > 1 else [*sharing_word, *close]
-    return [*same_words, *initials, *remaining]
-
-
-def _are_words_but_for_initials(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether two or more words in alphabetic order begin as others do, which are the same or initials of them."""
-    pairs = [*zip(words, others, strict=False)]
-    is_same_or_initial = all(x == y or (1 in (len(x), len(y)) and x[0] == y[0]) for x, y in pairs)
-    return len(words) == len(others) > 1 and is_same_or_initial
+def _words_in_order(name: str) -> str:
+    """The words of a name without case and accents, in alphabetic order."""
+    return " ".join(sorted(re.findall(r"\w+", accentless_key(name))))

@@ -410,8 +410,8 @@ def winner_codes_notation(codes: Mapping[int, float]) -> Notation:
     return Notation(f"codes {dict(codes)}", lambda results: winner_codes_to_scores(results.column, codes))
 
 
-def result_column_to_scores(results: ResultColumn, notation: Notation | None) -> tuple[Column, Notation, str | None]:
-    """The column of results as scores in [0, 1] of the first player, their notation, and a note if it may be another.
+def result_column_to_scores(results: ResultColumn, notation: Notation | None) -> tuple[HostArray, Notation, str | None]:
+    """[n] the scores of the first player in [0, 1], NaN where there is none, their notation, and a note on it.
 
     Numbers in [0, 1] stay as they are. Without a notation it is the one that fits most rows.
 
@@ -421,10 +421,9 @@ def result_column_to_scores(results: ResultColumn, notation: Notation | None) ->
     name, column = results.name, results.column
     parsed = parse_results(results) if notation is None else ParsedResults(notation.read(results), notation)
     if parsed is None or parsed.notation.plain:
-        return column, PLAIN, None
+        return to_numbers(name, column, np.nan), PLAIN, None
     fail_where_no_result(name, column, parsed.score)
-    scores = import_pyarrow().chunked_array([import_pyarrow().array(parsed.score, from_pandas=True)])
-    return scores, parsed.notation, f"{name} {parsed.notation.note}" if parsed.notation.note else None
+    return parsed.score, parsed.notation, f"{name} {parsed.notation.note}" if parsed.notation.note else None
 
 
 def fail_where_no_result(name: str, column: Column, results: HostArray) -> None:

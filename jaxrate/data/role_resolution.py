@@ -80,7 +80,6 @@ class ColumnRoles(NamedTuple):
     covariates: list[str]
     season: str | None
     columns: list[str]
-    last_rank: str | None
     team: str | None
     ceiling: str | None
     noise: str | None
@@ -140,7 +139,7 @@ class ColumnRoles(NamedTuple):
     def all_columns(self) -> list[str]:
         """All columns that are used, each once: those of names, and then those of numbers, flags and times."""
         side = None if self.constant_side else self.side
-        single = *self.result_columns, self.last_rank, self.ceiling, self.noise
+        single = *self.result_columns, self.ceiling, self.noise
         single = *single, self.time, side, self.neutral, self.weight
         after_match = [] if self.upcoming else [*self.margin, *self.statistic_columns, *self.expected_goals]
         several = [*self.prematch_columns, *after_match, *self.drop, *self.age]
@@ -184,14 +183,9 @@ def resolve_roles(
 
 def check_roles(roles: ColumnRoles, columns: Mapping[str, Any]) -> None:
     """ValueError for roles that need others or exclude them, and for columns that have two roles."""
-    is_tie_range = roles.ranked and roles.team is None
     raise_first(
         *(_problems_of_contests(roles, columns) if roles.contest is not None else ()),
         *_problems_of_double_roles(roles),
-        (
-            roles.last_rank and not is_tie_range,
-            "last_rank, the last place of a tie, goes with rank, and not with score or team",
-        ),
         (roles.neutral and not roles.side, "neutral needs side: without it nobody has the side in any match"),
         (
             roles.age and "age" in roles.prematch_columns,

@@ -2,11 +2,13 @@
 
 import warnings
 from collections.abc import Hashable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from jaxrate.core.argument_checks import is_iterable
+from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import is_usable_as_name, to_float_or_none
 from jaxrate.events import (
@@ -15,6 +17,7 @@ from jaxrate.events import (
     RowError,
     build_rounds,
     doubts_about_single_participants,
+    fail_where,
     has_teammates,
 )
 from jaxrate.events.dataset import Dataset
@@ -48,26 +51,38 @@ def from_teams(
     """
     rounds = _nested_lists(("rounds", "teams", "players"), rounds)
     ids = _ids_of_existing_names(players)
-    days = [0.0] * len(rounds) if time is None else _nested_lists(("time",), time, rounds)
-    ranks = [range(len(teams)) for teams in rounds] if ranks is None else _nested_lists(("ranks",) * 2, ranks, rounds)
-    if weights is None:
-        weights = [[[1.0] * len(team) for team in teams] for teams in rounds]
-    else:
-        weights = _nested_lists(("weights",) * 3, weights, rounds)
-    rows = _participants(rounds, ranks, weights, days, ids)
-    contest, player, rank_of_row, team_of_row, weight, time_of_row = map(np.array, zip(*rows, strict=True))
-    names = np.fromiter(ids, dtype=object, count=len(ids))
-    formatters = NameFormatters(player=lambda i: format_value_for_error(names[i]))
+    usual_ranks, usual_weights = (
+        [range(len(teams)) for teams in rounds],
+        [[[1.0] * len(x) for x in y] for y in rounds],
+    )
+    ranks = _nested_lists(("ranks",) * 2, usual_ranks if ranks is None else ranks, rounds)
+    weights = _nested_lists(("weights",) * 3, usual_weights if weights is None else weights, rounds)
+    days = _nested_lists(("time",), [0.0] * len(rounds) if time is None else time, rounds)
+    teams = [(i, k) for i, sides in enumerate(rounds) for k in range(len(sides))]
+    contest, team = np.repeat(teams, [*map(len, chain(*rounds))], axis=0).T
+    players_of_rows = [*chain(*chain(*rounds))]
     try:
-        events = build_rounds(
-            contest, player, rank_of_row, team=team_of_row, weight=weight, time=time_of_row, formatters=formatters
+        is_name = np.array([*map(is_usable_as_name, players_of_rows)])
+        fail_where(
+            ~is_name, lambda row: f"{format_value_for_error(players_of_rows[row])} cannot be the name of a player"
         )
+        rank = _to_finite_numbers("rank", [ranks[i][k] for i, k in zip(contest, team, strict=True)])
+        weight = _to_finite_numbers("weight", [*chain(*chain(*weights))])
+        fail_where(
+            weight <= 0,
+            lambda row: f"weight {weight[row]} of player {players_of_rows[row]!r} is not above 0; leave them out",
+        )
+        day = _to_finite_numbers("time", [days[i] for i in contest])
+        player = np.array([ids.setdefault(name, len(ids)) for name in players_of_rows])
+        names = np.fromiter(ids, dtype=object, count=len(ids))
+        formatters = NameFormatters(player=lambda i: format_value_for_error(names[i]))
+        events = build_rounds(contest, player, rank, team=team, weight=weight, time=day, formatters=formatters)
     except RowError as error:
-        raise ValueError(error.format_message(lambda row: _location(contest[row], team_of_row[row])[:-2])) from None
+        raise ValueError(error.format_message(lambda row: _location(contest[row], team[row])[:-2])) from None
     for doubt in doubts_about_single_participants(events, np.arange(len(rounds))):
         warnings.warn(doubt, UserWarning, stacklevel=2)
     clock = None if time is None else "numbers"
-    return Dataset(events, names, np.arange(len(rows)), clock=clock, contests=np.arange(len(rounds)))
+    return Dataset(events, names, np.arange(len(player)), clock=clock, contests=np.arange(len(rounds)))
 
 
 def _ids_of_existing_names(players: Any) -> dict[Any, int]:
@@ -81,20 +96,13 @@ def _ids_of_existing_names(players: Any) -> dict[Any, int]:
     return ids
 
 
-def _participants(rounds: Any, ranks: Any, weights: Any, days: Any, ids: dict[Any, int]) -> list[tuple[float, ...]]:
-    """Round, id, rank, team, weight and time of every player of every round; adds new names to the ids."""
-    rows: list[tuple[float, ...]] = []
-    times = [_check_finite_number("time", day, i) for i, day in enumerate(days)]
-    for i, k in ((i, k) for i, teams in enumerate(rounds) for k in range(len(teams))):
-        rank = _check_finite_number("rank", ranks[i][k], i, k)
-        for name, weight in zip(rounds[i][k], weights[i][k], strict=True):
-            if not is_usable_as_name(name):
-                raise ValueError(f"{_location(i, k)}{format_value_for_error(name)} cannot be the name of a player")
-            number = _check_finite_number("weight", weight, i, k)
-            if number <= 0:
-                raise ValueError(f"{_location(i, k)}weight {number} of player {name!r} is not above 0; leave them out")
-            rows.append((i, ids.setdefault(name, len(ids)), rank, k, number, times[i]))
-    return rows
+def _to_finite_numbers(subject: str, values: Sequence[Any]) -> HostArray:
+    """The values [n] as numbers; RowError where one is none, or not finite."""
+    numbers = np.array([*map(to_float_or_none, values)], np.float64)
+    fail_where(
+        ~np.isfinite(numbers), lambda row: f"{subject} is {format_value_for_error(values[row])}, not a finite number"
+    )
+    return numbers
 
 
 def _nested_lists(subjects: Sequence[str], values: Any, like: Any = None, *path: int) -> list[Any]:
@@ -125,13 +133,6 @@ def _location(*path: int) -> str:
     """The beginning of a message about a round, or about a team in it."""
     numbers = [f"{unit} {number}" for unit, number in zip(("round", "team"), path, strict=False)]
     return f"{', '.join(numbers)} (counting from 0): " if numbers else ""
-
-
-def _check_finite_number(subject: str, value: Any, *path: int) -> float:
-    number = to_float_or_none(value)
-    if number is None or not np.isfinite(number):
-        raise ValueError(f"{_location(*path)}{subject} is {format_value_for_error(value)}, not a finite number")
-    return number
 
 
 def dataset_has_teams(data: Dataset) -> bool:

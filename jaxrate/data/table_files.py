@@ -368,36 +368,35 @@ def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
     """
     if is_list_of_records(document):
         return records_to_columns(_records_of_inner_lists(document))
-    if isinstance(document, list) and document and _is_table_of_rows(document[0], document[1:]):
-        return {name: [row[i] for row in document[1:]] for i, name in enumerate(document[0])}
-    return _columns_of_object(document) if isinstance(document, Mapping) and document else None
+    if isinstance(document, list) and document:
+        document = {"columns": document[0], "data": document[1:]}
+    shapes = _columns_of_rows, _columns_of_event_list, _columns_by_name, _columns_of_objects
+    tables = (columns_of_shape(document) for columns_of_shape in shapes if isinstance(document, Mapping))
+    return next((table for table in tables if table is not None), None)
 
 
-def _columns_of_object(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
-    """The columns of the one table in an object, or of columns by name."""
-    if _is_table_of_rows(document.get("columns"), document.get("data")):
-        return columns_of_document([document["columns"], *document["data"]])
-    if (records := _find_list_of_events(document)) is not None:
-        return columns_of_document(records)
-    values = [*document.values()]
-    if all(isinstance(value, list) for value in values) and len({*map(len, values)}) == 1:
-        return {str(name): value for name, value in document.items()}
-    return _columns_of_objects(document)
+def _columns_of_rows(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
+    """The columns of an object with their names and lists of the values of each row."""
+    header, rows = document.get("columns"), document.get("data")
+    if not isinstance(header, list) or not isinstance(rows, list) or {*map(type, header)} != {str}:
+        return None
+    is_table = all(isinstance(row, list) and len(row) == len(header) for row in rows)
+    return {name: [row[i] for row in rows] for i, name in enumerate(header)} if is_table else None
 
 
-def _is_table_of_rows(header: Any, rows: Any) -> bool:
-    """Whether these are names of columns and lists of the values of each row."""
-    are_names = isinstance(header, list) and all(isinstance(name, str) for name in header)
-    return are_names and isinstance(rows, list) and all(isinstance(x, list) and len(x) == len(header) for x in rows)
-
-
-def _find_list_of_events(document: Mapping[Any, Any]) -> Any:
-    """The one list of records in an object, or the one that is called as events are; None if there is none."""
+def _columns_of_event_list(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
+    """The columns of the one list of records in an object, or of the one that is called as events are."""
     names = [name for name, value in document.items() if value and is_list_of_records(value)]
     chosen = [name for name in names if name.lower() in EVENT_LISTS] or names
     if len(chosen) > 1:
         raise ValueError(f"the table could be {' or '.join(map(repr, chosen))}; give a file with one of them")
-    return document[chosen[0]] if chosen else None
+    return columns_of_document(document[chosen[0]]) if chosen else None
+
+
+def _columns_by_name(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
+    """The columns of an object that holds nothing but lists of one length."""
+    are_lists = {*map(type, document.values())} == {list} and len({*map(len, document.values())}) == 1
+    return {str(name): value for name, value in document.items()} if are_lists else None
 
 
 def _columns_of_objects(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:

@@ -51,7 +51,7 @@ from jaxrate.systems.system_construction_by_name import split_unsupported_teams
 
 PLAYER_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "contest", "participant", "team"
 NEEDED_ROLES = "side", "category", "covariates", "age", "venue"  # without which a system would predict something else
-AFTER_MATCH_ROLES = "winner", "loser", "last_rank", "statistics", "shares", "expected_goals"
+AFTER_MATCH_ROLES = "winner", "loser", "statistics", "shares", "expected_goals"
 PLAYER_OF_RESULT = dict(zip(WINNER_LOSER, PLAYER_PAIR, strict=True))
 RESULT_ROLES = *PLAYER_PAIR, *WINNER_LOSER, "score", "margin", "drop"  # of played matches
 PREFERENCES = "na_values", "dates", "on_faulty", "skip_incomplete", "normalise_names"  # that name no column

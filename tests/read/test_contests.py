@@ -59,9 +59,8 @@ def test_contests_sorted_as_wholes(source):
 
 
 def test_contests_with_ties_and_a_ceiling(source):
-    """Ranges may have gaps, since rows may have been left out, and rows stand in any order."""
-    columns = CONTESTS | {"rank": [2, 0, 0, 5, 3], "last": [2, 1, 1, 5, 4], "ceiling": [None] * 3 + [99.5] * 2}
-    dataset = read(source(columns), last_rank="last", ceiling="ceiling")
+    columns = CONTESTS | {"rank": [2, 0, 0, 5, 3], "ceiling": [None] * 3 + [99.5] * 2}
+    dataset = read(source(columns), ceiling="ceiling")
     ceiling = [np.inf] * 3 + [99.5] * 2
     same(dataset.events, rounds([0, 0, 0, 1, 1], [0, 1, 2, 1, 3], [2, 0, 0, 5, 3], ceiling=ceiling))
     noisy = read(source(columns | {"hard": [2.0] * 3 + [0.5] * 2}), noise="hard").rounds.events
@@ -142,17 +141,10 @@ def test_contests_to_come(source):
     assert dataset.rounds.events.team.tolist() == [0, 1, 0, 0] and not dataset.rounds.events.rank.any()
 
 
-LAST = {"last_rank": "last"}
 BAD_CONTESTS = {
     "twice": ({"player": list("xyyxz")}, {}, 2, "player 'y' is in contest 'Spa' twice"),
     "again": ({"contest": ["p", "q", "p", "q", "q"]}, {}, 2, "contest 'p' begins a second time; put the rows"),
     "ceiling": ({"c": [1, 1, 1, 1, 2]}, {"ceiling": "c"}, 4, "ceiling 2.0 differs within contest 'Monza'"),
-    "no last": ({"last": [1, 3, None, 9, 4]}, LAST, 2, "column 'last' has no value"),
-    "backward": ({"last": [1, 3, 3, 8, 4]}, LAST, 3, "the places 9 to 8 end before they begin"),
-    "overlap": ({"last": [2, 3, 3, 9, 4]}, LAST, 1, "the places 2 to 3 overlap others of the same contest"),
-    "part": ({"last": [1, 4, 3, 9, 4]}, LAST, 1, "the places 2 to 4 overlap others .* without being the"),
-    "within": ({"last": [1, 3, 3, 9, 9]}, LAST, 3, "the places 9 to 9 overlap others of the same contest"),
-    "crowd": ({"last": [1, 2, 2, 9, 4]}, LAST, 2, "the places 2 to 2 are fewer than the players who share"),
     "times": ({"t": [3, 3, 4, 5, 5]}, {}, 2, "time 4 differs within contest 'Spa'"),
     "nan": ({"t": [3.0, 3.0, 3.0, 5.0, float("inf")]}, {"sort": True}, 4, "time"),
     "rank": ({"rank": ["1", "2", "DNF", "1", "2"]}, {}, 2, "column 'rank' is 'DNF', not a number .*; give those who"),

@@ -127,7 +127,6 @@ ARGUMENTS = {
     ),
     "side of a contest": ({"contest": "a", "participant": "b", "side": "score"}, "contests take no side"),
     "upcoming winner": ({"winner": "a", "upcoming": True}, "matches to come have columns a and b"),
-    "last of a score": ({"contest": "a", "participant": "b", "last_rank": "score"}, "last_rank, the last place of a"),
     "players of another type": ({"history": NamesOfEarlierData([1, 2])}, "row 0 .*column .a. is .*, not a whole"),
     "a player twice": ({"history": NamesOfEarlierData(["Bob", "Ann", "Bob"])}, "history has a name of players twice"),
     "score of a winner": ({"winner": "a", "loser": "b", "score": "score"}, "the score of a winner is 1"),
@@ -184,25 +183,19 @@ ROWS_SHOWN = {  # columns, arguments, the call to write, and the first row that 
     "no players": (
         {"this": ["Ann", "Bob"], "that": ["Bob", "Cy"], "n": [1, 2]},
         {},
-        "no column 'a'; of matches name both players, as a='this', b='that'; of those in which somebody won",
+        "no column 'a'; name the columns: of matches both players, as a='this', b='that'; of those in which somebody",
         "Ann Bob 1",
-    ),
-    "rows of a contest": (
-        {"match": [1, 1], "person": ["Ann", "Bob"], "placement": [1, 2], "kills": [3, 0]},
-        {},
-        "as contest='match', participant='person', rank='placement' (there are: match, person, placement, kills)",
-        "1 Ann 1 3",
     ),
     "no results": (
         {"home": ["Ann"], "away": ["Bob"], "venue": ["Rome"]},
         {},
-        "no column 'score'; name that of the results, as score='venue'; or those of the points of both, as margin=",
+        "no column 'score'; name that of the results, as score=...; or those of the points of both, as margin=",
         "Ann Bob Rome",
     ),
     "no ranks": (
         {"contest": [1, 1], "player": ["Ann", "Bob"], "lap": [60, 61]},
         {},
-        "as rank='lap'; or of scores, of which higher is better, as score='lap'",
+        "name that of ranks, as rank=...; or of scores, of which higher is better, as score=...",
         "1 Ann 60",
     ),
 }
@@ -219,8 +212,10 @@ def test_what_cannot_be_read_shows_rows_and_the_call(columns, arguments, message
 def test_the_command_shows_rows_and_its_options(jaxrate, games):
     code, _, errors = jaxrate("rate", games("race,who,finish\n1,Ann,1\n1,Bob,2\n"))
     said, *rows = errors.splitlines()[-4:]
-    assert code == 2 and "no column 'a'; of matches name both players, as --a who --b ...; of those" in said
-    assert "as --contest race --participant who --rank finish (there" in said
+    assert (
+        code == 2 and "no column 'a'; name the columns: of matches both players, as --a race --b who; of those" in said
+    )
+    assert "as --contest ... --participant ... --rank ..., or --score ..." in said
     assert [row.split() for row in rows] == [["race", "who", "finish"], ["1", "Ann", "1"], ["1", "Bob", "2"]]
 
 

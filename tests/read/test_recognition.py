@@ -495,7 +495,6 @@ REFUSED = {  # the table, options, and what is said
         ("p1,p2,p3", "A,B,C", "p1, p2 and p3"), ("player_a,player_b,player_c", "A,B,C", "player_a, player_b and player_c"),
         ("player1,player2,player3,player4", "A,B,C,D", "player1, player2 and player3"))},
     "players of teams": ("p1,p2,p3,p4,score\nx,y,z,u,1\n", {}, "of teams name the players of each, as a=.'p1', 'p2'."),
-    "a matrix": ("team,x,y\nx,,2-1\ny,0-0,\n", {}, "same names: write a row for each match of a matrix"),
     "a title above the names of columns": ("League 2026\n\nhome,away,score\nx,y,2-1\n", {}, "line 3.: Expected 1 columns.*"
                                            "the first line names the columns: remove what stands above it"),
     "several opponents": ("team,player,opponent,won\nA,x,B,1\n", {},

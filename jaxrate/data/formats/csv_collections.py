@@ -365,15 +365,14 @@ def contests(path: FilePath, *, sort: bool = False, history: Any = None) -> Data
         number = np.searchsorted(end, row, side="right")
         return f"{files[number].name}: standings entry {row - end[number] + size[number]} (counting from 0)"
 
-    handle, first, last = np.array([*chain(*standings)], object).reshape(-1, 3).T
+    handle, first, _ = np.array([*chain(*standings)], object).reshape(-1, 3).T
     seconds, weight, ceiling = np.repeat(np.array(parts, float), size, axis=1)
     table = {"contest": np.repeat(numbers, size), "player": handle, "rank": first.astype(int), "weight": weight}
-    table["last_rank"] = last.astype(int)
     if seconds.any():
         table["time"] = seconds.astype("datetime64[s]")
     if not np.isnan(ceiling).all():
         table["ceiling"] = ceiling
-    roles: dict[str, Any] = {role: role for role in ("weight", "last_rank", "ceiling") if role in table}
+    roles: dict[str, Any] = {role: role for role in ("weight", "ceiling") if role in table}
     roles |= {"sort": sort and "time" in table, "history": history}
     return read_known(table_in_memory(table, [*table], f"{path.name}: ", where), **roles)
 
