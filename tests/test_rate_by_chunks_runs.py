@@ -284,8 +284,8 @@ def test_as_many_names_as_come_have_room_and_later_files_may_have_more(names, ta
         (lambda x: x.set_column(2, "score", pa.array([0.5] * 9 + [1.5])), "row 9 (counting from 0): score 1.5 is"),
         (lambda x: x.set_column(1, "b", x["a"]), "row 0 (counting from 0): 576 is on both sides"),
         (lambda x: x.set_column(3, "t", pa.array([1.0, None] * 5)), "row 1 (counting from 0): column 't' has no value"),
-        (lambda x: x.drop_columns(["score"]), "there is no column 'score', unlike 0.parquet"),
-        (lambda x: x.select([1, 0, *range(2, 8)]), "its columns stand in another order, unlike 0.parquet"),
+        (lambda x: x.drop_columns(["score"]), "its columns are a, b, t, "),
+        (lambda x: x.select([1, 0, *range(2, 8)]), "its columns are b, a, score, "),
         (lambda x: x.set_column(2, "score", pa.array([1] * 10)), "column 'score' is of int64, not of double"),
     ],
 )

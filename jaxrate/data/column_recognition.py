@@ -20,7 +20,6 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_table, join_names, to_one_line, truncate_text
 from jaxrate.data.column_conversion import (
     add_columns,
-    distinct_cells,
     is_text,
     load_columns,
     missing_mask,
@@ -238,12 +237,9 @@ def _season_of_contests(table: TableSource, players: "PlayerColumns", arguments:
     names = [*players.names, *seasons[:1]]
     if players.roles != CONTEST_ROLES or not seasons or not {*names} <= {*table.names}:
         return None
-    codes = (distinct_cells(column).codes.astype(int) for column in load_columns(table, names).values())
-    contest, participant, season = codes
-    place = contest * (1 + participant.max(initial=0)) + participant
-    within_season = season * (1 + place.max(initial=0)) + place
-    num_places, num_within = len(np.unique(place)), len(np.unique(within_season))
-    return seasons[0] if num_places < num_within == len(season) else None
+    rows = import_pyarrow().table(load_columns(table, names))
+    num_places, num_within = (rows.group_by(keys).aggregate([]).num_rows for keys in (names[:2], names))
+    return seasons[0] if num_places < num_within == len(rows) else None
 
 
 VERSUS = r"vs?\.?|versus|against|@|gegen|contre|contra"
@@ -672,11 +668,12 @@ def recognise_single_columns(search: RoleSearch, dates: str | None) -> None:
 
     `dates` is how dates in text are written, as in `read`.
     """
-    for role, meaning, fit in (
-        ("side", "the side", lambda name: 1),
-        ("neutral", "neutral", lambda name: _holds_flags(search.columns[name])),
-        ("time", "the time", lambda name: _time_quality(name, search.values[name], dates)),
-    ):
+    fits: dict[tuple[str, str], Callable[[str], int]] = {  # by role and meaning, how well the contents of a column do
+        ("side", "the side"): lambda name: 1,
+        ("neutral", "neutral"): lambda name: _holds_flags(search.columns[name]),
+        ("time", "the time"): lambda name: _time_quality(name, search.values[name], dates),
+    }
+    for (role, meaning), fit in fits.items():
         best = max(search.open.single[role], key=fit, default=None)
         if best is not None and fit(best):
             search.arguments[role] = best
@@ -1040,10 +1037,10 @@ def recognise_forecast_columns(names: Sequence[str]) -> tuple[dict[str, list[str
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_WIDTH = 3, 12, 120  # of a table that cannot be read as it is
 ADVICE = {  # by the role that is missing
     "a": "name the columns: of matches both players, as a={x!r}, b={y!r}; of those in which somebody won, as "
-    "winner={x!r}, loser={y!r}; of contests with a row for each participant, as contest=..., participant=..., "
-    "rank=..., or score=..., of which higher is better",
-    "score": "name that of the results, as score=...; or those of the points of both, as margin=[..., ...]",
-    "rank": "name that of ranks, as rank=...; or of scores, of which higher is better, as score=...",
+    "winner={x!r}, loser={y!r}; of contests with a row for each participant, as contest='...', "
+    "participant='...', rank='...', or score='...', of which higher is better",
+    "score": "name that of the results, as score='...'; or those of the points of both, as margin=['...', '...']",
+    "rank": "name that of ranks, as rank='...'; or of scores, of which higher is better, as score='...'",
 }
 FIRST_LINE_ADVICE = "the first line names the columns, separated by commas, semicolons or tabs; remove what is above it"
 

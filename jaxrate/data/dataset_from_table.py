@@ -4,7 +4,6 @@ All are read in one way: what is known of each row, as the arguments of `matches
 their roles. Matches of teams, read as those of two players are, are then divided into rows of their players.
 """
 
-import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -112,7 +111,7 @@ from jaxrate.data.result_parsing import (
     to_sides,
 )
 from jaxrate.data.role_resolution import ColumnRoles, check_line_up_roles, first_player_statistic_lead
-from jaxrate.data.table_files import find_opener_by_methods, is_list_of_paths, is_list_of_records, open_table_source
+from jaxrate.data.table_files import find_table_opener, open_table_source
 from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
 from jaxrate.events import (
     Matches,
@@ -483,11 +482,15 @@ def further_columns(
       RowError: where a value is no number, or missing and none may be.
     """
     values = {name: to_numbers(name, columns[name]) for name in roles.prematch_columns}
-    values |= {name: np.zeros(n) if roles.upcoming else to_numbers(name, columns[name]) for name in roles.margin}
-    for name in roles.expected_goals:
-        values[name] = np.full(n, np.nan) if roles.upcoming else to_numbers(name, columns[name], np.nan)
-    for statistic in roles.statistics:
-        values[statistic.name] = np.zeros(n) if roles.upcoming else first_player_statistic_lead(statistic, columns)
+    statistics = [statistic.name for statistic in roles.statistics]
+    if roles.upcoming:
+        values |= dict.fromkeys(roles.margin, np.zeros(n)) | dict.fromkeys(roles.expected_goals, np.full(n, np.nan))
+        values |= dict.fromkeys(statistics, np.zeros(n))
+    else:
+        values |= {name: to_numbers(name, columns[name]) for name in roles.margin}
+        values |= {name: to_numbers(name, columns[name], np.nan) for name in roles.expected_goals}
+        leads = [first_player_statistic_lead(statistic, columns) for statistic in roles.statistics]
+        values |= dict(zip(statistics, leads, strict=True))
     if roles.age:
         values["age"] = age_differences(roles.age, columns, dates)
     if roles.league_season is not None:
@@ -1045,11 +1048,7 @@ def load_rows(table: TableSource, roles: ColumnRoles) -> TableRows:
 
 def is_readable_source(data: Any) -> bool:
     """Whether `read` takes it: a path, a table of any package, a dict of columns, or a list of dicts."""
-    if isinstance(data, (str, os.PathLike)):
-        return True
-    if isinstance(data, (list, tuple)) and not hasattr(data, "_fields"):
-        return is_list_of_paths(data) or (bool(data) and is_list_of_records(data))
-    return find_opener_by_methods(data) is not None
+    return find_table_opener(data) is not None
 
 
 # Hints about columns whose roles are doubtful: what else they may be, and what to say then
@@ -1145,11 +1144,11 @@ def _do_share_results(table: TableSource, names: Sequence[Any]) -> bool:
 
     The names are those of the columns of contests, teams and ranks.
     """
-    codes = np.stack([distinct_cells(column).codes for column in load_columns(table, names).values()])
-    _, members = np.unique(codes[:2], axis=1, return_counts=True)
-    _, ranks = np.unique(np.unique(codes, axis=1)[:2], axis=1, return_counts=True)
-    several = members > 1
-    return not several.any() or bool((ranks[several] == 1).mean() > 0.5)
+    contest, team, result = names
+    rows = import_pyarrow().table(load_columns(table, names)).group_by([contest, team])
+    teams = rows.aggregate([(result, "count"), (result, "count_distinct")])
+    num_ranks = np.asarray(teams[f"{result}_count_distinct"])[np.asarray(teams[f"{result}_count"]) > 1]
+    return not len(num_ranks) or bool((num_ranks == 1).mean() > 0.5)
 
 
 # Options of the command line, as saved runs keep them: those that `read` does not take are functions of a dataset

@@ -67,8 +67,6 @@ def mix_categories(data: Dataset, mixtures: Annotated[Mapping[Any, CategoryShare
         raise ValueError(f"the mixture {absent!r} is in no row{did_you_mean_suffix(absent, labels)}")
     is_mixture = np.isin(labels, [*map(str, mixtures)])
     pure = np.flatnonzero(~is_mixture)
-    if not len(pure):
-        raise ValueError(f"all categories are mixtures: {', '.join(labels)}")
     number = {labels[i]: position for position, i in enumerate(pure)}
     shares = np.eye(len(labels))[:, pure]
     for name, parts in mixtures.items():
@@ -133,29 +131,22 @@ def check_known_categories(
 
 
 def _mixture_shares(name: str, shares: CategoryShares, categories: Mapping[str, int]) -> HostArray:
-    """[C] the shares of a mixture."""
-    parts = _parts_of_mixture(name, [*categories] if shares is None else shares)
-    unknown = next((part for part in parts if part not in categories), None)
-    if unknown is not None:
+    """[C] the shares of a mixture; parts without shares are equal."""
+    parts: Any = [*categories] if shares is None else shares
+    if isinstance(parts, (list, tuple)):
+        parts = dict.fromkeys(map(str, parts), 1.0 / max(len(parts), 1))
+    if not isinstance(parts, Mapping) or not all(map(is_number, parts.values())):
+        message = "must be None, a list of names, or a dict of shares by name"
+        raise ValueError(f"the mixture {name!r} {message}, got {shares!r}")
+    for unknown in [str(part) for part in parts if str(part) not in categories][:1]:
         reason = f"which is no category{did_you_mean_suffix(unknown, categories)} (there are {', '.join(categories)})"
         raise ValueError(f"the mixture {name!r} has {unknown!r}, {reason}")
-    result = np.array([parts.get(category, 0.0) for category in categories], np.float64)
+    result = np.zeros(len(categories))
+    for part, share in parts.items():
+        result[categories[str(part)]] += share
     if not (result >= 0).all() or abs(result.sum() - 1.0) > 1e-6:
         raise ValueError(f"the shares of the mixture {name!r} must be from 0 and sum to 1, not to {result.sum():g}")
     return result
-
-
-def _parts_of_mixture(name: str, shares: Any) -> dict[str, float]:
-    """The shares of a mixture by the name of the category."""
-    is_list = isinstance(shares, Sequence) and not isinstance(shares, (str, bytes))
-    names = [*map(str, shares)] if is_list or isinstance(shares, Mapping) else []
-    values = [*shares.values()] if isinstance(shares, Mapping) else [1.0 / len(names) for _ in names]
-    if not names or not all(map(is_number, values)):
-        message = "must be None, a list of names, or a dict of shares by name"
-        raise ValueError(f"the mixture {name!r} {message}, got {shares!r}")
-    if len({*names}) < len(names):
-        raise ValueError(f"the mixture {name!r} has a part twice")
-    return dict(zip(names, values, strict=True))
 
 
 # Names that look alike

@@ -468,21 +468,18 @@ def open_table_source(source: Any) -> TableSource:
     """A path, a table in memory or the result of a query as a `TableSource`; one stays as it is."""
     if isinstance(source, TableSource):
         return source
-    if isinstance(source, (str, os.PathLike)):
-        return _open_path(Path(source))
-    if is_list_of_paths(source):
-        return join_files(source)
-    if isinstance(source, (list, tuple)) and is_list_of_records(source[:1]):
-        columns = columns_of_document(source) or records_to_columns(source)
-        return table_in_memory(columns, list(columns))
-    if (open_table := find_opener_by_methods(source)) is None:
+    if (open_table := find_table_opener(source)) is None:
         kinds = "a path, a table, the result of a query, a dict of columns or a list of dicts"
         raise ValueError(f"cannot read a {type(source).__name__}; give {kinds}")
     return open_table(source)
 
 
-def find_opener_by_methods(source: Any) -> Callable[[Any], TableSource] | None:
-    """The opener of a table of another package, by its methods; None if this is none."""
+def find_table_opener(source: Any) -> Callable[[Any], TableSource] | None:
+    """The opener of a path, of a list, or of a table of another package, by its methods; None if this is none."""
+    if isinstance(source, (str, os.PathLike)):
+        return _open_path
+    if isinstance(source, (list, tuple)) and not hasattr(source, "_fields"):
+        return join_files if is_list_of_paths(source) else _open_records if is_list_of_records(source[:1]) else None
     openers = OPENERS_BY_METHODS.items() if not isinstance(source, type) else ()
     return next((x for methods, x in openers if all(hasattr(source, name) for name in methods)), None)
 
@@ -574,17 +571,14 @@ def list_table_files(path: Path) -> list[Path]:
 
 def _describe_difference(first: TableSource, other: TableSource) -> str:
     """How the columns of a file differ from those of the first; "" if they do not."""
-    for name in (*first.names, *other.names):
-        if name not in other.names:
-            return f"there is no column {name!r}"
-        if name not in first.names:
-            return f"there is a column {name!r}"
-        if (one := first.types.get(name)) != (two := other.types.get(name)):
-            return f"column {name!r} is of {two}, not of {one}"
-    return "" if first.names == other.names else "its columns stand in another order"
+    if first.names != other.names:
+        return f"its columns are {', '.join(map(str, other.names))}"
+    differing = [name for name in first.names if first.types.get(name) != other.types.get(name)]
+    return "".join(f"column {x!r} is of {other.types[x]}, not of {first.types[x]}" for x in differing[:1])
 
 
-def _open_path(path: Path) -> TableSource:
+def _open_path(source: str | os.PathLike[str]) -> TableSource:
+    path = Path(source)
     book, _, sheet = str(path).rpartition("#")
     if Path(book).is_file() and not path.exists():
         with add_location_to_data_errors(f"{path.name}: ", row_label):
@@ -592,6 +586,11 @@ def _open_path(path: Path) -> TableSource:
     is_joined = path.is_dir() or (not path.exists() and str(path) != STANDARD_INPUT)
     files = list_table_files(path) if is_joined else []
     return join_files(str(path)) if files else open_table_file(path)
+
+
+def _open_records(source: Sequence[Any]) -> TableSource:
+    columns = columns_of_document(source) or records_to_columns(source)
+    return table_in_memory(columns, list(columns))
 
 
 def _open_columns(source: Any) -> TableSource:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from jaxrate.core.optional_imports import import_optional
-from jaxrate.core.text_format import did_you_mean_suffix, to_one_line
-from jaxrate.events import RowError
+from jaxrate.core.text_format import did_you_mean_suffix, to_one_line, truncate_text
+from jaxrate.events import MAX_REPORTED_ROWS, RowError
 
 Column: TypeAlias = Any  # an Arrow chunked array
 
@@ -168,8 +168,8 @@ def iterate_csv_batches(
     except arrow.ArrowInvalid as error:
         if "Empty CSV" in str(error):  # there is a header without an end of line
             return
-        if "Expected 1 columns" in str(error):
-            raise ValueError(f"{error}; the first line names the columns: remove what stands above it") from None
+        if "CSV parse error: " in str(error):
+            _check_field_counts(open_stream, delimiter)
         raise
 
 
@@ -188,6 +188,21 @@ def iterate_csv(open_stream: Callable[[], Any], delimiter: str) -> Iterator[tupl
     with io.TextIOWrapper(open_stream(), encoding="utf-8-sig", errors="replace", newline="") as file:
         reader = csv.reader(file, delimiter=delimiter)
         yield from ((reader.line_num, fields) for fields in reader if fields)
+
+
+def _check_field_counts(open_stream: Callable[[], Any], delimiter: str) -> None:
+    """RowError about the rows that have more or fewer fields than the header."""
+    with suppress(*READ_ERRORS):
+        rows = iterate_csv(open_stream, delimiter)
+        count = len(next(rows, (0, []))[1])
+        advice = "; the first line names the columns: remove what stands above it" if count == 1 else ""
+        bad = ((row, fields) for row, (_, fields) in enumerate(rows) if len(fields) != count)
+        messages = [
+            (row, f"Expected {count} columns, got {len(fields)}: {truncate_text(delimiter.join(fields))}{advice}")
+            for row, fields in islice(bad, MAX_REPORTED_ROWS)
+        ]
+        if messages:
+            raise RowError(*messages[0], messages[1:], sum(1 for _ in bad))
 
 
 @contextmanager

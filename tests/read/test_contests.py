@@ -173,21 +173,6 @@ def test_a_rank_below_1_is_refused_or_told(source, code):
     assert data.rounds.events.rank.tolist() == [0, 1, 2, 0, 1, 2]
 
 
-@pytest.mark.parametrize("players", [("Heim", "Gast"), ("a", "b")])
-@pytest.mark.parametrize(
-    "names", [("ToreH", "ToreG"), ("TREFFER_HEIM", "TREFFER_GAST"), ("tally a", "tally b"), ("na", "nb")]
-)
-def test_points_that_nothing_uses_are_told(players, names):
-    table = dict(zip((*players, *names), ("xyxyxy", "yxyxyx", [3, 1, 3, 2, 1, 3], [2, 2, 2, 0, 3, 0]), strict=True))
-    table |= {"Erg": [1, 0, 1, 1, 0, 1], "elo_a": [1, 2, 3, 4, 5, 6], "elo_b": [2, 1, 4, 3, 6, 5]}
-    table = {name: [*column] for name, column in table.items()}
-    roles = {"a": players[0], "b": players[1], "side": "a", "score": "Erg"}
-    is_told = players == ("Heim", "Gast") or names[0] in ("tally a", "na", "TREFFER_HEIM")
-    _, notes = read_noting(table, **roles)
-    assert len(notes) == is_told and all(f"margin={[*names]}" in str(x.message) for x in notes)
-    assert not read_noting(table, **roles, margin=names)[1]
-
-
 @pytest.mark.parametrize(
     "ranks, arguments, expected, note",
     [

@@ -145,9 +145,12 @@ def test_bad_argument(source, kind, arguments, message):
 MIXTURES = {
     "a strange part": ({"Bob": ["Cyy"]}, "the mixture 'Bob' has 'Cyy', which is no cat"),
     "nobody plays it": ({"Bobb": None}, "the mixture 'Bobb' is in no row; did you"),
-    "a part twice": ({"Bob": ["Cy", "Cy"]}, "the mixture 'Bob' has a part twice"),
+    "a part twice": ({"Bob": ["Cy", "Cy"]}, "the shares of the mixture 'Bob' must be from 0 and sum to 1"),
     "shares beyond one": ({"Bob": {"Ann": 0.5, "Cy": 0.6}}, "the shares of the mixture 'Bob' must be from 0 and sum"),
-    "nothing but mixtures": (dict.fromkeys(["Ann", "Bob", "Cy"]), "all categories are mix"),
+    "nothing but mixtures": (
+        dict.fromkeys(["Ann", "Bob", "Cy"]),
+        "the shares of the mixture 'Ann' must be",
+    ),
 }
 
 
@@ -189,13 +192,13 @@ ROWS_SHOWN = {  # columns, arguments, the call to write, and the first row that 
     "no results": (
         {"home": ["Ann"], "away": ["Bob"], "venue": ["Rome"]},
         {},
-        "no column 'score'; name that of the results, as score=...; or those of the points of both, as margin=",
+        "no column 'score'; name that of the results, as score='...'; or those of the points of both, as margin=",
         "Ann Bob Rome",
     ),
     "no ranks": (
         {"contest": [1, 1], "player": ["Ann", "Bob"], "lap": [60, 61]},
         {},
-        "name that of ranks, as rank=...; or of scores, of which higher is better, as score=...",
+        "name that of ranks, as rank='...'; or of scores, of which higher is better, as score='...'",
         "1 Ann 60",
     ),
 }
