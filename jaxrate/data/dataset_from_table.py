@@ -1111,20 +1111,18 @@ def _zero_ranks_hints(roles: ColumnRoles, columns: dict[str, Column]) -> Iterato
       RowError: where a rank is below 1, unless all contests count from 0.
     """
     name = str(roles.result)
-    if roles.upcoming:
-        return
-    try:
-        rank, contest = to_numbers(name, columns[name]), label_codes(str(roles.contest), columns)[0]
-    except ValueError:  # which building the contests tells
-        return
+    rank, cells = numbers_or_nan(columns[name]), distinct_cells(columns[str(roles.contest)])
+    contest = np.unique(cells.codes, return_inverse=True)[1]
     is_below, codes = rank < 1, np.unique(rank[rank < 1])
     has_zero, has_one = (np.bincount(contest[rank == x], minlength=contest.max() + 1) > 0 for x in (0, 1))
-    if not 1 <= len(codes) <= MAX_CODES or np.mean(has_one) < MIN_AGREEMENT:
+    if roles.upcoming or not 1 <= len(codes) <= MAX_CODES or np.mean(has_one) < MIN_AGREEMENT:
         return
     hint = f"if it is for those who did not finish, say unfinished=['{codes[0]:g}']"
     is_first_everywhere = codes.tolist() == [0] and has_zero.all()
-    if rank.max() > 1 and not is_first_everywhere:
-        fail_where(is_below, lambda row: f"column {name!r} is {rank[row]:g}, and ranks count from 1; {hint}")
+    fail_where(
+        is_below & bool((rank > 1).any() and not is_first_everywhere),
+        lambda row: f"column {name!r} is {rank[row]:g}, and ranks count from 1; {hint}",
+    )
     yield f"{name} counts from {codes[0]:g}, which is the best; {hint}"
 
 

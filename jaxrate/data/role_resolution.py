@@ -234,22 +234,17 @@ def _problems_of_double_roles(roles: ColumnRoles) -> Iterator[tuple[Any, str]]:
 
 
 def constant_side(names: Sequence[str], roles: ColumnRoles) -> float | None:
-    """The side where it is the same in all matches, as side="a" and side="b" say; None if it is a column."""
+    """The side where it is the same in all matches, as side="a" and side="b" say; None if it is a column.
+
+    Raises:
+      ValueError: if there is no such column, or if it would tell the result.
+    """
     side = roles.side
     if side is None or roles.contest is not None:
         return None
     players = dict(zip(PLAYER_PAIR, roles.first_players, strict=True))
     is_constant = side in players and (side not in names or players[side] == side)
-    if not is_constant or roles.winner_first:
-        _check_side_column(names, roles, side, is_constant)
-        return None
-    return 1.0 if side == "a" else -1.0
-
-
-def _check_side_column(names: Sequence[str], roles: ColumnRoles, side: str, is_constant: bool) -> None:
-    """ValueError unless a column says who has the side, and tells neither players nor, of winners, the result."""
     tells_result = side in WINNER_LOSER or (roles.winner_first and (is_constant or side in roles.players))
-    player = "a" if side == roles.players[0] else "b"
     hint = did_you_mean_suffix(side, names) or "; where the first player has the side in all matches, say side='a'"
     raise_first(
         (
@@ -258,11 +253,11 @@ def _check_side_column(names: Sequence[str], roles: ColumnRoles, side: str, is_c
             "winner, -1 the loser, 0 neither",
         ),
         (
-            side in roles.players,
-            f"side={side!r} names players; where {side!r} has the side in all matches, say side={player!r}",
+            not is_constant and side not in names,
+            f"no column {side!r} (there are: {', '.join(map(str, names))}){hint}",
         ),
-        (side not in names, f"no column {side!r} (there are: {', '.join(map(str, names))}){hint}"),
     )
+    return {"a": 1.0, "b": -1.0}[side] if is_constant else None
 
 
 def check_line_up_roles(arguments: Mapping[str, Any]) -> None:
