@@ -150,7 +150,7 @@ class TableRows(NamedTuple):
     remarks: dict[str, Column]  # [n] by name, unused columns that say how far a match is or how it was decided
     notes: tuple[str, ...] = ()  # what was taken for what
     notation: Notation | None = None  # how results are written; None: there is no column of them
-    draws: DrawRule | None = None  # what tells which matches are drawn
+    draws: Sequence[DrawRule] = ()  # what tells which matches are drawn, or may do so
     clock: str | None = None  # what the times are, as in `Dataset`
     date_style: str | None = None  # how dates were written, if that had to be found out or was told
 
@@ -701,7 +701,7 @@ def score_drawn_matches(rows: TableRows, rules: Sequence[DrawRule] | None = None
         is_drawn = rule.tell(*rows.load_others(rule.names).values()) & (np.isnan(score) | (not rule.is_for_gaps))
         if is_drawn.any():
             note = f"{' and '.join(rule.names)} for the draws ({describe_share(is_drawn, 'match')})"
-            return rows.change({}, note)._replace(scores=np.where(is_drawn, 0.5, score), draws=rule)
+            return rows.change({}, note)._replace(scores=np.where(is_drawn, 0.5, score), draws=[rule])
     return rows
 
 
@@ -777,31 +777,23 @@ def _sign_of_lead(*points: Column) -> HostArray:
 # From a table to a dataset
 
 
-class TableConventions(NamedTuple):
-    """How the results and the times of a table are written, as its first rows show."""
-
-    notation: Notation | None  # of results; None: there is no column of them
-    draws: Sequence[DrawRule]  # what may tell which matches are drawn
-    clock: str | None  # as in `Dataset`
-    date_style: str | None  # how dates are written, if that had to be found out
-
-
 def convert_columns(
     resolved: ResolvedTable,
     rows: TableRows,
     dates: str | None = None,
     na_values: Sequence[str] = (),
     unfinished: Sequence[str] = (),
-    conventions: TableConventions | None = None,
+    like: TableRows | None = None,
 ) -> TableRows:
     """The rows, of which results, line-ups in cells and times are as events are built from.
 
-    The last arguments are as in `read`, and conventions how the table is written; None: that is found out.
+    The arguments in between are as in `read`. Results and times are written as in rows of the table that are `like`
+    these; None: that is found out.
 
     Raises:
       RowError: where a row is not as the others are.
     """
-    notation, rules = (None, None) if conventions is None else conventions[:2]
+    notation, rules = (None, None) if like is None else (like.notation, like.draws)
     with map_row_errors(rows.rows):
         rows, side_note = expand_line_up_cells(rows), ""
         if rows.roles.num_first:  # of which columns called as home is tell no side
@@ -816,10 +808,10 @@ def convert_columns(
         time = rows.roles.time
         if time is None:
             return rows
-        if conventions is None:
+        if like is None:
             times = parse_times(time, rows.columns[time], dates, na_values)
         else:
-            times = parse_further_times(time, rows.columns[time], conventions.clock, conventions.date_style)
+            times = parse_further_times(time, rows.columns[time], like.clock, like.date_style)
         return rows.change({time: times.to_column()})._replace(clock=times.clock, date_style=times.style)
 
 
@@ -1086,7 +1078,7 @@ def _are_wins(column: Column) -> bool:
 
 def level_points_hints(rows: TableRows) -> Iterator[str]:
     """A hint that matches count as won though both had equal points, unless draws are known."""
-    if not rows.roles.winner_first or rows.draws is not None:
+    if not rows.roles.winner_first or rows.draws:
         return
     points = _margin_columns(rows)
     columns = [*map(numbers_or_nan, rows.load_others(points).values())]

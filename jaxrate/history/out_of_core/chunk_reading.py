@@ -24,7 +24,6 @@ from jaxrate.data.column_role_definitions import raise_first, select_role_argume
 from jaxrate.data.dataset_from_table import (
     DrawRule,
     NoRowsLeftError,
-    TableConventions,
     TableRows,
     build_dataset,
     columns_of_manner,
@@ -68,8 +67,7 @@ class TableReading(NamedTuple):
     resolved: ResolvedTable  # the season is none of its roles, as `seasons` are known
     columns: list[str]  # that are read
     text_columns: list[str]  # that are text, also where all values of a chunk are numbers
-    conventions: TableConventions
-    has_teams: bool  # whether these are matches of teams, which are contests of two
+    example: TableRows  # of no rows, written as the first ones are
     categories: HostArray | None
     seasons: dict[str, float] | None
 
@@ -79,14 +77,19 @@ class TableReading(NamedTuple):
         return self.resolved.roles
 
     @property
+    def has_teams(self) -> bool:
+        """Whether these are matches of teams, which are contests of two."""
+        return self.example.roles.num_first > 0
+
+    @property
     def has_contests(self) -> bool:
         """Whether the events are contests."""
         return self.roles.contest is not None or self.has_teams
 
     def times(self, columns: Mapping[str, Any]) -> HostArray:
         """[n] the times of some rows, dates in days since 1970; RowError where one is missing and others are not."""
-        name, (_, _, clock, style) = str(self.roles.time), self.conventions
-        times = parse_further_times(name, to_column(name, columns[name]), clock, style).values
+        name, clock = str(self.roles.time), self.example.clock
+        times = parse_further_times(name, to_column(name, columns[name]), clock, self.example.date_style).values
         if clock is not None:
             fail_where(np.isnan(times), lambda row: f"column {name!r} has no value")
         return times
@@ -120,8 +123,7 @@ def resolve_table_reading(files: TableSource, arguments: Mapping[str, Any]) -> T
             resolved._replace(roles=roles._replace(season=None)),
             columns,
             [x for x in columns if x not in loaded.columns or is_text(loaded.columns[x])],
-            TableConventions(converted.notation, rules, converted.clock, converted.date_style),
-            converted.roles.num_first > 0,
+            converted._replace(draws=rules).keep(np.zeros(len(converted.rows), bool)),
             _distinct_categories(files, roles.category) if roles.category else None,
             None,
         )
@@ -130,13 +132,13 @@ def resolve_table_reading(files: TableSource, arguments: Mapping[str, Any]) -> T
     return reading
 
 
-def _rules_for_draws(converted: TableRows, names: Sequence[str]) -> list[DrawRule]:
+def _rules_for_draws(converted: TableRows, names: Sequence[str]) -> Sequence[DrawRule]:
     """What may tell which matches are drawn: what does so in the first rows, or flags that may do so in later ones."""
     roles = converted.roles
     if roles.contest is not None or not (roles.winner_first or roles.result):
         return []
     others = [name for name in names if name not in roles.all_columns]
-    return [converted.draws] if converted.draws else [*flag_rules(others, roles.winner_first)]
+    return converted.draws or [*flag_rules(others, roles.winner_first)]
 
 
 def _iterate_column_batches(files: TableSource, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Column]]]:
@@ -272,7 +274,7 @@ def find_time_order(reading: TableReading) -> TimeOrder:
     """
     source, contest = reading.source, reading.roles.contest
     names = [*filter(None, (reading.roles.time, contest))] or reading.columns[:1]
-    counts, whole_days, faults = [0] * len(source.parts), reading.conventions.clock == "dates", list[tuple[int, str]]()
+    counts, whole_days, faults = [0] * len(source.parts), reading.example.clock == "dates", list[tuple[int, str]]()
     last = dict[str, HostArray]()
     located = (
         (file, batch) for file, part in enumerate(source.parts) for batch in iterate_located_batches(part, names)
@@ -451,7 +453,7 @@ def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset |
             loaded = load_rows(read, reading.roles)
         except NoRowsLeftError:
             return None
-        converted = convert_columns(reading.resolved, loaded, conventions=reading.conventions)
+        converted = convert_columns(reading.resolved, loaded, like=reading.example)
     played = split_by_result(converted).played
     if not played.any():
         return None

@@ -186,7 +186,7 @@ def rate_by_chunks(
     is_calibrated = initial_slope(system, calibrate) is not None
     order = find_time_order(reading)
     options = {"period": period, "chunk": chunks.rows, "brief": chunks.brief, "calibrated": is_calibrated}
-    options |= {"whole_days": order.whole_days, "results": getattr(reading.conventions.notation, "label", None)}
+    options |= {"whole_days": order.whole_days, "results": getattr(reading.example.notation, "label", None)}
     settings = settings_that_must_match(system, reading.roles, options, key)
     check_no_other_run(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -307,7 +307,7 @@ def _history(run: ChunkedRun, progress: RunProgress, players: HostArray) -> Rate
         progress.games[: progress.known],
         run.period,
         progress.last,
-        reading.conventions.clock,
+        reading.example.clock,
         no_events(run.has_contests),
         options,
         reading.categories if system.settings.get("categories", 1) > 1 else None,
