@@ -60,10 +60,10 @@ def find_season_starts(
             if name not in starts:
                 new[name] = min(begin, new.get(name, np.inf))
         first_row = _first_rows(batch, np.arange(len(batch.time))) | first_row
-    last = max(starts, key=lambda name: starts[name], default="")
-    early = [name for name, begin in new.items() if starts and begin <= starts[last]]
+    last = max(starts, key=starts.__getitem__, default="")
+    early = {name: first_row[name] for name, begin in new.items() if begin <= starts.get(last, -np.inf)}
     reason = f" is new, but {format_value_for_error(last)}, which is known, began later"
-    _fail_at_seasons({name: first_row[name] for name in early}, lambda name: reason)
+    _fail_at_seasons(early, lambda name: reason)
     starts = dict(sorted((starts | new).items(), key=lambda item: item[1]))
     following = dict(pairwise(starts))
     late_row = _mostly_late_seasons(iterate_match_batches(), {name: starts[after] for name, after in following.items()})
