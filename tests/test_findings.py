@@ -45,7 +45,7 @@ def test_phrases_name_all_that_differs_and_no_number_of_the_subject(relation):
 )
 def test_a_leader_is_ahead_or_level(ratings, deviations, wanted):
     names = [*"ABCDEF"][: len(ratings)]
-    found = findings.find_lead(names, np.array(ratings), deviations and np.array(deviations), "points")
+    found = findings.find_lead(names, np.array(ratings), np.array(deviations or [0.0] * len(names)), "points")
     assert (found.certainty, found.subject, found.other) == (wanted[0], "A", "" if wanted[0] == "alone" else "B")
     assert found.amount == (wanted[1] and pytest.approx(wanted[1]))
 
@@ -68,7 +68,7 @@ def test_a_lead_is_new_for_sixty_days_and_old_from_eleven_months_on_if_it_is_sur
 
 
 def line(name, mean, deviation=None, times=YEARS):
-    return Line(name, times, np.array(mean), None if deviation is None else np.full(len(mean), deviation))
+    return Line(name, times, np.array(mean), 0.0 if deviation is None else np.full(len(mean), deviation))
 
 
 ADA, BO = line("Ada", [1500.0, 1700.0, 1601.0]), line("Bo", [1500.0, 1550.0, 1600.0])
@@ -130,7 +130,7 @@ AHEAD = [1560.0, 1500.0, 1490.0]
 )
 def test_the_first_has_the_lead_and_others_their_rank(ratings, deviations, standing, said):
     names = ["Ada", "Bo", "Cy"][: len(ratings)]
-    lead = findings.find_lead(names, np.array(ratings), deviations and np.array(deviations), "points")
+    lead = findings.find_lead(names, np.array(ratings), np.array(deviations or [0.0] * len(names)), "points")
     found = findings.find_rank("Ada", findings.Standing(*standing, "May 2024"), lead, "points")
     assert str(found) == said
 

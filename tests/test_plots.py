@@ -106,15 +106,6 @@ def test_trajectory_is_the_history(ax, name):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("", "rating (points)")
 
 
-def test_trajectories_share_axes_and_differ_in_colour(ax):
-    plots.trajectory(past("elo"), [f"P{i}" for i in range(4, 9)], ax=ax)
-    plots.trajectory(past("elo"), [f"P{i}" for i in range(9, 12)], ax=ax)
-    assert ends(ax) == [f"P{i}" for i in range(4, 12)] and ax.get_legend() is None
-    assert len({line.get_color() for line in ax.lines}) == 8
-    with refused("1 to 8 named players, not 9"):  # a legend of so many left a strip for the lines
-        plots.trajectory(past("elo"), "P12", ax=ax)
-
-
 def test_trajectory_without_time_goes_by_number(ax):
     rated = rated_games(None)
     plots.trajectory(rated, "P9", ax=ax)
@@ -658,7 +649,7 @@ def test_calibration_is_that_of_the_metrics(ax):
     for i, ((name, p), said) in enumerate(zip(several.items(), texts(ax), strict=True)):
         found = jr.metrics.calibration(p, score, bins=8)
         filled = found.weight > 0
-        points = drawn(ax, "calibration", i).get_xydata().T
+        points = drawn(ax, "layer", i).get_xydata().T
         np.testing.assert_array_equal(points, [100.0 * found.predicted[filled], 100.0 * found.observed[filled]])
         assert said == f"{name}, {100 * found.error:.1f}"
         ends = interval_ends(ax, i)[:, :, 1] / 100.0
@@ -682,7 +673,7 @@ def test_calibration_of_winners_is_from_either_side(ax):
     p = np.array([0.9, 0.8, 0.6, 0.3])
     plots.calibration(p, np.ones(4), bins=5, ax=ax)
     found = jr.metrics.calibration(np.append(p, 1 - p), [1] * 4 + [0] * 4, bins=5)
-    np.testing.assert_allclose(drawn(ax, "calibration").get_ydata(), 100.0 * found.observed[found.weight > 0])
+    np.testing.assert_allclose(drawn(ax, "layer").get_ydata(), 100.0 * found.observed[found.weight > 0])
 
 
 def test_calibration_of_rounds_is_of_shares_left_behind(ax):
@@ -699,7 +690,7 @@ def test_calibration_of_rounds_is_of_shares_left_behind(ax):
     prediction, share = np.linspace(0.05, 0.95, 10), np.array(share)
     plots.calibration(prediction, rounds, bins=10, ax=ax)
     there = ~np.isnan(share)
-    points = drawn(ax, "calibration").get_xydata().T
+    points = drawn(ax, "layer").get_xydata().T
     np.testing.assert_allclose(points, [100.0 * prediction[there], 100.0 * share[there]])
     assert ax.get_ylabel() == "observed share of the others beaten (%)"
 
@@ -711,7 +702,7 @@ def test_loss_by_difference(ax):
     means = [float(jr.metrics.log_loss(rated.events["prediction"], score)) for rated in (elo, glicko)]
     assert texts(ax) == [f"Elo, {means[0]:.3f}", f"Glicko, {means[1]:.3f}"]
     assert ax.get_legend().get_title().get_text() == "mean over all matches"
-    curves = [line for line in ax.lines if line.get_gid() == "loss"]
+    curves = [line for line in ax.lines if line.get_gid() == "layer"]
     expected = [line for line in ax.lines if line.get_linestyle() == ":"]
     assert [line.get_color() for line in expected] == [line.get_color() for line in curves]
     least, greatest = ax.get_xlim()
@@ -737,11 +728,11 @@ def test_loss_by_difference(ax):
 def test_loss_of_equal_ratings_is_one_bin(ax):
     one = jr.rate(jr.elo(), [{"a": "x", "b": "y", "score": 1.0}])
     plots.loss_by_difference(one, ax=ax)
-    np.testing.assert_allclose(drawn(ax, "loss").get_xydata(), [[50.0, np.log(2)]], rtol=1e-6)
+    np.testing.assert_allclose(drawn(ax, "layer").get_xydata(), [[50.0, np.log(2)]], rtol=1e-6)
     assert ax.get_ylim()[0] > 0.5
     few = {"a": [*"xxxy"], "b": [*"yyzz"], "score": [1.0, 1.0, 0.0, 0.5]}
     plots.loss_by_difference(jr.rate(jr.elo(), few), ax=ax)
-    assert 1 < len(drawn(ax, "loss", 1).get_xydata()) < 4
+    assert 1 < len(drawn(ax, "layer", 1).get_xydata()) < 4
 
 
 def test_residuals(ax):

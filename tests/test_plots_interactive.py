@@ -129,7 +129,7 @@ def test_calibration_has_a_point_for_each_bin(ax):
     p, score = np.array([0.1, 0.15, 0.6, 0.9]), np.array([0, 1, 1, 1])
     plots.calibration({"one": p}, score, bins=5, ax=ax)
     values, specification = rows(plots.calibration({"one": p}, score, bins=5, backend="altair"), "number")
-    np.testing.assert_allclose([row["y"] for row in values], drawn(ax, "calibration").get_ydata(), atol=1e-4)
+    np.testing.assert_allclose([row["y"] for row in values], drawn(ax, "layer").get_ydata(), atol=1e-4)
     np.testing.assert_allclose([row["number"] for row in values], [2, 1, 1])
     axes = [layer["encoding"][axis]["axis"]["values"] for layer in specification["layer"] for axis in "xy"]
     assert set(map(tuple, axes)) == {(0, 20, 40, 60, 80, 100)}

@@ -103,7 +103,7 @@ def test_calibration_is_that_of_favourites_on_either_side():
     prediction, score = np.repeat([0.72, 0.28], 100), np.repeat([1.0, 0.0, 1.0, 0.0], [80, 20, 36, 64])
     said = summarise({"prediction": prediction, "score": score})
     ((predicted, observed, _, _, count),) = said.bins.rows()
-    assert (predicted, observed, count) == pytest.approx((72.0, 72.0, 200)) and said.verdict == "It does."
+    assert (predicted, observed, count) == pytest.approx((72.0, 72.0, 200)) and said.verdict == "1 of 1 do."
     assert said.metrics[1] == "Favourites' chances were off by 0.0 percentage points, on average."
 
 

@@ -201,7 +201,10 @@ def leaderboard_sections(board: lazy.Leaderboard, rated: jr.History) -> list[Sec
     if not len(first.rank):
         return [table]
     unit = lazy.rating_unit(rated.system)
-    return [str(lazy.find_lead([*map(str, first.player)], first.rating, first.deviation, unit)), table]
+    return [
+        str(lazy.find_lead([*map(str, first.player)], first.rating, first.get("deviation", 0.0 * first.rating), unit)),
+        table,
+    ]
 
 
 def _answer_leaderboard(rating: Rating, asked: RateOptions) -> Output:

@@ -62,15 +62,14 @@ def chart_of_rows(rows: list[dict[str, Any]]) -> Any:
         return altair.Chart(altair.Data(values=rows))
 
 
-def make_tooltips(*columns: tuple[str, str | None, str | None]) -> list[Any]:
-    """What the pointer shows: columns by their shorthand, title and number format; None for those of Altair."""
-    parts = [{"shorthand": name, "title": title, "format": form} for name, title, form in columns]
-    return [altair.Tooltip(**{key: x for key, x in part.items() if x is not None}) for part in parts]
+def make_tooltips(*columns: tuple[str, ...]) -> list[Any]:
+    """What the pointer shows: columns by their shorthand and title, and of numbers the format."""
+    return [altair.Tooltip(**dict(zip(("shorthand", "title", "format"), x, strict=False))) for x in columns]
 
 
 def style_chart(chart: Any, text: charts.PictureText) -> Any:
     """The style of all plots: no box, a horizontal grid, and the title at the left; the source ends its subtitle."""
-    subtitle = [*style.wrap_evenly(text.subtitle, SUBTITLE_LENGTH), *([text.source] if text.source else [])]
+    subtitle = [*style.wrap_evenly(text.subtitle, SUBTITLE_LENGTH), *[text.source] * bool(text.source)]
     config = altair.Config(  # in one step, for each method that configures a chart copies it
         view=altair.ViewConfig(stroke=None, continuousWidth=PICTURE_WIDTH),
         axis=altair.AxisConfig(**LOOKS["axis"]),
@@ -97,7 +96,7 @@ def _axis_options(scale: charts.Scale, **options: Any) -> Any:
 def interval_chart(view: charts.RowView) -> Any:
     """A row for each player with the interval of their value, which stands at the right, too."""
     names, scale = view.labels, view.scale
-    labels = number_names(view.numbers, names) if len(view.numbers) else names
+    labels = number_names(view.numbers, names) or names
     numbered = {"row": range(1, len(names) + 1), "label": labels, "name": names, "text": view.value_texts}
     chart = chart_of_rows(_rows_of(**numbered, value=view.values, low=view.low, high=view.high))
     padding = 8.0 + CHARACTER_PIXELS * min(max(map(len, labels)), MAX_LABEL_LENGTH)
@@ -107,7 +106,7 @@ def interval_chart(view: charts.RowView) -> Any:
     options = {"title": view.text.x, "scale": _scale_options(scale), "axis": _axis_options(scale, grid=True)}
     x, value = altair.X("low:Q", **options), altair.X("value:Q", **options)
     digits = "d" if view.are_ranks else ",.4~g" if view.are_differences else ",.1f"
-    tooltip = make_tooltips(("name:N", "name", None), ("row:Q", None, None), ("value:Q", view.text.x, digits),
+    tooltip = make_tooltips(("name:N", "name"), ("row:Q",), ("value:Q", view.text.x, digits),
                             ("low:Q", "from", digits), ("high:Q", "to", digits))  # fmt: skip
     bars = chart.mark_rule(strokeWidth=5, color=COLOURS[0], opacity=0.3, strokeCap="round")
     hover = chart.mark_rule(strokeWidth=14, opacity=0)
@@ -140,8 +139,8 @@ def matrix_chart(view: charts.MatrixView) -> Any:
     colours = altair.Scale(domain=percents, range=[*view.colours], interpolate="rgb")
     legend = None if view.is_written else altair.Legend()
     colour = altair.Color("percent:Q", title=view.quantity, scale=colours, legend=legend)
-    row_tooltip, column_tooltip = ("row:N", text.y or "name", None), ("column:N", text.x or "column", None)
-    tooltip = make_tooltips(row_tooltip, column_tooltip, ("percent:Q", view.quantity, ".1f"))
+    names = ("row:N", text.y or "name"), ("column:N", text.x or "column")
+    tooltip = make_tooltips(*names, ("percent:Q", view.quantity, ".1f"))
     rows = _cell_rows(view, row_labels, column_labels)
     cells = chart_of_rows(rows)
     edge = "white" if view.is_written else None
@@ -192,26 +191,33 @@ def _cell_rows(view: charts.MatrixView, row_labels: list[str], column_labels: li
 
 def number_names(numbers: Sequence[int], names: Sequence[str]) -> list[str]:
     """Names with numbers before them; the first character keeps Vega from removing the spaces before a number."""
-    numbered = zip(style.pad_numbers(numbers), names, strict=True)
+    numbered = zip(style.pad_numbers(numbers), names, strict=False)
     return [f"\N{ZERO WIDTH SPACE}{number}\N{EN SPACE}{name}" for number, name in numbered]
 
 
 def layer_chart(view: charts.LayerView) -> Any:
     """Layers; the pointer shows the numbers of points with markers, and of boxes."""
-    is_dated = view.text.x == "date"
-    unit = MILLISECONDS if is_dated else 1
-    scale = _scale_options(view.x._replace(low=view.x.low * unit, high=view.x.high * unit))
-    axis = altair.Axis(grid=False, tickCount=8) if is_dated else _axis_options(view.x, grid=view.is_square)
-    x = altair.X("x:T" if is_dated else "x:Q", title=None if is_dated else view.text.x, scale=scale, axis=axis)
+    x = altair.X(
+        "x:Q", title=view.text.x, scale=_scale_options(view.x), axis=_axis_options(view.x, grid=view.is_square)
+    )
+    if view.text.x == "date":
+        x = _time_axis(view.x.low, view.x.high)
     y = altair.Y("y:Q", title=view.text.y, scale=_scale_options(view.y), axis=_axis_options(view.y))
-    size = HEIGHT if view.is_square else WIDTH, HEIGHT
-    width = HEIGHT if view.is_square else "container"
     layers: list[Any] = []
     for layer in view.layers:
-        marks = [(_heat_layer(layer, view.y, size), {})] if layer.mark == "heat" else _layer_marks(layer, view)
-        places = {} if layer.mark == "heat" else {"x": x, "y": y}
-        layers += [mark.encode(**places, **own, **_legend_channels(view, layer, own)) for mark, own in marks]
+        if layer.mark == "heat":
+            layers.append(_heat_layer(layer, view.y))
+            continue
+        marks = _layer_marks(layer, view)
+        layers += [mark.encode(x=x, y=y, **own, **_legend_channels(view, layer, own)) for mark, own in marks]
+    width = HEIGHT if view.is_square else "container"
     return style_chart(altair.layer(*layers).properties(width=width, height=HEIGHT), view.text)
+
+
+def _time_axis(begin: float, end: float) -> Any:
+    """The axis of dates between two days since 1970-01-01."""
+    scale = altair.Scale(domain=[MILLISECONDS * begin, MILLISECONDS * end], nice=False)
+    return altair.X("x:T", title=None, scale=scale, axis=altair.Axis(grid=False, tickCount=8))
 
 
 def _layer_marks(layer: charts.Layer, view: charts.LayerView) -> list[tuple[Any, dict[str, Any]]]:
@@ -221,7 +227,7 @@ def _layer_marks(layer: charts.Layer, view: charts.LayerView) -> list[tuple[Any,
     texts = layer.values if layer.mark == "texts" else [""] * len(rows)
     chart = chart_of_rows([{**row, "i": i, "label": layer.label, "text": texts[i]} for i, row in enumerate(rows)])
     parts = [(f"{name}:Q", name, ",.4~g") for name, _ in layer.tooltips]
-    names = [("label:N", view.legend or "name", None)] * bool(layer.label)
+    names = [("label:N", view.legend or "name")] * bool(layer.label)
     tooltip = make_tooltips(*names, ("x:Q", view.text.x, ",.4~g"), ("y:Q", view.text.y, ",.4~g"), *parts)
     look: dict[str, Any] = {"color": layer.colour, "opacity": layer.opacity}
     if layer.mark == "bars":
@@ -242,22 +248,21 @@ def _legend_channels(view: charts.LayerView, layer: charts.Layer, own: dict[str,
     """The colour of a layer that has a label, and the dashes of its line, for the legend."""
     if not layer.label:
         return {}
-    labelled = [x for x in view.layers if x.label]
     symbol = "square" if layer.mark == "boxes" else "stroke"
     looks = {"title": view.legend or None, "orient": "top", "columns": 2, "labelLimit": 400, "symbolType": symbol}
-    labels, legend = [x.label for x in labelled], altair.Legend(**looks)
-    colours = altair.Scale(domain=labels, range=[x.colour for x in labelled])
-    dashes = altair.Scale(domain=labels, range=[DASHES[x.dash or "-"] for x in labelled])
-    channels = {"color": altair.Color("label:N", scale=colours, legend=legend)}
+    about = [(x.label, x.colour, DASHES[x.dash or "-"]) for x in view.layers if x.label]
+    (labels, colours, dashes), legend = map(list, zip(*about, strict=True)), altair.Legend(**looks)
+    channels = {"color": altair.Color("label:N", scale=altair.Scale(domain=labels, range=colours), legend=legend)}
     if "order" in own:
-        channels["strokeDash"] = altair.StrokeDash("label:N", scale=dashes, legend=legend)
+        scale = altair.Scale(domain=labels, range=dashes)
+        channels["strokeDash"] = altair.StrokeDash("label:N", scale=scale, legend=legend)
     return channels
 
 
-def _heat_layer(layer: charts.Layer, scale: charts.Scale, size: tuple[int, int]) -> Any:
-    """A heat map as a picture of this size in pixels, which thousands of cells would draw slowly."""
+def _heat_layer(layer: charts.Layer, scale: charts.Scale) -> Any:
+    """A heat map as a picture, which thousands of cells would draw slowly."""
     edges = layer.x.astype("datetime64[us]").astype(float) if layer.x.dtype.kind == "M" else layer.x
-    middles = [(np.arange(length) + 0.5) / length for length in size]
+    middles = [(np.arange(length) + 0.5) / length for length in (WIDTH, HEIGHT)]
     across = np.searchsorted(edges, edges[0] + (edges[-1] - edges[0]) * middles[0], side="right") - 1
     up = np.searchsorted(layer.y, scale.low + (scale.high - scale.low) * middles[1][::-1], side="right") - 1
     inside = (up >= 0) & (up < len(layer.y) - 1)
@@ -265,7 +270,7 @@ def _heat_layer(layer: charts.Layer, scale: charts.Scale, size: tuple[int, int])
     palette = [charts.mix_colours(charts.SEQUENTIAL_COLOURS, x / 255) for x in range(256)]
     address = charts.image_address(np.round(255.0 * np.clip(levels, 0.0, 1.0)), palette)
     width = altair.ExprRef("width")
-    image = chart_of_rows([{}]).mark_image(width=width, height=size[1], aspect=False, align="left", baseline="top")
+    image = chart_of_rows([{}]).mark_image(width=width, height=HEIGHT, aspect=False, align="left", baseline="top")
     return image.encode(x=altair.value(0), y=altair.value(0), url=altair.value(address))
 
 
@@ -296,7 +301,7 @@ def line_chart(view: charts.LineView) -> Any:
     size = {"width": WIDTH // num_columns, "height": PANEL_HEIGHT}
     parts = []
     for panel in panels:
-        line, colour = panel.lines[0], NAMED_COLOURS[panel.panel or 0]
+        line, colour = panel.lines[0], NAMED_COLOURS[panel.panel]
         look = {"anchor": "start", "fontSize": 12, "color": style.TEXT_COLOURS.get(colour, colour)}
         title = altair.TitleParams(line.name, subtitle=line.note, subtitleColor=GREY, offset=4, **look)
         parts.append(altair.layer(*_line_layers(panel)).properties(title=title, **size))
@@ -308,13 +313,12 @@ def _line_layers(view: charts.LineView) -> list[Any]:
     """The layers of lines in front of grey ones, and the nearest point to the pointer."""
     x, y = _line_axes(view)
     names = [line.name for line in view.lines]
-    first = view.panel or 0
-    scale = altair.Scale(domain=names, range=[*NAMED_COLOURS[first : first + len(names)]])
+    scale = altair.Scale(domain=names, range=[*NAMED_COLOURS[view.panel : view.panel + len(names)]])
     colour = altair.Color("name:N", scale=scale, legend=None)
     interpolate = "step-after" if view.is_stepped else "linear"
     chart = chart_of_rows(_line_rows(view.lines))
     layers = _unnamed_layers(view.unnamed, x, y)
-    if any(line.deviation is not None for line in view.lines):
+    if any(np.any(line.deviation) for line in view.lines):
         intervals = chart.mark_area(opacity=0.18, interpolate=interpolate)
         layers.append(intervals.encode(x=x, y=_replace_column(y, "low"), y2="high:Q", color=colour))
     if view.then:
@@ -335,8 +339,8 @@ def _line_layers(view: charts.LineView) -> list[Any]:
 
 def _dotted_rows(view: charts.LineView) -> list[dict[str, Any]]:
     """The points with dots, the highest on top: peaks of ratings, and last ranks."""
-    points = [len(line.y) - 1 if view.is_rank else line.peak for line in view.lines]
-    rows = [_line_rows([line])[i] for line, i in zip(view.lines, points, strict=True) if i is not None]
+    points = [[len(line.y) - 1] if view.is_rank else [*line.peaks] for line in view.lines]
+    rows = _line_rows(line.select(at) for line, at in zip(view.lines, points, strict=True))
     return sorted(rows, key=lambda row: row["y"] or 0.0)
 
 
@@ -350,10 +354,11 @@ def _time_range(view: charts.LineView) -> tuple[float, float]:
 
 def _line_axes(view: charts.LineView) -> tuple[Any, Any]:
     """The axes of all lines and bands of a view."""
-    is_dated, scale = view.text.x == "date", view.scale
-    shorthand, title, unit = ("x:T", None, MILLISECONDS) if is_dated else ("x:Q", view.text.x, 1)
-    domain = altair.Scale(domain=[x * unit for x in _time_range(view)], nice=False)
-    x = altair.X(shorthand, title=title, scale=domain, axis=altair.Axis(grid=False, tickCount=8))
+    ends, scale = _time_range(view), view.scale
+    x = altair.X("x:Q", title=view.text.x, scale=altair.Scale(domain=[*ends], nice=False),
+                 axis=altair.Axis(grid=False, tickCount=8))  # fmt: skip
+    if view.text.x == "date":
+        x = _time_axis(*ends)
     return x, altair.Y("y:Q", title=view.text.y, scale=_scale_options(scale), axis=_axis_options(scale))
 
 
@@ -366,14 +371,10 @@ def _replace_column(axis: Any, column: str) -> Any:
 
 def _unnamed_layers(players: charts.UnnamedPlayers, x: Any, y: Any) -> list[Any]:
     """Bands and lines in grey."""
-    layers = []
-    for band in players.bands:
-        grey = chart_of_rows(_rows_of(**band._asdict()))
-        layers.append(grey.mark_area(color=PALE, opacity=0.45).encode(x=x, y=_replace_column(y, "low"), y2="high:Q"))
-    if players.lines:
-        grey = chart_of_rows(_line_rows(players.lines)).mark_line(**LOOKS["median" if players.bands else "other"])
-        layers.append(grey.encode(x=x, y=y, detail="name:N"))
-    return layers
+    areas = [chart_of_rows(_rows_of(**x._asdict())).mark_area(color=PALE, opacity=0.45) for x in players.bands]
+    layers = [area.encode(x=x, y=_replace_column(y, "low"), y2="high:Q") for area in areas]
+    lines = chart_of_rows(_line_rows(players.lines)).mark_line(**LOOKS["median" if players.bands else "other"])
+    return [*layers, *[lines.encode(x=x, y=y, detail="name:N")] * bool(players.lines)]
 
 
 def _hover_layer(chart: Any, view: charts.LineView, x: Any, y: Any, line: Any) -> Any:
@@ -398,22 +399,22 @@ def _label_layers(view: charts.LineView) -> list[Any]:
         width = CHARACTER_PIXELS * max(map(len, line.label))
         up = (to_height(line.y) - low) / (high - low)
         points = np.stack([WIDTH * (line.x_numbers() - begin) / (end - begin), HEIGHT * up], axis=1)
-        labels.append(LineLabel(points, line.label, width, LABEL_LINE_HEIGHT, line.told_peak))
+        labels.append(LineLabel(points, line.label, width, LABEL_LINE_HEIGHT, line.told_points))
     layers: list[Any] = []
     places, (x, y), edge = place_line_end_labels(labels, (WIDTH, HEIGHT)), _line_axes(view), altair.value("width")
     for line, label, place, colour in zip(view.lines, labels, places, NAMED_COLOURS, strict=False):
         data = chart_of_rows([_line_rows([line])[place.point] | {"label": label.lines}])
         across, down = label.points[place.point] * (-1, 1) + (place.x or 0.0, -place.y)
-        if place.x is None:
-            across = NAME_GAP
+        is_beside = place.x is None
+        across = NAME_GAP if is_beside else across
         if place.leader is not None:
             share, up = place.leader
             ends = {"x2Offset": across - 1 + share * label.width, "y2Offset": down + (0.5 - up) * label.extent[1]}
             leader = data.mark_rule(color=colour, strokeWidth=0.8, clip=False, **ends)
-            layers.append(leader.encode(x=x, y=y, x2=edge if place.x is None else "x", y2="y"))
+            layers.append(leader.encode(x=x, y=y, x2=edge if is_beside else "x", y2="y"))
         down -= 0.5 * LABEL_LINE_HEIGHT * (len(label.lines) - 1)
         text = data.mark_text(color=style.TEXT_COLOURS.get(colour, GREY), dx=across, dy=down, **LOOKS["name"])
-        layers.append(text.encode(x=edge if place.x is None else x, y=y, text="label:N"))
+        layers.append(text.encode(x=edge if is_beside else x, y=y, text="label:N"))
     return layers
 
 
@@ -422,9 +423,8 @@ def _line_rows(lines: Iterable[charts.Line]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for line in lines:
         half = line.half_width
-        ends = {} if line.deviation is None else {"low": line.y - half, "high": line.y + half}
-        points = _rows_of(name=[line.name] * len(line.x), x=line.x, y=line.y, **ends)
-        rows += [{key: x for key, x in row.items() if x is not None or key == "y"} for row in points]
+        ends = {"low": line.y - half, "high": line.y + half} if half.any() else {}
+        rows += _rows_of(name=[line.name] * len(line.x), x=line.x, y=line.y, **ends)
     return rows
 
 

@@ -1,7 +1,7 @@
 """Plots of fits and of beliefs: the loss near the best hyperparameters, its profile in one of them, BlatMMR's grids."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import jax
 import jax.numpy as jnp
@@ -26,13 +26,10 @@ from jaxrate.history.history import find_player_id
 from jaxrate.history.recorded_runs import rating_history as record
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.matplotlib_charts import show
-from jaxrate.plots.plot_style import COLOURS, GREY, Backend
+from jaxrate.plots.plot_style import COLOURS, GREY, Canvas
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views.charts import Z_95, Layer, LayerView, PictureText, Scale, logarithmic_scale, round_ticks, snug_scale
 from jaxrate.views.wording import format_amount, rating_unit
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 RANGE_IN_DEVIATIONS = 3.0  # standard errors to either side
 MAX_RANGE = 2.0  # in logarithms and logits, if the standard error is larger or unknown
@@ -45,14 +42,7 @@ MAX_LOSS_SHOWN = 20.0  # height of a profile in nats
 
 @enforce_argument_annotations
 def loss_surface(
-    fit: Fit,
-    data: Any,
-    x: str | None = None,
-    y: str | None = None,
-    *,
-    points: int = 21,
-    ax: "Axes | None" = None,
-    backend: Backend = "matplotlib",
+    fit: Fit, data: Any, x: str | None = None, y: str | None = None, *, points: int = 21, **canvas: Unpack[Canvas]
 ) -> Any:
     """Plot the loss near a fit over two of its hyperparameters: contours, the optimum, and its 95% confidence ellipse.
 
@@ -75,7 +65,7 @@ def loss_surface(
     Raises:
       ValueError: for names that were not fitted, or as for `jr.fitting.sweep_parameters`.
     """
-    style.check_backend(backend, ax)
+    style.check_backend(**canvas)
     data, system = style.to_dataset(data), fit.system
     names = _choose_two_fitted_parameters(fit, x, y)
     if points < 3:
@@ -102,7 +92,7 @@ def loss_surface(
     x_values, y_values = surface.axis_values(fit.params)[:, None]
     layers.append(Layer("line", x_values, y_values, dash="", marker="o", label="fit"))
     legend = f"summed {loss_label(fit.objective.loss)} above the fit's"
-    return show(LayerView(text, layers, scales[0], scales[1], (6.4, 5.6), legend), ax, backend)
+    return show(LayerView(text, layers, scales[0], scales[1], (6.4, 5.6), legend), **canvas)
 
 
 def _contour_layers(grid_values: HostArray, excess_loss: Any) -> list[Layer]:
@@ -162,7 +152,7 @@ class _FitSurface:
 
 
 @enforce_argument_annotations
-def profile(result: LossProfile, *, ax: "Axes | None" = None, backend: Backend = "matplotlib") -> Any:
+def profile(result: LossProfile, **canvas: Unpack[Canvas]) -> Any:
     """Plot the summed loss above its minimum by values of one hyperparameter, with its 95% interval.
 
         jr.plots.profile(jr.fitting.profile_loss(jr.glicko(), data, "c", [5, 10, 20], free=["initial_deviation"]))
@@ -215,7 +205,7 @@ def profile(result: LossProfile, *, ax: "Axes | None" = None, backend: Backend =
     layers.append(Layer("line", value, loss - least, dash="", marker="o"))
     y = Scale(0.0, 1.05 * top, round_ticks(0.0, top, 8)[:-1])
     x = _parameter_scale(system, name, restore(dense[curve <= y.high]))
-    return show(LayerView(text, layers, x, y, (6.4, 4.4)), ax, backend)
+    return show(LayerView(text, layers, x, y, (6.4, 4.4)), **canvas)
 
 
 def _signed_root_losses(nodes: HostArray, loss: HostArray) -> tuple[HostArray, HostArray, float, float]:
@@ -273,15 +263,7 @@ MAX_COLUMNS = 400  # columns of a heat map
 
 
 @enforce_argument_annotations
-def belief(
-    system: RatingSystem,
-    data: Any,
-    player: Any,
-    *,
-    params: Params = None,
-    ax: "Axes | None" = None,
-    backend: Backend = "matplotlib",
-) -> Any:
+def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = None, **canvas: Unpack[Canvas]) -> Any:
     """Plot BlatMMR's belief about a player's strength through a history: a heat map, its mean and its 95% interval.
 
         jr.plots.belief(jr.blat_mmr(), data, "Ada")
@@ -332,7 +314,7 @@ def belief(
         layers.append(Layer("line", edge, steps, colour=COLOURS[1], width=1.0, dash=dash, is_stepped=True, label=label))
     days = edge.astype("datetime64[us]").astype(float) / 86_400e6 if clock == "date" else edge.astype(float)
     scales = [snug_scale(x)._replace(low=float(x[0]), high=float(x[-1])) for x in (days, y)]
-    return show(LayerView(text, layers, scales[0], scales[1], (8.0, 4.8), name), ax, backend)
+    return show(LayerView(text, layers, scales[0], scales[1], (8.0, 4.8), name), **canvas)
 
 
 def _match_times(data: Dataset) -> tuple[HostArray, str]:

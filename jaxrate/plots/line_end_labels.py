@@ -25,7 +25,7 @@ class LineLabel(NamedTuple):
     lines: Sequence[str]  # of the label
     width: float
     line_height: float
-    peak: int | None = None  # the point that the label tells of, if it does
+    told: Sequence[int] = (-1,)  # the points that the label may stand by: the peak, if it tells of it, and the last
 
     @property
     def extent(self) -> HostArray:
@@ -107,15 +107,15 @@ def _candidate_places(label: LineLabel) -> tuple[HostArray, HostArray]:
     [n] which of the label's `points` each place is at, its peak or the last, and [n, 2] the lower left corners.
     """
     numbers, corners = [], []
-    last, (width, height) = len(label.points) - 1, label.extent.tolist()
+    width, height = label.extent.tolist()
     rises = [(sign, offset) for offset in OFFSETS for sign in (1.0, -1.0)]
-    for number in [last] if label.peak is None else [label.peak, last]:
+    for number in label.told:
         x, y = label.points[number].tolist()
         y, least = y - 0.5 * height, 0.5 * height + GAP
         sides = [x - share * width for share in SIDE_SHARES]
         around = [(side, y + sign * (least + offset)) for sign, offset in rises for side in sides]
         beside = [(x + GAP, y + sign * offset) for sign, offset in rises]
-        is_peak = number == label.peak
+        is_peak = number in label.told[:-1]
         places = [*around, *beside, (x - GAP - width, y)] if is_peak else [*beside, *around]
         corners += places
         numbers += [number] * len(places)

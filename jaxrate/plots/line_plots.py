@@ -4,7 +4,7 @@ Long lines are thinned to the ends of steps of time, and interrupted where the p
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -17,17 +17,15 @@ from jaxrate.history.participations import Participations
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.line_end_labels import EDGE_SHARE
 from jaxrate.plots.matplotlib_charts import MAX_INTERVALS, show
-from jaxrate.plots.plot_style import COLOURS, Backend, is_isolated, player_labels_by_id
+from jaxrate.plots.plot_style import COLOURS, Backend, Canvas, is_isolated, player_labels_by_id
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views import charts
 from jaxrate.views.charts import YEAR, Line, LineView, PictureText, UnnamedPlayers, format_peak_time, times_span
 from jaxrate.views.findings import Finding, find_end_or_peak, find_most_firsts
 from jaxrate.views.wording import format_amount, rating_unit, spell_dates, spell_day
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 MAX_EVENTS = 300  # of a line; longer ones are drawn at the ends of steps
+NEVER = 1 << 62  # early events that are no peaks, of lines without one
 
 
 @enforce_argument_annotations
@@ -38,8 +36,7 @@ def trajectory(
     skip: int = 0,
     smooth: History | None = None,
     others: Iterable[Any] = (),
-    ax: "Axes | None" = None,
-    backend: Backend = "matplotlib",
+    **canvas: Unpack[Canvas],
 ) -> Any:
     """Plot ratings through a history; of one or two players with 95% intervals if the system has deviations.
 
@@ -50,12 +47,12 @@ def trajectory(
     through the ratings after each event. Intervals are those before the next event. With hindsight a line goes straight
     from match to match. Names stand at the ends of lines. If a line has more than 300 events, all lines go through the
     ratings at the ends of a hundred steps, or of years, and through the highest one. They are then interrupted where
-    the player is absent, as in `careers`. The axis is time or, without times, the number of events. Several calls may
-    share axes; without axes, five players or more have a panel each.
+    the player is absent, as in `careers`. The axis is time or, without times, the number of events. Without
+    axes, five players or more have a panel each.
 
     Args:
       rated: a history, such as `jr.rate` and `jr.smooth` return.
-      players: one or several players, at most eight, with those that axes have already.
+      players: one or several players, at most eight.
       skip: number of first events of each player to leave out, in which newcomers' ratings jump.
       smooth: the result of `jr.smooth`. Solid lines then show ratings in hindsight. Dashed lines, without intervals,
         show the ratings at the time.
@@ -70,7 +67,7 @@ def trajectory(
     """
     shown = rated if smooth is None else smooth
     lines = rating_lines(shown, players, skip)
-    style.check_drawable_count("named players", style.count_lines(ax, "line") + len(lines), 1, style.MAX_NAMED_LINES)
+    style.check_drawable_count("named players", len(lines), 1, style.MAX_NAMED_LINES)
     is_thinned = max(len(line.x) for line in lines) > MAX_EVENTS
     is_stepped = not is_thinned and shown.hindsight is None
     then = [] if smooth is None else rating_lines(rated, players, skip, begins_before=not is_thinned)
@@ -89,23 +86,17 @@ def trajectory(
     then = charts.without_deviations(then)
     if len(lines) > MAX_INTERVALS:
         lines = charts.without_deviations(lines)
-    bands = ", with 95% intervals" * (lines[0].deviation is not None)
+    bands = ", with 95% intervals" * bool(np.any(lines[0].deviation))
     dashed = ". Dashed: at the time" * bool(then)
     rules = f"{', '.join(known)}{bands}{dashed}{'. Dots mark peaks' * is_thinned}{describe_gaps([*lines, *then])}"
     unnamed = unnamed_players(grey_lines, steps)
     text = _rating_text(rated, title, rules, unnamed)
-    return show(LineView(text, lines, unnamed, then, is_stepped), ax, backend)
+    return show(LineView(text, lines, unnamed, then, is_stepped), **canvas)
 
 
 @enforce_argument_annotations
 def careers(
-    rated: History,
-    players: Any,
-    *,
-    others: Iterable[Any] = (),
-    step: float | None = None,
-    ax: "Axes | None" = None,
-    backend: Backend = "matplotlib",
+    rated: History, players: Any, *, others: Iterable[Any] = (), step: float | None = None, **canvas: Unpack[Canvas]
 ) -> Any:
     """Plot ratings through a rated history with the players' names; a dot marks the highest rating, told by the name.
 
@@ -142,7 +133,7 @@ def careers(
     num_early = PEAK_MIN_EVENTS - 1 if rated.hindsight is None else 0
     thinned = thin_lines(charts.without_deviations(drop_early_events(whole, num_early)), steps, 0)
     has_peak = [len(line.y) > num_early for line in whole]  # all is drawn of who has no peak, without a dot
-    lines = [line if one else line._replace(peak=None) for line, one in zip(thinned, has_peak, strict=True)]
+    lines = [line._replace(peaks=line.peaks[:one]) for line, one in zip(thinned, has_peak, strict=True)]
     unnamed = unnamed_players(thin_lines(drop_early_events(grey, num_early), steps), steps)
     title = _leader_or_peak_finding(rated, whole, num_early, grey, prefers_peaks=True)
     rules = steps.description
@@ -151,7 +142,7 @@ def careers(
     text = _rating_text(rated, title, rules + describe_gaps(lines), unnamed)
     notes = _career_notes(lines, unnamed, rated.last, time_axis_label(rated))
     lines = [line._replace(note=note) for line, note in zip(lines, notes, strict=True)]
-    return show(LineView(text, lines, unnamed, size=(10.0, 5.5)), ax, backend)
+    return show(LineView(text, lines, unnamed, size=(10.0, 5.5)), **canvas)
 
 
 def _leader_or_peak_finding(
@@ -183,11 +174,10 @@ def _career_notes(lines: Sequence[Line], unnamed: UnnamedPlayers, last: float, c
     for line, end in zip(lines, ends, strict=False):
         is_beside, is_current = end > max(ends) - EDGE_SHARE * drawn_span, end > last - EDGE_SHARE * span
         parts = [f"{'' if is_current else 'last '}{format_amount(float(line.y[-1]), '')}"] * is_beside
-        if parts and line.peak == len(line.y) - 1:
-            parts.append("the peak")
-        elif line.peak is not None:
-            amount, when = format_amount(float(line.y[line.peak]), ""), format_peak_time(line.x[line.peak], span)
-            parts.append(f"peak {amount} {'in' if clock == 'date' else 'at'} {when}")
+        for peak in line.peaks:
+            amount, when = format_amount(float(line.y[peak]), ""), format_peak_time(line.x[peak], span)
+            is_last = is_beside and peak == len(line.y) - 1
+            parts.append("the peak" if is_last else f"peak {amount} {'in' if clock == 'date' else 'at'} {when}")
         notes.append(", ".join(parts))
     return notes
 
@@ -199,7 +189,7 @@ def ranks(
     *,
     step: float | None = None,
     others: Iterable[Any] = (),
-    ax: "Axes | None" = None,
+    ax: Any = None,
     backend: Backend = "matplotlib",
     **rules: Unpack[LeaderboardRules],
 ) -> Any:
@@ -231,7 +221,7 @@ def ranks(
     """
     rated.check_has_events()
     rows, names = rated.rows.once_per_event(), rated.players
-    labels = player_labels_by_id(players, names, len(names))
+    labels = player_labels_by_id(players, names)
     style.check_drawable_count("players", len(labels), 1, style.MAX_NAMED_LINES)
     if rated.clock is None or np.isnan(rows.time).any():
         raise ValueError("ranks through time need times, and this history has none, or not for all events")
@@ -246,16 +236,16 @@ def ranks(
     count -= steps.is_cut and count > 1  # a year that goes on counts for nobody
     at = days_to_dates(np.floor(moments)) if is_dated else moments
     lines = [_rank_line(name, at, table[:, i], count) for i, name in labels.items()]
-    others = [i for i in player_labels_by_id(list(others), names, len(names)) if i not in labels]
-    unnamed = _rank_lines_of_unnamed_players(at, table[:, others].T)
-    until = "" if steps.years else f", back from {spell_dates(format_time(last, rated.clock))}"
+    grey = np.setdiff1d([*player_labels_by_id(list(others), names)], [*labels]).astype(int)
+    unnamed = _rank_lines_of_unnamed_players(at, table[:, grey].T)
+    until = f", back from {spell_dates(format_time(last, rated.clock))}" * (not steps.years)
     since = describe_begin(rated, begins_late)
     text = PictureText(
         find_most_firsts(table[:count], labels, steps.years == 1),
         f"Ranks by {system_title(rated.system.name)} {steps.description}{until}{since}{unnamed.description}",
         time_axis_label(rated), "rank", style.describe_source(rated),
     )  # fmt: skip
-    return show(LineView(text, lines, unnamed, is_rank=True), ax, backend)
+    return show(LineView(text, lines, unnamed, is_rank=True), ax=ax, backend=backend)
 
 
 def _rank_table(
@@ -278,10 +268,6 @@ def _rank_table(
         everybody = ranks_over_time(rated, moments, **of_any_games)
         listed, playing = (np.sum(~np.isnan(x), axis=1) for x in (ranks, everybody))
         begin = int(np.argmax((listed > 0) & ((2 * listed >= playing) | (2 * listed >= np.median(listed)))))
-    for i, name in labels.items():
-        if not np.isnan(ranks[:begin, i]).all() and np.isnan(ranks[begin:, i]).all():
-            when = format_time(float(moments[begin]), rated.clock)
-            raise ValueError(f"{name} is only listed before {when}, when few are; min_games=0 lists more")
     return moments[begin:], ranks[begin:], bool(is_early[begin:, [*labels]].any())
 
 
@@ -299,7 +285,7 @@ def _rank_line(name: str, at: HostArray, rank: HostArray, num_counted: int) -> L
     """
     listed = np.flatnonzero(~np.isnan(rank))
     if not len(listed):
-        raise ValueError(f"{name} is never listed; see active and min_games")
+        raise ValueError(f"{name} is never listed while half of the others are; see active and min_games")
     firsts = int((rank[:num_counted] == 1).sum())
     times = {1: "once", 2: "twice"}.get(firsts, f"{firsts:,} times")
     often = f"first {times}" if firsts else f"best {int(np.nanmin(rank)):,}"
@@ -407,7 +393,7 @@ def rating_lines(history: History, players: Any, skip: int = 0, *, begins_before
     """
     history.check_has_events()
     rows = history.rows.once_per_event()
-    labels = player_labels_by_id(players, history.players, len(history.players))
+    labels = player_labels_by_id(players, history.players)
     lines = [_rating_line(history, rows, player, name) for player, name in labels.items()]
     for line in lines:
         count = len(line.x) - 1
@@ -422,15 +408,11 @@ def _rating_line(history: History, rows: Participations, player: int, name: str)
     if begin == end:
         raise ValueError(f"{name} plays in none of these events")
     first = rows.after if rows.before.mean is None else rows.before
-    mean, deviation = (
-        None if x is None or left is None else np.append(x[begin], left[begin:end])
-        for x, left in zip(first, rows.after, strict=True)
-    )
-    assert mean is not None
-    style.check_ratings_finite(name, mean, deviation)
-    if history.clock is None:
-        return Line(name, np.arange(len(mean)), mean, deviation)
-    return Line(name, history.display_times(np.append(rows.time[begin], rows.time[begin:end])), mean, deviation)
+    both = [(x, left) for x, left in zip(first, rows.after, strict=True) if x is not None and left is not None]
+    ratings = np.array([np.append(x[begin], left[begin:end]) for x, left in both])  # means, and deviations if any
+    style.check_ratings_finite(name, ratings)
+    time = np.append(rows.time[begin], rows.time[begin:end])
+    return Line(name, np.arange(len(time)) if history.clock is None else history.display_times(time), *ratings)
 
 
 def other_rating_lines(history: History, others: Iterable[Any], named: Sequence[Line]) -> list[Line]:
@@ -452,7 +434,7 @@ def event_noun(history: History) -> str:
 
 def describe_begin(history: History, num_early: int) -> str:
     """A part of a subtitle: from when on there are ratings, if early ones are left out."""
-    return f", from the tenth {event_noun(history)} on" if num_early else ""
+    return f", from the tenth {event_noun(history)} on" * bool(num_early)
 
 
 def drop_early_events(lines: Sequence[Line], num_early: int) -> list[Line]:
@@ -460,34 +442,28 @@ def drop_early_events(lines: Sequence[Line], num_early: int) -> list[Line]:
     return [line.select(slice(num_early if len(line.x) > num_early else 0, None)) for line in lines]
 
 
-def thin_lines(lines: Sequence[Line], steps: TimeSteps, num_early: int | None = None) -> list[Line]:
+def thin_lines(lines: Sequence[Line], steps: TimeSteps, num_early: int = NEVER) -> list[Line]:
     """The ratings after the last event in each step; NaN where steps are missing, as the player is absent.
 
-    The first highest rating of all but those of `num_early` events, if these are given, is there, too, also if no step
+    The first highest rating of all but those of `num_early` events, by default of none, is there, too, also if no step
     ends with it.
     """
     return [_thin_line(line, steps, num_early) for line in lines]
 
 
-def _thin_line(line: Line, steps: TimeSteps, num_early: int | None) -> Line:
+def _thin_line(line: Line, steps: TimeSteps, num_early: int) -> Line:
     at = line.x_numbers()
     step = steps.numbers(at)
     points = np.flatnonzero(np.append(step[1:] != step[:-1], True))
-    highest = None
-    if num_early is not None and len(line.y) > num_early:
-        highest = num_early + int(np.argmax(line.y[num_early:]))
-        points = np.union1d(points, [highest])
+    late = line.y[num_early:]
+    highest = num_early + np.flatnonzero(late == late.max(initial=-np.inf))[:1]
+    points = np.union1d(points, highest)
     pause = at[np.minimum(points[:-1] + 1, len(at) - 1)] - at[points[:-1]]
     gaps = np.flatnonzero((np.diff(step[points]) > 1) & (pause > steps.least_absence)) + 1
     thinned = line.select(np.insert(points, gaps, points[gaps]))
-    is_missing = gaps + np.arange(len(gaps))
-    for values in (thinned.y, thinned.deviation):
-        if values is not None:
-            values[is_missing] = np.nan
-    if highest is None:
-        return thinned
-    peak = int(np.searchsorted(points, highest))
-    return thinned._replace(peak=peak + int((gaps <= peak).sum()))
+    thinned.y[gaps + np.arange(len(gaps))] = np.nan
+    peaks = np.searchsorted(points, highest)
+    return thinned._replace(peaks=[int(peak + (gaps <= peak).sum()) for peak in peaks])
 
 
 def describe_gaps(lines: Sequence[Line]) -> str:

@@ -9,7 +9,7 @@ from jaxrate.core.text_format import format_whole_percent
 from jaxrate.plots import altair_charts
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
-from jaxrate.plots.plot_style import Backend, check_backend, count_lines
+from jaxrate.plots.plot_style import Backend, check_backend
 from jaxrate.views import charts
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ LOOKS: dict[str, dict[str, Any]] = {  # of what is drawn
     },
     "leader": {"arrowstyle": "-", "linewidth": 0.8, "shrinkA": 1.0, "shrinkB": 0.0},
     "heading": {"textcoords": "offset points", "va": "bottom", "ha": "left", "annotation_clip": False},
-    "dots": {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.6},
+    "dots": {"markersize": 5, "markeredgecolor": "white", "markeredgewidth": 0.6, "gid": "layer"},
 }
 
 
-def show(view: Any, ax: "Axes | None", backend: Backend) -> Any:
+def show(view: Any, *, ax: "Axes | None" = None, backend: Backend = "matplotlib") -> Any:
     """Draw a view into axes, or into a new figure; or its interactive chart. Returns axes or chart."""
     check_backend(backend, ax)
     if backend == "altair":
@@ -48,18 +48,11 @@ def show(view: Any, ax: "Axes | None", backend: Backend) -> Any:
     return PICTURES[type(view)](view, ax)
 
 
-def _set_scale(ax: "Axes", axis_name: Literal["x", "y"], scale: charts.Scale, *, is_shared: bool = False) -> None:
-    """Set the range and the ticks of an axis; axes that are shared with earlier pictures keep what they show."""
-    axis, limits = getattr(ax, f"{axis_name}axis"), [scale.low, scale.high]
-    if is_shared:
-        ends = sorted([*limits, *axis.get_view_interval()])
-        limits = [ends[0], ends[-1]] if scale.low < scale.high else [ends[-1], ends[0]]
+def _set_scale(ax: "Axes", axis_name: Literal["x", "y"], scale: charts.Scale) -> None:
+    """Set the range and the ticks of an axis."""
+    axis = getattr(ax, f"{axis_name}axis")
     ax.set(**{f"{axis_name}scale": "log" if scale.is_logarithmic else "linear"})
-    ax.set(**{f"{axis_name}lim": limits})
-    if is_shared and not scale.is_logarithmic:
-        ax.locator_params(axis=axis_name, nbins=8, steps=[1, 2, 5, 10])
-        style.group_thousands(ax, axis_name)
-        return
+    ax.set(**{f"{axis_name}lim": [scale.low, scale.high]})
     axis.set_ticks(scale.ticks, [style.format_tick(x) for x in scale.ticks])
     axis.set_ticks([], minor=True)
 
@@ -82,16 +75,15 @@ def _show_lines(view: charts.LineView, ax: "Axes | None") -> "Axes":
 
 def _draw_lines(ax: "Axes", view: charts.LineView) -> None:
     """Draw lines in front of grey ones, and set both axes."""
-    number_before = count_lines(ax, "line")
     _draw_unnamed_players(ax, view.unnamed)
-    colours = style.NAMED_COLOURS[view.panel or number_before :]
+    colours = style.NAMED_COLOURS[view.panel :]
     for line, colour in zip(view.then, colours, strict=False):
         ax.plot(line.x, line.y, color=colour, **LOOKS["then"])
-    peaks = [-np.inf if line.peak is None else float(line.y[line.peak]) for line in view.lines]
+    peaks = [float(line.y[[*line.peaks]].max(initial=-np.inf)) for line in view.lines]
     for line, colour, peak, width in zip(view.lines, colours, peaks, view.widths, strict=False):
         layer = 2.0 + 0.1 * sum(other < peak for other in peaks)  # the highest is on top
         _draw_line(ax, line, colour, view, layer, width)
-    _set_scale(ax, "y", view.scale, is_shared=number_before > 0)
+    _set_scale(ax, "y", view.scale)
     style.label_time_axis(ax, view.text.x)
     ax.margins(x=0.01)
 
@@ -105,22 +97,19 @@ def _draw_line(ax: "Axes", line: charts.Line, colour: str, view: charts.LineView
         style.add_halo(drawn, width + 1.6)
         drawn.set(markevery=[len(line.y) - 1], **LOOKS["rank"])
     style.draw_isolated_points(ax, line.x, line.y, colour, width, layer)
-    if line.peak is not None:
-        ax.plot(line.x[line.peak], line.y[line.peak], color=colour, zorder=layer + 1.0, **LOOKS["peak"])
-    if line.deviation is not None:
+    for peak in line.peaks:
+        ax.plot(line.x[peak], line.y[peak], color=colour, zorder=layer + 1.0, **LOOKS["peak"])
+    if np.any(line.deviation):
         step: Any = "post" if view.is_stepped else None
         alpha, low, high = min(0.2, 0.3 / len(view.lines)), line.y - line.half_width, line.y + line.half_width
         ax.fill_between(line.x, low, high, color=colour, alpha=alpha, linewidth=0, gid="interval", step=step)
 
 
 def _label_lines(ax: "Axes", lines: Sequence[charts.Line]) -> None:
-    """Label the ends of these lines and of those that the axes had."""
-    drawn = [line for line in ax.lines if line.get_gid() == "line"]
-    nothing = np.zeros(0)
-    earlier = [charts.Line(str(line.get_label()), nothing, nothing) for line in drawn[: len(drawn) - len(lines)]]
-    labelled = [*earlier, *lines]
-    names = style.fit_names([line.name for line in labelled], ax)
-    named = [line._replace(name=name) for name, line in zip(names, labelled, strict=True)]
+    """Label the ends of these lines, which are the last of the axes."""
+    drawn = [line for line in ax.lines if line.get_gid() == "line"][-len(lines) :]
+    names = style.fit_names([line.name for line in lines], ax)
+    named = [line._replace(name=name) for name, line in zip(names, lines, strict=True)]
     ax.autoscale_view()
     _draw_labels(ax, drawn, named)
     if style.get_figure(ax).get_layout_engine() is not None:  # labels beside the axes have made them narrower
@@ -129,7 +118,7 @@ def _label_lines(ax: "Axes", lines: Sequence[charts.Line]) -> None:
 
 
 def _draw_labels(ax: "Axes", drawn: "Sequence[Line2D]", lines: Sequence[charts.Line]) -> None:
-    """Draw the label of each line in place of the one it had, at the line or beside the axes at its end."""
+    """Draw the labels of lines in place of those they had, at the lines or beside the axes at their ends."""
     for text in [text for text in ax.texts if text.get_gid() == "name"]:
         text.remove()
     size = style.axes_size(ax)
@@ -137,7 +126,7 @@ def _draw_labels(ax: "Axes", drawn: "Sequence[Line2D]", lines: Sequence[charts.L
     for artist, line in zip(drawn, lines, strict=True):
         points = size * ax.transAxes.inverted().transform(ax.transData.transform(artist.get_xydata()))
         width = style.text_width(line.label, style.SMALL_FONT)
-        labels.append(LineLabel(points, line.label, width, style.LINE_SPACING * style.SMALL_FONT, line.told_peak))
+        labels.append(LineLabel(points, line.label, width, style.LINE_SPACING * style.SMALL_FONT, line.told_points))
     for artist, label, place in zip(drawn, labels, place_line_end_labels(labels, size), strict=True):
         colour: Any = artist.get_color()
         leader = None if place.leader is None else LOOKS["leader"] | {"color": colour, "relpos": place.leader}
@@ -175,7 +164,7 @@ def _draw_panels(ax: "Axes", views: Sequence[charts.LineView], num_columns: int)
         style.style_axes(panels[-1])
         _draw_lines(panels[-1], view)
         panels[-1].tick_params(labelsize=style.SMALL_FONT)
-        panels[-1].set_ylabel(view.text.y if column == 0 else "")
+        panels[-1].set_ylabel(view.text.y * (column == 0))
         _write_heading(panels[-1], view.lines[0], style.NAMED_COLOURS[i])
         if i + num_columns < len(views):
             panels[-1].tick_params(labelbottom=False)
@@ -250,28 +239,30 @@ FRAME_INSET = 0.03  # of a cell, by which a frame stays within it
 def _show_matrix(view: charts.MatrixView, ax: "Axes | None") -> "Axes":
     ax = style.make_picture_axes(ax, _matrix_size(view), view.text, grid="none")
     _draw_cells(ax, view)
-    columns = [x if view.is_square else x.replace(" ", "\n") for x in view.columns * view.has_column_names]
-    is_upright = style.text_width(columns, 10.0) * len(columns) > style.axes_size(ax)[0]
-    numbers = range(0 if columns else 1, 0 if columns else len(view.rows) + 1)
-    style.set_name_ticks(ax, "y", view.rows, numbers, is_left_aligned=not columns)
-    style.set_name_ticks(ax, "x", columns)
-    if not columns:
-        shown = range(0, len(view.columns), 1 if len(view.columns) <= charts.MAX_NAMED_COLUMNS else 10)
-        ax.set_xticks(shown, [f"{i + 1:,}" for i in shown])
+    if view.has_column_names:
+        _name_columns(ax, view)
+    else:
+        style.set_name_ticks(ax, "y", view.rows, range(1, len(view.rows) + 1), is_left_aligned=True)
+        style.set_name_ticks(ax, "x", [])
+        shown = np.arange(0, len(view.columns), 1 if len(view.columns) <= charts.MAX_NAMED_COLUMNS else 10)
+        ax.set_xticks(shown, [*map("{:,}".format, shown + 1)])
         ax.set_xlabel(f"{view.text.x}, in the order of the rows")
-    elif not view.is_square:
+    for i in range(min(view.percent.shape) * view.has_frames):
+        side = 1.0 - 2.0 * FRAME_INSET
+        ax.bar(i, side, side, i - 0.5 * side, fill=False, edgecolor=style.INK, linewidth=0.8, zorder=3, gid="frame")
+    return ax
+
+
+def _name_columns(ax: "Axes", view: charts.MatrixView) -> None:
+    """Write the names of rows and columns; those of columns are upright where they have no room."""
+    columns = view.columns if view.is_square else [x.replace(" ", "\n") for x in view.columns]
+    is_upright = style.text_width(columns, 10.0) * len(columns) > style.axes_size(ax)[0]
+    style.set_name_ticks(ax, "y", view.rows)
+    style.set_name_ticks(ax, "x", columns)
+    if not view.is_square:
         ax.xaxis.tick_top()
     elif is_upright:
         ax.tick_params(axis="x", rotation=90)
-    if view.has_frames:
-        from matplotlib.patches import Rectangle
-
-        for i in range(min(view.percent.shape)):
-            corner, side = i - 0.5 + FRAME_INSET, 1.0 - 2.0 * FRAME_INSET
-            frame = Rectangle((corner, corner), side, side, fill=False, edgecolor=style.INK, linewidth=0.8, zorder=3)
-            frame.set_gid("frame")
-            ax.add_patch(frame)
-    return ax
 
 
 def _matrix_size(view: charts.MatrixView) -> tuple[float, float]:
@@ -311,14 +302,13 @@ def _draw_cells(ax: "Axes", view: charts.MatrixView) -> None:
 
 def _show_layers(view: charts.LayerView, ax: "Axes | None") -> "Axes":
     ax = style.make_picture_axes(ax, view.size, view.text, grid="both" if view.is_square else "y")
-    is_shared = count_lines(ax, view.kind) > 0
     for number, layer in enumerate(view.layers):
-        LAYERS[layer.mark](ax, layer, view.kind, 2.0 + 0.01 * number)
+        LAYERS[layer.mark](ax, layer, 2.0 + 0.01 * number)
     if view.text.x == "date":
         style.label_time_axis(ax, view.text.x)
     else:
-        _set_scale(ax, "x", view.x, is_shared=is_shared)
-    _set_scale(ax, "y", view.y, is_shared=is_shared)
+        _set_scale(ax, "x", view.x)
+    _set_scale(ax, "y", view.y)
     if view.is_square:
         ax.set_aspect("equal", anchor="W")
     if any(layer.label for layer in view.layers):
@@ -326,35 +316,35 @@ def _show_layers(view: charts.LayerView, ax: "Axes | None") -> "Axes":
     return ax
 
 
-def _draw_layer_line(ax: "Axes", layer: charts.Layer, kind: str, order: float) -> None:
-    marked: dict[str, Any] = {"marker": layer.marker, "gid": kind, **LOOKS["dots"]} if layer.marker else {}
+def _draw_layer_line(ax: "Axes", layer: charts.Layer, order: float) -> None:
+    marked: dict[str, Any] = {"marker": layer.marker, **LOOKS["dots"]} if layer.marker else {}
     ax.plot(
         layer.x, layer.y, color=layer.colour, linewidth=layer.width, linestyle=layer.dash or "none",
         drawstyle="steps-post" if layer.is_stepped else "default", label=layer.label or None, zorder=order, **marked,
     )  # fmt: skip
 
 
-def _draw_layer_bars(ax: "Axes", layer: charts.Layer, kind: str, order: float) -> None:
+def _draw_layer_bars(ax: "Axes", layer: charts.Layer, order: float) -> None:
     bars = ax.vlines(
         layer.x, layer.y, np.asarray(layer.y2), layer.colour, linewidth=1.0, alpha=layer.opacity, zorder=order
     )
     bars.set_gid("interval")
 
 
-def _draw_layer_boxes(ax: "Axes", layer: charts.Layer, kind: str, order: float) -> None:
+def _draw_layer_boxes(ax: "Axes", layer: charts.Layer, order: float) -> None:
     look: dict[str, Any] = {"facecolor": layer.colour, "alpha": layer.opacity, "edgecolor": "white", "linewidth": 0.8}
     width, height = layer.x2 - layer.x, layer.y2 - layer.y
     ax.bar(layer.x, height, width, layer.y, align="edge", label=layer.label, zorder=order - 1.0, **look)
 
 
-def _draw_layer_texts(ax: "Axes", layer: charts.Layer, kind: str, order: float) -> None:
+def _draw_layer_texts(ax: "Axes", layer: charts.Layer, order: float) -> None:
     colour = style.TEXT_COLOURS.get(layer.colour, layer.colour)
     for x, y, text in zip(layer.x, layer.y, layer.values, strict=True):
         look: dict[str, Any] = {"va": "center", "fontsize": style.SMALL_FONT, "zorder": order, "gid": "name"}
         style.add_halo(ax.annotate(text, (x, y), (3.0, 0.0), textcoords="offset points", color=colour, **look), 2.5)
 
 
-def _draw_layer_heat(ax: "Axes", layer: charts.Layer, kind: str, order: float) -> None:
+def _draw_layer_heat(ax: "Axes", layer: charts.Layer, order: float) -> None:
     colours = style.colour_map(charts.SEQUENTIAL_COLOURS)
     ax.pcolormesh(layer.x, layer.y, layer.values, cmap=colours, vmin=0.0, vmax=1.0, rasterized=True, zorder=1.0)
 

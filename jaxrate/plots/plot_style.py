@@ -6,7 +6,7 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -102,11 +102,8 @@ def make_axes(
     Raises:
       ValueError: for something else than axes, a size that is not two numbers above 0, at most 100, or no such grid.
     """
-    if size is not None and not (
-        isinstance(size, (tuple, list))
-        and len(size) == 2
-        and all(isinstance(x, (int, float)) and 0 < x <= MAX_FIGURE_INCHES for x in size)
-    ):
+    sides = np.array(size if size is not None else (1.0, 1.0), object)
+    if sides.shape != (2,) or not all(is_number(x) and 0 < x <= MAX_FIGURE_INCHES for x in sides):
         raise ValueError(f"size must be a width and a height in inches, got {format_value_or_type(size)}")
     if ax is not None:
         check_axes(ax)
@@ -306,7 +303,7 @@ def format_tick(x: float) -> str:
 
 def label_time_axis(ax: "Axes", name: str) -> None:
     """Label the time axis; dates explain themselves, and have as many ticks as the width of the axes holds."""
-    ax.set_xlabel("" if name == "date" else name)
+    ax.set_xlabel(name * (name != "date"))
     if name == "date":
         from matplotlib.dates import MONTHLY, YEARLY, AutoDateLocator, ConciseDateFormatter
 
@@ -334,12 +331,11 @@ def fit_names(names: Iterable[str], ax: "Axes", font_size: float = SMALL_FONT) -
     return [cut_name(name, length) for name in names]
 
 
-def player_labels_by_id(players: Any, names: Any, num_players: int) -> dict[int, str]:
-    """Labels of chosen players by id. `players` is one or several of `num_players` players, by name or by id."""
-    is_single = isinstance(players, (str, bytes)) or np.ndim(players) == 0
+def player_labels_by_id(players: Any, names: HostArray) -> dict[int, str]:
+    """Labels of chosen players by id. `players` is one or several, by name or by id."""
     labels: dict[int, str] = {}
-    for player in [players] if is_single else list(players):
-        number = find_player_id(names, player, num_players)
+    for player in [players] if np.ndim(players) == 0 else list(players):
+        number = find_player_id(names, player)
         if number in labels:
             raise ValueError(f"player {player!r} is named twice")
         labels[number] = player_label(number, names)
@@ -405,17 +401,19 @@ def set_name_ticks(
 
 Backend: TypeAlias = Literal["matplotlib", "altair"]
 
+
+class Canvas(TypedDict, total=False):
+    """Where a picture is drawn, by default into new axes of Matplotlib; see `show`."""
+
+    ax: Any
+    backend: Backend
+
+
 MAX_SYSTEMS = 28  # lines that differ in colour or style
 MAX_ROWS = 150  # that have names which can be read
 MAX_NAMED_LINES = 8  # number of lines up to which names are at their ends
 MAX_SOURCE_LENGTH = 60  # characters of the name of a source
 SOURCE_NAME_END = re.compile(r"[,;] | \(|(?<=\w{4})\.\s|\.$")  # before an address, licence or note
-
-
-def count_lines(ax: "Axes | None", gid: str) -> int:
-    """The number of lines of a kind that axes have already."""
-    check_backend("matplotlib", ax)
-    return 0 if ax is None else sum(line.get_gid() == gid for line in ax.lines)
 
 
 def check_drawable_count(item_name: str, count: int, minimum: int, maximum: int) -> None:
@@ -429,7 +427,7 @@ def check_step(step: float | None) -> None:
         raise ValueError(f"step must be above 0, got {step}")
 
 
-def check_backend(backend: Backend, ax: Any) -> None:
+def check_backend(backend: Backend = "matplotlib", ax: Any = None) -> None:
     """ValueError for no axes of Matplotlib, or Altair with axes."""
     if backend == "altair" and ax is not None:
         raise ValueError("ax must be axes of matplotlib, and backend='altair' draws into none")
@@ -493,9 +491,9 @@ def values_by_system(values: Any) -> dict[Any, Any]:
     return by_name
 
 
-def check_ratings_finite(name: str, *values: Any) -> None:
+def check_ratings_finite(name: str, values: Any) -> None:
     """ValueError if some of a player's ratings or deviations are not finite."""
-    if not all(np.isfinite(x).all() for x in values if x is not None):
+    if not np.isfinite(values).all():
         raise ValueError(f"ratings of {name} are not finite; other parameters may keep them so")
 
 

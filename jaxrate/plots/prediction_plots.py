@@ -1,7 +1,7 @@
 """Predictions against results: calibration, scorelines, losses by the chance of the favourite."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from jaxrate.history.history import History
 from jaxrate.metrics import prediction_metrics
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.matplotlib_charts import show
-from jaxrate.plots.plot_style import COLOURS, GREY, LINE_STYLES, MARKERS, Backend, format_plot_name, player_label
+from jaxrate.plots.plot_style import COLOURS, GREY, LINE_STYLES, MARKERS, Canvas, format_plot_name, player_label
 from jaxrate.views import findings
 from jaxrate.views.charts import (
     Z_95,
@@ -32,20 +32,10 @@ from jaxrate.views.charts import (
 )
 from jaxrate.views.wording import spell_dates
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 @enforce_argument_annotations
 def calibration(
-    prediction: Any,
-    score: Any,
-    *,
-    bins: int = 10,
-    weight: Any = None,
-    mask: Any = None,
-    ax: "Axes | None" = None,
-    backend: Backend = "matplotlib",
+    prediction: Any, score: Any, *, bins: int = 10, weight: Any = None, mask: Any = None, **canvas: Unpack[Canvas]
 ) -> Any:
     """Plot mean scores against mean predictions, in percent and in bins of equal width; the diagonal is perfect.
 
@@ -80,26 +70,25 @@ def calibration(
     names = [format_plot_name(name) for name in predictions]
     found = [prediction_metrics.calibration(p, s, bins=bins, weight=w) for p, s, w in samples]
     errors = {name: one.error for name, one in zip(names, found, strict=True)}
-    has_legend = names != [""] or ax is not None  # which may have curves already
-    error = "" if has_legend else f"; calibration error {100.0 * found[0].error:.1f}%"
+    has_legend = names != [""]
+    error = f"; calibration error {100.0 * found[0].error:.1f}%" * (not has_legend)
     text = PictureText(
         findings.judge_predictions(*samples[0]) if len(names) == 1 else findings.find_best_calibrated(errors),
         f"Bars are 95% intervals, and right predictions lie on the diagonal{error}",
         f"predicted {quantity}", f"observed {quantity}", source,
     )  # fmt: skip
-    curves = [_calibration_curve(name if has_legend else None, one) for name, one in zip(names, found, strict=True)]
-    ends, number = np.array([0.0, 100.0]), style.count_lines(ax, "calibration")
+    curves, ends = [*map(_calibration_curve, names, found)], np.array([0.0, 100.0])
     diagonal = Layer("line", ends, ends, colour=GREY, width=0.8, dash="--")
-    layers, percents = [diagonal, *_curve_layers(curves, number)], Scale(-2.0, 102.0, range(0, 101, 20))
+    layers, percents = [diagonal, *_curve_layers(curves)], Scale(-2.0, 102.0, range(0, 101, 20))
     legend = "calibration error (%)" * has_legend
-    view = LayerView(text, layers, percents, percents, (5.6, 6.2), legend, "calibration", is_square=True)
-    return show(view, ax, backend)
+    view = LayerView(text, layers, percents, percents, (5.6, 6.2), legend, is_square=True)
+    return show(view, **canvas)
 
 
-def _curve_layers(curves: Sequence[Curve], number: int) -> list[Layer]:
-    """The points of curves with their intervals, and dotted what is expected; the first has this number of colour."""
+def _curve_layers(curves: Sequence[Curve]) -> list[Layer]:
+    """The points of curves with their intervals, and dotted what is expected."""
     layers = []
-    for i, curve in enumerate(curves, number):
+    for i, curve in enumerate(curves):
         colour, dash, marker = (x[i % len(x)] for x in (COLOURS, LINE_STYLES, MARKERS))
         if curve.expected is not None:
             layers.append(Layer("line", curve.x, curve.expected, colour=colour, width=1.2, dash=":"))
@@ -111,15 +100,15 @@ def _curve_layers(curves: Sequence[Curve], number: int) -> list[Layer]:
     return layers
 
 
-def _calibration_curve(name: str | None, one: prediction_metrics.Calibration) -> Curve:
+def _calibration_curve(name: str, one: prediction_metrics.Calibration) -> Curve:
     """Mean scores by mean predictions in bins that are not empty, with Wilson's intervals, all in percent.
 
-    With a name, be it empty, its label has the calibration error.
+    Of one with a name the label has the calibration error.
     """
     filled = one.weight > 0
     predicted, observed, count = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
     low, high = prediction_metrics.wilson_interval(observed, count)
-    label = "" if name is None else f"{name}{', ' * bool(name)}{100.0 * one.error:.1f}"
+    label = f"{name}, {100.0 * one.error:.1f}" * bool(name)
     return Curve(label, 100.0 * predicted, 100.0 * observed, 100.0 * low, 100.0 * high, count)
 
 
@@ -146,14 +135,7 @@ LEFT_OUT = 0.01  # of all scorelines, at most, by default
 
 
 @enforce_argument_annotations
-def scorelines(
-    forecast: Scorelines,
-    match: int = 0,
-    *,
-    most_goals: int | None = None,
-    ax: "Axes | None" = None,
-    backend: Backend = "matplotlib",
-) -> Any:
+def scorelines(forecast: Scorelines, match: int = 0, *, most_goals: int | None = None, **canvas: Unpack[Canvas]) -> Any:
     """Plot how likely each scoreline of a match to come is, in percent; draws have a frame.
 
         forecast = jr.forecasts.predict_scorelines(rated, [("Ada", "Bo")])
@@ -188,12 +170,12 @@ def scorelines(
     goals = np.unravel_index(int(np.argmax(probability)), probability.shape)
     title = f"{goals[0]}:{goals[1]} is likeliest, with {format_percentage(probability.max())}"
     win, draw, loss = format_percentages([*map(float, lead)])
-    rest = f"; more goals {format_percentage(1.0 - shown.sum())}" if 1.0 - shown.sum() >= 5e-4 else ""
+    rest = f"; more goals {format_percentage(1.0 - shown.sum())}" * bool(1.0 - shown.sum() >= 5e-4)
     subtitle = f"{first} {win}, draw {draw}, {second} {loss}{rest}. Framed: draws"
     text = PictureText(title, subtitle, f"goals of {second}", f"goals of {first}", _describe_forecast(forecast, match))
     goals_of_side = [str(number) for number in range(len(shown))]
     view = MatrixView(text, goals_of_side, goals_of_side, 100.0 * shown, "probability (%)", has_frames=True)
-    return show(view, ax, backend)
+    return show(view, **canvas)
 
 
 def _describe_forecast(forecast: Scorelines, match: int) -> str:
@@ -215,13 +197,7 @@ def _goals_to_show(probability: HostArray, largest: int) -> int:
 
 
 @enforce_argument_annotations
-def loss_by_difference(
-    rated: History | Mapping[Any, History],
-    *,
-    bins: int = 15,
-    ax: "Axes | None" = None,
-    backend: Backend = "matplotlib",
-) -> Any:
+def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15, **canvas: Unpack[Canvas]) -> Any:
     """Plot mean log loss by the predicted chance of the favourite, and dotted the loss if predictions were right.
 
         jr.plots.loss_by_difference({"Elo": jr.rate(jr.elo(), data), "Glicko": jr.rate(jr.glicko(), data)})
@@ -243,45 +219,41 @@ def loss_by_difference(
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
     systems = style.values_by_system(rated)
-    losses = {format_plot_name(name): _losses_by_match(one) for name, one in systems.items()}
-    match_losses = {name: loss for name, (_, loss, _) in losses.items()}
-    chance = 100.0 * _chances_of_favourites([p for p, _, _ in losses.values()])
-    curves = {name: _bin_by_chance(chance, *columns[1:], bins) for name, columns in losses.items()}
+    names = [*map(format_plot_name, systems)]
+    losses = [*map(_losses_by_match, systems.values())]
+    counts = {one.shape[1] for one in losses}
+    if len(counts) > 1:
+        raise ValueError(f"systems must have rated the same matches; they have {join_names(sorted(counts), 'or')}")
+    predictions, loss, expected = np.stack(losses, axis=1)
+    favourite = predictions.mean(axis=0)
+    chance = 100.0 * np.maximum(favourite, 1.0 - favourite)
+    labels = [f"{name}, {x:.3f}" if name else "observed" for name, x in zip(names, loss.mean(axis=1), strict=True)]
+    curves = [_bin_by_chance(*x, chance, bins) for x in zip(labels, loss, expected, strict=True)]
     text = PictureText(
-        _judge_losses(curves, match_losses),
+        _judge_losses(names, curves, loss),
         "Mean log loss by chance of the favourite, with 95% intervals; dotted: if predictions were right",
         "predicted chance of the favourite (%)", "log loss (nats)",
         style.describe_counted_data(f"{len(chance):,} matches"),
     )  # fmt: skip
-    labels = {name: f"{name}, {match_losses[name].mean():.3f}" if name else "observed" for name in curves}
-    labelled, number = [x._replace(label=labels[name]) for name, x in curves.items()], style.count_lines(ax, "loss")
-    drawn = np.concatenate([x for curve in labelled for x in (curve.low, curve.high, curve.expected)])
-    layers, legend = _curve_layers(labelled, number), "mean over all matches" * all(curves)
-    chances = snug_scale(np.append(50.0, [curve.x.max() for curve in labelled]))
-    return show(LayerView(text, layers, chances, round_scale(drawn), (6.8, 5.2), legend, "loss"), ax, backend)
+    drawn = np.concatenate([np.concatenate([curve.low, curve.high, curve.expected]) for curve in curves])
+    layers, legend = _curve_layers(curves), "mean over all matches" * all(names)
+    chances = snug_scale(np.append(50.0, [curve.x.max() for curve in curves]))
+    return show(LayerView(text, layers, chances, round_scale(drawn), (6.8, 5.2), legend), **canvas)
 
 
-def _chances_of_favourites(predictions: Sequence[HostArray]) -> HostArray:
-    """[n] the chance that several systems give the favourite of each match on average; ValueError for other matches."""
-    counts = {len(p) for p in predictions}
-    if len(counts) > 1:
-        raise ValueError(f"systems must have rated the same matches; they have {join_names(sorted(counts), 'or')}")
-    mean = np.mean(predictions, axis=0)
-    return np.maximum(mean, 1.0 - mean)
-
-
-def _judge_losses(curves: Mapping[str, Curve], match_losses: Mapping[str, HostArray]) -> findings.Finding:
-    """Which system loses least over all matches; of one, at which chances its predictions are wrong."""
+def _judge_losses(names: Sequence[str], curves: Sequence[Curve], loss: HostArray) -> findings.Finding:
+    """Which system loses least, from losses [systems, n]; of one, at which chances its predictions are wrong."""
     if len(curves) == 1:
-        return findings.judge_losses(*curves.values())
-    names = sorted(curves, key=lambda name: float(match_losses[name].mean()))
-    best = match_losses[names[0]]
-    gaps = [prediction_metrics.paired_difference(match_losses[x], best, np.ones(len(best))) for x in names]
-    return findings.find_best_system(names, [prediction_metrics.LogLossDifference(*gap) for gap in gaps])
+        return findings.judge_losses(*curves)
+    best, *order = np.argsort(loss.mean(axis=1), kind="stable").tolist()
+    equal = np.ones(loss.shape[1])
+    gaps = [prediction_metrics.paired_difference(loss[i], loss[best], equal) for i in (best, *order)]
+    differences = [prediction_metrics.LogLossDifference(*gap) for gap in gaps]
+    return findings.find_best_system([names[i] for i in (best, *order)], differences)
 
 
-def _losses_by_match(rated: History) -> tuple[HostArray, HostArray, HostArray]:
-    """[n] the prediction of each match, the log loss, and the one expected if predictions are right."""
+def _losses_by_match(rated: History) -> HostArray:
+    """[3, n] the prediction of each match, the log loss, and the one expected if predictions are right."""
     rated.check_has_events()
     columns = rated.events
     if "score" not in columns or "rating" not in columns:
@@ -290,29 +262,22 @@ def _losses_by_match(rated: History) -> tuple[HostArray, HostArray, HostArray]:
     fail_where(~np.isfinite(p), lambda row: "predictions are not finite")
     margin = prediction_metrics.probability_clip_margin(columns["prediction"])
     loss, expected = (prediction_metrics.losses_of_samples(p, x, margin).log_loss for x in (score, p))
-    return p, loss, expected
+    return np.stack([p, loss, expected])
 
 
-def _bin_by_chance(chance: HostArray, loss: HostArray, expected: HostArray, bins: int) -> Curve:
+def _bin_by_chance(label: str, loss: HostArray, expected: HostArray, chance: HostArray, bins: int) -> Curve:
     """Mean losses in bins with about equally many matches."""
     edges = np.unique(np.quantile(chance, np.linspace(0.0, 1.0, bins + 1), method="lower"))
     bin_index = np.clip(np.searchsorted(edges, chance, side="right") - 1, 0, max(len(edges) - 2, 0))
     count = np.bincount(bin_index)
     x, y, square, right = (np.bincount(bin_index, x) / count for x in (chance, loss, loss**2, expected))
     half = Z_95 * np.sqrt(np.maximum(square - y**2, 0.0) / np.maximum(count - 1, 1))
-    return Curve("", x, y, y - half, y + half, count, right)
+    return Curve(label, x, y, y - half, y + half, count, right)
 
 
 @enforce_argument_annotations
 def residuals(
-    prediction: Any,
-    data: Any,
-    *,
-    top: int = 20,
-    min_games: int = 10,
-    active: Any = None,
-    ax: "Axes | None" = None,
-    backend: Backend = "matplotlib",
+    prediction: Any, data: Any, *, top: int = 20, min_games: int = 10, active: Any = None, **canvas: Unpack[Canvas]
 ) -> Any:
     """Plot the players with the most surprising scores, as mean observed less expected, with 95% intervals.
 
@@ -363,7 +328,7 @@ def residuals(
     values = [f"{surprise[i]:+.1f} ({games[i]:,})".replace("-", "\N{MINUS SIGN}") for i in chosen]
     text = PictureText(title, subtitle, "score above expected, a match", source=style.describe_source(data))
     ends = mean - half_width, mean + half_width
-    return show(RowView(text, labels, mean, *ends, values, head="z (matches)", are_differences=True), ax, backend)
+    return show(RowView(text, labels, mean, *ends, values, head="z (matches)", are_differences=True), **canvas)
 
 
 def _surprise_of_all(player: Any, excess: HostArray, p: HostArray, chosen: HostArray) -> float:
@@ -378,7 +343,7 @@ def _surprise_of_all(player: Any, excess: HostArray, p: HostArray, chosen: HostA
 
 
 @enforce_argument_annotations
-def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None, backend: Backend = "matplotlib") -> Any:
+def comparison(compared_systems: Comparison, **canvas: Unpack[Canvas]) -> Any:
     """Plot the log loss of each system above that of the best, with 95% intervals; the best first.
 
         plots.comparison(jr.compare(data, ["elo", "glicko", "trueskill"]))
@@ -415,4 +380,4 @@ def comparison(compared_systems: Comparison, *, ax: "Axes | None" = None, backen
         for x, y in zip(gap, half_width, strict=True)
     ]
     ends = gap - half_width, gap + half_width
-    return show(RowView(text, labels, gap, *ends, values, head="behind", are_differences=True), ax, backend)
+    return show(RowView(text, labels, gap, *ends, values, head="behind", are_differences=True), **canvas)

@@ -1,6 +1,6 @@
 """Plots of standings: leaderboards, fitted strengths, matrices of chances, distributions and odds."""
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from jaxrate.history.leaderboards import leaderboard as list_leaders
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.matplotlib_charts import show
-from jaxrate.plots.plot_style import COLOURS, Backend, format_plot_name, player_label, player_labels_by_id
+from jaxrate.plots.plot_style import COLOURS, Backend, Canvas, format_plot_name, player_label, player_labels_by_id
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views import findings
 from jaxrate.views.charts import (
@@ -35,9 +35,6 @@ from jaxrate.views.charts import (
 )
 from jaxrate.views.wording import PlayerOrTeamNoun, format_amount, rating_unit, spell_dates
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 DEFAULT_BINS = 60
 MAX_MATRIX_PLAYERS = 200
 CONTENDERS = PlayerOrTeamNoun("contender", "contenders")
@@ -47,7 +44,7 @@ NAME_LINE = 0.08  # of the height of the bars, from one line of names above them
 
 
 @enforce_argument_annotations
-def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = "matplotlib", **options: Any) -> Any:
+def leaderboard(rated: History, *, ax: Any = None, backend: Backend = "matplotlib", **options: Any) -> Any:
     """Plot the best players by rank and rating with 95% intervals; the line below the title tells who is listed.
 
         jr.plots.leaderboard(rated, top=10, min_games=20)
@@ -64,39 +61,36 @@ def leaderboard(rated: History, *, ax: "Axes | None" = None, backend: Backend = 
       ValueError: as for `jr.leaderboard`, for more than 150 players, or for ratings that are not finite.
     """
     board = list_leaders(rated, **options)
-    apart = "; players whom no chain of events joins to these are left out" if board.group is not None else ""
+    apart = "; players whom no chain of events joins to these are left out" * ("group" in board)
     board = board.first_group()
     style.check_drawable_count("players", len(board.player), 1, style.MAX_ROWS)
     labels = [format_plot_name(player) for player in board.player]
-    for name, *shown in zip(labels, board.rating, strict=True):
-        style.check_ratings_finite(name, *shown)
-    half_width = half_widths(board.deviation)
-    interval = "" if half_width is None else ", with 95% intervals"
-    wide = 0.0 if half_width is None else half_width
-    cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" if len(board.rank) < board.num_listed else ""
+    for name, rating in zip(labels, board.rating, strict=True):
+        style.check_ratings_finite(name, rating)
+    deviation = board.get("deviation", np.zeros(len(labels)))
+    half_width, interval = half_widths(deviation), ", with 95% intervals" * ("deviation" in board)
+    cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" * bool(len(board.rank) < board.num_listed)
     text = PictureText(
-        findings.find_lead(labels, board.rating, board.deviation, rating_unit(rated.system)),
+        findings.find_lead(labels, board.rating, deviation, rating_unit(rated.system)),
         f"Ratings{cut} by {system_title(rated.system.name)}{interval}{_describe_listed_players(board.scope)}{apart}",
         style.rating_axis_label(rated.system), source=style.describe_source(rated),
     )  # fmt: skip
     values = format_ratings(board.rating, half_width)
-    ends = board.rating - wide, board.rating + wide
-    return show(RowView(text, labels, board.rating, *ends, values, board.rank.tolist()), ax, backend)
+    ends = board.rating - half_width, board.rating + half_width
+    return show(RowView(text, labels, board.rating, *ends, values, board.rank.tolist()), ax=ax, backend=backend)
 
 
-def format_ratings(values: HostArray, half_widths: HostArray | None) -> list[str]:
-    """Ratings as text, with half the widths of their intervals."""
-    digits = rating_decimals(values)
-    texts = [format_decimals(x, digits) for x in values]
-    if half_widths is None:
-        return texts
-    return [f"{text} ± {x:,.{digits}f}" for text, x in zip(texts, half_widths, strict=True)]
+def format_ratings(values: HostArray, half_widths: HostArray) -> list[str]:
+    """Ratings as text, with half the widths of their intervals if any of these is above 0."""
+    digits, has_intervals = rating_decimals(values), bool(half_widths.any())
+    pairs = zip(values, half_widths, strict=True)
+    return [f"{format_decimals(x, digits)}{f' ± {half:,.{digits}f}' * has_intervals}" for x, half in pairs]
 
 
 def _describe_listed_players(scope: str) -> str:
     """The end of a subtitle: who is on a leaderboard of this scope, if not everybody is."""
     listed = scope.partition("\n")[0].partition(" (")[0].replace(" players, who ", " who ")
-    return f"; {spell_dates(listed)}" if " who " in listed else ""
+    return f"; {spell_dates(listed)}" * (" who " in listed)
 
 
 @enforce_argument_annotations
@@ -106,7 +100,7 @@ def matchups(
     *,
     time: Any = None,
     category: Any = None,
-    ax: "Axes | None" = None,
+    ax: Any = None,
     backend: Backend = "matplotlib",
     **rules: Unpack[LeaderboardRules],
 ) -> Any:
@@ -138,7 +132,7 @@ def matchups(
         count = len(board.player)
     elif rules:
         raise ValueError(f"{', '.join(rules)}: players are given, and need no rules of a list")
-    labels = player_labels_by_id(players, rated.players, len(rated.players))
+    labels = player_labels_by_id(players, rated.players)
     style.check_drawable_count("players", len(labels), 2, MAX_MATRIX_PLAYERS)
     ids = np.array([*labels])
     order = np.argsort(-np.asarray(ratings(rated).mean)[ids], kind="stable")
@@ -151,7 +145,7 @@ def matchups(
     has_side = bool(np.any(getattr(rated.system.params, "side_advantage", 0.0)))
     about = f", by {system_title(rated.system.name)}{', on neutral ground' * has_side}; {FAVOURED_COLOURS}{scope}"
     names, source = [labels[int(i)] for i in ids], style.describe_source(rated)
-    return show(_expected_scores_view(names, percent, count or len(ids), about, source), ax, backend)
+    return show(_expected_scores_view(names, percent, count or len(ids), about, source), ax=ax, backend=backend)
 
 
 @enforce_argument_annotations
@@ -160,7 +154,7 @@ def distribution(
     players: Any = (),
     *,
     bins: int | None = None,
-    ax: "Axes | None" = None,
+    ax: Any = None,
     backend: Backend = "matplotlib",
     **options: Any,
 ) -> Any:
@@ -186,7 +180,7 @@ def distribution(
     num_players = len(rated.players)
     board = list_leaders(rated, **options, top=num_players)
     style.check_drawable_count("players who are listed", len(board.rating), 1, num_players)
-    labels = player_labels_by_id(players, rated.players, num_players) if np.size(players) else {}
+    labels = player_labels_by_id(players, rated.players)
     style.check_drawable_count("players with names", len(labels), 0, style.MAX_NAMED_LINES)
     rating_of = dict(zip(board.player.tolist(), board.rating.tolist(), strict=True))
     marked_ratings = {}
@@ -210,7 +204,7 @@ def distribution(
     marks = _marked_ratings(marked_ratings, float(np.median(board.rating)), edges, float(count.max()))
     ticks = [tick for tick in round_ticks(0.0, float(count.max()), 8) if tick == round(tick)]
     y = Scale(0.0, max(ticks[-1], *(float(np.max(mark.y)) for mark in marks)), ticks)
-    return show(LayerView(text, [bars, *marks], snug_scale(edges), y, (7.0, 4.2)), ax, backend)
+    return show(LayerView(text, [bars, *marks], snug_scale(edges), y, (7.0, 4.2)), ax=ax, backend=backend)
 
 
 def _marked_ratings(rating_by_name: dict[str, float], median: float, edges: HostArray, height: float) -> list[Layer]:
@@ -230,13 +224,7 @@ def _marked_ratings(rating_by_name: dict[str, float], median: float, edges: Host
 
 
 @enforce_argument_annotations
-def odds(
-    simulation: TournamentForecast | SeasonForecast,
-    *,
-    top: int = 32,
-    ax: "Axes | None" = None,
-    backend: Backend = "matplotlib",
-) -> Any:
+def odds(simulation: TournamentForecast | SeasonForecast, *, top: int = 32, **canvas: Unpack[Canvas]) -> Any:
     """Plot how far each player may come in a tournament, or where each may end a season, in percent; the best first.
 
         jr.plots.odds(jr.forecasts.simulate_tournament(rated, {"knockout": ["Ada", "Bo", "Cy", "Di"]}))
@@ -265,13 +253,11 @@ def odds(
     is_decided = isinstance(simulation, SeasonForecast) and simulation.champion is not None
     title = findings.find_first_in_the_end([*map(format_plot_name, simulation.player)], last, is_decided=is_decided)
     text = PictureText(title, subtitle, source=f"{simulation.samples:,} simulations")
-    return show(MatrixView(text, labels, [name.replace("_", " ") for name in chances], percent, quantity), ax, backend)
+    return show(MatrixView(text, labels, [name.replace("_", " ") for name in chances], percent, quantity), **canvas)
 
 
 @enforce_argument_annotations
-def intervals(
-    strengths: Strengths, *, top: int = style.MAX_ROWS, ax: "Axes | None" = None, backend: Backend = "matplotlib"
-) -> Any:
+def intervals(strengths: Strengths, *, top: int = style.MAX_ROWS, **canvas: Unpack[Canvas]) -> Any:
     """Plot the best players with 95% intervals of their ratings; anchors have none.
 
         plots.intervals(jr.arena.fit_strengths(votes))
@@ -298,17 +284,15 @@ def intervals(
     if strengths.converged and strengths.covariance is not None and 1 < len(labels) <= count <= MAX_RANKED:
         title = _find_first_place(find_rank_sets(strengths))
         rule = "; who may be first: by rank sets, jointly at 95%"
-    held = "; those without are held" if strengths.is_anchor[order].any() else ""
+    held = "; those without are held" * bool(strengths.is_anchor[order].any())
     subtitle = f"{scope} with 95% intervals, each by itself, by {model}{held}{rule}"
     text = PictureText(title, subtitle, "rating (points)", source=_describe_results(strengths))
     values = format_ratings(rating, half_width)
-    return show(RowView(text, labels, rating, rating - half_width, rating + half_width, values), ax, backend)
+    return show(RowView(text, labels, rating, rating - half_width, rating + half_width, values), **canvas)
 
 
 @enforce_argument_annotations
-def rank_sets(
-    ranks: RankSets, *, top: int = style.MAX_ROWS, ax: "Axes | None" = None, backend: Backend = "matplotlib"
-) -> Any:
+def rank_sets(ranks: RankSets, *, top: int = style.MAX_ROWS, **canvas: Unpack[Canvas]) -> Any:
     """Plot the ranks that each player may have as bars, which hold simultaneously; dots are the estimated ranks.
 
         plots.rank_sets(jr.arena.rank_sets(jr.arena.fit_strengths(votes)))
@@ -334,13 +318,11 @@ def rank_sets(
     )  # fmt: skip
     rank = np.where(np.isfinite(ranks.rating[order]), np.arange(1.0, len(order) + 1.0), np.nan)
     values = [f"{x} to {y}" if x < y else f"{x}" for x, y in zip(least, greatest, strict=True)]
-    return show(RowView(text, labels, rank, least, greatest, values, are_ranks=True), ax, backend)
+    return show(RowView(text, labels, rank, least, greatest, values, are_ranks=True), **canvas)
 
 
 @enforce_argument_annotations
-def win_matrix(
-    strengths: Strengths, players: Any = None, *, ax: "Axes | None" = None, backend: Backend = "matplotlib"
-) -> Any:
+def win_matrix(strengths: Strengths, players: Any = None, **canvas: Unpack[Canvas]) -> Any:
     """Plot the expected score of each player, in rows, against each other one, in percent; a tie is half a win.
 
         plots.win_matrix(strengths, ["Ada", "Bo", "Cy"])
@@ -363,14 +345,14 @@ def win_matrix(
         labels_by_id = {int(i): player_label(i, strengths.players) for i in rated[:MAX_WRITTEN_COLUMNS]}
         count = len(rated)
     else:
-        labels_by_id = player_labels_by_id(players, strengths.players, len(strengths.players))
+        labels_by_id = player_labels_by_id(players, strengths.players)
         count = len(labels_by_id)
     style.check_drawable_count("players", len(labels_by_id), 2, MAX_MATRIX_PLAYERS)
     chosen = strengths.order[np.isin(strengths.order, [*labels_by_id])]
     labels, percent = [labels_by_id[int(i)] for i in chosen], strengths.expected_percentages(chosen)
     ties = "" if strengths.tie is None or strengths.model == "bradley_terry" else ", a tie as half a win"
     rules, source = f"{ties}; {FAVOURED_COLOURS}", _describe_results(strengths)
-    return show(_expected_scores_view(labels, percent, count, rules, source), ax, backend)
+    return show(_expected_scores_view(labels, percent, count, rules, source), **canvas)
 
 
 def _expected_scores_view(labels: list[str], percent: HostArray, count: int, rules: str, source: str) -> MatrixView:

@@ -115,12 +115,12 @@ def arena_page_html(
     views = _certainty_view(strengths, ranks, names, words) | _ranking_view(strengths, ranks, names, words)
     views |= _matrix_view(strengths, names) | _drift_view(drift, words)
     pairs = encode_pairs(strengths, ranks)
-    certain = "What is certain" if views["findings"] else "What is not certain" if views["doubt"] else ""
-    links = {"#certain": certain, "#ranking": "Ranking", "#two": "Compare two" * (pairs is not None)}
+    certain = f"What is {'not ' * (not views['findings'])}certain" * bool(views["findings"] or views["doubt"])
+    links = {"#certain": certain, "#ranking": "Ranking", "#two": "Compare two" * bool(pairs)}
     links |= {"#matrix": "Who beats whom" * bool(views["matrix"])}
     links |= {"#moved": "Who changed" * (drift is not None), "#about": "Method"}
     data: dict[str, Any] = {"noun": words.one, "heat": views["heat_map"] and views["heat_map"].data}
-    data["pairs"] = pairs
+    data["pairs"] = pairs or None
     data["low"] = views["axis"].low
     return render_page(
         "arena.html",
@@ -134,7 +134,7 @@ def arena_page_html(
         left_out=about.get("left_out", "")[:1].upper() + about.get("left_out", "")[1:],
         strengths=strengths,
         ranks=ranks,
-        compared=[] if pairs is None else [names[i] for i in findings.rated_ids(strengths)[: pairs["players"]]],
+        compared=[names[i] for i in findings.rated_ids(strengths)[: pairs.get("players", 0)]],
         model=strengths.model.replace("_", "-").title(),
         noun=words,
         assumption=confidence_assumption(strengths, about.get("clusters", ())),
@@ -156,7 +156,7 @@ def _certainty_view(
         "headline": str(findings.find_first_place(names, strengths, ranks, noun)),
         "worth": str(findings.find_worth_in_votes(names, strengths) or ""),
         "findings": [*map(str, [lead, *certain] if is_sure else certain)],
-        "doubt": "" if is_sure else str(lead or ""),
+        "doubt": str(lead or "") * (not is_sure),
     }
 
 
@@ -254,15 +254,15 @@ def _matrix_view(strengths: Strengths, names: list[str]) -> dict[str, Any]:
     }
 
 
-def encode_pairs(strengths: Strengths, ranks: RankSets | None) -> dict[str, Any] | None:
-    """Any two of the best players with a finite rating, for the script; None where leads have no errors.
+def encode_pairs(strengths: Strengths, ranks: RankSets | None) -> dict[str, Any]:
+    """Any two of the best players with a finite rating, for the script; nothing where leads have no errors.
 
     Rows and columns of its tables, in base64, are of the best players first: votes won of 100 with who is surely better
     (bytes), errors of leads in tenths of points (16 bits), and further votes that tell two apart (32 bits).
     """
     ids = findings.rated_ids(strengths)[:MAX_COMPARED_PLAYERS]
     if strengths.covariance is None or not strengths.converged or len(ids) < 2:
-        return None
+        return {}
     lead = strengths.rating[ids, None] - strengths.rating[ids]
     covariance = strengths.covariance[np.ix_(ids, ids)]
     variance = np.add.outer(np.diag(covariance), np.diag(covariance)) - 2.0 * covariance

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.text_format import format_decimals, format_number, join_names, metric_heading, use_minus_sign
 from jaxrate.evaluation.benchmark import Benchmark
@@ -13,8 +15,8 @@ from jaxrate.evaluation.comparison import Comparison, system_result_title
 from jaxrate.evaluation.scored_predictions import INTERVAL_ERRORS, LOSS_DIFFERENCE_HEAD, ScoredForecaster
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
-from jaxrate.site.drawings import interval_bar, make_axis
-from jaxrate.site.html_tables import Column, make_column, render_table, text_columns
+from jaxrate.site.drawings import Axis, interval_bar, make_axis
+from jaxrate.site.html_tables import Column, render_table, text_columns
 from jaxrate.site.page_templates import render_page
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views.findings import (
@@ -58,29 +60,33 @@ PAIR_ORDER = Measure(
 )
 
 
-def comparison_view(comparison: Comparison | None, system: str, events: str) -> dict[str, Any] | None:
-    """What a report says of other systems than that of this name, as variables; None of a single forecaster."""
+def comparison_view(comparison: Comparison | None, system: str, events: str) -> dict[str, Any]:
+    """What a report says of other systems than that of this name, as variables; none of a single forecaster."""
     if comparison is None or len(comparison.results) + len(comparison.others) < 2:
-        return None
+        return {}
     results, forecasters = comparison.results, [*comparison.results, *comparison.others]
     names = [name_in_print(x._replace(period=None)) for x in forecasters]  # periods have a column of their own
     heads, cells_of_rows = comparison.heads_and_cells()
     rows = [[name, *map(use_minus_sign, cells)] for name, (_, *cells) in zip(names, cells_of_rows, strict=True)]
-    standing, measure, bars, beaten, limit = find_standing(comparison, system), _measure(comparison), "", "", ""
-    if standing is not None:
-        bars = render_system_bars("Systems", "system", forecasters, len(results), measure)
-        is_beaten = any(gap_and_half_width(_difference(x), measure)[0] < 0 for x in forecasters[1:])
-        beaten = ", and less than 0 is better than the best" * is_beaten
-        limit = standing.describe_limit(len(results))
-    return {
-        "title": "Other systems" if standing is None else str(standing.finding),
-        "text": "" if standing is None else standing.describe(),
+    view = {
+        "title": "Other systems",
+        "text": "",
         "notes": " ".join(_name_systems_in_print(comparison.notes, results)),
         "scored_on": comparison.scored_on.replace("contests", events),
-        "bars": bars,
-        "explanation": measure.explanation.format(beaten=beaten) + limit,
+        "bars": "",
         "others": _describe_others(comparison),
         "metrics": render_table("Systems", text_columns([*map(metric_heading, heads)], rows), "", box=True),
+    }
+    standing, measure = find_standing(comparison, system), _measure(comparison)
+    if standing is None:
+        return view
+    is_beaten = any(gap_and_half_width(_difference(x))[0] < 0 for x in forecasters[1:])
+    explanation = measure.explanation.format(beaten=", and less than 0 is better than the best" * is_beaten)
+    return view | {
+        "title": str(standing.finding),
+        "text": standing.describe(),
+        "bars": render_system_bars("Systems", "system", forecasters, len(results), measure),
+        "explanation": explanation + standing.describe_limit(len(results)),
     }
 
 
@@ -97,14 +103,15 @@ def render_system_bars(
     caption: str, head: str, forecasters: Sequence[ScoredForecaster], num_systems: int, measure: Measure = LOG_LOSS
 ) -> Any:
     """The bars of forecasters, the best system first; a line divides systems from others."""
-    gaps = [(0.0, 0.0), *(gap_and_half_width(_difference(x), measure) for x in forecasters[1:])]
-    axis = make_axis(min(gap - half for gap, half in gaps), max(gap + half for gap, half in gaps))
-    bars = [interval_bar(axis, *gap, measure.digits) for gap in gaps]
+    best, *others = (gap_and_half_width(_difference(x), measure) for x in forecasters)
+    gap, half = np.array([best, *others]).T
+    axis = make_axis(float((gap - half).min()), float((gap + half).max()))
+    bars = [interval_bar(axis, *x, measure.digits) for x in (best, *others)]
     scale = f'<span class="axis">{axis.labels}</span><span class="hidden">behind</span>'
     columns = [
         Column("words name", head, [escape(name_in_print(x)) for x in forecasters], "name"),
         Column("interval", scale, bars),
-        Column("figure change", "behind", ["best", *(describe_gap(*gap, measure) for gap in gaps[1:])], "behind"),
+        Column("figure change", "behind", ["best", *(describe_gap(*x, measure) for x in others)], "behind"),
     ]
     border = {num_systems - 1: "border"} if num_systems < len(forecasters) else {}
     return render_table(caption, columns, "rows ranking static systems", style=axis.grid, row_kinds=border)
@@ -133,9 +140,8 @@ def gap_and_half_width(
     gap: LogLossDifference | PairOrderDifference | None, measure: Measure = LOG_LOSS
 ) -> tuple[float, float]:
     """A difference in the unit of the measure, and half of its 95% interval; 0 for what is not known."""
-    if gap is None:
-        return 0.0, 0.0
-    return measure.scale * gap.difference, INTERVAL_ERRORS * (gap.error or 0.0) * measure.scale
+    difference, error = gap or (0.0, 0.0)
+    return measure.scale * difference, INTERVAL_ERRORS * (error or 0.0) * measure.scale
 
 
 def describe_gap(gap: float, half: float, measure: Measure = LOG_LOSS) -> str:
@@ -166,13 +172,10 @@ class ComparisonSummary(NamedTuple):
 
     def describe_limit(self, count: int) -> str:
         """When a gap among so many systems is beyond chance, if one is not although its own interval says so."""
-        gaps = [
-            (gap.difference, INTERVAL_ERRORS * gap.error) for gap in map(_difference, self.equal) if gap and gap.error
-        ]
-        if all(abs(gap) <= half for gap, half in gaps):
-            return ""
+        gap, half = np.array([gap_and_half_width(_difference(x)) for x in self.equal]).T
         ratio = surprise_limit(count_pairs(count)) / INTERVAL_ERRORS
-        return f" As {count} systems were compared, a gap is beyond chance from {ratio:.1f} times its margin on."
+        text = f" As {count} systems were compared, a gap is beyond chance from {ratio:.1f} times its margin on."
+        return text * bool((np.abs(gap) > half).any())
 
     def _count_calls(self, result: ScoredForecaster) -> int:
         return round(1000 * result.quality[self.measure.calls])
@@ -184,15 +187,17 @@ def find_standing(comparison: Comparison | None, name: str) -> ComparisonSummary
         return None
     results, pairs = comparison.results, count_pairs(len(comparison.results))
     finding = _find_best(results, comparison.others)
-    behind = [x for x in results if judge_gap_to_best(_difference(x), pairs) == "behind"]
-    equal, shown = [x for x in results if x not in behind], next((x for x in behind if x.name == name), None)
-    return ComparisonSummary(finding, equal, shown, _measure(comparison), next(iter(comparison.counts)))
+    behind = {x.name: x for x in results if judge_gap_to_best(_difference(x), pairs) == "behind"}
+    equal = [x for x in results if x.name not in behind]
+    return ComparisonSummary(finding, equal, behind.get(name), _measure(comparison), next(iter(comparison.counts)))
 
 
 def _find_best(systems: Sequence[ScoredForecaster], others: Sequence[ScoredForecaster]) -> Finding:
     """Which of the systems predicted best, and which other forecasts did as well or better; a blend only if better."""
-    told = [x for x in others if x.kind != "blend" or judge_gap_to_best(_difference(x)) == "ahead"]
-    gaps = {"the blend of all" if x.kind == "blend" else name_in_print(x): _difference(x) for x in told}
+    gaps = {name_in_print(x): _difference(x) for x in others}
+    blend = gaps.pop(BLEND_TITLE, None)
+    if judge_gap_to_best(blend) == "ahead":
+        gaps["the blend of all"] = blend
     return find_best_system([*map(name_in_print, systems)], [*map(_difference, systems)], gaps)
 
 
@@ -204,7 +209,7 @@ def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: b
     standing = find_standing(comparison, name)
     if comparison is None or standing is None or standing.shown is None:
         return []
-    place, best = [x.name for x in comparison.results].index(name) + 1, comparison.results[0]
+    place, best = comparison.results.index(standing.shown) + 1, comparison.results[0]
     option = f"--system {best.name}" + ("" if best.period is None else f" --period {format_number(best.period)}")
     fit = "jaxrate fit FILE --data-share 0.8 --save fitted.toml; jaxrate report FILE --param fitted.toml"
     return [
@@ -243,28 +248,29 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
     if not benchmarks:
         raise ValueError("benchmarks is empty; give one or more, as {'Our league': benchmark}")
     sections = [_build_section(f"history-{i}", *x) for i, x in enumerate(benchmarks.items(), 1)]
+    about = {"headline": str(_judge_all(sections)), "lead": "", "summary": _render_summary(benchmarks)}
     if len(sections) == 1:
         sections[0] |= sections[0]["alone"]
-    count = len(sections)
+        about = {"headline": sections[0]["verdict"], "lead": sections[0]["lead"], "summary": ""}
     return render_page(
         "benchmark.html",
         ("words.js", "boxes.js"),
         title=title,
         links={f"#{x['anchor']}": x["title"] for x in sections} | {"#about": "Method"},
-        headline=str(_judge_all(sections)) if count > 1 else sections[0]["verdict"],
-        lead="" if count > 1 else sections[0]["lead"],
-        summary=_render_summary(benchmarks) if count > 1 else "",
         sections=sections,
         is_fitted=any(row.fit_seconds is not None for benchmark in benchmarks.values() for row in benchmark.rows),
         data={},
+        **about,
     )
 
 
 def _judge_all(sections: list[dict[str, Any]]) -> Finding:
     """On how many data sets ratings are ahead of the best other forecast, within chance, or behind."""
-    standings = [section["standing"] for section in sections]
-    told = [f"{word} on {standings.count(x):,}" for x, word in STANDINGS.items() if x in standings] or [""]
-    return Finding("ceilings", "some" if any(told) else "none", other=f"{len(sections):,}", amount=join_names(told))
+    standings, count = [section["standing"] for section in sections], f"{len(sections):,}"
+    told = [f"{word} on {standings.count(x):,}" for x, word in STANDINGS.items() if x in standings]
+    if not told:
+        return Finding("ceilings", "none", other=count)
+    return Finding("ceilings", "some", other=count, amount=join_names(told))
 
 
 def _render_summary(benchmarks: Mapping[str, Benchmark]) -> Any:
@@ -275,33 +281,38 @@ def _render_summary(benchmarks: Mapping[str, Benchmark]) -> Any:
     """
     names, shares, starts = list[str](), list[tuple[float, float]](), dict[int, str]()
     for number, (title, benchmark) in enumerate(benchmarks.items(), 1):
-        best, ceiling = benchmark.rows[0], _find_best_ceiling(benchmark)
-        gap, half = gap_and_half_width(ceiling and ceiling.log_loss_difference)
+        best, ceilings = benchmark.rows[0], _find_best_ceiling(benchmark)
+        gap, half = next((gap_and_half_width(x.log_loss_difference) for x in ceilings), (0.0, 0.0))
         way = _find_floor(benchmark) - best.quality["log loss"]
         whole, starts[len(names)] = max(way, way - gap), "first"
         scale = 100.0 / whole if whole >= max(MIN_SHARE_OF_WAY, half) else math.nan
         names.append(f'<a href="#history-{number}">{escape(title)}</a><br>{escape(name_in_print(best))}')
-        shares.append((scale * way, scale * half * (gap < 0)))
-        if ceiling is not None:
-            names.append(escape(name_in_print(ceiling)))
-            shares.append((scale * (way - gap), scale * half * (gap >= 0)))
-    ends = [end for x, half in shares for end in (x - half, x + half) if x == x]
-    axis = make_axis(min([0.0, *ends]), max([100.0, *ends]))
+        names += [escape(name_in_print(x)) for x in ceilings]
+        both = (scale * way, scale * half * (gap < 0)), (scale * (way - gap), scale * half * (gap >= 0))
+        shares += both[: 1 + len(ceilings)]
+    middle, half_width = np.array(shares).T
+    low, high = middle - half_width, middle + half_width
+    axis = make_axis(float(np.nanmin([0.0, *low])), float(np.nanmax([100.0, *high])))
     head = '<span class="label">% of the way to the best known</span>'
-    texts = [(f"{x:.0f}" + f" ± {half:.0f}" * bool(half)) if x == x else "unclear" for x, half in shares]
-    bars = ["" if x != x else interval_bar(axis, x, half, 0) for x, half in shares]
+    texts, bars = zip(*(_draw_share_of_way(axis, *x) for x in shares), strict=True)
     columns = [
         Column("words name", "data set", names, "name"),
         Column("interval", f'{head}<span class="axis">{axis.labels}</span>', bars),
-        make_column("figure change", "% of the way", map(use_minus_sign, texts), label="% of the way"),
+        Column("figure change", "% of the way", texts, "% of the way"),
     ]
     return render_table("All data sets", columns, "rows ranking static systems", style=axis.grid, row_kinds=starts)
 
 
+def _draw_share_of_way(axis: Axis, share: float, half: float) -> tuple[str, str]:
+    """A share of the way in percent with its margin, if it has one, as text and as a bar; NaN is unclear."""
+    if share != share:
+        return "unclear", ""
+    return use_minus_sign(f"{share:.0f}" + f" ± {half:.0f}" * bool(half)), interval_bar(axis, share, half, 0)
+
+
 def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, Any]:
     """The variables of what the page says of one data set."""
-    systems = [row for row in benchmark.rows if row.kind == "system"]
-    others = [row for row in benchmark.rows if row.kind != "system" and row.scored]
+    systems, others = [row for row in benchmark.rows if row.kind == "system"], _list_others(benchmark)
     findings = _name_systems_in_print(benchmark.findings, systems)
     section: dict[str, Any] = {
         "anchor": anchor,
@@ -317,8 +328,14 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
         "standing": "",
         "alone": {},
     }
-    ceiling = _find_best_ceiling(benchmark)
-    return section if ceiling is None else section | _compare_with_ceiling(benchmark, systems[0], ceiling, findings)
+    for ceiling in _find_best_ceiling(benchmark):
+        section |= _compare_with_ceiling(benchmark, systems[0], ceiling, findings)
+    return section
+
+
+def _list_others(benchmark: Benchmark) -> list[ScoredForecaster]:
+    """The forecasters that are no systems, and have forecasts."""
+    return [row for row in benchmark.rows if row.kind != "system" and row.scored]
 
 
 def _compare_with_ceiling(
@@ -334,13 +351,13 @@ def _compare_with_ceiling(
     pair = [ceiling, best] if judge_gap_to_best(gap) == "ahead" else [best, ceiling]
     (first, second), (amount, since) = map(name_in_print, pair), map(_format_calls, pair)
     heading = Finding("verdict", "same" if amount == since else "apart", first, second, amount, since=since)
-    uncalled = [row for row in benchmark.rows if row.kind != "system" and row.scored and row is not ceiling]
+    uncalled = [row for row in _list_others(benchmark) if row is not ceiling]
     rest = [_keep_together(x) for x in findings[1:] if x != str(found)]
     return {
         "verdict": str(heading),
         "lead": _keep_together(f"In log loss {found}"),
         "standing": "" if gap is None or gap.error is None else judge_gap_to_best(gap),
-        "alone": {"findings": [*rest, *[_describe_calls(uncalled)] * bool(uncalled)]},
+        "alone": {"findings": [*rest, *map(_describe_calls, [uncalled] * bool(uncalled))]},
     }
 
 
@@ -356,15 +373,16 @@ def _format_calls(forecaster: ScoredForecaster) -> str:
 
 def _describe_calls(forecasters: Sequence[ScoredForecaster]) -> str:
     """How many of 1,000 matches each of these called right, in a sentence."""
-    calls = {name_in_print(x): _format_calls(x) for x in forecasters}
-    texts = [f"{name} {LOG_LOSS.calls_text.format(number, 'matches')}" for name, number in [*calls.items()][:1]]
-    return f"{join_names([*texts, *map(' '.join, [*calls.items()][1:])])}."
+    first, *others = (f"{name_in_print(x)} {_format_calls(x)}" for x in forecasters)
+    name, _, number = first.rpartition(" ")
+    told = f"{name} {LOG_LOSS.calls_text.format(number, 'matches')}"
+    return f"{join_names([told, *others])}."
 
 
-def _find_best_ceiling(benchmark: Benchmark) -> ScoredForecaster | None:
-    """The best forecast of all matches that is neither a system nor a blend of systems."""
-    others = (x for x in benchmark.rows if x.kind not in ("system", "frequencies", "blend"))
-    return next((x for x in others if x.scored == benchmark.scored), None)
+def _find_best_ceiling(benchmark: Benchmark) -> list[ScoredForecaster]:
+    """The best forecast of all matches that is neither a system nor a blend of systems, alone; nothing without any."""
+    others = [x for x in benchmark.rows if x.kind not in ("system", "frequencies", "blend")]
+    return [x for x in others if x.scored == benchmark.scored][:1]
 
 
 def _find_floor(benchmark: Benchmark) -> float:

@@ -41,40 +41,41 @@ class CategoryStrengths(NamedTuple):
     place: str  # as "on clay"
     path: str  # of the page of its ranking; empty where there is none
     mean: HostArray  # [num_players] points
-    deviation: HostArray | None  # [num_players] points
+    deviation: HostArray  # [num_players] points; 0 of systems without deviations
     listed: HostArray  # ids of its ranking, the best first
     min_events: int = 0  # in it, with which a current player is listed
-    games: HostArray | None = None  # [num_players] events in it; None if the history does not keep them
-    results: Mapping[str, HostArray] = {}  # how many of them ended how
+    games: HostArray = np.zeros(0)  # [num_players] events in it; [0] if the history does not keep them
+    results: Mapping[str, HostArray] = {}  # how many of them ended how; nothing then
     is_by_column: bool = False  # whether it is the overall ranking of those with one value in a column
 
 
 def build_category_strengths(data: SiteData) -> list[CategoryStrengths]:
     """Strengths in each category with a name; none where they are the same in all, or for many categories."""
-    rated, board, noun = data.rated, data.full_leaderboard, category_noun(data.rated)
-    names = [] if rated.categories is None else rated.categories.tolist()
-    if not 1 < len(names) <= MAX_CATEGORIES or not has_modifiers(rated.system, rated.state):
+    rated, noun = data.rated, category_noun(data.rated)
+    if rated.categories is None or not has_modifiers(rated.system, rated.state):
+        return []
+    names = rated.categories.tolist()
+    if not 1 < len(names) <= MAX_CATEGORIES:
         return []
     ordered = [x for x in sort_categories(rated, dict.fromkeys(names)) if format_category(x) != UNKNOWN]
     slugs = assign_slugs(ordered, [f"{noun} {format_category(x)}" for x in ordered], {})
-    groups = data.groups
+    groups = data.group
     met, strengths = _opponent_category_by_career_row(data), []
     for category, slug in zip(ordered, slugs, strict=True):
         mean, deviation = (np.asarray(x, float) for x in category_ratings(rated, category)[:2])
-        if np.all(np.abs(mean[data.leaderboard_ids] - board.rating) < 0.5 * 10.0**-data.digits):
+        if np.all(np.abs(mean - data.rating) < 0.5 * 10.0**-data.digits):
             continue  # nobody has played in it
-        games, results, listed, min_events = None, dict[str, HostArray](), data.listed, 0
+        listed, played = data.listed, CategoryStrengths._field_defaults
         if met is not None:
             is_met = met == names.index(category)
             games = np.bincount(data.careers.player[is_met], minlength=len(data.names))
-            results = count_results(data, is_met)
-            listed, min_events = _list_current_players(data, games[data.listed], is_met)
+            listed, min_events = _list_current_players(data, games[listed], is_met)
+            played = {"min_events": min_events, "games": games, "results": count_results(data, is_met)}
         listed = listed[groups[listed] == groups[data.listed[:1]]]
         listed = listed[np.argsort(-mean[listed], kind="stable")]
         name, place = format_category(category), _opponents_or_category_phrase(data, category)
-        path = f"{slug}.html" if len(listed) > 1 else ""
-        played = listed, min_events, games, results
-        strengths.append(CategoryStrengths(category, name, place, path, mean, deviation, *played))
+        path = f"{slug}.html" * (len(listed) > 1)
+        strengths.append(CategoryStrengths(category, name, place, path, mean, deviation, listed, **played))
     return strengths
 
 
@@ -98,16 +99,14 @@ def _build_rankings_of_column(data: SiteData, name: str, values: HostArray) -> l
     names, own, share = _list_own_values(data, data.careers.gather(values))
     if not 1 < len(names) <= MAX_VALUES or share < MIN_OWN_SHARE:
         return []
-    groups, deviation, mean = data.groups[data.listed], data.full_leaderboard.deviation, _overall_ratings(data)
-    deviation = None if deviation is None else _values_by_id(data, deviation)
     rankings = []
     for value, slug in zip(names, assign_slugs(names, [f"{name} {x}" for x in names], {}), strict=True):
-        of_value = own == value
-        listed = data.listed[of_value & (groups == groups[of_value][:1])] if of_value.any() else data.listed[:0]
+        listed = data.listed[own == value]
+        listed = listed[data.group[listed] == data.group[listed[:1]]]
         if len(listed) > 1 and value != UNKNOWN:
             place = f"in {value}" if len(value) > MAX_CODE_LENGTH else f"in {name} {value}"
             about = value, value, place, f"{slug}.html"
-            rankings.append(CategoryStrengths(*about, mean, deviation, listed, is_by_column=True))
+            rankings.append(CategoryStrengths(*about, data.rating, data.deviation, listed, is_by_column=True))
     return rankings
 
 
@@ -159,16 +158,15 @@ def _list_current_players(data: SiteData, games: HostArray, is_met: HostArray) -
 
 def render_player_category_tables(data: SiteData, strengths: list[CategoryStrengths]) -> list[str]:
     """A table for each player, by id, in HTML: their rating, rank and results in each category that they have met."""
-    texts, head, noun = [""] * len(data.names), "", escape(category_noun(data.rated))
+    rows, head, noun = np.full(len(data.names), "", object), "", escape(category_noun(data.rated))
     for one in strengths:
-        played = np.arange(len(texts)) if one.games is None else np.flatnonzero(one.games)
+        played = np.flatnonzero(one.games) if one.results else np.arange(len(rows))
         columns = _category_columns(data, one, played)
         head = table_head(columns)
-        for i, row in zip(played.tolist(), table_rows(columns), strict=True):
-            texts[i] += row
+        rows[played] += np.array(table_rows(columns), object)
     caption = f"<caption class=hidden>By {noun}</caption>"
     head = f'<table class="rows static narrow by-category">{caption}<thead><tr>{head}</tr></thead><tbody>'
-    return [f"{head}{text}</tbody></table>" if text else "" for text in texts]
+    return [f"{head}{text}</tbody></table>" * bool(text) for text in rows.tolist()]
 
 
 def _category_columns(data: SiteData, strengths: CategoryStrengths, played: HostArray) -> list[Column]:
@@ -176,7 +174,6 @@ def _category_columns(data: SiteData, strengths: CategoryStrengths, played: Host
     rank, noun = np.zeros(len(data.names), int), escape(category_noun(data.rated))
     rank[strengths.listed] = np.arange(1, len(strengths.listed) + 1)
     name = f'<a href="../{strengths.path}">{escape(strengths.name)}</a>' if strengths.path else escape(strengths.name)
-    assert strengths.deviation is not None
     ratings = zip(strengths.mean[played].tolist(), half_widths(strengths.deviation[played]).tolist(), strict=True)
     columns = [
         Column("words", noun, [name] * len(played)),
@@ -234,7 +231,7 @@ def ranking_links_with_leaders(data: SiteData, strengths: list[CategoryStrengths
     if ranked[0].is_by_column:
         return links
     everything = f"All {pluralise(category_noun(data.rated))}"
-    leader = format_leader(data.listed, data.current.rating[0])
+    leader = format_leader(data.listed, data.rating[data.listed[0]])
     return [{"path": "index.html", "name": everything, "leader": leader}, *links]
 
 
@@ -260,17 +257,17 @@ def category_pages(data: SiteData, strengths: list[CategoryStrengths]) -> Iterat
 def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:
     """Who leads in the category, as a headline, and a sentence: who is listed, and whom it suits most."""
     names, unit = [data.names[i] for i in one.listed], rating_unit(data.rated.system)
-    lead = find_lead(names, one.mean[one.listed], None if one.deviation is None else one.deviation[one.listed], unit)
+    lead = find_lead(names, one.mean[one.listed], one.deviation[one.listed], unit)
     count, events = len(names), data.event if one.min_events == 1 else data.events
-    condition = f" with {one.min_events} {events} or more {one.place}" if one.min_events else ""
-    condition = f" {one.place}" if one.is_by_column else condition
-    current = "current " if len(data.listed) < len(data.names) else ""
-    group = "" if data.current.group is None else f" of group {data.current.group[0]}"
+    condition = f" with {one.min_events} {events} or more" * bool(one.min_events)
+    condition += f" {one.place}" * bool(one.min_events or one.is_by_column)
+    current = "current " * (len(data.listed) < len(data.names))
+    group = f" of group {data.group[data.listed[0]]}" * data.is_grouped
     as_of = stale_clause(data)
     sentence = (
         f"{as_of + ', the' if as_of else 'The'} list has the {count:,} {current}{data.noun.many}{group}{condition}."
     )
-    gain = (one.mean - _overall_ratings(data))[one.listed[:TOP_GAINERS]]
+    gain = (one.mean - data.rating)[one.listed[:TOP_GAINERS]]
     best = int(np.argmax(gain))
     if round(float(gain[best]), data.digits) > 0:
         among = f"{one.place}{f' among the top {TOP_GAINERS}' * (count > TOP_GAINERS)}"
@@ -278,29 +275,16 @@ def _write_finding(data: SiteData, one: CategoryStrengths) -> tuple[str, str]:
     return add_place(lead, one.place), sentence
 
 
-def _overall_ratings(data: SiteData) -> Any:
-    """[num_players] ratings over all categories, by id."""
-    return _values_by_id(data, data.full_leaderboard.rating)
-
-
-def _values_by_id(data: SiteData, values: HostArray) -> HostArray:
-    """[num_players] values of the leaderboard of all, by id."""
-    column = np.empty(len(data.names))
-    column[data.leaderboard_ids] = values
-    return column
-
-
 def _render_category_ranking(data: SiteData, one: CategoryStrengths, begin: int, end: int) -> Any:
     """The table of ranks `begin` to `end`, from 0."""
-    ids, overall, overall_rank = one.listed[begin:end], _overall_ratings(data), np.zeros(len(data.names), int)
-    overall_rank[data.listed] = data.current.rank
-    deviation, ranks = None if one.deviation is None else one.deviation[ids], range(begin + 1, end + 1)
-    axis, columns = ranked_columns(data, ids.tolist(), ranks, one.mean[ids], deviation, data.link_to_page)
+    ids, ranks = one.listed[begin:end], range(begin + 1, end + 1)
+    half = half_widths(one.deviation[ids])
+    axis, columns = ranked_columns(data, ids.tolist(), ranks, one.mean[ids], half, data.link_to_page)
     signed = partial(data.format_rating, signed=True)
     if not one.is_by_column:
-        columns.append(make_column("figure change", "vs overall", (one.mean - overall)[ids].tolist(), signed))
-    columns.append(make_column("figure overall", "overall rank", overall_rank[ids], "{:,}".format))
-    if one.games is not None:
+        columns.append(make_column("figure change", "vs overall", (one.mean - data.rating)[ids].tolist(), signed))
+    columns.append(make_column("figure overall", "overall rank", data.rank[ids], "{:,}".format))
+    if one.results:
         count = f"{{:,}}<small> {data.events}</small>".format
         columns.append(make_column("figure count", data.events, one.games[ids], count))
         columns.append(make_column("figure share", "won", one.results["won"][ids] / one.games[ids], "{:.0%}".format))
@@ -317,30 +301,29 @@ def build_matrix_views(
 
     Without categories it shows the first of the ranking.
     """
-    by_category = {x.category: x for x in strengths if len(x.listed)}
+    by_category = {x.category: (x.listed, x.path) for x in strengths if len(x.listed)}
     views = []
     for category, tables in matchups.items():
-        strength = by_category.get(category)
-        ranked, path = (data.listed, "") if strength is None else (strength.listed, strength.path)
-        matrix, place, finding = _win_matrix(data, tables, ranked), "", ""
+        ranked, path = by_category.get(category, (data.listed, ""))
+        (ids, chances), place, finding = _win_matrix(data, tables, ranked), "", ""
+        names = [data.names[i] for i in ids]
         if category is not None:
             place = category_phrase(category_noun(data.rated), format_category(category))
-        if len(matrix) > 1:
-            names, chances = [data.names[i] for i, _ in matrix], np.array([row for _, row in matrix], float)
-            favourite = find_favourite(names, chances, len(ranked) > len(matrix))
+        if len(ids) > 1:
+            favourite = find_favourite(names, chances, len(ranked) > len(ids))
             finding = add_place(favourite._replace(noun="an expected score of " * data.has_draws), place)
-        linked = [(link_player("", {"": (data.slugs[i], data.names[i])}), row) for i, row in matrix]
-        views.append({"matrix": linked, "place": place, "finding": finding, "path": path})
+        rows = np.where(np.isnan(chances), np.array(None), chances).tolist()
+        linked = [link_player("", {"": (data.slugs[i], name)}) for i, name in zip(ids, names, strict=True)]
+        matrix = [*zip(linked, rows, strict=True)]
+        views.append({"matrix": matrix, "place": place, "finding": finding, "path": path})
     return views
 
 
-def _win_matrix(data: SiteData, tables: Any, ranked: HostArray) -> list[tuple[int, list[float | None]]]:
-    """The first of these ids, each with their chances in percent against each other."""
-    groups = data.groups[ranked]
-    places = np.argsort(data.leaderboard_ids)[ranked[groups == groups[:1]]]
+def _win_matrix(data: SiteData, tables: Any, ranked: HostArray) -> tuple[HostArray, HostArray]:
+    """[m] the first of these ids, and their chances [m, m] in percent against each other; NaN of each alone."""
+    places = data.place[ranked[data.group[ranked] == data.group[ranked[:1]]]]
     places = places[places < tables.even.left.shape[1]][:MATRIX_PLAYERS]
     pairs = np.repeat(places, len(places)), np.tile(places, len(places))
-    chance = np.clip(100 * tables.even.probability(*pairs), 0.0, 100.0).reshape(len(places), -1).tolist()
-    for place, row in enumerate(chance):
-        row[place] = None
-    return [*zip(data.leaderboard_ids[places].tolist(), chance, strict=True)]
+    chances = np.clip(100.0 * tables.even.probability(*pairs), 0.0, 100.0).reshape(len(places), -1)
+    np.fill_diagonal(chances, np.nan)
+    return data.leaderboard_ids[places], chances

@@ -139,11 +139,10 @@ PREVIEW_SIZE, PREVIEW_DPI = (6.0, 3.15), 200  # inches, and pixels of each: 1200
 
 def preview_image(data: SiteData, title: str, finding: str) -> bytes:
     """The finding over the first of the ranking of current players as a PNG; ImportError without Matplotlib."""
-    board, names = data.current, [data.names[i] for i in data.listed[:PREVIEW_PLAYERS]]
-    rating = np.asarray(board.rating[:PREVIEW_PLAYERS])
-    half_width = 0.0 if board.deviation is None else half_widths(board.deviation[:PREVIEW_PLAYERS])
+    ids = data.listed[:PREVIEW_PLAYERS]
+    names, rating, half_width = [data.names[i] for i in ids], data.rating[ids], half_widths(data.deviation[ids])
     ends = rating - half_width, rating + half_width
-    as_of = spell_dates(f"Ratings as of {data.last_day}") if data.last_day else ""
+    as_of = spell_dates(f"Ratings as of {data.last_day}") * data.is_dated
     text = PictureText(finding, title, source=as_of)
     return draw_preview(RowView(text, names, rating, *ends, [data.format_rating(x) for x in rating]))
 
@@ -161,7 +160,7 @@ def draw_preview(view: RowView) -> bytes:
         warnings.simplefilter("ignore", UserWarning)  # of letters that no font has
         ax = make_picture_axes(None, PREVIEW_SIZE, PictureText(*texts), "x")
         if labels:
-            show(view._replace(labels=labels), ax, "matplotlib")
+            show(view._replace(labels=labels), ax=ax)
         pyplot.savefig(file, format="png", dpi=PREVIEW_DPI, metadata={"Software": None})
         pyplot.close()
     return file.getvalue()

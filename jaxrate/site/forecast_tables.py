@@ -27,11 +27,14 @@ from jaxrate.views.wording import PLAYERS, PlayerOrTeamNoun, format_rating
 
 Places: TypeAlias = Mapping[str, tuple[str, str]]  # the page and the name that is shown of players in the history
 
+NO_PLACES: Places = {}
+
 
 class MatchForecast(NamedTuple):
     """A match to come: its day and time, the two as they are named in the history, the chances, and odds as text."""
 
     number: int  # in the order of the file, from 0
+    order: list[int]  # of both in the file: [1, 0] if the second is at home and named first
     day: str
     is_past: bool  # whether the day was over when the pages were made
     clock: str  # the time of the day, where the file has one
@@ -42,6 +45,7 @@ class MatchForecast(NamedTuple):
     odds: str
 
 
+NO_MATCH = MatchForecast(0, [0, 1], "", False, "", "", "", False, [], "")  # of contests, in which nobody is at home
 MAX_EXPLANATIONS = 50  # on the page
 PART_NAMES = {
     "skill": "strength",
@@ -83,10 +87,10 @@ def build_explanation_tables(
       texts: how they are told.
     """
     tables = []
-    for number, one in enumerate(explanations[:MAX_EXPLANATIONS]):
+    matches = [*matches] or [NO_MATCH] * len(explanations)
+    for one, match in zip(explanations[:MAX_EXPLANATIONS], matches, strict=False):
         side, player = one.parts["side"], one.parts["player"]
         if len(side) == len(one.sides["side"]) == 2 and "weight" not in one.parts:
-            match = matches[number] if len(matches) == len(explanations) else None
             tables.append(_tabulate_match(one, match, texts))
         else:
             members = [[*map(texts.name, player[side == k])] for k in one.sides["side"]]
@@ -94,14 +98,11 @@ def build_explanation_tables(
     return tables, max(len(explanations) - MAX_EXPLANATIONS, 0)
 
 
-def _tabulate_match(one: Explanation, match: MatchForecast | None, texts: ExplanationFormat) -> ExplanationTable:
+def _tabulate_match(one: Explanation, match: MatchForecast, texts: ExplanationFormat) -> ExplanationTable:
     """A row for each part: that of both, and the difference; the last rows are the sums and what is expected."""
-    players = [*map(str, one.parts["player"])]
-    is_turned = match is not None and match.first != players[0]
-    order, words = [1, 0] if is_turned else [0, 1], texts.words if match is not None and match.has_home else None
-    cells = _tabulate_parts(one, order, words, texts.digits)
-    cells[texts.expected] = [*format_percentages(one.sides["expected"][order].tolist()), ""]
-    pair = [players[i] for i in order]
+    cells = _tabulate_parts(one, match.order, texts.words if match.has_home else None, texts.digits)
+    cells[texts.expected] = [*format_percentages(one.sides["expected"][match.order].tolist()), ""]
+    pair = [*map(str, one.parts["player"][match.order])]
     heads = [*(link_player(x, texts.places) for x in pair), "difference"]
     columns = [make_column("words", '<span class="hidden">part</span>', cells, names_rows=True)]
     columns += [make_column("figure", *x) for x in zip(heads, zip(*cells.values(), strict=True), strict=True)]
@@ -175,8 +176,7 @@ def add_scoreline_columns(forecasts: ColumnTable | None, scorelines: Scorelines 
     """The forecasts of matches, with goals and the likeliest scoreline of each; ValueError if they are of others."""
     if forecasts is None or scorelines is None:
         return forecasts
-    sides = ((forecasts[name].tolist() if name in forecasts else []) for name in ("a", "b"))
-    if list(sides) != [scorelines.a.tolist(), scorelines.b.tolist()]:
+    if not all(np.array_equal(forecasts.get(name, []), x) for name, x in (("a", scorelines.a), ("b", scorelines.b))):
         raise ValueError("scorelines must be of the matches of coming, in the same order")
     summary = summarise_scorelines(scorelines)
     names = "goals_a", "goals_b", "likeliest", "over", "both_score"
@@ -190,13 +190,11 @@ def build_scoreline_cards(scorelines: Scorelines | None, matches: Sequence[Match
     cards = []
     rows = summarise_scorelines(scorelines).to_records()
     for row, table, match in list(zip(rows, scorelines.probability, matches, strict=True))[:MAX_CARDS]:
-        is_turned = match.first != str(row["a"])
-        chances = table.T if is_turned else table
-        goals = row["goals_a"], row["goals_b"]
+        chances = table.transpose(match.order)
         order = np.argsort(-chances, axis=None, kind="stable")[:LIKELIEST]
         cells = [divmod(int(i), len(chances)) for i in order]
         likeliest = [(f"{x}:{y}", format_percentage(float(chances[x, y]))) for x, y in cells]
-        first, second = (f"{x:.1f}" for x in (goals[::-1] if is_turned else goals))
+        first, second = (f"{[row['goals_a'], row['goals_b']][side]:.1f}" for side in match.order)
         over, both = format_percentage(row["over"]), format_percentage(row["both_score"])
         drawing = scoreline_drawing(chances)
         cards.append(ScorelineCard(match.first, match.second, likeliest, (first, second), over, both, drawing))
@@ -249,40 +247,73 @@ def scoreline_drawing(probability: HostArray) -> str:
     return f'<svg class="goals" viewBox="0 0 {length} {length}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
 
 
-EVENT_HEADINGS = {  # headings of columns; other columns are not shown
-    "time": "date",
-    "contest": "contest",
-    "player": "name",
-    "a": "first",
-    "b": "second",
-    "side": "home",
-    "win": "first wins",
-    "draw": "draw",
-    "loss": "second wins",
-    "odds_win": "odds first",
-    "odds_draw": "odds draw",
-    "odds_loss": "odds second",
-    "expected_rank": "expected place",
-    "goals_a": "goals of first",
-    "goals_b": "goals of second",
-    "likeliest": "likeliest scoreline",
-    "over": "more than 2.5 goals",
-    "both_score": "both score",
+def format_odds(odds: float) -> str:
+    """Odds with three digits, as bookmakers have them: 2.27, 12.5, 62."""
+    return f"{odds:.2f}" if odds < 9.995 else f"{odds:.1f}" if odds < 19.95 else f"{odds:,.0f}"
+
+
+def _shade(text: str, chance: float) -> str:
+    """A text on a ground that is the stronger, the greater its chance is."""
+    return f'<span class="shade" style="--share:{100 * chance:.0f}%">{escape(text)}</span>'
+
+
+def _escape_value(value: object) -> str:
+    return escape(str(value))
+
+
+def _shade_chance(chance: float) -> str:
+    return _shade(format_percentage(chance), chance)
+
+
+def _shade_season_chance(chance: float) -> str:
+    """The share of simulated seasons in whole percents; even one that all of them agree on is not certain."""
+    text = format_whole_percent(min(100.0 * chance, 99.9)).replace("<", "< ").replace(">", "> ")
+    return _shade(f"{text}%" if chance else "\N{EN DASH}", chance)
+
+
+def _format_goal_difference(goals: float) -> str:
+    return use_minus_sign(format_decimals(goals, 0, signed=True))
+
+
+class ForecastColumn(NamedTuple):
+    """How a column of forecasts is shown."""
+
+    head: str
+    show: Callable[[Any], Any] = _escape_value  # a value as HTML
+    kind: str = "figure"
+
+
+EVENT_COLUMNS = {  # other columns are not shown
+    "time": ForecastColumn("date", mark_dates, "words"),
+    "contest": ForecastColumn("contest", kind="words"),
+    "player": ForecastColumn("name", kind="words"),
+    "a": ForecastColumn("first"),
+    "b": ForecastColumn("second"),
+    "side": ForecastColumn("home"),
+    "win": ForecastColumn("first wins", _shade_chance),
+    "draw": ForecastColumn("draw", _shade_chance),
+    "loss": ForecastColumn("second wins", _shade_chance),
+    "odds_win": ForecastColumn("odds first", format_odds),
+    "odds_draw": ForecastColumn("odds draw", format_odds),
+    "odds_loss": ForecastColumn("odds second", format_odds),
+    "expected_rank": ForecastColumn("expected place", "{:,.1f}".format),
+    "goals_a": ForecastColumn("goals of first"),
+    "goals_b": ForecastColumn("goals of second"),
+    "likeliest": ForecastColumn("likeliest scoreline"),
+    "over": ForecastColumn("more than 2.5 goals"),
+    "both_score": ForecastColumn("both score"),
 }
-SEASON_HEADINGS = {
-    "player": "name",
-    "played": "played",
-    "points": "points",
-    "expected_points": "expected points",
-    "goal_difference": "goal difference",
-    "win": "champion",
-    "top_4": "top four",
-    "last_3": "last three",
-    "relegated": "relegated",
+SEASON_COLUMNS = {
+    "player": ForecastColumn("name", kind="words"),
+    "played": ForecastColumn("played"),
+    "points": ForecastColumn("points", "{:g}".format),
+    "expected_points": ForecastColumn("expected points", "{:.0f}".format),
+    "goal_difference": ForecastColumn("goal difference", _format_goal_difference),
+    "win": ForecastColumn("champion", _shade_season_chance),
+    "top_4": ForecastColumn("top four", _shade_season_chance),
+    "last_3": ForecastColumn("last three", _shade_season_chance),
+    "relegated": ForecastColumn("relegated", _shade_season_chance),
 }
-SEASON_CHANCES = "champion", "top four", "last three", "relegated"
-EVENT_CHANCES, ODDS = ("first wins", "draw", "second wins"), ("odds first", "odds draw", "odds second")
-WORDS = "name", "date", "contest"  # headings of columns that hold no figures
 
 
 class ForecastTable(NamedTuple):
@@ -302,12 +333,16 @@ def build_forecast_tables(
     event_forecasts: ColumnTable | None,
     season_forecast: SeasonForecast | None,
     noun: PlayerOrTeamNoun = PLAYERS,
-    places: Places | None = None,
+    places: Places = NO_PLACES,
     is_past: Callable[[Any], bool] = lambda _: False,
 ) -> list[ForecastTable]:
     """Tables of the season and of future events, if given; `is_past` tells of a day whether it is over."""
-    tables = [] if season_forecast is None else [_tabulate_season(season_forecast, noun, places or {})]
-    return tables if event_forecasts is None else [*tables, _tabulate_events(event_forecasts, places or {}, is_past)]
+    tables = []
+    if season_forecast is not None:
+        tables.append(_tabulate_season(season_forecast, noun, places))
+    if event_forecasts is not None:
+        tables.append(_tabulate_events(event_forecasts, places, is_past))
+    return tables
 
 
 def _tabulate_season(season: SeasonForecast, noun: PlayerOrTeamNoun, places: Places) -> ForecastTable:
@@ -318,19 +353,12 @@ def _tabulate_season(season: SeasonForecast, noun: PlayerOrTeamNoun, places: Pla
     table = dict(season.columns())
     if "top_4" in table and not season.relegated:
         table["last_3"] = season.place[:, -3:].sum(axis=1)
-    rows = _list_rows(table, SEASON_HEADINGS)
-    show: dict[str, Callable[[Any], Any]] = {
-        "name": partial(link_player, places=places),
-        "points": "{:g}".format,
-        "expected points": "{:.0f}".format,
-        "goal difference": lambda x: use_minus_sign(format_decimals(x, 0, signed=True)),
-        **dict.fromkeys(SEASON_CHANCES, _format_season_chance),
-    }
-    place, (name, *columns) = make_column("figure", "place", range(1, len(rows) + 1), str), _build_columns(rows, show)
+    rows, (name, *columns) = _tabulate(table, SEASON_COLUMNS, places)
     if season.champion is not None:
         word = f" <small>champion{'s' * noun.is_collective}</small>"
         cells = [x + word * is_first for x, is_first in zip(name.cells, season.champion.tolist(), strict=True)]
         name, columns = name._replace(cells=cells), [x for x in columns if x.head != "champion"]
+    place = make_column("figure", "place", range(1, len(rows) + 1), str)
     columns = [place, name._replace(head=escape(noun.one)), *columns]
     note = f"{season.samples:,} simulated seasons; \u201c\u2013\u201d: in none of them."
     return ForecastTable("How the season may end", "season", rows, columns, note, [])
@@ -338,36 +366,34 @@ def _tabulate_season(season: SeasonForecast, noun: PlayerOrTeamNoun, places: Pla
 
 def _tabulate_events(forecasts: ColumnTable, places: Places, is_past: Callable[[Any], bool]) -> ForecastTable:
     """The table of matches, or of contests, to come."""
-    rows, events, matches, columns = _list_rows(forecasts, EVENT_HEADINGS), "contests", list[MatchForecast](), []
+    shown = EVENT_COLUMNS | {"time": ForecastColumn("date", partial(_show_day, is_past), "words")}
+    rows, columns = _tabulate(forecasts, shown, places)
+    events, matches = "contests", list[MatchForecast]()
     if "a" in forecasts:
         events, matches = "matches", [_match_forecast(*x, is_past) for x in enumerate(forecasts.to_records())]
-    else:
-        show: dict[str, Callable[[Any], Any]] = {
-            "name": partial(link_player, places=places),
-            "date": lambda x: mark_dates(x) + ' <small class="badge">past</small>' * is_past(x),
-            "expected place": "{:,.1f}".format,
-            **dict.fromkeys(EVENT_CHANCES, lambda x: _shade(format_percentage(x), x)),
-            **dict.fromkeys(ODDS, format_odds),
-        }
-        columns = _build_columns(rows, show)
-    note = "Odds are in the order of the chances, and fair: one divided by each." if "odds_win" in forecasts else ""
+    note = "Odds are in the order of the chances, and fair: one divided by each." * ("odds_win" in forecasts)
     about = matches, "side" in forecasts, _describe_unconnected(forecasts)
     return ForecastTable(f"Forecasts of {events}", "coming", rows, columns, note, *about)
 
 
-def _list_rows(forecasts: Mapping[str, HostArray], headings: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The rows of a table, by the headings of those columns that have one."""
-    return ColumnTable({headings[name]: x for name, x in forecasts.items() if name in headings}).to_records()
+def _show_day(is_past: Callable[[Any], bool], time: str) -> str:
+    """The day of a contest, and whether it is over."""
+    return mark_dates(time) + ' <small class="badge">past</small>' * is_past(time)
 
 
-def _build_columns(rows: list[dict[str, Any]], show: Mapping[str, Callable[[Any], Any]]) -> list[Column]:
-    """The columns of rows, whose values are shown so, or else as they are."""
-    columns = []
-    for head in rows[0]:
-        show_value: Callable[[Any], Any] = show.get(head, lambda x: escape(str(x)))
-        cells = ["" if row[head] is None else str(show_value(row[head])) for row in rows]
-        columns.append(Column("words" if head in WORDS else "figure", head, cells, head))
-    return columns
+def _tabulate(
+    forecasts: Mapping[str, HostArray], shown: Mapping[str, ForecastColumn], places: Places
+) -> tuple[list[dict[str, Any]], list[Column]]:
+    """The rows of a table by headings, for downloads, and its columns; players are linked to their pages."""
+    shown = {**shown, "player": ForecastColumn("name", partial(link_player, places=places), "words")}
+    looks = [shown[name] for name in forecasts if name in shown]
+    rows = ColumnTable({shown[name].head: x for name, x in forecasts.items() if name in shown}).to_records()
+    values = zip(looks, zip(*(row.values() for row in rows), strict=True), strict=True)
+    columns = [
+        Column(x.kind, x.head, ["" if value is None else str(x.show(value)) for value in cells], x.head)
+        for x, cells in values
+    ]
+    return rows, columns
 
 
 def _describe_unconnected(forecasts: ColumnTable) -> str:
@@ -382,16 +408,15 @@ def _describe_unconnected(forecasts: ColumnTable) -> str:
 
 
 def _match_forecast(number: int, row: dict[str, Any], is_past: Callable[[Any], bool]) -> MatchForecast:
-    sides = [("a", "win"), ("b", "loss")]
-    if row.get("side") is not None and row["side"] == row["b"]:
-        sides.reverse()
-    (first, wins), (second, loses) = sides
-    kinds = {wins: "win"} | ({"draw": "draw"} if row.get("draw") else {}) | {loses: "loss"}
+    order = [1, 0] if row.get("side") == row["b"] else [0, 1]
+    (first, wins), (second, loses) = ((("a", "win"), ("b", "loss"))[i] for i in order)
+    kinds = dict([(wins, "win"), *[("draw", "draw")] * bool(row.get("draw")), (loses, "loss")])
     chances = [float(row[x]) for x in kinds]
     odds = [row.get(f"odds_{column}") for column in kinds]
     day, _, clock = str(row.get("time") or "").replace("T", " ").partition(" ")
     return MatchForecast(
         number,
+        order,
         day,
         is_past(day or None),
         clock[:5],
@@ -403,23 +428,7 @@ def _match_forecast(number: int, row: dict[str, Any], is_past: Callable[[Any], b
     )
 
 
-def _format_season_chance(chance: float) -> str:
-    """The share of simulated seasons in whole percents; even one that all of them agree on is not certain."""
-    text = format_whole_percent(min(100.0 * chance, 99.9)).replace("<", "< ").replace(">", "> ")
-    return _shade(f"{text}%" if chance else "\N{EN DASH}", chance)
-
-
-def _shade(text: str, chance: float) -> str:
-    """A text on a ground that is the stronger, the greater its chance is."""
-    return f'<span class="shade" style="--share:{100 * chance:.0f}%">{escape(text)}</span>'
-
-
 def share_bar(shares: Sequence[tuple[str, float]]) -> str:
     """Shares of a whole as HTML, of the kinds win, draw and loss; one without a kind stays empty."""
     parts = "".join(f'<i class="{kind}" style="flex-grow:{share:.3f}"></i>' for kind, share in shares)
     return f'<div class="shares" aria-hidden="true">{parts}</div>'
-
-
-def format_odds(odds: float) -> str:
-    """Odds with three digits, as bookmakers have them: 2.27, 12.5, 62."""
-    return f"{odds:.2f}" if odds < 9.995 else f"{odds:.1f}" if odds < 19.95 else f"{odds:,.0f}"

@@ -1,6 +1,7 @@
 """What stands above a ranking: how sure the lead is, who moved most, and what comes next."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,13 +42,14 @@ def build_front_modules(data: SiteData, link: Callable[[int], str], *coming: Any
 
 def _best_chance_columns(data: SiteData, link: Callable[[int], str]) -> list[Column]:
     """Who is the best of the list how probably; nothing of systems without deviations."""
-    board = data.current.first_group()
-    if board.deviation is None or len(board.rank) < 2 or not board.deviation.any():
+    ids = data.first_group
+    rating, deviation = data.rating[ids], data.deviation[ids]
+    if len(ids) < 2 or not deviation.any():
         return []
-    chances = [best_chance(board.rating, board.deviation, i) for i in range(min(NUM_RIVALS, len(board.rank)))]
-    places = sorted(range(len(chances)), key=lambda i: -chances[i])[:NUM_ROWS]
-    names = [ranked_name(data, link, int(data.listed[i])) for i in places]
-    return _chance_columns(data.noun.one, names, [chances[i] for i in places])
+    chances = np.array([best_chance(rating, deviation, i) for i in range(len(ids[:NUM_RIVALS]))])
+    places = np.argsort(-chances, kind="stable")[:NUM_ROWS]
+    names = [ranked_name(data, link, i) for i in ids[places].tolist()]
+    return _chance_columns(data.noun.one, names, chances[places].tolist())
 
 
 def _chance_columns(head: str, names: Sequence[str], chances: Sequence[float]) -> list[Column]:
@@ -59,28 +61,30 @@ def _chance_columns(head: str, names: Sequence[str], chances: Sequence[float]) -
 
 def _moved_columns(data: SiteData, link: Callable[[int], str]) -> list[Column]:
     """Those of the first ranks whose ratings changed most, the greatest rise first; nothing if none is known."""
-    board = data.current.first_group()
-    if board.change is None or board.rank_then is None:
-        return []
-    size = np.nan_to_num(np.abs(board.change[:NUM_MOVED]))
-    moved = np.argsort(-size, kind="stable")[: min(NUM_ROWS, np.count_nonzero(size))]
-    moved = moved[np.argsort(-board.change[moved], kind="stable")].tolist()
+    ids = data.first_group[:NUM_MOVED]
+    size = np.nan_to_num(np.abs(data.change[ids]))
+    moved = ids[np.argsort(-size, kind="stable")[: min(NUM_ROWS, np.count_nonzero(size))]]
+    moved = moved[np.argsort(-data.change[moved], kind="stable")]
     return [
-        Column("words who", data.noun.one, [ranked_name(data, link, int(data.listed[i])) for i in moved]),
-        Column("moved", "rank", [describe_move(int(board.rank[i]), int(board.rank_then[i])) for i in moved]),
-        make_column("figure", "change", board.change[moved].tolist(), lambda x: data.format_rating(x, signed=True)),
-    ] * bool(moved)
+        make_column("words who", data.noun.one, moved.tolist(), partial(ranked_name, data, link)),
+        Column("moved", "rank", [*map(describe_move, data.rank[moved].tolist(), data.rank_then[moved].tolist())]),
+        make_column("figure", "change", data.change[moved].tolist(), partial(data.format_rating, signed=True)),
+    ] * bool(len(moved))
 
 
 def next_match_columns(matches: Sequence[MatchForecast], places: Places) -> list[Column]:
     """The next matches, or the first if all are past: both names, their chances as a bar and in percent, in rows."""
     ahead = ([x for x in matches if not x.is_past] or matches)[:NUM_ROWS]
-    pairs = [f"{link_player(x.first, places)}<br>{link_player(x.second, places)}" for x in ahead]
-    bars = [share_bar([(kind, share) for kind, share, _ in x.chances]) for x in ahead]
     days = dict.fromkeys(f"<time>{x.day}</time>" for x in [*ahead[:1], *ahead[-1:]] if x.day)
-    percents = [f"{x.chances[0][2]}<br>{x.chances[-1][2]}" for x in ahead]
-    head = " to ".join(days) or "match"
-    return [Column("words who", head, pairs), Column("bar", "", bars), Column("figure", "wins", percents)] * bool(ahead)
+    return [
+        make_column("words who", " to ".join(days) or "match", ahead, partial(_link_both, places)),
+        make_column("bar", "", ahead, lambda x: share_bar([chance[:2] for chance in x.chances])),
+        make_column("figure", "wins", ahead, lambda x: f"{x.chances[0][2]}<br>{x.chances[-1][2]}"),
+    ] * bool(ahead)
+
+
+def _link_both(places: Places, match: MatchForecast) -> str:
+    return f"{link_player(match.first, places)}<br>{link_player(match.second, places)}"
 
 
 def title_chance_columns(season: SeasonForecast | None, places: Places) -> list[Column]:

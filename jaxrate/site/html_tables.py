@@ -3,9 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from jaxrate.core.array_types import HostArray
 from jaxrate.core.optional_imports import import_optional
 
 ADDRESS_PATTERN = re.compile(r"(https?://[^\s<>()]+[^\s<>().,;])")
@@ -31,17 +34,23 @@ def make_column(
     return Column(kind, head, [*map(show, values)], **looks)
 
 
-def table_head(columns: Iterable[Column]) -> str:
+def table_head(columns: Sequence[Column]) -> str:
     """The heads of columns, as HTML."""
-    titles = ((x, f' title="{escape(x.title)}"' if x.title else "") for x in columns)
-    return "".join(f'<th scope="col" class="{x.kind}"{title}>{x.head}</th>' for x, title in titles)
+    titles = (f' title="{escape(x.title)}"' * bool(x.title) for x in columns)
+    return "".join(f'<th scope="col" class="{x.kind}"{y}>{x.head}</th>' for x, y in zip(columns, titles, strict=True))
+
+
+def join_by_player(rows: Sequence[str], player: HostArray, num_players: int) -> list[str]:
+    """The rows of each player by id, as HTML; they are in order of their players [n]."""
+    bounds = np.searchsorted(player, np.arange(num_players + 1)).tolist()
+    return ["".join(rows[begin:end]) for begin, end in pairwise(bounds)]
 
 
 def table_rows(columns: Iterable[Column]) -> list[str]:
     """The rows of columns, as HTML."""
     cells = []
     for x in columns:
-        label, shown = f' data-name="{x.label}"' if x.label else "", zip(x.cells, x.marks or repeat(""), strict=False)
+        label, shown = f' data-name="{x.label}"' * bool(x.label), zip(x.cells, x.marks or repeat(""), strict=False)
         begin, end = ('<th scope="row"', "</th>") if x.names_rows else ("<td", "</td>")
         cells.append([f'{begin} class="{x.kind}{mark and f" {mark}"}"{label}>{text}{end}' for text, mark in shown])
     return [f"<tr>{''.join(row)}" for row in zip(*cells, strict=True)]

@@ -69,9 +69,9 @@ def page_template_context(data: site_data.SiteData, title: str | None) -> dict[s
         "ways": [*result_masks(data, slice(0))],
         "draw_chances": describe_draw_chances(rated),
         "hindsight": data.hindsight is not None,
-        "peak": data.peak_definition() if data.has_peaks else "",
+        "peak": data.peak_definition() * data.has_peaks,
         "groups": _describe_player_groups(data),
-        "grouped": data.current.group is not None,
+        "grouped": data.is_grouped,
         "evidence": _describe_learned_columns(data),
         "margins": _learns_from_margins(rated),
         "table_text": _explain_table_columns(data),
@@ -122,40 +122,36 @@ def _summarise_history(data: site_data.SiteData) -> str:
     """How many events of how many players there are, from when to when."""
     rated, span = data.rated, ""
     if rated.clock is not None:
-        ends = float(rated.events["time"].min()), float(rated.events["time"].max())
-        texts = [wording.spell_moment(math.floor(x) if data.is_dated else x, rated.clock) for x in ends]
-        span = f", {'' if data.is_dated else 'times '}{' to '.join(dict.fromkeys(texts))}"
+        times = rated.events["time"]
+        ends = (wording.spell_moment(float(x), rated.clock)[: 10 if data.is_dated else None] for x in times[[0, -1]])
+        span = f", {'times ' * (not data.is_dated)}{' to '.join(dict.fromkeys(ends))}"
     return f"{format_count(rated.num_events, data.event)} of {data.noun.quantify(len(data.names))}{span}."
 
 
 def _describe_current_players(data: site_data.SiteData) -> str:
-    """The definition of current players, as "played in the 365 days to 2026-07-19"; in contests they took part."""
-    text = data.current.scope.partition("\n")[0].partition(" (")[0].partition(", who ")[2]
-    if data.event == "match":
-        return text
-    return text.replace("had played", "had taken part").replace("played", "took part")
+    """The definition of current players, as "played in the 365 days to 2026-07-19"."""
+    return data.scope.partition("\n")[0].partition(" (")[0].partition(", who ")[2]
 
 
 def _describe_player_groups(data: site_data.SiteData) -> str:
     """The groups of current players, whose ratings cannot be compared, or else of all; nothing if there is one."""
-    ids = data.leaderboard_ids if data.current.group is None else data.listed
-    numbers, first, sizes = np.unique(data.groups[ids], return_index=True, return_counts=True)
+    ids = data.listed if data.is_grouped else data.leaderboard_ids
+    numbers, first, sizes = np.unique(data.group[ids], return_index=True, return_counts=True)
     names = np.array([data.names[i] for i in ids[first]], object)
     text = describe_groups(numbers, names, sizes, data.events)
-    return text and f"{text[:1].upper()}{text[1:]}. Ratings of different groups cannot be compared."
+    return f"{text[:1].upper()}{text[1:]}. Ratings of different groups cannot be compared." * bool(text)
 
 
 def _explain_table_columns(data: site_data.SiteData) -> str:
     """What the columns of tables of events hold."""
-    rated, of_team = data.rated, "of the team " if data.line_ups.mates is not None else ""
-    before = f"Chance: {of_team}to win, as it was before the match"
-    if data.event == "contest":
-        before = "Expected is the place before the contest"
-    elif data.is_draw_half:
-        before = f"Expected: the score {of_team}in percent, as it was before the match; a draw counts as half"
+    rated, of_team = data.rated, "of the team " * data.line_ups.in_teams
     when = "Between seasons" if rated.system.settings.get("seasons") else "With time"
+    is_match, after = data.event == "match", "The rating is the one after it."
+    score = f"Expected: the score {of_team}in percent, as it was before the match; a draw counts as half. {after}"
     sentences = {
-        f"{before}. The rating is the one after it.": True,
+        f"Expected is the place before the contest. {after}": not is_match,
+        f"Chance: {of_team}to win, as it was before the match. {after}": is_match and not data.is_draw_half,
+        score: is_match and data.is_draw_half,
         "Margins count too, so a win by less than expected lowers the rating.": _learns_from_margins(rated),
         f"Ratings move at the end of each period, with the last {data.event} in it.": rated.period,
         f"{when}, leads also shrink; the change by a {data.event} does not count that.": do_leads_fade(rated.system),
@@ -185,7 +181,7 @@ def _describe_learned_columns(data: site_data.SiteData) -> str:
         "other columns of the file": settings.get("covariates") or settings.get("own_parts"),
     }
     found = [*compress(evidence, evidence.values())]
-    return join_names(["results", *found]) if found else "results alone"
+    return join_names(["results", *found]) + " alone" * (not found)
 
 
 def describe_draw_chances(rated: History) -> str:
@@ -229,15 +225,14 @@ def describe_settings(rated: History) -> list[tuple[str, str]]:
 
 
 def _format_hyperparameter(system: RatingSystem, name: str, value: Any, is_dated: bool) -> str:
-    text = f"{value:,.6g}" if isinstance(value, float) else str(value)
-    about = getattr(system.space, name, None)  # none of systems of your own
-    if about is None:
-        return text
+    about = getattr(system.space, name, None)
+    if about is None:  # of a system of your own
+        return _format_value(value)
     unit = about.unit.replace("days, or the unit of time", "days" if is_dated else "units of time")
     for time in ("period", "event"):
         unit = unit.replace(f"per sqrt({time})", f"in one {time}, and twice that in four")
-    unit = "" if unit == "1" else f"\u00d7 {unit}" if unit[:1].isdigit() else unit
-    return f"{text}{f' {unit}' if unit else ''} \u2013 {about.meaning}"
+    unit = "" if unit == "1" else " " + "\u00d7 " * unit[:1].isdigit() + unit
+    return f"{_format_value(value)}{unit} \u2013 {about.meaning}"
 
 
 def _format_setting(name: str, value: Any, rated: History) -> str:
@@ -247,8 +242,11 @@ def _format_setting(name: str, value: Any, rated: History) -> str:
         return f"{len(value):,}, from {begin}"
     if name == "side_since":
         return wording.spell_moment(value, rated.clock)
-    text = f"{value:,.6g}" if isinstance(value, float) else ", ".join(map(str, np.atleast_1d(value).tolist()))
-    return {"True": "yes", "False": "no"}.get(text, text.replace("_", " "))
+    return {"True": "yes", "False": "no"}.get(str(value), _format_value(value).replace("_", " "))
+
+
+def _format_value(value: Any) -> str:
+    return f"{value:,.6g}" if isinstance(value, float) else ", ".join(map(str, np.atleast_1d(value).tolist()))
 
 
 def rating_scale(data: site_data.SiteData, tables: MatchupTables | None, category: Any = None) -> RatingScale:
@@ -256,13 +254,13 @@ def rating_scale(data: site_data.SiteData, tables: MatchupTables | None, categor
 
     Where the tables are those of a category, points are those of the strengths in it.
     """
-    places = np.argsort(data.leaderboard_ids)[data.listed]
+    places = data.place[data.listed]
     if tables is not None:
         places = places[places < tables.even.left.shape[1]][:SCALE_PLAYERS]
     if tables is None or len(places) < 2:
         return RatingScale([], None)
     first, second = (places[i] for i in np.triu_indices(len(places), 1))
-    rating, place = np.asarray(data.full_leaderboard.rating, float), ""
+    rating, place = data.rating[data.leaderboard_ids], ""
     if category is not None:
         place = wording.category_phrase(wording.category_noun(data.rated), wording.format_category(category))
         if has_modifiers(data.rated.system, data.rated.state):
@@ -273,12 +271,9 @@ def rating_scale(data: site_data.SiteData, tables: MatchupTables | None, categor
     if not len(lead):
         return RatingScale([], None)
     points_per_logit = float(np.median(lead / odds))
-    rows = []
-    for points in _scale_differences(SCALE_LOGIT * points_per_logit):
-        is_near = (lead > points / NEAR_RATIO) & (lead < points * NEAR_RATIO)
-        if is_near.any():
-            logit = points * float(np.median(odds[is_near] / lead[is_near]))
-            rows.append((format_number(points), _format_chance(logit)))
+    differences = _scale_differences(SCALE_LOGIT * points_per_logit)
+    near = {x: (odds / lead)[(lead > x / NEAR_RATIO) & (lead < x * NEAR_RATIO)] for x in differences}
+    rows = [(format_number(x), _format_chance(x * float(np.median(y)))) for x, y in near.items() if len(y)]
     system = data.rated.system
     general = _format_points(system.params.side_advantage) if system.settings.get("own_side") else ""
     return RatingScale(rows, _side_worth(tables, first, second, even, points_per_logit), general, place)
@@ -319,39 +314,34 @@ def _format_chance(logit: float) -> str:
     return f"{100 / (1 + math.exp(-logit)):.0f}%"
 
 
-def _describe_model(data: site_data.SiteData) -> str:
-    """What skills holds of everybody, as a sentence; nothing of other systems."""
-    rated = data.rated
-    if rated.system.name != "skills":
-        return ""
+def _describe_method(data: site_data.SiteData) -> dict[str, str]:
+    """Sentences on the method by the names of their variables, empty where they do not hold.
+
+    They tell what skills holds of everybody, how the strength of a team follows from its members', and to which share
+    of the events the settings were fitted, if `jaxrate rate` saved it.
+    """
+    rated, settings = data.rated, data.rated.system.settings
     parts = {
         "how strong they are": True,
         f"what they gain or lose by the {wording.category_noun(rated)}": rated.categories is not None,
-        f"what it is worth to them to {side_words(rated).having}": rated.system.settings.get("own_side"),
+        f"what it is worth to them to {side_words(rated).having}": settings.get("own_side"),
         "how sure all this is": True,
     }
     estimated = join_names(compress(parts, parts.values()))
-    return f"Skills is a statistical model. For every {data.noun.one} it estimates {estimated}."
-
-
-def _describe_teams(rated: History) -> str:
-    """How the strength of a team follows from its members', and what these learn; nothing without teams."""
-    if not has_teammates(rated):
-        return ""
-    formed = "mean" if rated.system.settings.get("team_performance") == "mean" else "sum"
-    return (
+    model = f"Skills is a statistical model. For every {data.noun.one} it estimates {estimated}."
+    formed = "mean" if settings.get("team_performance") == "mean" else "sum"
+    teams = (
         f"The strength of a team is the {formed} of the strengths of its members. Its result changes the ratings of "
         "all of them, and most those of whom least is known."
     )
-
-
-def _describe_fit(data: site_data.SiteData) -> str:
-    """To which of the events the settings were fitted, if `jaxrate rate` saved it; else nothing."""
-    share = data.rated.options.get("fitted_share")
-    if not share:
-        return ""
+    share = rated.options.get("fitted_share") or 0.0
     extent = "all" if share >= 1 else f"the first {100 * share:g}% of the"
-    return f"The settings of the system, though, were fitted to {extent} {data.events}."
+    fit = f"The settings of the system, though, were fitted to {extent} {data.events}."
+    return {
+        "model_text": model * (rated.system.name == "skills"),
+        "team_text": teams * has_teammates(rated),
+        "fit_text": fit * bool(share),
+    }
 
 
 # The headline: the finding about who leads, and one sentence: as of when, since when, and by how much.
@@ -368,25 +358,23 @@ class Headline(NamedTuple):
     @property
     def finding(self) -> str:
         """Both in one text."""
-        return " ".join(x for x in (self.title and f"{self.title}.", self.sentence) if x)
+        return f"{self.title}. {self.sentence}".strip()
 
 
 def write_headline(data: site_data.SiteData) -> Headline:
     """The finding about who leads, and a sentence: as of when, since when, and by how much."""
-    board, unit = data.current.first_group(), wording.rating_unit(data.rated.system)
-    names = [data.names[i] for i in data.listed[: len(board.rank)]]
-    if not names:
-        return Headline("")
-    lead = find_lead(names, board.rating, board.deviation, unit)
+    ids, unit = data.first_group, wording.rating_unit(data.rated.system)
+    names = [data.names[i] for i in ids]
+    lead = find_lead(names, data.rating[ids], data.deviation[ids], unit)
     if len(names) < 2:
         return Headline(str(lead))
-    since = lead_start(data.rated, **data.leaderboard_options) if data.rated.clock == "dates" else None
+    since = lead_start(data.rated, **data.leaderboard_options) if data.is_dated else None
     held = math.nan if since is None else float(data.careers.time.max()) - since
-    days = np.floor(data.careers.of_player(int(data.listed[0])).time)  # on which the leader played
+    days = np.floor(data.careers.of_player(int(ids[0])).time)  # on which the leader played
     is_taken = is_new_lead(held) and math.floor(since or 0.0) in days  # or else others lost the lead
     title = str(date_lead(lead, held, is_taken, data.noun))
-    told = [x for x in (stale_clause(data), _describe_hold(lead, since, is_taken, title)) if x]
-    return Headline(title, f"{': '.join(told)}." if told else "")
+    told = ": ".join(filter(None, [stale_clause(data), _describe_hold(lead, since, is_taken, title)]))
+    return Headline(title, f"{told}." * bool(told))
 
 
 def stale_clause(data: site_data.SiteData) -> str:
@@ -404,7 +392,7 @@ def _describe_hold(lead: Finding, since: float | None, is_taken: bool, title: st
     hold = Finding("held", "taken" if is_taken else "kept", lead.subject, since=day)
     gap = lead._replace(relation="held", certainty="by")
     is_told = wording.format_amount(float(lead.amount), lead.unit) in title
-    return ", ".join(str(x) for x, is_said in ((hold, day), (gap, not is_told)) if is_said)
+    return ", ".join(map(str, compress([hold, gap], [day, not is_told])))
 
 
 # What the site and the report both show.
@@ -438,15 +426,13 @@ def build_page_views(data: site_data.SiteData, title: str | None) -> PageViews:
         "reliability": None if accuracy.bins is None else reliability_dot_plot(accuracy.bins),
         "calibration": _calibration_columns(accuracy),
         "scale": rating_scale(data, matchups.get(category), category),
-        "spread": data.careers.after.deviation is not None,
+        "spread": data.has_intervals,
         **pair_fields(rated, matchups),
         "system": describe_system(rated.system.name),
         "period": "" if rated.period is None else f" in periods of {rated.period:g}{' days' * data.is_dated}",
-        "model_text": _describe_model(data),
         "params": describe_settings(rated),
         "source": str(rated.options.get("source") or ""),  # if `jaxrate rate` saved it
-        "team_text": _describe_teams(rated),
-        "fit_text": _describe_fit(data),
+        **_describe_method(data),
     }
     shared = script_settings(data, site, lines.heading)
     return PageViews(data, site, shared, variables, write_headline(data), lines, board, matchups)
@@ -454,9 +440,11 @@ def build_page_views(data: site_data.SiteData, title: str | None) -> PageViews:
 
 def _calibration_columns(accuracy: AccuracySummary) -> list[Column]:
     """The columns of the table of bins."""
-    words, bins = accuracy.words, [] if accuracy.bins is None else accuracy.bins.rows()
-    rows = [(f"{x:.1f}%", f"{y:.1f}%", f"{low:.1f} to {high:.1f}", f"{n:,.0f}") for x, y, low, high, n in bins]
-    return head_columns((words.expected, words.observed, "95% interval", words.events), rows) if rows else []
+    if accuracy.bins is None:
+        return []
+    words, rows = accuracy.words, accuracy.bins.rows()
+    texts = [(f"{x:.1f}%", f"{y:.1f}%", f"{low:.1f} to {high:.1f}", f"{n:,.0f}") for x, y, low, high, n in rows]
+    return head_columns((words.expected, words.observed, "95% interval", words.events), texts)
 
 
 class Fixtures(NamedTuple):
@@ -470,6 +458,11 @@ class Fixtures(NamedTuple):
     explained: list[forecast_tables.ExplanationTable]
     more_explained: int  # forecasts whose explanations have no room
 
+    @property
+    def matches(self) -> list[forecast_tables.MatchForecast]:
+        """The matches to come."""
+        return [x for table in self.tables for x in table.matches]
+
 
 def build_fixtures(
     views: PageViews,
@@ -477,23 +470,24 @@ def build_fixtures(
     explanations: Sequence[Explanation],
     scorelines: Scorelines | None,
     season: SeasonForecast | None,
-) -> Fixtures | None:
-    """The fixtures of a history; None if nothing is forecast."""
+) -> Fixtures:
+    """The fixtures of a history; without tables if nothing is forecast."""
     data, site = views.data, views.site
     places = dict(zip(data.shown_names, zip(data.slugs, data.names, strict=True), strict=True))
     tables = forecast_tables.build_forecast_tables(
         forecast_tables.add_scoreline_columns(coming, scorelines), season, data.noun, places, data.is_past
     )
-    if not tables:
-        return None
-    matches = tables[-1].matches
-    cards = forecast_tables.build_scoreline_cards(None if coming is None else scorelines, matches)
-    ahead = [not x.is_past for x in matches]
     finding = ""
     if season is not None:
-        leader = [places.get(str(x), ("", str(x)))[1] for x in season.player]
+        leader = [data.shown_names.get(str(x), str(x)) for x in season.player]
         finding = str(find_first_in_the_end(leader, season.place[:, 0], is_decided=season.champion is not None))
+    fixtures = Fixtures(tables, places, finding, [], [], [], 0)
+    if coming is None:
+        return fixtures
+    matches = fixtures.matches
+    cards = forecast_tables.build_scoreline_cards(scorelines, matches)
     expected = "expected score, draws as half" if site["draws"] else "chance"
     texts = forecast_tables.ExplanationFormat(places, data.digits, expected, site["sides"])
     explained, more = forecast_tables.build_explanation_tables(explanations, matches, texts)
-    return Fixtures(tables, places, finding, cards, [*compress(cards, ahead)], explained, more)
+    next_cards = [*compress(cards, [not x.is_past for x in matches])]
+    return fixtures._replace(scorelines=cards, next_cards=next_cards, explained=explained, more_explained=more)

@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, use_minus_sign
+from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.leaderboards import PEAK_MIN_EVENTS
 from jaxrate.site import table_rows
 from jaxrate.site.category_rankings import CategoryStrengths, render_player_category_tables
@@ -87,7 +88,7 @@ def write_player_pages(
     for i, slug in enumerate(site_data.slugs):
         begin, end = start[i : i + 2]
         is_long = end - begin > most
-        career = encode(player_career(site_data, i, columns)).replace("<", "\\u003c")
+        career = encode(_whole_career(site_data, i, columns)).replace("<", "\\u003c")
         summary, preview = mark_dates(summaries[i]), escape(spell_dates(summaries[i]))
         fields = {
             "heading": names[i],
@@ -110,7 +111,7 @@ def write_player_pages(
             "upsets": rows.render_rows(upsets[i]),
             "events": rows.render_rows(np.arange(max(begin, end - most), end)[::-1]),
             "earlier": f"{slug}.2.html",
-            "data": "" if is_long else career,
+            "data": career * (not is_long),
         }
         flags = {"played": end > begin, "several": end > begin + 1, "long": is_long}
         flags |= {"won": len(upsets[i]) > 0, "has_partners": num_joined[i] > 0, "seasonal": bool(seasons[i])}
@@ -121,7 +122,7 @@ def write_player_pages(
             size = ARCHIVE_RATIO * most
             for number, stop in enumerate(range(end - most, begin, -size), 2):
                 first = max(begin, stop - size)
-                following = f'<a href="{slug}.{number + 1}.html">Earlier</a>' if first > begin else ""
+                following = f'<a href="{slug}.{number + 1}.html">Earlier</a>' * (first > begin)
                 given = {"events": rows.render_rows(np.arange(first, stop)[::-1]), "earlier": following}
                 write_page(f"{slug}.{number}", "site_matches.html", fields | given)
     return written
@@ -141,23 +142,19 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
 
     Ratings have `extra_digits` decimals beyond those that are shown.
     """
-    careers, hindsight = site_data.careers, site_data.hindsight
-    in_hindsight = (None, None) if hindsight is None else tuple(map(careers.gather, hindsight))
-    ratings = {
-        "rating": careers.after.mean,
-        "change": careers.after.mean - careers.before.mean,
-        "spread": half_widths(careers.after.deviation),
-        "known": in_hindsight[0],
-        "knownSpread": half_widths(in_hindsight[1]),
-    }
-    columns: dict[str, Any] = {
-        name: ratings_for_json(site_data, x, extra_digits) for name, x in ratings.items() if x is not None
-    }
+    careers = site_data.careers
+    ratings = {"rating": careers.after.mean, "change": careers.after.mean - careers.before.mean}
+    if site_data.has_intervals:
+        ratings["spread"] = half_widths(careers.after.deviation)
+    if site_data.hindsight is not None:
+        mean, deviation = map(careers.gather, site_data.hindsight)
+        ratings |= {"known": mean, "knownSpread": half_widths(deviation)}
+    columns: dict[str, Any] = {name: ratings_for_json(site_data, x, extra_digits) for name, x in ratings.items()}
     if site_data.rated.clock is not None:
         columns |= {"time": times_for_json(site_data, careers.time), "pauses": pauses}
-    if site_data.line_ups.mates is not None:
+    if site_data.line_ups.in_teams:
         columns["mates"] = site_data.line_ups.mates.to_tuples()
-    columns |= _contest_columns(site_data) if site_data.line_ups.opponents is None else _match_columns(site_data)
+    columns |= _match_columns(site_data) if site_data.line_ups.in_two else _contest_columns(site_data)
     for name, values in site_data.columns.items():
         columns[f"column {name}"] = values_for_json(careers.gather(values), 3)
     return {name: np.fromiter(x, object, len(x)) for name, x in columns.items()}
@@ -166,17 +163,16 @@ def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = E
 def _match_columns(site_data: SiteData) -> dict[str, Any]:
     """The columns of careers in matches."""
     careers, line_ups, table = site_data.careers, site_data.line_ups, site_data.rated.events
-    opponents: Any = line_ups.opponents
+    opponents = line_ups.opponents
     columns: dict[str, Any] = {"opponent": opponents.player if line_ups.are_alone else opponents.to_tuples()}
-    columns["score"] = values_for_json(np.asarray(line_ups.score), 3)
+    columns["score"] = values_for_json(line_ups.score, 3)
     ground = sides_of_career_events(site_data.rated, careers)
     columns |= {} if ground is None else {"ground": ground}
     told = {"chance": "win", "draw": "draw"} if {"win", "draw"} <= table.keys() else {"chance": "prediction"}
     columns |= {key: chances_for_json(careers.column(name)) for key, name in told.items()}
-    if site_data.points is not None:
-        points = np.stack(site_data.points, axis=1)
+    if len(points := site_data.points):
         both = zip(careers.gather(points).tolist(), careers.gather(points[:, ::-1]).tolist(), strict=True)
-        columns["points"] = ["" if a != a or b != b else f"{a:g}\u2013{b:g}" for a, b in both]
+        columns["points"] = [f"{a:g}\u2013{b:g}" * (a + b == a + b) for a, b in both]
     return columns
 
 
@@ -193,31 +189,29 @@ def _contest_columns(site_data: SiteData) -> dict[str, Any]:
     }
 
 
+def _whole_career(site_data: SiteData, player: int, columns: dict[str, HostArray]) -> dict[str, Any]:
+    """All of the career of a player, with the others in it, who are numbered in order of appearance."""
+    numbers: dict[int, int] = {}
+    rows = slice(*site_data.careers.start[player : player + 2].tolist())
+    career = player_career(site_data, player, columns, rows, lambda x: numbers.setdefault(x, len(numbers)))
+    further = {name.removeprefix("column "): career.pop(name) for name in [*career] if name.startswith("column ")}
+    return career | {"others": [(site_data.slugs[x], site_data.names[x]) for x in numbers], "columns": further}
+
+
 def player_career(
     site_data: SiteData,
     player: int,
     columns: dict[str, HostArray],
-    rows: HostArray | None = None,
-    places: list[int] | None = None,
+    rows: HostArray | slice,
+    number: Callable[[int], int],
 ) -> dict[str, Any]:
-    """The career of a player, of which `rows` of all careers are told. None: all of theirs.
-
-    Others are numbered by their `places` on the list of all, and named elsewhere then; without places in order
-    of appearance.
-    """
-    told = slice(*site_data.careers.start[player : player + 2].tolist()) if rows is None else rows
-    career: dict[str, Any] = {name: x[told].tolist() for name, x in columns.items()}
+    """The career of a player, of which these rows of all careers are told; others have a `number` by their id."""
+    career: dict[str, Any] = {name: x[rows].tolist() for name, x in columns.items()}
     if "pauses" in career:
         career["pauses"] = np.flatnonzero(career["pauses"]).tolist()
     if "ground" in career:
         career["ground"] = "".join(map(str, career["ground"]))
-    career |= _peak_fields(site_data, player)
-    if places is not None:
-        return career | _number_others(career, places.__getitem__)
-    numbers: dict[int, int] = {}
-    career |= _number_others(career, lambda x: numbers.setdefault(x, len(numbers)))
-    further = {name.removeprefix("column "): career.pop(name) for name in [*career] if name.startswith("column ")}
-    return career | {"others": [(site_data.slugs[x], site_data.names[x]) for x in numbers], "columns": further}
+    return career | _peak_fields(site_data, player) | _number_others(career, number)
 
 
 def _peak_fields(site_data: SiteData, player: int) -> dict[str, Any]:
@@ -242,21 +236,18 @@ def _number_others(career: dict[str, Any], number: Callable[[int], int]) -> dict
 
 def summarise_players(site_data: SiteData, context: dict[str, Any]) -> list[str]:
     """A few sentences about each player, by id."""
-    board, last_on, ids = site_data.full_leaderboard, site_data.last_event_heading, site_data.leaderboard_ids
-    games, peak = np.asarray(board.games).astype(int).tolist(), np.asarray(board.peak, float).tolist()
     results, above = _describe_results(site_data), " over the median" * site_data.drifts
-    margins = [""] * len(ids)
-    if board.deviation is not None:
-        margins = [f" ± {x:,.{site_data.digits}f}" for x in half_widths(board.deviation).tolist()]
-    dates = [np.array(x, "M8[D]").astype(str).tolist() for x in (board.peak_time, board.last) if site_data.is_dated]
-    texts = [""] * len(ids)
-    for at, i in enumerate(ids.tolist()):
-        rating = f"Rating {site_data.format_rating(board.rating[at])}{margins[at]}"
-        played = f"{format_count(games[at], context['event'])}{results[i] * (games[at] > 0)}"
-        peaked_on, last = (f" on {x[at]}" for x in dates) if dates else ("", "")
-        top = f"peak {site_data.format_peak(peak[at])}{above}{peaked_on}" if peak[at] == peak[at] else ""
-        end = ", ".join(filter(None, [top, f"{last_on}{last}" * bool(last and games[at])]))
-        texts[i] = ". ".join(filter(None, [rating, played, end[:1].upper() + end[1:]])) + "."
+    last_on, texts = site_data.last_event_heading, []
+    figures = site_data.rating, half_widths(site_data.deviation), site_data.careers.totals, site_data.peak_lead
+    dates = (days_to_dates(np.floor(x)).astype(str) for x in (site_data.peak_time, site_data.last_time))
+    columns = (x.tolist() for x in (*figures, *dates))
+    for result, rating, half, games, peak, peaked_on, last in zip(results, *columns, strict=True):
+        margin = f" ± {half:,.{site_data.digits}f}" * site_data.has_intervals
+        played = f"{format_count(games, context['event'])}{result * bool(games)}"
+        top = f"peak {site_data.format_peak(peak)}{above}{f' on {peaked_on}' * site_data.is_dated}" * (peak == peak)
+        end = ", ".join(filter(None, [top, f"{last_on} on {last}" * (site_data.is_dated and games > 0)]))
+        told = f"Rating {site_data.format_rating(rating)}{margin}", played, end[:1].upper() + end[1:]
+        texts.append(". ".join(filter(None, told)) + ".")
     return texts
 
 
@@ -364,7 +355,7 @@ def _draw_line(style: str, middle: list[str], *edges: list[str], pieces: list[sl
     line = "".join(f"M{'L'.join(middle[x])}{'h0' if x.stop == x.start + 1 else ''}" for x in pieces)
     drawing += f'<path class="line {style}" d="{line}"/>'
     bridges = "".join(f"M{middle[x.start - 1]}L{middle[x.start]}" for x in pieces[1:])
-    return drawing + (f'<path class="line {style} pause" d="{bridges}"/>' if bridges else "")
+    return drawing + f'<path class="line {style} pause" d="{bridges}"/>' * bool(bridges)
 
 
 def write_chart_note(data: SiteData, pauses: HostArray, player: int) -> str:
@@ -379,7 +370,7 @@ def write_chart_note(data: SiteData, pauses: HostArray, player: int) -> str:
         f"The first {FIRST_EVENTS} {events} may run off the chart.": len(time) >= 2 * FIRST_EVENTS,
         f"The dot is the peak{above} from the {PEAK_MIN_EVENTS}th {event} on.": data.peak[player] >= 0,
         "A dotted line leads over a pause of years.": pauses[own].any(),
-        band: data.careers.after.deviation is not None,
+        band: data.has_intervals,
     }
     return " ".join(compress(texts, texts.values()))
 

@@ -133,21 +133,19 @@ class SmallCareers(NamedTuple):
 
 def _draw_small_careers(data: SiteData, link: Callable[[int], str]) -> SmallCareers | None:
     """The careers of the first of the ranking, and who of them stood highest; None where peaks have no dates."""
-    board, time = data.current.first_group(), data.careers.time
-    peak_time: Any = board.peak_time
-    peak = np.asarray(board.peak)[:SMALL_CAREERS]
-    players = data.listed[: len(peak)]
+    players, time = data.first_group[:SMALL_CAREERS], data.careers.time
+    peak = data.peak_lead[players]
     if not data.is_dated or len(peak) < 2 or np.isnan(peak).all():
         return None
     ratings = interpolate_careers(data, players, np.linspace(time.min(), time.max(), SMALL_POINTS), True)
     heights = np.round(100.0 * (np.nanmax(ratings) - ratings) / max(np.nanmax(ratings) - np.nanmin(ratings), 1e-9))
-    peaks, panels = peak_column(data, board, slice(0, SMALL_CAREERS))[0].cells, []
+    peaks, panels = peak_column(data, players)[0].cells, []
     for i, text, height in zip(players.tolist(), peaks, heights.tolist(), strict=True):
         line = "L".join(f"{x} {y:.0f}" for x, y in enumerate(height) if y == y)
         panels.append((mark_as_html(f"{ranked_name(data, link, i)} <small>{text}</small>"), f"M{line}"))
     best, unit = int(np.nanargmax(peak)), rating_unit(data.rated.system)
     amount = format_amount(float(peak[best]), unit) + " above the median" * data.drifts
-    year = f"in {format_peak_time(peak_time[best], math.inf)}"
+    year = f"in {format_peak_time(np.datetime64(int(data.peak_time[players[best]]), 'D'), math.inf)}"
     finding = Finding("peaked", "highest of these", data.names[players[best]], f"{len(peak)}", amount, since=year)
     return SmallCareers(str(finding), panels)
 
@@ -166,12 +164,12 @@ class PlayerSections(NamedTuple):
 def _build_player_sections(views: PageViews, ids: list[int]) -> PlayerSections:
     """The sections of players with their last events and points of the line."""
     data = views.data
-    place, pauses = np.argsort(data.leaderboard_ids).tolist(), player_pages.mark_events_after_pauses(data)
+    place, pauses = data.place.tolist(), player_pages.mark_events_after_pauses(data)
     columns, summaries = player_pages.career_columns(data, pauses, 0), player_pages.summarise_players(data, views.site)
     forms, sections = find_forms(data, data.names), {}
     for i in ids:
         rows, is_drawn = _choose_rows(data, i, pauses)
-        section = player_pages.player_career(data, i, columns, rows, place)
+        section = player_pages.player_career(data, i, columns, rows, place.__getitem__)
         begin, end = data.careers.start[i : i + 2].tolist()
         listed = min(LONG_EVENTS, end - begin)
         section |= {key: section[key][-listed:] for key in TABLE_COLUMNS & section.keys()}
@@ -181,7 +179,8 @@ def _build_player_sections(views: PageViews, ids: list[int]) -> PlayerSections:
             "listed": listed,
             "number": (rows - begin + 1).tolist(),
         }
-        section |= {"drawn": np.flatnonzero(is_drawn).tolist()} if not is_drawn.all() else {}
+        if not is_drawn.all():
+            section["drawn"] = np.flatnonzero(is_drawn).tolist()
         sections[place[i]] = section | {"summary": summaries[i], "note": player_pages.write_chart_note(data, pauses, i)}
     return PlayerSections(place, sections)
 

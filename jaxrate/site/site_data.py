@@ -10,21 +10,16 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import rating_decimals
-from jaxrate.history.event_columns import lookup_ids, times_to_event_clock
+from jaxrate.history.event_columns import lookup_ids
 from jaxrate.history.history import History
-from jaxrate.history.leaderboards import (
-    PEAK_MIN_EVENTS,
-    Leaderboard,
-    leaderboard,
-    rows_of_peaks,
-)
+from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, leaderboard, rows_of_peaks
 from jaxrate.history.participations import Participations
 from jaxrate.history.player_records import rating_table
 from jaxrate.site.page_templates import assign_slugs
@@ -83,19 +78,16 @@ def smoothed_event_ratings(rated: History, smoothed: Any) -> tuple[HostArray, Ho
       smoothed: as from `jr.smooth` of the same events, or the columns that `jaxrate rate --show hindsight` saved of it.
 
     Raises:
-      ValueError: if it is of other events.
+      ValueError: if it is of other events, or has no deviations.
     """
     result, sides = ("score", ("_a", "_b")) if rated.contests is None else ("rank", ("",))
-    if isinstance(smoothed, History):
-        smoothed = {name.replace("_after", ""): x for name, x in smoothed.columns().items()}
-    columns = smoothed if isinstance(smoothed, Mapping) else {}
-    if not {"rating", "deviation"} <= {name.removesuffix("_a") for name in columns}:
-        raise ValueError("smoothed must be as from jr.smooth, or the columns that `rate --show hindsight` saved")
-    if not np.array_equal(rated.events[result], np.asarray(columns.get(result))):
-        raise ValueError(f"smoothed must be of the same {rated.nouns} as the rated history, in their order")
-    mean, deviation = (
-        np.stack([columns[f"{name}{side}"] for side in sides], axis=1) for name in ("rating", "deviation")
-    )
+    table = smoothed.columns() if isinstance(smoothed, History) else smoothed
+    columns = {name.replace("_after", ""): np.asarray(x) for name, x in table.items()}
+    wanted = [[f"{name}{side}" for side in sides] for name in ("rating", "deviation")]
+    if not {*chain(*wanted)} <= columns.keys() or not np.array_equal(rated.events[result], columns.get(result, [])):
+        order = f"of the same {rated.nouns} as the rated history, in their order"
+        raise ValueError(f"smoothed must be {order}, with ratings and deviations, as from jr.smooth")
+    mean, deviation = (np.stack([columns[name] for name in names], axis=1) for names in wanted)
     return mean, deviation
 
 
@@ -132,15 +124,20 @@ class SiteData(NamedTuple):
     leads: HostArray  # [R] the ratings, or how far they are above the median of the active at the time, if that drifts
     drifts: bool  # whether it does
     peak: HostArray  # [num_players] the row of each player's greatest lead, as on leaderboards; -1: they have none
-    full_leaderboard: Leaderboard
-    leaderboard_ids: HostArray  # [num_players] ids in order of the full leaderboard
-    current: Leaderboard  # leaderboard of current players
-    listed: HostArray  # their ids
+    rating: HostArray  # [num_players]
+    deviation: HostArray  # [num_players]; 0 of systems without deviations
+    group: HostArray  # [num_players] the number, from 1, of groups that no chain of events joins, the largest first
+    leaderboard_ids: HostArray  # [num_players] ids in order of the leaderboard of all
+    listed: HostArray  # ids of current players, in order of their leaderboard
+    scope: str  # who these are, and since when ratings changed
+    rank: HostArray  # [num_players] among them, in each group; 0 of others
+    rank_then: HostArray  # [num_players] the same at the earlier time; 0 of who was not listed
+    change: HostArray  # [num_players] of the rating since then; NaN of who is not listed now, or was not then
     names: list[str]
     slugs: list[str]
     line_ups: LineUps
     columns: dict[str, HostArray]  # [n] further columns of the predictions, by heading
-    points: tuple[HostArray, HostArray] | None
+    points: HostArray  # [n, 2] of both players of each match; [0, n] where there are none
     hindsight: tuple[HostArray, HostArray] | None  # [n, 2] smoothed means and deviations, aligned; [n, 1] of contests
     digits: int
     noun: wording.PlayerOrTeamNoun
@@ -153,19 +150,24 @@ class SiteData(NamedTuple):
         return self.rated.clock == "dates"
 
     @property
+    def is_timed(self) -> bool:
+        """Whether all events have times."""
+        return self.rated.clock is not None and self.careers.have_all_times
+
+    @property
     def event(self) -> str:
         """What one event is called."""
-        return "contest" if self.line_ups.opponents is None else "match"
+        return "match" if self.line_ups.in_two else "contest"
 
     @property
     def events(self) -> str:
         """What several events are called."""
-        return "contests" if self.line_ups.opponents is None else "matches"
+        return {"contest": "contests", "match": "matches"}[self.event]
 
     @property
     def last_event_heading(self) -> str:
         """The heading of the dates of last events."""
-        return "last contest" if self.line_ups.opponents is None else "last played"
+        return {"contest": "last contest", "match": "last played"}[self.event]
 
     @property
     def last_moment(self) -> str:
@@ -180,7 +182,7 @@ class SiteData(NamedTuple):
     @property
     def has_draws(self) -> bool:
         """Whether some matches were drawn."""
-        return self.line_ups.score is not None and has_draws(self.line_ups.score)
+        return has_draws(self.line_ups.score)
 
     @property
     def is_draw_half(self) -> bool:
@@ -188,17 +190,44 @@ class SiteData(NamedTuple):
         return "win" not in self.rated.events and self.has_draws
 
     @property
-    def has_peaks(self) -> bool:
-        """Whether anybody has events enough for a peak."""
-        return not bool(np.isnan(np.asarray(self.full_leaderboard.peak)).all())
+    def has_intervals(self) -> bool:
+        """Whether ratings have deviations."""
+        return self.careers.after.deviation is not None
 
     @property
-    def groups(self) -> HostArray:
-        """[num_players] the numbers, from 1, of groups that no chain of events joins, the largest first."""
-        groups = np.ones(len(self.names), int)
-        if self.full_leaderboard.group is not None:
-            groups[self.leaderboard_ids] = self.full_leaderboard.group
-        return groups
+    def has_peaks(self) -> bool:
+        """Whether anybody has events enough for a peak."""
+        return bool((self.peak >= 0).any())
+
+    @property
+    def peak_lead(self) -> HostArray:
+        """[num_players] the greatest lead of each; NaN of who has no peak."""
+        return np.where(self.peak >= 0, self.leads[self.peak], np.nan)
+
+    @property
+    def peak_time(self) -> HostArray:
+        """[num_players] the time of the peak of each; NaN of who has none."""
+        return np.where(self.peak >= 0, self.careers.time[self.peak], np.nan)
+
+    @property
+    def last_time(self) -> HostArray:
+        """[num_players] the time of the last event of each; NaN of who has had none."""
+        return np.where(self.careers.totals > 0, self.careers.time[self.careers.start[1:] - 1], np.nan)
+
+    @property
+    def place(self) -> HostArray:
+        """[num_players] the place of each on the leaderboard of all, from 0."""
+        return np.argsort(self.leaderboard_ids)
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether no chain of events joins all current players."""
+        return bool((self.group[self.listed] != self.group[self.listed[0]]).any())
+
+    @property
+    def first_group(self) -> HostArray:
+        """The ids of current players in the group of the first, whose ratings alone can be compared with theirs."""
+        return self.listed[self.group[self.listed] == self.group[self.listed[0]]]
 
     @property
     def change_period(self) -> str:
@@ -209,7 +238,7 @@ class SiteData(NamedTuple):
     @property
     def change_since(self) -> str:
         """The time from which on changes count, as text; nothing where none are shown."""
-        return self.current.scope.partition("since ")[2]
+        return self.scope.partition("since ")[2]
 
     @property
     def shown_names(self) -> dict[str, str]:
@@ -245,7 +274,7 @@ class PageOptions(TypedDict, total=False):
 
     title: str | None
     points: tuple[Any, Any] | None
-    smoothed: Any
+    smoothed: History | Mapping[str, Any] | None
     active: Any
     min_games: int | None
     noun: Any
@@ -267,14 +296,18 @@ def build_site_data(
     careers = rated.rows.once_per_event()
     hindsight = None if smoothed is None else align_hindsight(careers, *smoothed_event_ratings(rated, smoothed))
     count = len(rated.players)
-    full_leaderboard = leaderboard(rated, active="all", top=count)
+    board = leaderboard(rated, active="all", top=count)
     current = leaderboard(rated, top=count, **leaderboard_options)
     if not current.num_listed:
         raise ValueError(f"nobody is listed: {current.scope or 'there are no players'}")
-    if current.change is not None and current.rank_then is not None:  # none of those who are new on the list
-        current["change"] = np.where(current.rank_then > 0, current.change, np.nan)
-    order, listed = (lookup_ids("player", x.player, rated.players).astype(int) for x in (full_leaderboard, current))
-    slugs = assign_slugs(rated.players.tolist(), displayed_names, permalinks or {})
+    order, listed = (lookup_ids("player", x.player, rated.players).astype(int) for x in (board, current))
+
+    def by_id(ids: HostArray, values: Any, others: float) -> HostArray:
+        column = np.full(count, others)
+        column[ids] = values
+        return column
+
+    rank_then = by_id(listed, current.get("rank_then", 0), 0)
     level, peak = rows_of_peaks(rated, careers)
     return SiteData(
         rated,
@@ -282,17 +315,22 @@ def build_site_data(
         careers.after.mean if level is None else careers.after.mean - level,
         level is not None,
         peak,
-        full_leaderboard,
+        by_id(order, board.rating, np.nan),
+        by_id(order, board.get("deviation", 0.0), 0.0),
+        by_id(order, board.get("group", 1), 1),
         order,
-        current,
         listed,
+        current.scope,
+        by_id(listed, current.rank, 0),
+        rank_then,
+        np.where(rank_then > 0, by_id(listed, current.get("change", np.nan), np.nan), np.nan),
         displayed_names,
-        slugs,
+        assign_slugs(rated.players.tolist(), displayed_names, permalinks or {}),
         build_line_ups(rated, careers),
         event_columns,
         points,
         hindsight,
-        rating_decimals(full_leaderboard.rating),
+        rating_decimals(board.rating),
         wording.choose_player_or_team_noun(rated, options.get("noun")),
         leaderboard_options,
         datetime.now(UTC),
@@ -303,16 +341,15 @@ def _check_points_and_columns(
     rated: History, points: Any, columns: Mapping[str, Any]
 ) -> tuple[Any, dict[str, HostArray]]:
     """The points, or those that the history has, and columns that hold something; ValueError if they are of others."""
-    if points is None:
-        points = rated.events["points"].T if "points" in rated.events else ()
-    elif rated.contests is not None:
+    if points is not None and rated.contests is not None:
         raise ValueError("points are for matches of two players; these are contests")
-    pair, n = tuple(map(np.asarray, points)), len(rated.events["row"])
+    points = rated.events.get("points", np.zeros((0, 0))).T if points is None else points
+    pair, n = [*map(np.asarray, points)], len(rated.events["row"])
     arrays = {name: np.asarray(x) for name, x in columns.items()}
-    for name, x in (*arrays.items(), *(("points", x) for x in pair)):
+    for name, x in (*arrays.items(), *zip(("points", "points"), pair, strict=False)):
         if x.shape != (n,):
             raise ValueError(f"column {name!r} must be [n], one for each of {n} rows of the predictions, got {x.shape}")
-    return pair or None, {name: x for name, x in arrays.items() if any(_are_known(x))}
+    return np.array(pair).T, {name: x for name, x in arrays.items() if any(_are_known(x))}
 
 
 def _are_known(values: HostArray) -> Iterator[bool]:
@@ -375,40 +412,28 @@ def chances_for_json(chance: HostArray) -> list[Any]:
 
 def times_for_json(data: SiteData, times: HostArray) -> list[Any]:
     """Times for JSON: days since 1970-01-01 for dates, else the times."""
-    times = times_to_event_clock(times)
     return round_for_json(np.floor(times), 0) if data.is_dated else round_for_json(times, 3)
 
 
 def leaderboard_columns(data: SiteData) -> dict[str, Any]:
     """Columns of all players, the best first; columns of the list of current players are None for others."""
-    board, current = data.full_leaderboard, data.current
-    place, count = np.argsort(data.leaderboard_ids)[data.listed], len(data.leaderboard_ids)
-
-    def of_listed(values: HostArray, others: float) -> HostArray:
-        column = np.full(count, others)
-        column[place] = values
-        return column
-
-    columns: dict[str, Any] = {
-        "name": [data.names[i] for i in data.leaderboard_ids],
-        "slug": [data.slugs[i] for i in data.leaderboard_ids],
-        "rating": ratings_for_json(data, board.rating),
-        "games": np.asarray(board.games).tolist(),
-        "peak": ratings_for_json(data, np.asarray(board.peak)),
-        "current": of_listed(np.ones(len(place)), 0).astype(int).tolist(),
+    ids = data.leaderboard_ids
+    rank_then = np.where(data.rank_then > 0, data.rank_then, np.nan)
+    columns: dict[str, tuple[Any, bool]] = {  # with whether there is such a column
+        "name": ([data.names[i] for i in ids], True),
+        "slug": ([data.slugs[i] for i in ids], True),
+        "rating": (ratings_for_json(data, data.rating[ids]), True),
+        "games": (data.careers.totals[ids].tolist(), True),
+        "peak": (ratings_for_json(data, data.peak_lead[ids]), True),
+        "current": ((data.rank[ids] > 0).astype(int).tolist(), True),
+        "group": (data.group[ids].tolist(), bool((data.group > 1).any())),
+        "spread": (ratings_for_json(data, half_widths(data.deviation[ids])), data.has_intervals),
+        "last": (times_for_json(data, data.last_time[ids]), data.is_timed),
+        "peaked": (times_for_json(data, data.peak_time[ids]), data.is_timed),
+        "change": (ratings_for_json(data, data.change[ids]), bool(data.change_since)),
+        "then": (round_for_json(rank_then[ids], 0), bool(data.change_since)),
     }
-    if board.group is not None:
-        columns["group"] = board.group.tolist()
-    if board.deviation is not None:
-        columns["spread"] = ratings_for_json(data, half_widths(board.deviation))
-    if board.last is not None:
-        columns["last"] = times_for_json(data, board.last)
-        columns["peaked"] = times_for_json(data, np.asarray(board.peak_time))
-    if current.change is not None and current.rank_then is not None:
-        rank_then = np.where(current.rank_then > 0, current.rank_then, np.nan)
-        columns["change"] = ratings_for_json(data, of_listed(current.change, np.nan))
-        columns["then"] = round_for_json(of_listed(rank_then, np.nan), 0)
-    return columns
+    return {name: x for name, (x, is_known) in columns.items() if is_known}
 
 
 def script_safe_json(values: Any, **options: Any) -> str:
@@ -435,10 +460,10 @@ DOWNLOAD_HEADINGS = {  # by the columns of the ranking
 
 def leaderboard_rows(site_data: SiteData) -> list[dict[str, Any]]:
     """The ranking as rows, for downloads: current players by rank, then all others by rating, without one."""
-    board, ranks = leaderboard_columns(site_data), site_data.current.rank.tolist()
+    board, ranks = leaderboard_columns(site_data), site_data.rank[site_data.listed].tolist()
     board["slug"] = [f"players/{slug}.html" for slug in board["slug"]]
     for key in board.keys() & {"last", "peaked"} if site_data.is_dated else ():
-        board[key] = [None if x is None else str(np.datetime64(int(x), "D")) for x in board[key]]
+        board[key] = [None if x is None else str(np.datetime64(x, "D")) for x in board[key]]
     names = [key for key in DOWNLOAD_HEADINGS if key in board]
     order = np.argsort(1 - np.array(board["current"]), kind="stable").tolist()
     ranked = zip_longest(ranks, order)

@@ -100,7 +100,7 @@ def write_site(
     site["rankings_by_column"] = {
         name: category_rankings.ranking_links_with_leaders(data, rankings) for name, rankings in by_column.items()
     }
-    site["overall_text"] = category_rankings.describe_overall_rating(data) if site["lists"] else ""
+    site["overall_text"] = category_rankings.describe_overall_rating(data) * bool(site["lists"])
     site["leaders"] = join_names(data.names[i] for i in data.listed[:PREVIEW_PLAYERS])
     site["stamp"] = views.shared["stamp"] = sha256("".join(files.values()).encode()).hexdigest()[:8]
     templates = page_templates.make_template_environment().overlay()  # all pages of a process share the other
@@ -111,10 +111,10 @@ def write_site(
     site["pages"] = [(x.path.removesuffix(".html"), x.link) for x in listed if x.link]
     pages = {x.path: _render_page(templates, views, x, description) for x in listed}
     _prepare_folder(folder)
-    links = permalinks | dict(zip(map(str, rated.players.tolist()), data.slugs, strict=True))
+    links = permalinks | dict(zip(data.shown_names, data.slugs, strict=True))
     files[page_templates.PERMALINKS_FILE] = site_data.script_safe_json(links, indent=0)
     files |= pages | _marker_and_feed(views, folder, address)
-    next_matches = {} if fixtures is None else render_next_matches(fixtures.next_cards, fixtures.places, templates)
+    next_matches = render_next_matches(fixtures.next_cards, fixtures.places, templates)
     players = write_player_pages(data, templates, site, folder, next_matches, strengths)
     if address is not None:
         finding = views.headline.title or site["title"]
@@ -159,7 +159,7 @@ def _prepare_folder(folder: Path) -> None:
 def _script_files(views: PageViews) -> dict[str, str]:
     """Styles, scripts and their data, by path."""
     data = views.data
-    played = np.diff(data.careers.start)[data.leaderboard_ids]
+    played = data.careers.totals[data.leaderboard_ids]
     board = views.board | {"stored": (played > count_latest_events(data.line_ups)).astype(int).tolist()}
     files = {
         "assets/site.css": page_templates.concatenate_page_files(page_templates.STYLE_FILES),
@@ -172,10 +172,10 @@ def _script_files(views: PageViews) -> dict[str, str]:
     return files
 
 
-def _write_downloads(folder: Path, views: PageViews, fixtures: Fixtures | None) -> None:
+def _write_downloads(folder: Path, views: PageViews, fixtures: Fixtures) -> None:
     """Write the ranking and the fixtures as JSON, and as CSV that is safe for spreadsheets."""
     tables = {"players": site_data.leaderboard_rows(views.data)}
-    tables |= {} if fixtures is None else {x.file: x.rows for x in fixtures.tables}
+    tables |= {x.file: x.rows for x in fixtures.tables}
     for name, rows in tables.items():
         (folder / f"data/{name}.json").write_text(site_data.script_safe_json(rows, indent=1), encoding="utf-8")
         columns = {key: np.array([row[key] for row in rows], object) for key in rows[0]}
@@ -186,39 +186,37 @@ def _list_pages(
     views: PageViews,
     modules: list[front_page.FrontModule],
     strengths: list[category_rankings.CategoryStrengths],
-    fixtures: Fixtures | None,
+    fixtures: Fixtures,
 ) -> Iterator[SitePage]:
     """All pages but those of players, in the order of the links to them."""
     data, site = views.data, views.site
     yield from _ranking_pages(views, modules)
-    if fixtures is not None:
+    if fixtures.tables:
         about = fixtures._asdict(), fixtures.finding and f"{fixtures.finding}.", "Fixtures"
         yield SitePage("coming.html", "coming", "Fixtures", *about)
     yield from category_rankings.category_pages(data, strengths)
     if views.matchups:
         matrices, title = category_rankings.build_matrix_views(data, views.matchups, strengths), site["pair_title"]
-        summary = f"{matrices[0]['finding']}." if matrices[0]["finding"] else ""
+        summary = f"{matrices[0]['finding']}." * bool(matrices[0]["finding"])
         yield SitePage("pairs.html", "pairs", title, {"views": matrices}, summary, title)
     yield SitePage("quality.html", "quality", "Accuracy", {}, views.variables["accuracy"].text, "Accuracy")
     yield SitePage("about.html", "about", "Method", {}, f"How the ratings are made. {site['summary']}", "Method")
 
 
-def _what_comes_next(fixtures: Fixtures | None, season: SeasonForecast | None) -> list[list[Column]]:
+def _what_comes_next(fixtures: Fixtures, season: SeasonForecast | None) -> list[list[Column]]:
     """The tables of the next matches, and of the chances of the title."""
-    if fixtures is None:
-        return []
-    matches, places = fixtures.tables[-1].matches, fixtures.places
-    return [front_page.next_match_columns(matches, places), front_page.title_chance_columns(season, places)]
+    places = fixtures.places
+    return [front_page.next_match_columns(fixtures.matches, places), front_page.title_chance_columns(season, places)]
 
 
 def _ranking_pages(views: PageViews, modules: list[front_page.FrontModule]) -> Iterator[SitePage]:
     """The pages of the ranking; the first is the index."""
     data, site, link = views.data, views.site, views.data.link_to_page
-    heading = "Ranks" if data.current.group is None else data.noun.many.capitalize()
+    heading = data.noun.many.capitalize() if data.is_grouped else "Ranks"
     for part in split_ranking("index.html", "ranking", len(data.listed)):
         begin, end, is_first = part["begin"], part["end"], part["earlier"] is None
         variables = part | {"ranking": render_ranking(data, views.lines, begin - 1, end, link), "current": "index.html"}
-        variables["modules"] = modules if is_first else []
+        variables["modules"] = modules * is_first
         variables |= {"leaders": build_leaders(data, link) if is_first else {}, "first": is_first}
         title, name = (site["title"], "Ranking") if is_first else (f"{heading} {begin:,} to {end:,}", "")
         yield SitePage(part["path"], "index", title, variables, link=name)
@@ -229,8 +227,7 @@ def _render_page(templates: Any, views: PageViews, page: SitePage, description: 
     site, headline, is_index = views.site, views.headline, page.path == "index.html"
     summary = page.summary or f"{page.heading}: {site['summary']}"
     told = spell_dates((description or headline.finding or site["summary"]) if is_index else summary)
-    says_finding = is_index and headline.title and headline.sentence
-    preview = description or spell_dates(headline.sentence) if says_finding else told
+    preview = description or spell_dates(headline.sentence) if is_index and headline.sentence else told
     about = {"page": page.template, "heading": page.heading, "root": "", "path": page.path}
     about |= {"description": told, "preview": preview}
     return str(templates.get_template("site.html").render(page.variables | about))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
-from itertools import chain, pairwise, repeat
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +11,17 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_percentage
 from jaxrate.history.event_columns import days_to_dates
-from jaxrate.history.leaderboards import Leaderboard, ranks_over_time
+from jaxrate.history.leaderboards import ranks_over_time
 from jaxrate.site.drawings import COURSE_POINTS, Axis, course_line, interval_bar, make_axis, ratings_to_level_letters
-from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, show_name, table_head
+from jaxrate.site.html_tables import (
+    Column,
+    join_by_player,
+    join_figures,
+    make_column,
+    render_table,
+    show_name,
+    table_head,
+)
 from jaxrate.site.site_data import SiteData, ratings_for_json, times_for_json
 from jaxrate.views.charts import YEAR, format_peak_time, half_widths
 from jaxrate.views.findings import Finding, Standing, find_lead, find_most_firsts, find_past_peak, find_rank
@@ -60,9 +68,9 @@ class EventTableCells(NamedTuple):
         return "".join(chain.from_iterable(zip(*columns, strict=True)))
 
 
-def build_event_table_cells(data: SiteData, columns: dict[str, Any], *, linked: bool = True) -> EventTableCells:
-    """The cells of all events; `columns` are those of careers for JSON. Opponents may be `linked` to their pages."""
-    line_ups, names = data.line_ups, player_names(data, linked)
+def build_event_table_cells(data: SiteData, columns: dict[str, Any]) -> EventTableCells:
+    """The cells of all events; `columns` are those of careers for JSON."""
+    line_ups, names = data.line_ups, player_names(data)
     values = _values_of_cells(data, columns)
     chance, sides = "expected" if data.is_draw_half else "chance", side_words(data.rated)
 
@@ -130,12 +138,9 @@ def _figure_cell(text: str) -> str:
     return f"<td class=n>{text}"
 
 
-def player_names(data: SiteData, linked: bool = True) -> list[str]:
-    """The names of all players as HTML."""
-    texts = [escape(join_figures(x)) for x in data.names]
-    if not linked:
-        return [f"<bdi>{x}</bdi>" for x in texts]
-    return [f"<a href={x}.html>{y}</a>" for x, y in zip(data.slugs, texts, strict=True)]
+def player_names(data: SiteData) -> list[str]:
+    """The names of all players as HTML, linked to their pages from the page of another."""
+    return [f"<a href={x}.html>{escape(join_figures(y))}</a>" for x, y in zip(data.slugs, data.names, strict=True)]
 
 
 def format_chance(p: float | None) -> str:
@@ -165,16 +170,14 @@ def find_upset_wins(data: SiteData, columns: dict[str, Any]) -> list[HostArray]:
     return [x[:MAX_UPSETS] for x in np.split(wins, np.searchsorted(player[wins], start[1:-1]))]
 
 
-def find_acquaintances(
-    data: SiteData, columns: dict[str, Any], others: PlayerLists | None
-) -> tuple[list[str], list[int]]:
-    """Find whom each player played with or against, from `others` of each event of the careers; nobody for None.
+def find_acquaintances(data: SiteData, columns: dict[str, Any], others: PlayerLists) -> tuple[list[str], list[int]]:
+    """Find whom each player played with or against, from `others` of each event of the careers.
 
     Returns:
       Rows of those they played most often, as HTML, and how many there were, by id.
     """
     count = len(data.slugs)
-    if others is None or not len(others.player):
+    if not len(others.player):
         return [""] * count, [0] * count
     event = others.holders
     key = data.careers.player[event].astype(np.int64) * count + others.player
@@ -184,18 +187,15 @@ def find_acquaintances(
     met, last = end - first, event[order[end - 1]]
     results = [np.add.reduceat(x.astype(int), first) for x in result_masks(data, event[order]).values()]
     player, other = np.divmod(key[order][first], count)
-    ranked = np.lexsort((-last, -met, player))
-    bounds = np.searchsorted(player[ranked], np.arange(count + 1)).tolist()
-    names = player_names(data)
-    chosen = [ranked[begin : min(stop, begin + MAX_OPPONENTS)] for begin, stop in pairwise(bounds)]
-    pairs = np.concatenate(chosen)
+    ranked, num_met = np.lexsort((-last, -met, player)), np.bincount(player, minlength=count)
+    number = np.arange(len(player)) - np.repeat(np.cumsum(num_met) - num_met, num_met)
+    pairs = ranked[number < MAX_OPPONENTS]
+    names = np.array(player_names(data), object)
     cells = [_cells(x[pairs].tolist(), lambda count: _figure_cell(f"{count:,}")) for x in (met, *results)]
     if "time" in columns:
         cells.append(_cells(columns["time"][last[pairs]].tolist(), lambda x: f"<td>{time_text(data, x)}"))
-    heads = [f"<tr><td>{names[i]}" for i in other[pairs].tolist()]
-    rows = ["".join(x) for x in zip(heads, *cells, strict=True)]
-    ends = np.append(0, np.cumsum(np.minimum(np.diff(bounds), MAX_OPPONENTS))).tolist()
-    return ["".join(rows[a:b]) for a, b in pairwise(ends)], np.diff(bounds).tolist()
+    rows = sum(cells, "<tr><td>" + names[other[pairs]])
+    return join_by_player(rows.tolist(), player[pairs], count), num_met.tolist()
 
 
 COURSE_YEARS = 10  # of the line of a career
@@ -242,10 +242,12 @@ def interpolate_careers(data: SiteData, players: HostArray, grid: HostArray, is_
 
 
 def ranked_columns(
-    data: SiteData, ids: list[int], ranks: Sequence[int], rating: HostArray, deviation: HostArray | None, link: Any
+    data: SiteData, ids: list[int], ranks: Sequence[int], rating: HostArray, half: HostArray, link: Any
 ) -> tuple[Axis, list[Column]]:
-    """The columns of rank, name, rating and interval of these ids, and the axis; `link` makes attributes from an id."""
-    half = np.zeros(len(ids)) if deviation is None else half_widths(deviation)
+    """The columns of rank, name, rating and interval of these ids, and the axis; `link` makes attributes from an id.
+
+    Intervals have `half` of their widths, 0 of systems without any.
+    """
     axis = make_axis(float((rating - half).min()), float((rating + half).max()))
     shown = map(partial(ratings_for_json, data), (rating, half))  # as scripts know them
     bars = [interval_bar(axis, x, y, data.digits) for x, y in zip(*shown, strict=True)]
@@ -260,42 +262,37 @@ def ranked_columns(
 
 def ranked_name(data: SiteData, link: Any, player: int) -> str:
     """The name of a player in a ranking, as HTML, with their group where that is not the first."""
-    name, attributes, group = str(show_name(data.names[player])), link(player), data.groups[player]
+    name, attributes, group = str(show_name(data.names[player])), link(player), data.group[player]
     name = f"<a {attributes}>{name}</a>" if attributes else name
     return name + f' <small class="badge">group {group}</small>' * int(group > 1)
 
 
 def render_ranking(data: SiteData, lines: CareerLines, begin: int, end: int, link: Any) -> Any:
     """The table of ranks `begin` to `end`, from 0, of the ranking of current players."""
-    board, some, events = data.current, slice(begin, end), data.events
-    ids, ranks = data.listed[some].tolist(), board.rank[some].tolist()
-    deviation = None if board.deviation is None else board.deviation[some]
-    axis, columns = ranked_columns(data, ids, ranks, board.rating[some], deviation, link)
-    if board.change is not None and board.rank_then is not None:
-        moves = map(describe_move, ranks, board.rank_then[some].tolist())
+    ids, events = data.listed[begin:end], data.events
+    ranks, half = data.rank[ids].tolist(), half_widths(data.deviation[ids])
+    axis, columns = ranked_columns(data, ids.tolist(), ranks, data.rating[ids], half, link)
+    if data.change_since:
+        moves = map(describe_move, ranks, data.rank_then[ids].tolist())
         columns.insert(1, Column("move", "move", [*moves], "move", data.change_period))
         signed, about = partial(data.format_rating, signed=True), {"label": "change", "title": data.change_period}
-        columns.append(make_column("figure change", "change", board.change[some].tolist(), signed, **about))
-    columns += [make_column("course", lines.heading, lines.levels[some], course_line), *peak_column(data, board, some)]
-    games = np.asarray(board.games)[some].astype(int)
-    columns.append(make_column("figure more", events, games, "{:,}".format, label=events))
-    dates = {data.last_event_heading: board.last, "peak on": board.peak_time if data.has_peaks else None}
-    for heading, times in dates.items():
-        if times is not None:
-            days = times_for_json(data, np.asarray(times)[some])
-            columns.append(make_column("words more", heading, days, partial(time_text, data), label=heading))
+        columns.append(make_column("figure change", "change", data.change[ids].tolist(), signed, **about))
+    columns.append(make_column("course", lines.heading, lines.levels[begin:end], course_line))
+    columns += peak_column(data, ids)
+    columns.append(make_column("figure more", events, data.careers.totals[ids], "{:,}".format, label=events))
+    dates = {data.last_event_heading: data.last_time, "peak on": data.peak_time}
+    for heading, times in [*dates.items()][: data.is_timed * (1 + data.has_peaks)]:
+        days = times_for_json(data, times[ids])
+        columns.append(make_column("words more", heading, days, partial(time_text, data), label=heading))
     return render_table("Ranking", columns, "rows ranking", element="board", style=axis.grid)
 
 
-def peak_column(data: SiteData, board: Leaderboard, some: slice | HostArray) -> list[Column]:
-    """The column of peaks of some rows of a leaderboard, with their years; none where nobody has any."""
-    if not data.has_peaks:
-        return []
-    texts = [data.format_peak(x) for x in np.asarray(board.peak)[some].tolist()]
-    if data.is_dated:
-        years = np.asarray(board.peak_time)[some].astype("M8[Y]").astype(str)
-        texts = [f"{x} <small>{year}</small>" if x else "" for x, year in zip(texts, years, strict=True)]
-    return [Column("figure peak", "peak", texts, "peak", data.peak_definition())]
+def peak_column(data: SiteData, ids: HostArray) -> list[Column]:
+    """The column of the peaks of some players, with their years; none where nobody has any."""
+    texts = map(data.format_peak, data.peak_lead[ids].tolist())
+    years = days_to_dates(np.floor(data.peak_time[ids])).astype("M8[Y]").astype(str)
+    cells = [x + f" <small>{year}</small>" * (data.is_dated and x != "") for x, year in zip(texts, years, strict=True)]
+    return [Column("figure peak", "peak", cells, "peak", data.peak_definition())] * data.has_peaks
 
 
 def describe_move(rank: int, rank_then: int) -> str:
@@ -338,7 +335,7 @@ def build_leaders(data: SiteData, link: Callable[[int], str]) -> dict[str, Any]:
     begin = np.array([*seasons.values()])
     if len(begin) < MIN_SEASONS:
         return {}
-    is_first = (_rank_at_ends(data, begin) == 1) & (data.groups == 1)
+    is_first = (_rank_at_ends(data, begin) == 1) & (data.group == 1)
     counts = is_first.sum(axis=0)
     leaders = np.argsort(-counts, kind="stable")[: counts.astype(bool).sum()]
     shown = leaders[:MAX_LEADERS].tolist()
@@ -354,10 +351,10 @@ def build_leaders(data: SiteData, link: Callable[[int], str]) -> dict[str, Any]:
         make_column("words name", data.noun.one, shown, partial(ranked_name, data, link)),
         Column("reign", f'<span class="axis">{axis.labels}</span>', bars),
         make_column("figure", "times first", counts[shown], "{:,}".format),
-        *peak_column(data, data.full_leaderboard, np.argsort(data.leaderboard_ids)[shown]),
+        *peak_column(data, leaders[:MAX_LEADERS]),
     ]
     others = len(leaders) - len(shown)
-    so_far = f", the last one as of {data.last_day}" if data.last_day else ""
+    so_far = f", the last one as of {data.last_day}" * data.is_dated
     more = f" {data.noun.quantify(others)} more ranked first at the end of some." * (others > 0)
     ranks = np.where(is_first, 1.0, np.nan)
     return {
@@ -394,19 +391,21 @@ def build_player_season_tables(data: SiteData) -> tuple[str, list[str], list[str
     signed = partial(data.format_rating, signed=True)
     columns = [
         make_column("words", "season", map([*seasons].__getitem__, number.tolist())),
-        make_column("figure", "rank", rank.tolist(), lambda x: "" if x != x else f"{x:,.0f}"),
+        make_column("figure", "rank", rank.tolist(), lambda x: f"{x:,.0f}" * (x == x)),
         make_column("figure", "rating", rating.tolist(), data.format_rating),
         make_column("figure", "change", change.tolist(), signed),
         *_result_columns(data, known, first),
     ]
     cells = [[f"<td{' class=n' * (x.kind == 'figure')}>{text}" for text in x.cells] for x in columns]
-    rows, marks = (
-        ["<tr>" + "".join(x) for x in zip(*cells, strict=True)],
-        _season_rank_marks(data, begin, owner, number, rank),
+    rows = ["<tr>" + "".join(x) for x in zip(*cells, strict=True)]
+    marks = np.array(_season_rank_marks(data, begin, owner, number, rank), object)
+    several = np.flatnonzero(np.bincount(owner)[owner] > 1)
+    latest = several[np.lexsort((-several, owner[several]))]
+    tables, strips = (
+        join_by_player(texts[places].tolist(), owner[places], count)
+        for texts, places in ((np.array(rows, object), latest), (marks, several))
     )
-    bounds = np.searchsorted(owner, np.arange(count + 1)).tolist()
-    several = [slice(a, b if b > a + 1 else a) for a, b in pairwise(bounds)]
-    return table_head(columns), ["".join(rows[x][::-1]) for x in several], ["".join(marks[x]) for x in several]
+    return table_head(columns), tables, strips
 
 
 def _result_columns(data: SiteData, known: HostArray, first: HostArray) -> list[Column]:
@@ -418,10 +417,10 @@ def _result_columns(data: SiteData, known: HostArray, first: HostArray) -> list[
 
 def result_masks(data: SiteData, rows: HostArray | slice) -> dict[str, HostArray]:
     """How each of these rows of the careers ended, by what that is called: as matches, or as contests of many."""
-    if data.line_ups.score is None:
+    if not data.line_ups.in_two:
         place = data.careers.gather(data.rated.events["rank"])[rows]
         return {"won": place == 1, "podiums": place <= PODIUM}
-    score = np.asarray(data.line_ups.score)[rows]
+    score = data.line_ups.score[rows]
     drawn = {"drawn": (score != 1.0) & (score != 0.0)} if data.has_draws else {}
     return {"won": score == 1.0, **drawn, "lost": score == 0.0}
 
@@ -444,9 +443,9 @@ def _season_rank_marks(
     marks = []
     for a, b, x, place in zip(low.tolist(), high.tolist(), share.tolist(), rank.tolist(), strict=True):
         text = f"{place:,.0f}"
-        text = text if b - a > LETTER_WIDTH * (len(text) + 1) else ""
         style = f"left:{100 * a:.1f}%;width:{100 * (b - a):.1f}%;--share:{100 * x:.0f}%"
-        marks.append("" if place != place else f'<i style="{style}">{text}</i>')
+        has_room = b - a > LETTER_WIDTH * (len(text) + 1)
+        marks.append(f'<i style="{style}">{text * has_room}</i>' * (place == place))
     return marks
 
 
@@ -472,19 +471,14 @@ def find_forms(data: SiteData, names: Sequence[str]) -> list[str]:
 
 def _find_standings(data: SiteData, names: Sequence[str], unit: str) -> dict[int, Finding]:
     """Where those who are listed stand in the ranking, by id, with these names."""
-    board, since = data.current, data.change_since
+    since, groups, leads = data.change_since, data.group[data.listed], {}
     if since and data.is_dated:
         since = format_peak_time(np.datetime64(since, "D"), 0.0)
-    changes, groups = np.full(len(data.listed), np.nan), data.groups[data.listed]
-    if since and board.change is not None:
-        changes = np.round(board.change, data.digits)
-    rows = zip(data.listed.tolist(), board.rank.tolist(), groups.tolist(), changes.tolist(), strict=True)
-    standings = {}
-    for i, rank, group, change in rows:
-        lead = None
-        if rank == 1:
-            of_group = np.flatnonzero(groups == group)[:2]
-            deviations = None if board.deviation is None else board.deviation[of_group]
-            lead = find_lead([names[x] for x in data.listed[of_group]], board.rating[of_group], deviations, unit)
-        standings[i] = find_rank(names[i], Standing(rank, group, change, since), lead, unit)
-    return standings
+    for group in np.unique(groups).tolist():
+        first = data.listed[groups == group]
+        leads[group] = find_lead([names[i] for i in first[:2]], data.rating[first[:2]], data.deviation[first[:2]], unit)
+    columns = data.listed, data.rank[data.listed], groups, np.round(data.change[data.listed], data.digits)
+    return {
+        i: find_rank(names[i], Standing(rank, group, change, since), leads[group], unit)
+        for i, rank, group, change in zip(*(x.tolist() for x in columns), strict=True)
+    }

@@ -54,6 +54,9 @@ class CalibrationWords(NamedTuple):
     expected: str  # heads of columns
     observed: str
     events: str = "matches"
+    way: str = "won"  # what favourites did, in findings
+    counted: str = "counted"  # how many did so, as a key of phrases
+    chances: str = "chances"
 
 
 CHANCE_WORDS = CalibrationWords(
@@ -65,6 +68,9 @@ SCORE_WORDS = CalibrationWords(
     "mean score",
     "expected",
     "score",
+    way="scored",
+    counted="counted with draws",
+    chances="expected scores",
 )
 FIELD_WORDS = CalibrationWords(
     "Those expected to finish ahead of 70% of the others should do so, where a tie counts as half",
@@ -90,7 +96,7 @@ class AccuracySummary(NamedTuple):
     @property
     def title(self) -> str:
         """The headline; empty without events."""
-        return "" if self.headline == NO_DATA else str(self.headline)
+        return str(self.headline) * (self.headline != NO_DATA)
 
     @property
     def text(self) -> str:
@@ -106,7 +112,7 @@ class AccuracySummary(NamedTuple):
     @property
     def caveat(self) -> str:
         """What to say beside chances of the same kind, if they have been too bold or too cautious."""
-        return f"{_judge(self.lean)} so far." if self.lean else ""
+        return f"{_judge(self.lean)} so far." * bool(self.lean)
 
     @property
     def calibration_title(self) -> str:
@@ -119,10 +125,7 @@ class AccuracySummary(NamedTuple):
         """How many of the bins have their predictions in their intervals, as a sentence; nothing without bins."""
         if self.bins is None:
             return ""
-        held, count = int(self.bins.agrees.sum()), len(self.bins.agrees)
-        if held == count:
-            return f"All {held} do." if held > 1 else "It does."
-        return f"{held or 'None'} of {count} {'does' if held < 2 else 'do'}."
+        return f"{self.bins.agrees.sum()} of {len(self.bins.agrees)} do."
 
 
 NO_DATA = Finding("order", "none")
@@ -285,7 +288,7 @@ def summarise_two_sided(
     """
     predictions, score = prediction.astype(float), score.astype(float)
     metrics = prediction_metrics.match_metrics(predictions, score)
-    is_drawn, drew = has_draws(score), float((score == 0.5).mean())
+    about, drew = SCORE_WORDS if has_draws(score) else CHANCE_WORDS, float((score == 0.5).mean())
     chance = np.maximum(predictions, 1.0 - predictions)  # of the favourite, and what they scored
     result = np.select([predictions < 0.5, predictions > 0.5], [1.0 - score, score], 0.5)
     wins = np.where(predictions == 0.5, 0.5 * np.isin(score, (0.0, 1.0)), result == 1.0).mean()
@@ -296,16 +299,16 @@ def summarise_two_sided(
     details |= {"holder": words.holder, "home": (home[1] == 1.0).mean() if is_ahead else 0.0}
     favourites = Finding("favourites", "won", details=details)
     kind = "won and drew" if drew > MIN_DRAW_SHARE else "won beside home" if is_ahead else "won"
-    way, lean = "scored" if is_drawn else "won", find_lean(chance, result)
     off = 100 * prediction_metrics.calibration(chance, result, bins=CHANCE_BINS).error
     findings = [
-        favourites._replace(certainty="counted with draws" if is_drawn else "counted"),
-        *([_find_home_scores(home[0], home[1], words, way)] if is_ahead else []),
-        Finding("even chances", way),
+        favourites._replace(certainty=about.counted),
+        Finding("even chances", about.way),
         _find_loss(metrics, score, outcomes),
-        Finding("errors", "", f"Favourites' {'expected scores' if is_drawn else 'chances'}", details={"off": off}),
+        Finding("errors", "", f"Favourites' {about.chances}", details={"off": off}),
     ]
-    bins, about = bin_predictions(chance, result, CHANCE_BINS), SCORE_WORDS if is_drawn else CHANCE_WORDS
+    if is_ahead:
+        findings.insert(1, _find_home_scores(home[0], home[1], words, about.way))
+    bins, lean = bin_predictions(chance, result, CHANCE_BINS), find_lean(chance, result)
     return AccuracySummary(favourites._replace(certainty=kind), findings, bins, about, lean=lean)
 
 

@@ -205,7 +205,6 @@ class LayerView(NamedTuple):
     y: Scale
     size: tuple[float, float]  # width and height of the figure in inches
     legend: str = ""  # its title
-    kind: str = "layer"  # of pictures that may share axes
     is_square: bool = False  # whether both axes have the same unit
 
 
@@ -236,29 +235,29 @@ class Line(NamedTuple):
     name: str
     x: HostArray  # [m] times, dates, or numbers of events
     y: HostArray  # [m]
-    deviation: HostArray | None = None  # [m] of ratings, for their intervals
-    peak: int | None = None  # the point with a dot
+    deviation: HostArray | float = 0.0  # [m] of ratings, for their intervals
+    peaks: Sequence[int] = ()  # the point with a dot, if there is one
     note: str = ""  # below the name
 
     @property
     def half_width(self) -> HostArray:
         """[m] half the width of the interval at each point; 0 without deviations."""
-        return np.zeros(len(self.y)) if self.deviation is None else Z_95 * self.deviation
+        return Z_95 * np.broadcast_to(self.deviation, len(self.y))
 
     @property
     def label(self) -> list[str]:
         """The lines of the label: the name and the note."""
-        return [self.name, *([self.note] if self.note else [])]
+        return [self.name, *[self.note] * bool(self.note)]
 
     @property
-    def told_peak(self) -> int | None:
-        """The point of the peak, if the note tells of it."""
-        return self.peak if self.note else None
+    def told_points(self) -> list[int]:
+        """The points that the label tells of: the peak, if the note has it, and the last one."""
+        return [*(self.peaks if self.note else ()), len(self.y) - 1]
 
-    def select(self, points: HostArray | slice) -> "Line":
+    def select(self, points: HostArray | Sequence[int] | slice) -> "Line":
         """The line through some of its points, the peak apart."""
-        deviation = None if self.deviation is None else self.deviation[points]
-        return Line(self.name, self.x[points], self.y[points], deviation)
+        deviation = np.broadcast_to(self.deviation, len(self.y))
+        return Line(self.name, self.x[points], self.y[points], deviation[points])
 
     def x_numbers(self) -> HostArray:
         """[m] dates as days since 1970-01-01, numbers as they are."""
@@ -296,8 +295,8 @@ class LineView(NamedTuple):
     is_stepped: bool = False  # each value holds until the next point
     is_rank: bool = False  # on a logarithmic axis, with the best on top
     size: tuple[float, float] = (8.5, 4.8)  # width and height of the figure in inches
-    panel: int | None = None  # the number of the only line, where others have pictures of their own beside it
-    beside: Sequence[Line] = ()  # the lines of those pictures, which have the same axis
+    panel: int = 0  # the number of the only line, where others have pictures of their own beside it
+    beside: Sequence[Line] = ()  # the lines of all these pictures, which have the same axis
 
     @property
     def scale(self) -> Scale:
@@ -306,10 +305,10 @@ class LineView(NamedTuple):
         ends = [line.y + sign * line.half_width for line in drawn for sign in (-1.0, 1.0)]
         shown = np.concatenate([*ends, *(end for band in self.unnamed.bands for end in (band.low, band.high))])
         if not self.is_rank:
-            return round_scale(shown, 8 if self.panel is None else 4)
+            return round_scale(shown, 4 if self.beside else 8)
         best, worst = rank_range(shown)
         room = (worst / best) ** RANK_ROOM
-        distance = MIN_TICK_DISTANCE if self.panel is None else PANEL_TICK_DISTANCE
+        distance = PANEL_TICK_DISTANCE if self.beside else MIN_TICK_DISTANCE
         return Scale(worst * room, best / room, rank_ticks(best, worst, distance), True)
 
     @property
@@ -356,14 +355,14 @@ def half_widths(deviation: Any) -> Any:
 
 def without_deviations(lines: Iterable[Line]) -> list[Line]:
     """The lines without their intervals."""
-    return [line._replace(deviation=None) for line in lines]
+    return [line._replace(deviation=0.0) for line in lines]
 
 
 def unnamed_lines(lines: Iterable[Line]) -> UnnamedPlayers:
     """A grey line for each player."""
     lines = [Line(str(i), line.x, line.y) for i, line in enumerate(lines)]
     others = "other" if len(lines) == 1 else "others"
-    return UnnamedPlayers(lines, (), f". In grey: {len(lines):,} {others}" if lines else "")
+    return UnnamedPlayers(lines, (), f". In grey: {len(lines):,} {others}" * bool(lines))
 
 
 def quantile_bands(times: HostArray, values: HostArray) -> UnnamedPlayers:

@@ -239,11 +239,14 @@ LONG_DAYS = 330.0  # a lead that is older lasts "still"
 SHARED_END = 0.05  # share of the time of all lines in which they end, if their ends are compared
 
 
-def find_lead(names: Sequence[str], ratings: HostArray, deviations: HostArray | None, unit: str) -> Finding:
-    """The lead on top of a list, the best first: who leads, by how much and how surely."""
+def find_lead(names: Sequence[str], ratings: HostArray, deviations: HostArray, unit: str) -> Finding:
+    """The lead on top of a list, the best first: who leads, by how much and how surely.
+
+    Deviations [n] are 0 of systems without any.
+    """
     if len(names) < 2 or ratings[0] < ratings[1]:  # one row, or an order by another value
         return Finding("on top", "alone", names[0])
-    place = classify_first_place(ratings.tolist(), None if deviations is None else deviations.tolist())
+    place = classify_first_place(ratings.tolist(), deviations.tolist())
     return Finding("on top", place, names[0], names[1], float(ratings[0] - ratings[1]), unit)
 
 
@@ -308,8 +311,8 @@ def _find_lead_at_end(lines: Sequence[Line], unit: str) -> Finding:
     """The lead at the end of several lines."""
     first, second = sorted(lines, key=lambda line: -float(line.y[-1]))[:2]
     gap = float(first.y[-1] - second.y[-1])
-    deviations = [float(line.deviation[-1]) for line in (first, second) if line.deviation is not None]
-    return Finding("ended", classify_lead(gap, deviations or None), first.name, second.name, gap, unit)
+    deviations = [float(line.half_width[-1]) / Z_95 for line in (first, second)]
+    return Finding("ended", classify_lead(gap, deviations), first.name, second.name, gap, unit)
 
 
 def find_most_firsts(ranks: HostArray, labels: Mapping[int, str], is_yearly: bool = False) -> Finding:
@@ -348,20 +351,16 @@ class Standing(NamedTuple):
     since: str  # that time
 
 
-def find_rank(name: str, standing: Standing, lead: Finding | None, unit: str) -> Finding:
-    """The lead of who is first, as `find_lead` has it, or else the rank and the change; None: nobody is behind."""
+def find_rank(name: str, standing: Standing, lead: Finding, unit: str) -> Finding:
+    """The lead of who is first in the group, as `find_lead` has it, or else the rank and the change."""
     group = f" of group {standing.group}" * (standing.group > 1)
     found = Finding("form", "ranked", name, unit=unit, details={"rank": standing.rank, "group": group})
     if standing.rank == 1:
-        if lead is None or lead.certainty == "alone":
-            return found._replace(certainty="first alone")
-        kind = "first level" if lead.certainty == "level" else "first"
+        kind = {"alone": "first alone", "level": "first level"}.get(lead.certainty, "first")
         return found._replace(certainty=kind, other=lead.other, amount=lead.amount)
     change = standing.change
-    if math.isnan(change):
-        return found
-    kind = "up" if change > 0.0 else "down" if change < 0.0 else "unchanged"
-    return found._replace(certainty=kind, amount=abs(change), since=standing.since)
+    kind = {1.0: "up", 0.0: "unchanged", -1.0: "down"}.get(float(np.sign(change)), "ranked")  # NaN is not known
+    return found._replace(certainty=kind, amount=abs(np.nan_to_num(change)), since=standing.since)
 
 
 def find_past_peak(name: str, rating: float, days: HostArray | None, peak: int, unit: str) -> Finding:
@@ -369,8 +368,10 @@ def find_past_peak(name: str, rating: float, days: HostArray | None, peak: int, 
 
     `days` are those of each event since 1970-01-01, None without dates, and `peak` is the number of the event.
     """
-    at = "" if days is None else format_peak_time(np.datetime64(int(days[peak]), "D"), float(days[-1] - days[0]))
-    return Finding("form", "over", name, amount=rating, unit=unit, since=at and f" in {at}")
+    since = ""
+    if days is not None:
+        since = f" in {format_peak_time(np.datetime64(int(days[peak]), 'D'), float(days[-1] - days[0]))}"
+    return Finding("form", "over", name, amount=rating, unit=unit, since=since)
 
 
 # Who is favoured.
@@ -539,9 +540,9 @@ def find_evidence(worth: Mapping[str, LogLossDifference], suspect: float) -> lis
     is_clear = {x: y.difference >= MIN_WORTH and judge_gap_to_best(y, len(worth)) == "behind" for x, y in worth.items()}
     clear = [f"{x} (without it they lose {format_gap(y)})" for x, y in worth.items() if is_clear[x]]
     unclear = [x for x in worth if not is_clear[x]]
+    told = ("clear", clear, "and"), ("unclear", unclear, "or")
     return [
-        *([Finding("evidence", "clear", join_names(clear))] if clear else []),
-        *([Finding("evidence", "unclear", join_names(unclear, "or"))] if unclear else []),
+        *(Finding("evidence", kind, join_names(names, conjunction)) for kind, names, conjunction in told if names),
         *(Finding("evidence", "doubtful", x) for x, y in worth.items() if y.difference > suspect),
     ]
 

@@ -118,23 +118,35 @@ class PlayerLists(NamedTuple):
         return [tuple(player[a:b]) for a, b in pairwise(start)]
 
 
+NO_LISTS = PlayerLists(np.zeros(1, np.int64), np.zeros(0, np.int64))
+
+
 class LineUps(NamedTuple):
     """What is known of the M events of careers, besides their ratings."""
 
-    mates: PlayerLists | None  # M lists; None where nobody plays in teams
-    opponents: PlayerLists | None  # M lists; None of contests, of which some have more than two sides
-    score: HostArray | None  # [M] from 0 to 1; None of these as well
+    mates: PlayerLists = NO_LISTS  # M lists; none where nobody plays in teams
+    opponents: PlayerLists = NO_LISTS  # M lists; none of contests, of which some have more than two sides
+    score: HostArray = np.zeros(0)  # [M] from 0 to 1; [0] of these as well
+
+    @property
+    def in_teams(self) -> bool:
+        """Whether some play in teams."""
+        return len(self.mates.player) > 0
+
+    @property
+    def in_two(self) -> bool:
+        """Whether all events are between two sides."""
+        return len(self.opponents.player) > 0
 
     @property
     def names_per_event(self) -> float:
         """How many others are named beside an event, on average."""
-        lists = [x for x in (self.mates, self.opponents) if x is not None]
-        return sum(len(x.player) / max(len(x.start) - 1, 1) for x in lists)
+        return sum(len(x.player) / max(len(x.start) - 1, 1) for x in (self.mates, self.opponents))
 
     @property
     def are_alone(self) -> bool:
         """Whether all events are between one player and another."""
-        return self.mates is None and self.opponents is not None
+        return self.in_two and not self.in_teams
 
 
 def build_line_ups(rated: History, careers: Participations) -> LineUps:
@@ -142,10 +154,10 @@ def build_line_ups(rated: History, careers: Participations) -> LineUps:
     table = rated.events
     if careers.opponent is not None:
         single = PlayerLists(np.arange(len(careers.opponent) + 1), careers.opponent)
-        return LineUps(None, single, careers.column("score"))
+        return LineUps(NO_LISTS, single, careers.column("score"))
     in_teams, in_two = has_teammates(rated), has_two_sides(rated)
     if not (in_teams or in_two):
-        return LineUps(None, None, None)
+        return LineUps()
     player, contest = table["player"][:, 0], table["event"]
     team = table["team"].astype(np.int64) if "team" in table else np.arange(1, len(player) + 1)
     order = np.lexsort((team, contest))
@@ -154,13 +166,13 @@ def build_line_ups(rated: History, careers: Participations) -> LineUps:
     side[order] = np.repeat(np.arange(len(begin)), end - begin)
     row = careers.row
     members = _list_ranges(begin[side[row]], end[side[row]])
-    mates: PlayerLists | None = None
+    mates = NO_LISTS
     if in_teams:
         is_mate = (order[members.player] != row[members.holders]) & (team[row] > 0)[members.holders]
         counts = np.bincount(members.holders[is_mate], minlength=len(row))
         mates = PlayerLists(np.append(0, np.cumsum(counts)), player[order[members.player[is_mate]]])
     if not in_two:
-        return LineUps(mates, None, None)
+        return LineUps(mates)
     other = side[row] ^ 1  # the sides of a contest follow each other
     across = _list_ranges(begin[other], end[other])
     return LineUps(
