@@ -202,7 +202,7 @@ def ground_information(problem: Any, matrix: Array) -> tuple[Array, Array]:
 
     `problem` has fixed strengths, ground and precision, as a `StrengthProblem`.
     """
-    free, scale = ~problem.is_fixed, jnp.trace(matrix) / len(problem.is_fixed)
+    free, scale = ~problem.is_fixed, jnp.diagonal(matrix).sum() / len(problem.is_fixed)
     matrix = jnp.where(free[:, None] & free[None, :], matrix, 0.0)
     matrix = matrix + scale * problem.ground[:, None] * problem.ground[None, :]
     return matrix + jnp.diag(jnp.where(free, problem.precision, 1.0)), scale
