@@ -678,12 +678,18 @@ def recognise_single_columns(search: RoleSearch, dates: str | None) -> None:
         if best is not None and fit(best):
             search.arguments[role] = best
             search.notes.extend([] if is_own_name(role, best) else [f"{best} for {meaning}"])
+    if search.arguments["time"] is None:
+        _settle_time_without_dates(search)
+
+
+def _settle_time_without_dates(search: RoleSearch) -> None:
+    """Take the library's own column as the time, or note that columns with names of times hold no dates."""
     own, rank = search.header.find_own("time"), search.arguments["rank"]
     others = [name for name in search.header.names if name in search.open.single["time"] and name != rank]
     texts = [str(name) for name in others if is_text(search.values[name])]
-    if search.arguments["time"] is None and texts:
+    if texts:
         search.notes.append(f"nothing for the time, as {', '.join(texts)} has no dates")
-    elif search.arguments["time"] is None and own != rank:
+    elif own != rank:
         search.arguments["time"] = own
 
 

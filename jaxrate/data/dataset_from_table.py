@@ -570,8 +570,14 @@ def parse_result_columns(
     roles, name = rows.roles, rows.roles.result
     if unfinished and not roles.ranked:
         raise ValueError("unfinished is for the ranks of contests; name their columns as contest and rank")
-    if roles.contest is not None:
-        return rows if name is None else _parse_ranks(rows, na_values, unfinished, notation)
+    if roles.contest is None:
+        return _score_matches(rows, na_values, notation)
+    return rows if name is None else _parse_ranks(rows, na_values, unfinished, notation)
+
+
+def _score_matches(rows: TableRows, na_values: Sequence[str], notation: Notation | None) -> TableRows:
+    """The rows of matches with their scores."""
+    roles, name = rows.roles, rows.roles.result
     names = () if roles.winner_first else rows.columns.keys() & {*roles.result_columns, *roles.margin}
     rows = rows.change({name: replace_na_values(rows.columns[name], na_values) for name in names})
     if roles.upcoming:  # of which only counts whether there is a result

@@ -51,12 +51,10 @@ def from_teams(
     """
     rounds = _nested_lists(("rounds", "teams", "players"), rounds)
     ids = _ids_of_existing_names(players)
-    usual_ranks, usual_weights = (
-        [range(len(teams)) for teams in rounds],
-        [[[1.0] * len(x) for x in y] for y in rounds],
-    )
-    ranks = _nested_lists(("ranks",) * 2, usual_ranks if ranks is None else ranks, rounds)
-    weights = _nested_lists(("weights",) * 3, usual_weights if weights is None else weights, rounds)
+    ranks = _usual_ranks(rounds) if ranks is None else ranks
+    ranks = _nested_lists(("ranks",) * 2, ranks, rounds)
+    weights = _usual_weights(rounds) if weights is None else weights
+    weights = _nested_lists(("weights",) * 3, weights, rounds)
     days = _nested_lists(("time",), [0.0] * len(rounds) if time is None else time, rounds)
     teams = [(i, k) for i, sides in enumerate(rounds) for k in range(len(sides))]
     contest, team = np.repeat(teams, [*map(len, chain(*rounds))], axis=0).T
@@ -83,6 +81,16 @@ def from_teams(
         warnings.warn(doubt, UserWarning, stacklevel=2)
     clock = None if time is None else "numbers"
     return Dataset(events, names, np.arange(len(player)), clock=clock, contests=np.arange(len(rounds)))
+
+
+def _usual_ranks(rounds: Sequence[Sequence[Any]]) -> list[range]:
+    """The ranks of teams of which the best comes first."""
+    return [range(len(teams)) for teams in rounds]
+
+
+def _usual_weights(rounds: Sequence[Sequence[Sequence[Any]]]) -> list[list[list[float]]]:
+    """The weights of players who all played the whole of the round."""
+    return [[[1.0] * len(team) for team in teams] for teams in rounds]
 
 
 def _ids_of_existing_names(players: Any) -> dict[Any, int]:
