@@ -152,7 +152,7 @@ def period_number(time: Any, length: float) -> HostArray:
     check_that(length <= MAX_ABS_TIME, f"the length of a period must be at most {MAX_ABS_TIME:g}, got {shown}")
     farthest = float(np.abs(time).max(initial=0.0))
     shortest = f"the shortest that can be are of {farthest / LARGEST_EXACT_FLOAT:.2g}"
-    is_told_apart = farthest <= LARGEST_EXACT_FLOAT * length
+    is_told_apart = not farthest > LARGEST_EXACT_FLOAT * length  # NaN, no time, is of no period
     check_that(is_told_apart, f"periods of {length:g} are not told apart at time {farthest:g}; {shortest}")
     return np.floor(time / length)
 
