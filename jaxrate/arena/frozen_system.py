@@ -79,7 +79,7 @@ def freeze_strengths(
     Raises:
       ValueError: for a rating that is not finite, an unknown model, or a value out of range.
     """
-    names = np.arange(np.size(ratings))
+    names = None
     if isinstance(ratings, Strengths):
         names, fitted = ratings.players, cast(Any, ratings.model)
         tie = tie if ratings.tie is None else ratings.tie
@@ -94,8 +94,9 @@ def freeze_strengths(
     values = to_floats("ratings", ratings)
     if values.ndim != 1:
         raise ValueError(f"ratings must be [n] numbers or strengths, got the shape {values.shape}")
+    shown = np.arange(len(values)) if names is None else names
     message = "player {} has no finite rating; fit with a prior"
-    fail_where(~np.isfinite(values), lambda row: message.format(format_unquoted_name(names[row])))
+    fail_where(~np.isfinite(values), lambda row: message.format(format_unquoted_name(shown[row])))
     params, space = collect_params(freeze_strengths, locals())
     if model == "rao_kupper" and params.tie < 1:
         raise ValueError(f"freeze_strengths: tie must be >= 1 as theta of Rao and Kupper, got {tie!r}")

@@ -256,6 +256,10 @@ def constant_side(names: Sequence[str], roles: ColumnRoles) -> float | None:
             not is_constant and side not in names,
             f"no column {side!r} (there are: {', '.join(map(str, names))}){hint}",
         ),
+        (
+            not is_constant and side in roles.players,
+            f"side={side!r} holds players; where {side!r} has the side in all matches, say side='a'",
+        ),
     )
     return {"a": 1.0, "b": -1.0}[side] if is_constant else None
 
