@@ -43,9 +43,14 @@ class RatedEvent(NamedTuple):
     constants: Constants  # what `prepare` of the rules made of them
     before: State  # the rows of the event's players when it begins, which the prediction is made from
     after: State  # the rows as the event left them
-    prediction: Any
+    predict: Callable[[], Any]  # makes the prediction, which few losses ask for
     event: Any  # of `Matches`, `Periods` or `Rounds`, as the rules see it
     inferred: Any = None  # by `infer` of the rules
+
+    @property
+    def prediction(self) -> Any:
+        """The prediction of the event, before it was rated."""
+        return self.predict()
 
 
 class RuleByKind(NamedTuple):

@@ -139,6 +139,12 @@ def make_joint_loss_record(system: RatingSystem) -> Record:
     return record
 
 
+def infer_for_losses(system: RatingSystem) -> RatingSystem:
+    """The system, of skills with rules that infer once what they learn and what the loss is: half to compile."""
+    infer = look_up_replacement_function(system.rules.update, {skills.update: skills.update_and_infer})
+    return system if infer is None else system._replace(rules=system.rules._replace(infer=infer))
+
+
 def _find_skills_record(system: RatingSystem, record: Callable[..., Array]) -> Record | None:
     """The record with the settings of skills; None of other systems."""
     found: Record | None = look_up_replacement_function(system.rules.update, {skills.update: record})

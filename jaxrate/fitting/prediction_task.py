@@ -13,7 +13,15 @@ from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Ragged, Rounds, count_teams, fail_where, has_teammates
 from jaxrate.events.dataset import count_first_share, resolve_events_and_num_players
 from jaxrate.fitting.evidence_objective import EvidenceProblem, prepare_evidence_problem
-from jaxrate.fitting.losses import DEFAULT_OBJECTIVE, LossDefinition, Objective, choose_loss, loss_label, resolve_loss
+from jaxrate.fitting.losses import (
+    DEFAULT_OBJECTIVE,
+    LossDefinition,
+    Objective,
+    choose_loss,
+    infer_for_losses,
+    loss_label,
+    resolve_loss,
+)
 from jaxrate.metrics.prediction_metrics import experience_mask, is_winner_first, observed_share_of_sides_beaten
 from jaxrate.metrics.ranking_metrics import has_untied_opponent
 from jaxrate.replay.checked_replay import check_system_takes_events, run
@@ -131,7 +139,8 @@ def replay_task(
     """The predictions of a replay with these hyperparameters, or the record that the loss takes."""
     options = dict(state=task.objective.state, num_players=task.num_players, key=task.key, schedule=task.schedule)
     options |= dict(record=task.record, policy=policy, engine=engine)
-    return run(task.system, task.placed, params=params, **options).prediction
+    system = task.system if task.record is None else infer_for_losses(task.system)
+    return run(system, task.placed, params=params, **options).prediction
 
 
 def constant_prediction_loss(task: PredictionTask) -> float:

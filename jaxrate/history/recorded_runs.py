@@ -79,10 +79,10 @@ def record_prediction_and_ratings(
     summary: Any, with_performances: bool, with_ratings_after: bool, rated_event: RatedEvent
 ) -> tuple[Any, ...]:
     """The prediction, the ratings before, those after and what is inferred; None in place of what is not asked for."""
-    params, _, before, after, prediction, event, inferred = rated_event
+    params, _, before, after, _, event, inferred = rated_event
     left = _ratings_of_event_players(summary, params, after, event) if with_ratings_after else None
     return (
-        prediction,
+        rated_event.prediction,
         _ratings_of_event_players(summary, params, before, event),
         left,
         inferred if with_performances else None,

@@ -99,16 +99,17 @@ def rate_event(
     """One event on its rows: the rows after it, and the prediction before it, or what is recorded in its place."""
     constants, params = prepared
     before = advance_rows(rules, constants, rows, event)
-    prediction = rules.predict(constants, before, event)
+    predict = partial(rules.predict, constants, before, event)
     drawn = () if rules.draw is None else (random_draw,)
     if rules.record is None:
+        prediction = predict()
         return rules.update(constants, before, event, *drawn), prediction
     inferred = None
     if rules.infer is not None:
         after, inferred = rules.infer(constants, before, event)
     else:
         after = rules.update(constants, before, event, *drawn)
-    return after, rules.record(RatedEvent(params, constants, before, after, prediction, event, inferred))
+    return after, rules.record(RatedEvent(params, constants, before, after, predict, event, inferred))
 
 
 def predict_event_after_elapsed_time(rules: ReplayRules, prepared: PreparedReplay, rows: State, event: Any) -> Any:

@@ -38,6 +38,7 @@ from jax import lax
 from jax.scipy.special import gammaln
 
 from jaxrate.core.array_types import Array
+from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.events import Matches, Periods
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.belief_updates import (
@@ -175,12 +176,14 @@ def infer_from_goals(
         make_log_rate_belief(constants, two), observe_goals(model, constants, event)
     )
     precision, surprise = HALF_Q**2 * precision, HALF_Q * surprise
-    swap = jnp.broadcast_to(jnp.asarray([[1.0, -1.0], [-1.0, 1.0]], precision.dtype), precision.shape)
-    scatter = goal_scatter(constants) * unit_matrices(precision)
-    first = attenuate(Message(precision, surprise), swap * two.covariance[1] + scatter)
-    surprise = jnp.stack([-surprise[..., 0], surprise[..., 1]], axis=-1)  # by the view of the second team
-    second = attenuate(Message(swap * precision, surprise), swap * two.covariance[0] + scatter)
-    return Inference(Message(*(jnp.stack(x) for x in zip(first, second, strict=True))), log_likelihood)
+    swap = jnp.asarray([[1.0, -1.0], [-1.0, 1.0]], precision.dtype)
+    by_both = Message(  # as each team sees it
+        jnp.stack([precision, jnp.broadcast_to(swap, precision.shape) * precision]),
+        jnp.stack([surprise, jnp.stack([-surprise[..., 0], surprise[..., 1]], axis=-1)]),
+    )
+    of_other = jnp.broadcast_to(swap, two.covariance.shape) * two.covariance[::-1]
+    scatter = goal_scatter(constants) * unit_matrices(of_other)
+    return Inference(attenuate(by_both, of_other + scatter), log_likelihood)
 
 
 def rates_of_sides(gap: Array, level: Array) -> tuple[Array, Array]:
@@ -281,13 +284,18 @@ def _shift_to_mode_and_spread(
         w * (jnp.log(w / n) - x)
         for w, n, x in zip(information, counts, (belief.level + belief.gap, belief.level - belief.gap), strict=True)
     )
-    for step in range(NEWTON_STEPS + 1):
-        gap_change, level_change, spread = _condition(belief, information, pull)
-        if step < NEWTON_STEPS:
-            rates = rates_of_sides(belief.gap + gap_change, belief.level + level_change)
-            information = counts[0] * rates[0], counts[1] * rates[1]
-            changes = level_change + gap_change, level_change - gap_change
-            pull = tuple(y - w + w * x for y, w, x in zip(goals, information, changes, strict=True))
+
+    def take_step(measured: tuple[tuple[Array, ...], tuple[Array, ...]], _: None) -> tuple[Any, None]:
+        gap_change, level_change, _ = _condition(belief, *measured)
+        rates = rates_of_sides(belief.gap + gap_change, belief.level + level_change)
+        information = counts[0] * rates[0], counts[1] * rates[1]
+        changes = level_change + gap_change, level_change - gap_change
+        pull = tuple(y - w + w * x for y, w, x in zip(goals, information, changes, strict=True))
+        return (information, pull), None
+
+    unroll = NEWTON_STEPS if has_launch_overhead() else 1  # a loop compiles in two thirds of the time
+    measured, _ = lax.scan(take_step, (information, pull), length=NEWTON_STEPS, unroll=unroll)
+    gap_change, level_change, spread = _condition(belief, *measured)
     return (gap_change, level_change), root_of_covariance(belief._replace(**spread))
 
 

@@ -183,13 +183,21 @@ def update(model: ModelSettings, constants: Constants, rows: State, event: Match
     Who is in several teams of a contest has an independent performance in each, as if the others were those of somebody
     like them.
     """
+    return update_and_infer(model, constants, rows, event)[0]
+
+
+def update_and_infer(
+    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds
+) -> tuple[State, Inference]:
+    """The rows after `update`, and what it infers from the event, where a match counts by its weight."""
     before, observation = rows_before_games(model, constants, rows, event), observation_of(model, event)
     is_learnt_from = observation.is_contested(event)
     count: Any = event.context.weight if is_learnt_from is None else is_learnt_from.astype(rows.time.dtype)
     predictors = predict_participants(model, constants, before, event, count)
-    message = observation.infer(model, constants, predictors, event).message
+    inference = observation.infer(model, constants, predictors, event)
     count = jnp.broadcast_to(1.0 if count is None else count, predictors.mean.shape[:-1])
-    message = Message(count[..., None, None] * message.precision, count[..., None] * message.surprise)
+    precision, surprise = inference.message
+    message = Message(count[..., None, None] * precision, count[..., None] * surprise)
     games = event.combine_by_player(count) if is_learnt_from is None else count  # a contest is one, whatever the teams
     after = learn_from_messages(model, constants, before, event, participant_loadings(model, event), message, games)
     end, length = event.time, event_length(constants, event)
@@ -199,7 +207,7 @@ def update(model: ModelSettings, constants: Constants, rows: State, event: Match
     end = jnp.full_like(rows.time, end)
     if is_learnt_from is not None:
         end = jnp.where(is_learnt_from | jnp.isfinite(rows.time), end, jnp.inf)
-    return without_vectors(after._replace(time=end))
+    return without_vectors(after._replace(time=end)), inference
 
 
 def predict_scorelines(
@@ -245,10 +253,13 @@ def rated_event_loss(model: ModelSettings, rated: RatedEvent) -> Array:
     Of margins and points it is of densities, of goals of the probabilities of scorelines. Expected goals lose nothing:
     what they say of later goals tells how noisy they are.
     """
-    constants, event, model = rated.constants, rated.event, model._replace(expected_goals=())
-    predictors, observation = upcoming_predictors(model, constants, rated.before, event), observation_of(model, event)
-    loss = -observation.infer(model, constants, predictors, event).log_likelihood()
-    return observation.divide_loss(loss, event)
+    constants, event, observation = rated.constants, rated.event, observation_of(model, rated.event)
+    inference: Inference | None = rated.inferred
+    if inference is None or model.expected_goals or event.context.weight is not None:
+        model = model._replace(expected_goals=())
+        predictors = upcoming_predictors(model, constants, rated.before, event)
+        inference = observation.infer(model, constants, predictors, event)
+    return observation.divide_loss(-inference.log_likelihood(), event)
 
 
 def find_smoothing_model(system: RatingSystem) -> ModelSettings | None:
