@@ -547,10 +547,8 @@ def test_single_matches_with_r_cut_off_and_29_taps_are_the_authors():
 
 @pytest.mark.parametrize("i", mark_full(range(4), 0, 2))
 def test_laplace_sums_on_random_supports(i):
-    x, p, y, b, q, t = (REFERENCE[f"laplace_{i}_{name}"] for name in ("x", "rho", "y", "b", "Q_ref", "T_ref"))
-    sums = kernels.laplace_density_sum, kernels.laplace_cdf_sums
-    density, (up, down) = jax.jit(lambda *arguments: [f(*arguments) for f in sums])(x, p, y, b)
-    np.testing.assert_allclose(density, q, rtol=1e-11)
+    x, p, y, b, t = (REFERENCE[f"laplace_{i}_{name}"] for name in ("x", "rho", "y", "b", "T_ref"))
+    up, down = jax.jit(kernels.laplace_cdf_sums)(x, p, y, b)
     np.testing.assert_allclose(up, t, rtol=1e-11)
     np.testing.assert_allclose(down, twin.laplace_cdf(x[None] - y[:, None], b) @ p, rtol=1e-11)
 

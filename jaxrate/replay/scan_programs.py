@@ -99,7 +99,10 @@ def rate_event(
     """One event on its rows: the rows after it, and the prediction before it, or what is recorded in its place."""
     constants, params = prepared
     before = advance_rows(rules, constants, rows, event)
-    predict = partial(rules.predict, constants, before, event)
+
+    def predict() -> Any:
+        return rules.predict(constants, before, event)
+
     drawn = () if rules.draw is None else (random_draw,)
     if rules.record is None:
         prediction = predict()

@@ -146,26 +146,28 @@ class Kernel(NamedTuple):
         return f"Kernel({', '.join(f'{name}={display_name(x)}' for name, x, usual in fields if x != usual)})"
 
 
-KERNELS: dict[str, Kernel | None] = {
+IDENTITY = Kernel("none", clock="never", edges="global")  # it spreads nothing (Example 2.17)
+KERNELS = {
     "gaussian": Kernel(edges="global"),
     "laplace": Kernel("laplace", edges="global"),
     "gaussian_by_time": Kernel(clock="time", edges="global"),
     "laplace_by_time": Kernel("laplace", clock="time", edges="global"),
-    "none": None,  # the identity (Example 2.17)
+    "none": IDENTITY,
 }
 KERNEL_CHOICES = {"clock": Literal["match", "time"], "edges": Literal["global", "source"] | None}
 
 
-def parse(kernel: Kernel | str | None) -> Kernel | None:
+def parse(kernel: Kernel | str | None) -> Kernel:
     """A checked kernel; None is the identity."""
+    kernel = "none" if kernel is None else kernel
     if isinstance(kernel, str):
         check_choice("blat_mmr: kernel", kernel, KERNELS)
         return KERNELS[kernel]
     if type(kernel) is tuple and len(kernel) == len(Kernel._fields):  # as a saved run holds it
         kernel = Kernel(*kernel)
-    if not isinstance(kernel, Kernel | None):
+    if not isinstance(kernel, Kernel):
         raise ValueError(f"a kernel is a name or a jr.extend.kernels.Kernel, got {kernel!r}")
-    return None if kernel is None else _check_kernel(kernel)
+    return _check_kernel(kernel)
 
 
 def _check_kernel(kernel: Kernel) -> Kernel:
@@ -212,9 +214,9 @@ def has_custom_shape(kernel: Kernel) -> bool:
     return not isinstance(kernel.shape, str)
 
 
-def shape_function_arguments(kernel: Kernel | None) -> FunctionArguments:
+def shape_function_arguments(kernel: Kernel) -> FunctionArguments:
     """The arguments of the kernel's function; none for other shapes."""
-    return inspect_arguments(kernel.shape) if kernel is not None and callable(kernel.shape) else NO_ARGUMENTS
+    return inspect_arguments(kernel.shape) if callable(kernel.shape) else NO_ARGUMENTS
 
 
 def depends_on_distance(kernel: Kernel) -> bool:
@@ -371,12 +373,6 @@ def _masses_and_exponential_tails_at(points: Array, p: Array, y: Array, width: A
     from_left = jnp.where(place > 0, left[nearest[0]] * jnp.exp(-jnp.abs(y - points[nearest[0]]) / width), 0.0)
     from_right = right[nearest[1]] * jnp.exp(-jnp.abs(points[nearest[1]] - y) / width)
     return mass, beyond, from_left, jnp.where(place < len(points), from_right, 0.0)
-
-
-def laplace_density_sum(points: Array, p: Array, y: Array, width: Array | float) -> Array:
-    """Q of Algorithm 4.5: sum_k p_k f(y - x_k | width) at every y [m], for sorted points x [n]."""
-    _, _, left, right = _masses_and_exponential_tails_at(points, p, y, width)
-    return (left + right) / (2.0 * width)
 
 
 def laplace_cdf_sums(points: Array, p: Array, y: Array, width: Array | float) -> tuple[Array, Array]:

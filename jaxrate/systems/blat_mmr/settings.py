@@ -53,7 +53,7 @@ class Model(NamedTuple):
 
     luck: Luck
     grid: Grid | None  # None: the support is in the state
-    kernel: Kernel | None
+    kernel: Kernel
     draws: str
     algorithm: str  # these as given to the factory
     beta: float
@@ -64,7 +64,7 @@ class Model(NamedTuple):
     spreading: str = ""  # algorithm of the kernel
 
 
-def make_grid(size: float, half_width: float | None, luck: Luck, kernel: Kernel | None, params: Any) -> Grid:
+def make_grid(size: float, half_width: float | None, luck: Luck, kernel: Kernel, params: Any) -> Grid:
     """A checked grid; `params` are the floats given to the factory."""
     half_width = 7.0 * natural_unit(luck) if half_width is None else half_width
     is_whole_float = isinstance(size, float | np.floating) and size.is_integer()
@@ -75,7 +75,7 @@ def make_grid(size: float, half_width: float | None, luck: Luck, kernel: Kernel 
     grid = Grid(size, float(half_width))
     in_space = f"blat_mmr: strengths of {luck.name} lie in R^{luck.dimension}; give their support"
     check_that(luck.dimension == 1, in_space)
-    if kernel is not None and params.kernel_width < min_kernel_width(grid, kernel):
+    if params.kernel_width < min_kernel_width(grid, kernel):
         width = params.kernel_width * max(kernel.widths)
         needed = math.ceil(4.0 * grid.half_width / width) + 1
         raise ValueError(
@@ -90,9 +90,9 @@ def natural_unit(luck: Luck) -> float:
     return POINTS_PER_NATURAL_UNIT / luck.unit
 
 
-def default_deviations(luck: Luck, kernel: Kernel | None) -> tuple[float, float]:
+def default_deviations(luck: Luck, kernel: Kernel) -> tuple[float, float]:
     """The deviation of a newcomer's belief and the width of the kernel, where none are given."""
-    weekly = 7.0**-0.5 if kernel is not None and kernel.clock == "time" else 1.0
+    weekly = 7.0**-0.5 if kernel.clock == "time" else 1.0
     return 0.7 * natural_unit(luck), 0.03 * natural_unit(luck) * weekly
 
 
@@ -148,14 +148,13 @@ NEEDS = {  # of algorithms that are named
 def resolve_algorithms(model: Model, has_inner: bool) -> Model:
     """The model with algorithms in place of "auto"; ValueError where the algorithm asked for does not fit."""
     kernel, summing = model.kernel, model.algorithm
-    is_laplace = kernel is not None and kernel.shape == "laplace"
-    are_numbers = model.luck.dimension == 1
-    check_that(are_numbers or not is_laplace, "blat_mmr: a laplace kernel needs strengths that are numbers")
+    are_numbers = model.luck.dimension == 1 or kernel.shape != "laplace"
+    check_that(are_numbers, "blat_mmr: a laplace kernel needs strengths that are numbers")
     if summing == "auto":
         summing = next(x for x in ("laplace", *device_preferences().sums) if _holds_sums(model, x, has_inner))
     else:
-        fits = kernel is None or {"laplace": is_laplace, "fft": kernels.depends_on_distance(kernel)}.get(summing, True)
-        fits = fits and _holds_sums(model, summing, has_inner)
+        suits = {"laplace": kernel.shape in ("laplace", "none"), "fft": kernels.depends_on_distance(kernel)}
+        fits = suits.get(summing, True) and _holds_sums(model, summing, has_inner)
         check_that(fits, f"blat_mmr: the algorithm {summing} needs {NEEDS.get(summing)}")
     return model._replace(summing=summing, spreading=_choose_spreading(model, has_inner))
 
@@ -182,8 +181,8 @@ def _do_nodes_hold_luck(luck: Luck, grid: Grid, model: Model, is_named: bool) ->
 def _choose_spreading(model: Model, has_inner: bool) -> str:
     """The algorithm of the kernel, which follows that of the sums that was named, not the one that is chosen."""
     kernel = model.kernel
-    if kernel is None or model.algorithm in ("naive", "fft"):
-        return "naive" if kernel is None else model.algorithm
+    if model.algorithm in ("naive", "fft"):
+        return model.algorithm
     if kernel.shape == "laplace" and not has_inner:
         return "laplace"
     if model.grid is None and not isinstance(kernel.shape, HashableArray):
@@ -198,7 +197,7 @@ def _choose_spreading(model: Model, has_inner: bool) -> str:
 
 def _is_band_fastest(model: Model) -> bool:
     """Whether a band is faster than what else holds the kernel on a grid."""
-    if model.grid is None or model.kernel is None:
+    if model.grid is None:
         return False
     most = device_preferences().band_taps
     if not kernels.depends_on_distance(model.kernel):
@@ -209,7 +208,6 @@ def _is_band_fastest(model: Model) -> bool:
 def low_rank_kernel_factors(model: Model) -> tuple[Any, Any] | None:
     """The factors of a kernel between strengths, if it is of low rank with the values given to the factory."""
     kernel = model.kernel
-    assert kernel is not None
     points = np.arange(kernel.shape.shape[0]) if model.grid is None else model.grid.points
     given = hashable_array(points), grid_step(model.grid), model.kernel_width, model.kernel_values
     return kernels.low_rank_factors(kernel, *given, jnp.result_type(float).name)
@@ -229,7 +227,7 @@ def _reach_independent_algorithm(kernel: Kernel) -> str:
 
 def band_reach(model: Model, width: float) -> int:
     """Grid steps from the centre to the last tap of a band, for a `kernel_width`."""
-    assert model.grid is not None and model.kernel is not None
+    assert model.grid is not None
     precision = jnp.result_type(float).name
     if kernels.has_custom_shape(model.kernel):
         points = hashable_array(model.grid.points)
@@ -271,15 +269,15 @@ def resolve_algorithm_sizes(model: Model, params: Any) -> SizedAlgorithms:
 
 def _resolve_kernel_algorithm(model: Model, params: Any) -> tuple[str, int]:
     """The algorithm of the kernel that holds for hyperparameters, and the reach of a band."""
-    kernel, algorithm = model.kernel, model.spreading
-    reach = _band_reach_for(model, params) if kernel is not None and algorithm == "band" else 0
+    algorithm = model.spreading
+    reach = _band_reach_for(model, params) if algorithm == "band" else 0
     if algorithm == "low_rank" and not (
         _kernel_params_equal_factory_arguments(model, params) and low_rank_kernel_factors(model) is not None
     ):
         reach = None
-    if kernel is not None and reach is None:
-        return _reach_independent_algorithm(kernel), 0
-    return algorithm, reach or 0
+    if reach is None:
+        return _reach_independent_algorithm(model.kernel), 0
+    return algorithm, reach
 
 
 def _interpolation_nodes_for(model: Model, params: Any) -> NodeLayout | None:
@@ -322,7 +320,6 @@ def _band_reach_for(model: Model, params: Any) -> int | None:
 
     A function of one's own has a band for the values that the factory was given, as what others do to it is not known.
     """
-    assert model.kernel is not None
     if kernels.has_custom_shape(model.kernel):
         return band_reach(model, model.kernel_width) if _kernel_params_equal_factory_arguments(model, params) else None
     widest = _value_bounds_or_range_if_traced(params.kernel_width, (0.0, math.inf))[1]
@@ -338,14 +335,13 @@ def _band_reach_for(model: Model, params: Any) -> int | None:
     return min(reach, most)
 
 
-def kernel_shape_argument_values(kernel: Kernel | None, params: Any) -> tuple[Any, ...]:
+def kernel_shape_argument_values(kernel: Kernel, params: Any) -> tuple[Any, ...]:
     """The values of the hyperparameters that a kernel's function takes."""
     return tuple(kernels.shape_function_arguments(kernel).select_params(params).values())
 
 
 def _kernel_params_equal_factory_arguments(model: Model, params: Any) -> bool:
     """Whether a function of one's own has the width and the values that the factory was given."""
-    assert model.kernel is not None
     given = [(params.kernel_width, model.kernel_width)] if kernels.has_width(model.kernel) else []
     given += zip(kernel_shape_argument_values(model.kernel, params), model.kernel_values, strict=True)
     ends = [(*_value_bounds_or_range_if_traced(now, (-math.inf, math.inf)), made) for now, made in given]

@@ -176,7 +176,7 @@ def prepare(model: Model, algorithms: SizedAlgorithms | None, params: Params) ->
     parts, kernel = None, model.kernel
     if algorithms.spreading == "low_rank":
         parts = kernels.low_rank_component(*(settings.low_rank_kernel_factors(model) or ()))
-    elif kernel is not None and settings.is_player_and_time_independent_kernel(kernel):
+    elif settings.is_player_and_time_independent_kernel(kernel):
         if model.grid is not None:
             parts = _prepare_kernel_components(model, algorithms, params, params.kernel_width, grid_points(model))
         elif isinstance(kernel.shape, HashableArray):  # whatever the supports
@@ -192,7 +192,6 @@ def advance(model: Model, constants: Constants, rows: State, time: Array) -> Sta
     """
     if rows.time is None:
         return rows
-    assert model.kernel is not None
     gap = elapsed_time(time, rows.time)
     width = constants.params.kernel_width * jnp.sqrt(jnp.where(gap > 0, gap, 1.0))
     if rows.width is not None:
@@ -226,7 +225,7 @@ def update(model: Model, constants: Constants, rows: State, event: Matches) -> S
         likelihood = power(*opponent_sum_algorithms.log_chances(sums))
     scale = LIKELIHOOD_SCALE[likelihood.dtype.name]
     posterior, kernel = rows.belief * jnp.maximum(scale * likelihood, 1.0 / scale), model.kernel
-    if kernel is None or kernel.clock == "time":
+    if kernel.clock != "match":
         belief = posterior / jnp.sum(posterior, axis=-1, keepdims=True)
     elif constants.parts is not None:
         belief = kernels.spread_belief(kernel, constants.form.spreading, constants.parts, posterior)
@@ -257,7 +256,6 @@ def support_point_strengths(model: Model, rows: State) -> Array:
 def _prepare_kernel_components(
     model: Model, algorithms: SizedAlgorithms, params: Params, width: Array, points: Array
 ) -> list[kernels.PreparedKernelComponent]:
-    assert model.kernel is not None
     step, values = grid_step(model.grid), kernels.shape_function_arguments(model.kernel).select_params(params)
     return kernels.prepare_components(model.kernel, algorithms.spreading, width, points, step, algorithms.reach, values)
 
@@ -265,7 +263,6 @@ def _prepare_kernel_components(
 def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Array, belief: Array) -> Array:
     """Beliefs [..., n] spread by the widths [...], normalised; a width of 0 spreads nothing."""
     kernel, form = model.kernel, constants.form
-    assert kernel is not None
 
     def one(width: Array, p: Array, points: Array | None = None) -> Array:
         points = grid_points(model) if points is None else points
@@ -405,8 +402,8 @@ def init(model: Model, initial: InitialBelief, params: Params, num_players: int)
 
     return State(
         repeat_for_players(belief),
-        full_leaf(num_players, jnp.inf) if kernel is not None and kernel.clock == "time" else None,
-        full_leaf(num_players, 1.0) if kernel is not None and kernel.own else None,
+        full_leaf(num_players, jnp.inf) if kernel.clock == "time" else None,
+        full_leaf(num_players, 1.0) if kernel.own else None,
         repeat_for_players(support),
         repeat_for_players(inner),
     )
@@ -416,7 +413,7 @@ def check_kernel_and_prior(model: Model, initial: InitialBelief, params: Any) ->
     """ValueError if the kernel or the prior is none with these hyperparameters, which are numbers."""
     support, inner = (None if x is None else np.asarray(x) for x in (initial.support, initial.inner))
     strengths = settings.mean_strengths_of_support_points(support, inner) if model.grid is None else model.grid.points
-    if model.kernel is not None and kernels.has_custom_shape(model.kernel):
+    if kernels.has_custom_shape(model.kernel):
         values = tuple(map(float, settings.kernel_shape_argument_values(model.kernel, params)))
         given = hashable_array(strengths), grid_step(model.grid), float(params.kernel_width), values
         kernels.checked_custom_kernel_matrix(model.kernel, *given)
@@ -531,7 +528,7 @@ def blat_mmr(
     given_inner = None if inner is None else settings.check_inner_distributions(inner, points)
     lucks.check_luck(game, hashable_array(points.reshape(-1, game.dimension) if game.dimension > 1 else points.ravel()))
     at = settings.mean_strengths_of_support_points(points, given_inner)
-    if spec is not None and spec.edges is None:
+    if spec.edges is None:
         given = hashable_array(at), grid_step(grid), params.kernel_width
         spec = spec._replace(edges=choose_edge_normalisation(spec, *given))
     given_values = params.beta, params.temperature, params.kernel_width
@@ -549,14 +546,13 @@ def blat_mmr(
         bind(check_match_weights, model),
         params=params,
         space=space,
-        settings={"kernel": kernel if isinstance(kernel, str) else spec} | initial._asdict(),
+        settings={"kernel": kernel if isinstance(kernel, str | None) else spec} | initial._asdict(),
     )
 
 
-def bound_by_grid(space: Any, grid: Grid, kernel: Kernel | None, prior: Any) -> Any:
+def bound_by_grid(space: Any, grid: Grid, kernel: Kernel, prior: Any) -> Any:
     """The space of hyperparameters without widths that the grid does not resolve."""
-    if kernel is not None:
-        space = space._replace(kernel_width=space.kernel_width._replace(least=settings.min_kernel_width(grid, kernel)))
+    space = space._replace(kernel_width=space.kernel_width._replace(least=settings.min_kernel_width(grid, kernel)))
     if prior is None:
         space = space._replace(prior_deviation=space.prior_deviation._replace(least=grid.step))
     return space

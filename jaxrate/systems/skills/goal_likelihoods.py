@@ -285,7 +285,7 @@ def _shift_to_mode_and_spread(
         for w, n, x in zip(information, counts, (belief.level + belief.gap, belief.level - belief.gap), strict=True)
     )
 
-    def take_step(measured: tuple[tuple[Array, ...], tuple[Array, ...]], _: None) -> tuple[Any, None]:
+    def take_step(measured: tuple[tuple[Array, ...], tuple[Array, ...]], _step: None) -> tuple[Any, None]:
         gap_change, level_change, _ = _condition(belief, *measured)
         rates = rates_of_sides(belief.gap + gap_change, belief.level + level_change)
         information = counts[0] * rates[0], counts[1] * rates[1]
