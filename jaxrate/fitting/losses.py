@@ -126,14 +126,14 @@ def make_pairwise_loss_record(system: RatingSystem) -> Record:
 
 
 def make_margin_loss_record(system: RatingSystem) -> Record:
-    record = _find_skills_record(system, skills.rated_event_loss)
+    record: Record | None = _replace_skills_update(system, skills.rated_event_loss)
     if record is None or system.settings["outcome"] in ("win", "logistic"):
         raise ValueError(f"{system.name} says nothing of margins here; take the skills of jr.parts.margin themselves")
     return record
 
 
 def make_joint_loss_record(system: RatingSystem) -> Record:
-    record = _find_skills_record(system, skills.rated_event_loss)
+    record: Record | None = _replace_skills_update(system, skills.rated_event_loss)
     if record is None:
         raise ValueError(f"{system.name} knows no statistics and quits, as jr.skills does; take log_loss")
     return record
@@ -141,14 +141,13 @@ def make_joint_loss_record(system: RatingSystem) -> Record:
 
 def infer_for_losses(system: RatingSystem) -> RatingSystem:
     """The system, of skills with rules that infer once what they learn and what the loss is: half to compile."""
-    infer = look_up_replacement_function(system.rules.update, {skills.update: skills.update_and_infer})
+    infer = _replace_skills_update(system, skills.update_and_infer)
     return system if infer is None else system._replace(rules=system.rules._replace(infer=infer))
 
 
-def _find_skills_record(system: RatingSystem, record: Callable[..., Array]) -> Record | None:
-    """The record with the settings of skills; None of other systems."""
-    found: Record | None = look_up_replacement_function(system.rules.update, {skills.update: record})
-    return found
+def _replace_skills_update(system: RatingSystem, function: Callable[..., Any]) -> Any:
+    """What is done in place of the update of skills, with their settings; None of other systems."""
+    return look_up_replacement_function(system.rules.update, {skills.update: function})
 
 
 def pairwise_losses(max_opponents: int, predict: PredictRule, rated_event: RatedEvent) -> Array:
