@@ -84,7 +84,7 @@ def phone_picture():
             ax.plot(*line.get_data(), **look)
     for name, colour, x, side in zip(TEAMS[::2], plots.COLOURS, (0.02, 0.98), ("left", "right"), strict=False):
         ax.text(x, 1.0, name.split()[-1], color=style.TEXT_COLOURS[colour], transform=ax.transAxes, ha=side)
-    style.group_thousands(ax, "y")
+    style.format_ticks_with_thousands(ax, "y")
     style.label_time_axis(ax, "date")
     return ax.figure
 
@@ -106,7 +106,7 @@ def hindsight():
         panel.set_xlim(np.datetime64(f"{begin}-07-01"), np.datetime64(f"{end}-03-01"))
         panel.set_title(team, loc="left", fontsize=11, fontweight="bold", color=style.INK)
         plots.make_axes(panel)
-        style.group_thousands(panel, "y")
+        style.format_ticks_with_thousands(panel, "y")
         style.label_time_axis(panel, "date")
     for panel in panels[:, 0]:
         panel.set_ylabel("rating (points)", color=style.GREY)

@@ -28,11 +28,11 @@ from jaxrate.data.simulate import league
 from jaxrate.events import slice_events
 from jaxrate.metrics.prediction_metrics import log_loss
 from jaxrate.smoothing.expectation_propagation import (
-    empty_sites,
+    compute_sites,
     predict_and_find_cavities,
     predictor_variances,
     prepare_sweep,
-    renew_sites,
+    uninformative_sites,
 )
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.smoothing.timelines import build_timelines
@@ -166,10 +166,10 @@ def plain_sweeps(system, matches, damping, most=400):
     @jax.jit
     def sweep(made, lines, site):
         cavity = predict_and_find_cavities(model, made, lines, site)[1]
-        new, _ = renew_sites(model, made, lines, cavity)
+        new, _ = compute_sites(model, made, lines, cavity)
         return jax.tree.map(lambda x, y: x + damping * (y - x), site, new), cavity
 
-    site, played = empty_sites(model, lines), np.asarray(lines.is_participant)
+    site, played = uninformative_sites(model, lines), np.asarray(lines.is_participant)
     before = np.inf
     for count in range(1, most):
         site, cavity = sweep(made, lines, site)

@@ -65,11 +65,11 @@ def test_every_route_is_the_loop(x64, name):
         for route in ("naive", "band", *(["fft"] if kernels.depends_on_distance(kernel) else [])):
             points, width = jnp.asarray(GRID, p.dtype), jnp.asarray(0.5, p.dtype)
             parts = kernels.prepare_components(kernel, route, width, points, STEP, reach, values)
-            found[route] = kernels.spread_belief(kernel, route, parts, p)
+            found[route] = kernels.apply_kernel(kernel, route, parts, p)
         if name == "homeward":
             left, right = kernels.low_rank_factors(kernel, hashable_array(GRID), STEP, 0.5, (0.5,), p.dtype.name)
             assert left.shape == (SIZE, 1)
-            found["low_rank"] = kernels.spread_belief(kernel, "low_rank", kernels.low_rank_component(left, right), p)
+            found["low_rank"] = kernels.apply_kernel(kernel, "low_rank", kernels.low_rank_component(left, right), p)
         return found
 
     found = quick(lambda p: {edges: by_every_route(p, edges) for edges in ("global", "source")})(

@@ -9,7 +9,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.data.column_role_definitions import COLUMN_ROLES, FORMAT_NAMES
-from jaxrate.data.dataset_from_table import DATASET_OPTIONS, read_by_options
+from jaxrate.data.dataset_from_table import DATASET_OPTIONS, read_by_cli_options
 from jaxrate.systems.skills.system import skills_by_name
 
 pa = pytest.importorskip("pyarrow")
@@ -152,7 +152,7 @@ def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
     assert one.system.settings["league_season"] == "season"
     roles = {"rest": 5, "layoff": 3, "activity": 9, "form": 30, "ground": 730, "relative_margin": 9}
     roles |= {"age": ("pa", "pb"), "league_season": "season", "margin": GOALS[1:], "venue": "town", "upcoming": True}
-    to_come = read_by_options(league / "next.csv", roles, one)
+    to_come = read_by_cli_options(league / "next.csv", roles, one)
     np.testing.assert_allclose(got, jr.predict(one.system, one.state, to_come.events), rtol=1e-5)
     more = "--column", "league_season=season", *GOALS, "--system", "glicko"
     code, _, notes = jaxrate("rate", league / "games.csv", "--column", "rest=5", "--venue=town", *more)

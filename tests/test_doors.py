@@ -14,7 +14,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.cli.rate import league_folders
 from jaxrate.core.hashable_values import bind, hashable_array
-from jaxrate.core.system import replace_params, set_default_period
+from jaxrate.core.system import replace_params, set_period_if_default
 from tests.conftest import refused
 
 pa = pytest.importorskip("pyarrow")
@@ -218,7 +218,7 @@ def test_factories_say_what_their_parameters_are(name):
 
 def test_periods_of_a_system_with_other_predictions_are_those_of_the_data():
     made, given = (jr.forecasts.calibrate(jr.glicko(**x)) for x in ({}, {"period": 30.0}))
-    assert set_default_period(made, 30.0) == given and set_default_period(given, 9.0) == given
+    assert set_period_if_default(made, 30.0) == given and set_period_if_default(given, 9.0) == given
 
 
 TEAMS = {"a": ["Green Bay Packers", "Chicago Bears"], "b": ["Chicago Bears", "New York Jets"], "score": [1, 0]}

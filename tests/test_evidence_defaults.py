@@ -56,7 +56,7 @@ def test_neutral_ground_where_nobody_is_at_home_is_told(tmp_path):
     """Defect: sides were lost without a word, though a column told of them."""
     file = tmp_path / "games.csv"
     file.write_text("a,b,score,neutral\nx,y,1,true\ny,x,1,false\n")
-    with pytest.warns(UserWarning, match="^the column neutral is not used, .* side='a', neutral='neutral'"):
+    with pytest.warns(UserWarning, match="^the column neutral is not used; .* side='a', neutral='neutral'"):
         assert jr.read(file).matches.context.side is None
     assert jr.read(file, side="a", neutral="neutral").matches.context.side.tolist() == [0, 1]
 

@@ -13,7 +13,7 @@ from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.views import findings
 from jaxrate.views.charts import Curve, Line
 from jaxrate.views.findings import PHRASES, Finding
-from jaxrate.views.wording import PLAYERS, TEAMS, format_amount
+from jaxrate.views.wording import PLAYERS, TEAMS, format_with_unit
 
 YEARS = np.array(["1990-05-01", "1991-05-01", "1992-05-01"], "datetime64[D]")
 NAN = np.nan
@@ -63,7 +63,7 @@ def test_a_leader_is_ahead_or_level(ratings, deviations, wanted):
 )
 def test_a_lead_is_new_for_sixty_days_and_old_from_eleven_months_on_if_it_is_sure(held, place, relation):
     lead = Finding("on top", place, "Ada", "Bo", 9.0, "points")
-    found = findings.date_lead(lead, held, findings.is_new_lead(held), TEAMS)
+    found = findings.date_lead_finding(lead, held, findings.is_new_lead(held), TEAMS)
     assert found.relation == relation and (relation == "on top" or found.noun == "team")
 
 
@@ -131,7 +131,7 @@ AHEAD = [1560.0, 1500.0, 1490.0]
 def test_the_first_has_the_lead_and_others_their_rank(ratings, deviations, standing, said):
     names = ["Ada", "Bo", "Cy"][: len(ratings)]
     lead = findings.find_lead(names, np.array(ratings), np.array(deviations or [0.0] * len(names)), "points")
-    found = findings.find_rank("Ada", findings.Standing(*standing, "May 2024"), lead, "points")
+    found = findings.find_lead_or_rank_change("Ada", findings.Standing(*standing, "May 2024"), lead, "points")
     assert str(found) == said
 
 
@@ -176,7 +176,7 @@ def test_predictions_are_bold_or_cautious_or_true():
     }.items():
         assert findings.judge_predictions(prediction, score).certainty == wanted
         mirrored = np.append(prediction, 1 - prediction), np.append(score, 1 - score)  # from either side, without bias
-        wanted = findings.LEANS[findings.find_lean(prediction, score)]
+        wanted = findings.LEANS[findings.find_overconfidence(prediction, score)]
         assert findings.judge_predictions(*mirrored, np.full(8000, 0.5)).certainty == wanted
     calibrated = "Chances off by 2.1 percentage points on average by A, 10.0 by B"
     assert str(findings.find_best_calibrated({"B": 0.1, "A": 0.0214})) == calibrated
@@ -196,9 +196,13 @@ def test_a_lean_is_beyond_chance(chances, wins, lean):
     """Of a hundred matches or, for the last, of 900 at each chance."""
     n = 100 if len(chances) < 3 else 900
     predicted, observed = np.repeat(chances, n), np.concatenate([np.arange(n) < n * x / 100 for x in wins])
-    assert findings.find_lean(predicted, observed) == findings.find_lean(1.0 - predicted, 1 - observed) == lean
+    assert (
+        findings.find_overconfidence(predicted, observed)
+        == findings.find_overconfidence(1.0 - predicted, 1 - observed)
+        == lean
+    )
     contests = np.repeat(np.arange(len(predicted) // 50), 50)  # whose results depend on each other
-    assert findings.find_lean(predicted, observed, contest=contests) in (0, lean)
+    assert findings.find_overconfidence(predicted, observed, contest=contests) in (0, lean)
 
 
 def test_losses_are_right_or_most_wrong_somewhere():
@@ -282,16 +286,16 @@ def test_a_lead_in_votes_is_certain_beyond_its_margin_and_among_all():
 @pytest.mark.parametrize("count", [3, 5, 10, 40])
 def test_a_few_favourites_who_all_win_prove_nothing(count):
     chance = np.full(count, 0.9 if count < 40 else 0.97)
-    assert findings.find_lean(chance, np.ones(count)) == 0
+    assert findings.find_overconfidence(chance, np.ones(count)) == 0
     mirrored = np.append(chance, 1 - chance), np.append(np.ones(count), np.zeros(count)), np.full(2 * count, 0.5)
-    assert findings.find_lean(*mirrored) == 0
+    assert findings.find_overconfidence(*mirrored) == 0
 
 
 def test_seldom_a_lean_where_chances_are_right():
     random = np.random.default_rng(8)
     chance = random.uniform(0.85, 0.97, (2000, 20))
     won = random.random(chance.shape) < chance
-    leans = [findings.find_lean(one, other) for one, other in zip(chance, won, strict=True)]
+    leans = [findings.find_overconfidence(one, other) for one, other in zip(chance, won, strict=True)]
     assert np.count_nonzero(leans) < 0.08 * len(leans)  # 0.15 by the misses alone
 
 
@@ -300,4 +304,4 @@ AMOUNTS = [(0.0, "less than 0.01"), (-0.001, "less than 0.01"), (0.996, "1"), (0
 
 @pytest.mark.parametrize(("value", "text"), AMOUNTS)
 def test_amounts_have_digits_that_say_something(value, text):
-    assert format_amount(value, "points") == f"{text} point{'s' * (text != '1')}"
+    assert format_with_unit(value, "points") == f"{text} point{'s' * (text != '1')}"

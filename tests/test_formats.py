@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from jaxrate.data.dataset_from_table import read_by_options
+from jaxrate.data.dataset_from_table import read_by_cli_options
 from jaxrate.data.dataset_names import NamesOfEarlierData
 from jaxrate.data.formats import FORMATS, contests, ergast, football, lichess, movielens, pgn, pgn_games, tennis
 
@@ -239,7 +239,7 @@ def test_rest_form_and_age_of_a_format(tmp_path):
     rows = [f"202401{i + 1:02},1,Ada,2,Bo,6-4 6-3,R32,Hard,{20 + i / 10},{25.5 if i else ''}\n" for i in range(4)]
     head = "tourney_date,winner_id,winner_name,loser_id,loser_name,score,round,surface,winner_age,loser_age\n"
     path = save(tmp_path, {"atp_matches_2024.csv": head + "".join(rows)}) / "atp_matches_2024.csv"
-    data = read_by_options(path, {"age": ["winner_age", "loser_age"], "rest": 7, "form": 30}, reader=tennis)
+    data = read_by_cli_options(path, {"age": ["winner_age", "loser_age"], "rest": 7, "form": 30}, reader=tennis)
     columns = data.matches.context.columns
     assert data.covariates == ("age", "rest", "form")
     np.testing.assert_allclose(columns["age"], [0.0, -5.4, -5.3, -5.2], atol=1e-6)

@@ -9,7 +9,7 @@ import pytest
 import jaxrate as jr
 from jaxrate import parts
 from jaxrate.data.derived_covariates import add_derived_column
-from jaxrate.history.event_columns import no_events
+from jaxrate.history.event_columns import empty_event_columns
 from tests.conftest import draw_pairs
 
 N, PLAYERS = 60, 6
@@ -240,6 +240,6 @@ def test_matches_of_the_last_time_that_were_rated_already_are_told():
     assert told.startswith("2 of 2 new matches repeat matches that the history has at its end, 2026-05-02: 0, 1 (")
     jr.rate(before.system, other, onto=before)  # two further matches
     jr.rate(before.system, {name: values[:1] for name, values in other.items()}, onto=before)
-    elsewhere = before._replace(events=no_events(of_contests=False))  # as `rate` leaves them by chunks
+    elsewhere = before._replace(events=empty_event_columns(of_contests=False))  # as `rate` leaves them by chunks
     with pytest.warns(UserWarning, match="2 of 2 new matches are at the end of the history, 2026-05-02, whose"):
         jr.rate(before.system, other, onto=elsewhere)

@@ -20,7 +20,7 @@ from jaxrate.forecasts import Scorelines
 from jaxrate.forecasts.knockout_forecasts import matchup_matrix
 from jaxrate.metrics.prediction_metrics import observed_share_of_sides_beaten
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
-from jaxrate.plots.plot_style import cell_text_colour, fit_names, format_plot_name
+from jaxrate.plots.plot_style import cell_text_colour, format_plot_name, truncate_names
 from jaxrate.plots.standing_plots import CONTENDERS
 from jaxrate.views.charts import DIVERGING_COLOURS, SEQUENTIAL_COLOURS, THIN, WIDE, mix_colours
 from jaxrate.views.findings import find_first_place
@@ -174,7 +174,7 @@ def test_leaderboard_is_the_leaderboard(ax, name):
     assert plots.leaderboard(rated, top=12, ax=ax) is ax
     board = jr.leaderboard(rated, top=12)
     np.testing.assert_array_equal(drawn(ax, "value").get_xdata(), board.rating)
-    told = fit_names([format_plot_name(name) for name in board.player], ax)
+    told = truncate_names([format_plot_name(name) for name in board.player], ax)
     rows = [f"{i + 1}  {name}" for i, name in enumerate(told)]
     assert [label.get_text().strip() for label in ax.get_yticklabels()] == rows
     wide = [""] * 12 if board.deviation is None else [f" ± {1.96 * x:,.0f}" for x in board.deviation]
@@ -751,7 +751,7 @@ def test_residuals(ax):
     ends = [[x - 1.96 * e, x + 1.96 * e] for _, x, e, _ in most]  # as far to either side, also at the largest score
     np.testing.assert_allclose(interval_ends(ax)[:, :, 0], ends)
     games_of = [np.sum(player == list(games().players).index(row[3])) for row in most]
-    assert rows(ax) == fit_names([format_plot_name(x[3]) for x in most], ax)
+    assert rows(ax) == truncate_names([format_plot_name(x[3]) for x in most], ax)
     values = [f"{x[0]:+.1f} ({n})".replace("-", "\N{MINUS SIGN}") for x, n in zip(most, games_of, strict=True)]
     assert [text.get_text() for text in ax.texts] == [*values, "z (matches)"]
 

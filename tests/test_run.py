@@ -12,7 +12,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.core.text_format import format_credible_intervals
-from jaxrate.history.event_columns import no_events
+from jaxrate.history.event_columns import empty_event_columns
 from jaxrate.replay.execution import CompilePolicy
 from tests.conftest import MOSTLY_DOUBLE, MOSTLY_SINGLE, draw_pairs, mark_full, refused
 
@@ -182,7 +182,7 @@ def history_at_end(system, state, names=None):
     """A history without its events, as of files that were rated by chunks."""
     n = len(jax.tree.leaves(state)[0])
     players = np.arange(n) if names is None else np.array(names)
-    return jr.History(system, state, players, np.ones(n, int), None, None, None, no_events(of_contests=False))
+    return jr.History(system, state, players, np.ones(n, int), None, None, None, empty_event_columns(of_contests=False))
 
 
 @pytest.mark.parametrize("factory", [jr.elo_mmr, jr.elo_mmx])

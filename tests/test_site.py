@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxrate as jr
-from jaxrate.history.leaderboards import best_chance
+from jaxrate.history.leaderboards import chance_to_be_best
 from jaxrate.site.site_data import align_hindsight
 from tests.browser import findings, inside, narrowed, open_page, pointed, shown_chances, text_of, texts, wait_for
 from tests.conftest import league_table, mark_full
@@ -85,7 +85,7 @@ def test_the_front_page_says_how_sure_the_lead_is_who_moved_and_what_comes_next(
     shown, board = dict(zip([x.partition("</h2>")[0] for x in parts], rows, strict=True)), jr.leaderboard(rated, top=30)
     best, moved, coming = shown
     assert (best, coming) == ("Chance to be the best", "What comes next") and moved.startswith("Moved most since ")
-    chance = best_chance(board.rating.tolist(), board.deviation.tolist())
+    chance = chance_to_be_best(board.rating.tolist(), board.deviation.tolist())
     assert f"{100 * chance:.0f}%" in [row[-1] for row in shown[best]] and len(shown[best]) == 4
     greatest = np.nanmax(np.where(board.rank_then > 0, np.abs(board.change), np.nan))
     assert f"{greatest:,.0f}" in {row[-1].lstrip("+\u2212") for row in shown[moved]}

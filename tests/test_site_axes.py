@@ -8,7 +8,7 @@ import pytest
 
 import jaxrate as jr
 from jaxrate.core.text_format import format_percentage
-from jaxrate.site.benchmark_page import comparison_view, find_standing
+from jaxrate.site.benchmark_page import comparison_view, find_system_standing
 from jaxrate.site.drawings import MAX_MARKS, make_axis
 from jaxrate.systems.system_titles import system_title
 from tests.browser import inside, open_page, text_of, texts
@@ -79,7 +79,7 @@ def test_the_report_draws_how_far_systems_are_behind():
     for other in (compared.results[1], compared.blend, compared.published[0]):  # the blend had no interval
         gap = other.log_loss_difference
         assert f"{gap.difference:+.4f} ± {1.96 * gap.error:.4f}".replace("-", "\u2212") in table
-    assert f'<h2 id="systems-title">{find_standing(compared, rated.system.name).finding}</h2>' in page
+    assert f'<h2 id="systems-title">{find_system_standing(compared, rated.system.name).finding}</h2>' in page
 
 
 def test_a_difference_from_a_single_match_has_no_interval():

@@ -14,7 +14,7 @@ from jaxrate.evaluation.scored_predictions import ScoredForecaster
 from jaxrate.forecasts.prediction_explanations import Explanation
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.metrics.prediction_metrics import LogLossDifference
-from jaxrate.site.benchmark_page import advise_best_system, comparison_view, find_standing
+from jaxrate.site.benchmark_page import advise_best_system, comparison_view, find_system_standing
 from jaxrate.site.forecast_tables import ExplanationFormat, build_explanation_tables, build_forecast_tables, format_odds
 from jaxrate.site.page_templates import MAX_FEED_ENTRIES, add_feed_entry
 from jaxrate.site.page_texts import page_template_context
@@ -258,11 +258,14 @@ def test_a_system_within_chance_of_the_best_is_equal_and_no_worse():
         near.append(elo._replace(name=name, quality=quality, log_loss_difference=LogLossDifference(*gap)))
     several = compared._replace(results=[best, *near, elo])
     for name in ("skills", "trueskill"):
-        standing = find_standing(several, name)
+        standing = find_system_standing(several, name)
         assert str(standing.finding).startswith("Skills, Glicko and TrueSkill predicted about equally well, ")
         assert "617 to 640 of 1,000" in standing.describe() and standing.describe_limit(4) == ""
         assert advise_best_system(several, name) == []
-    assert "610 of 1,000" in find_standing(several, "elo").describe() and len(advise_best_system(several, "elo")) == 3
+    assert (
+        "610 of 1,000" in find_system_standing(several, "elo").describe()
+        and len(advise_best_system(several, "elo")) == 3
+    )
     one_off = near[0]._replace(log_loss_difference=LogLossDifference(0.005, 0.0022))  # a bar that does not cross 0
     view = comparison_view(compared._replace(results=[best, one_off, near[1], elo]), "skills", "matches")
     assert view["title"].endswith("predicted about equally well, level with Cy, behind the blend of all")

@@ -17,7 +17,7 @@ from jaxrate.systems.urnings import (
     unnormalised_simulated_score_probabilities,
 )
 from jaxrate.urns import matchmakers, urn_games
-from jaxrate.urns.urn_games import UrnGameRules
+from jaxrate.urns.urn_games import UrnGameSettings
 from tests.conftest import draw_pairs, mark_full, quick
 from tests.reference import urnings_twin as twin
 
@@ -390,7 +390,7 @@ def play(width, system, matchmaker, corrected, games=3000):
     """As `urnings_world`, so many tries at once."""
     state = system.init(system.params, PLAYERS)
     tries = matchmaker.name != "chooser"
-    rule = UrnGameRules(system.settings["variant"], tries, corrected, matchmaker, width)
+    rule = UrnGameSettings(system.settings["variant"], tries, corrected, matchmaker, width)
     constants = system.rules.prepare(jax.tree.map(jnp.asarray, system.params))
     skill = jnp.asarray(np.log(PROPORTIONS / (1 - PROPORTIONS)), float)
     keys = jax.random.split(jax.random.key(5), 3)

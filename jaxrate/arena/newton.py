@@ -147,7 +147,7 @@ class SearchState(NamedTuple):
     stuck: Array  # [] bool: no step increases the value
 
 
-def cell_coordinates(problem: StrengthProblem, x: Array) -> tuple[Array, Array]:
+def cell_eta_and_kappa(problem: StrengthProblem, x: Array) -> tuple[Array, Array]:
     """The differences eta [M] of the cells, and kappa []: linear in x."""
     n, p = problem.is_fixed.shape[0], problem.covariates.shape[1]
     eta = x[problem.first] - x[problem.second] + problem.covariates @ x[n : n + p]
@@ -164,13 +164,13 @@ def log_likelihood_derivatives_at(
     model: str, problem: StrengthProblem, counts: Array, x: Array
 ) -> LogLikelihoodDerivatives:
     """The log likelihood of the cells at x, and its derivatives."""
-    return log_likelihood_and_derivatives(model, counts, *cell_coordinates(problem, x))
+    return log_likelihood_and_derivatives(model, counts, *cell_eta_and_kappa(problem, x))
 
 
 def log_posterior(model: str, problem: StrengthProblem, counts: Array, x: Array) -> Array:
     """The log likelihood [] plus the log prior."""
     strength = jnp.where(problem.is_fixed, 0.0, x[: problem.is_fixed.shape[0]] - problem.center)
-    value = log_likelihood(model, counts, *cell_coordinates(problem, x))
+    value = log_likelihood(model, counts, *cell_eta_and_kappa(problem, x))
     return value.sum() - 0.5 * problem.precision * (strength**2).sum()
 
 
@@ -179,25 +179,25 @@ def log_posterior_gradient(model: str, problem: StrengthProblem, counts: Array, 
     return zero_fixed_strengths(problem, jax.grad(log_posterior, 3)(model, problem, counts, x))
 
 
-def information_product(
+def grounded_hessian_product(
     problem: StrengthProblem, cell_terms: LogLikelihoodDerivatives, scale: Array, vector: Array
 ) -> Array:
     """[N + E] minus the Hessian times a vector, grounded by `scale`; entries of fixed strengths are unchanged."""
     n, free = problem.is_fixed.shape[0], zero_fixed_strengths(problem, vector)
-    (eta, kappa), transpose = jax.vjp(partial(cell_coordinates, problem), free)
+    (eta, kappa), transpose = jax.vjp(partial(cell_eta_and_kappa, problem), free)
     kappa_weight = (cell_terms.eta_kappa * eta + cell_terms.kappa_kappa * kappa).sum()
     (product,) = transpose((cell_terms.eta_eta * eta + cell_terms.eta_kappa * kappa, kappa_weight))
     penalty = problem.precision * free[:n] + scale * problem.ground * (problem.ground @ free[:n])
     return product.at[:n].set(jnp.where(problem.is_fixed, vector[:n], product[:n] + penalty))
 
 
-def count_information(problem: StrengthProblem, weight: Array) -> Array:
+def strength_information(problem: StrengthProblem, weight: Array) -> Array:
     """[N] the information of cells of these weights on each strength alone."""
     zero = jnp.zeros(problem.is_fixed.shape[0], weight.dtype)
     return zero.at[problem.first].add(weight).at[problem.second].add(weight)
 
 
-def ground_information(problem: Any, matrix: Array) -> tuple[Array, Array]:
+def ground_hessian(problem: Any, matrix: Array) -> tuple[Array, Array]:
     """Minus the Hessian [N, N] of a likelihood with the prior, grounded, ones for fixed strengths; and the scale [].
 
     `problem` has fixed strengths, ground and precision, as a `StrengthProblem`.
@@ -208,15 +208,15 @@ def ground_information(problem: Any, matrix: Array) -> tuple[Array, Array]:
     return matrix + jnp.diag(jnp.where(free, problem.precision, 1.0)), scale
 
 
-def grounded_information(
+def grounded_hessian(
     problem: StrengthProblem, cell_terms: LogLikelihoodDerivatives, num_extra: int
 ) -> tuple[Array, Array]:
     """Minus the Hessian [N + E, N + E], grounded, with ones for fixed strengths; and the scale [] of the grounding."""
     n, weight = problem.is_fixed.shape[0], cell_terms.eta_eta
     upper = jnp.zeros((n, n), weight.dtype).at[problem.first, problem.second].add(-weight)
-    strengths, scale = ground_information(problem, upper + upper.T + jnp.diag(count_information(problem, weight)))
+    strengths, scale = ground_hessian(problem, upper + upper.T + jnp.diag(strength_information(problem, weight)))
     units = jnp.eye(num_extra, n + num_extra, n, dtype=weight.dtype)
-    extra = jax.vmap(partial(information_product, problem, cell_terms, scale))(units)
+    extra = jax.vmap(partial(grounded_hessian_product, problem, cell_terms, scale))(units)
     return jnp.concatenate([jnp.concatenate([strengths, extra[:, :n].T], axis=1), extra]), scale
 
 
@@ -231,7 +231,7 @@ def dense_newton_step(
 ) -> Array:
     """[N + E] Newton's step by the Cholesky factor of the Hessian."""
     del last_step_size
-    matrix, _ = grounded_information(problem, cell_terms, gradient_vector.shape[0] - problem.is_fixed.shape[0])
+    matrix, _ = grounded_hessian(problem, cell_terms, gradient_vector.shape[0] - problem.is_fixed.shape[0])
     return jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(matrix), True), gradient_vector)
 
 
@@ -240,11 +240,11 @@ def sparse_newton_step(
 ) -> Array:
     """[N + E] Newton's step by conjugate gradients with a diagonal preconditioner, more exact near the maximum."""
     weight = cell_terms.eta_eta
-    degree = count_information(problem, weight)
+    degree = strength_information(problem, weight)
     diagonal = jnp.where(problem.is_fixed, 1.0, degree + problem.precision)
     extra_diagonal = [weight @ problem.covariates**2, cell_terms.kappa_kappa.sum()[None]]
     diagonal = jnp.concatenate([diagonal, *extra_diagonal])[: gradient_vector.shape[0]]
-    product = partial(information_product, problem, cell_terms, degree.sum() / len(degree))
+    product = partial(grounded_hessian_product, problem, cell_terms, degree.sum() / len(degree))
     tolerance = jnp.clip(0.01 * last_step_size, 1e-8, 0.01)
     step, _ = cg(product, gradient_vector, tol=tolerance, maxiter=MAX_CG_ITERATIONS, M=lambda r: r / diagonal)
     return remove_constant_component(problem, step)
@@ -358,17 +358,17 @@ def maximise_replicates(
 
 
 @partial(jax.jit, static_argnums=0)
-def grounded_information_at(model: str, problem: StrengthProblem, counts: Array, x: Array) -> tuple[Array, Array]:
-    """Minus the Hessian at x, and the scale of its grounding, as from `grounded_information`."""
+def grounded_hessian_at(model: str, problem: StrengthProblem, counts: Array, x: Array) -> tuple[Array, Array]:
+    """Minus the Hessian at x, and the scale of its grounding, as from `grounded_hessian`."""
     terms = log_likelihood_derivatives_at(model, problem, counts, x)
-    return grounded_information(problem, terms, x.shape[0] - problem.is_fixed.shape[0])
+    return grounded_hessian(problem, terms, x.shape[0] - problem.is_fixed.shape[0])
 
 
 @partial(jax.jit, static_argnums=0)
 def information_diagonal(model: str, problem: StrengthProblem, counts: Array, x: Array) -> Array:
     """[N] the diagonal of minus the Hessian at x, for strengths."""
     weight = log_likelihood_derivatives_at(model, problem, counts, x).eta_eta
-    return count_information(problem, weight) + problem.precision
+    return strength_information(problem, weight) + problem.precision
 
 
 BLOCK_NUMBERS = 1 << 22  # numbers in a block of clusters, and in the Hessians of replicates at once
@@ -406,7 +406,7 @@ def estimate_uncertainty(
 ) -> StrengthUncertainty:
     """The uncertainty by a method, or by the default one."""
     model, problem, _, counts, x = fitted
-    matrix, scale = (np.asarray(part) for part in grounded_information_at(model, problem, counts, x))
+    matrix, scale = (np.asarray(part) for part in grounded_hessian_at(model, problem, counts, x))
     inverse_curvature = symmetric_inverse(matrix)
     covariance = covariance_without_ground(problem, inverse_curvature, scale)
     source = errors or ("sandwich" if votes.clusters else "curvature")
@@ -486,7 +486,7 @@ def _sum_vote_gradient_outer_products(model: str, problem: StrengthProblem, coun
     zero = jnp.zeros(counts.shape[1], x.dtype)
     squares = [(counts * pair).sum(axis=0) for pair in (eta * eta, eta * kappa, kappa * kappa)]
     terms, ungrounded = LogLikelihoodDerivatives(zero, zero, zero, *squares), 0.0 * problem.ground
-    return grounded_information(problem._replace(ground=ungrounded), terms, len(x) - len(problem.is_fixed))[0]
+    return grounded_hessian(problem._replace(ground=ungrounded), terms, len(x) - len(problem.is_fixed))[0]
 
 
 def _sandwich_covariance(

@@ -44,7 +44,7 @@ from jaxrate.arena.newton import (
     covariance_without_ground,
     draw_prior_centers,
     estimate_uncertainty,
-    ground_information,
+    ground_hessian,
     initial_kappa,
     maximise_by_newton,
     maximise_log_posterior,
@@ -464,7 +464,7 @@ def rankings_information(problem: RankingProblem, strength: Array) -> tuple[Arra
         return total.at[player[:, None], player[None, :]].add(ranking.weight * information), None
 
     matrix, _ = lax.scan(add_ranking, jnp.zeros((n, n), strength.dtype), problem.rankings)
-    return ground_information(problem, matrix)
+    return ground_hessian(problem, matrix)
 
 
 @jax.jit
@@ -831,7 +831,7 @@ def _build_strengths(estimate: LikelihoodMaximum, players: ComparedPlayers, prio
     factor = {name: POINTS_PER_LOG_STRENGTH / one for name, one in covariate_unit.items()}
     has_ties = len(start) > n + len(factor)
     kappa = float(np.exp(maximum.x[-1])) if has_ties else None
-    reason = _end_of_search(maximum, np.abs(maximum.x - start)[: n + len(factor)].max())
+    reason = _describe_search_end(maximum, np.abs(maximum.x - start)[: n + len(factor)].max())
     if reason != "maximum":  # where alone errors are defined
         errors = uncertainty.error, uncertainty.covariance
         error, covariance = jax.tree.map(lambda x: np.full_like(x, np.nan), errors)
@@ -871,7 +871,7 @@ def _build_strengths(estimate: LikelihoodMaximum, players: ComparedPlayers, prio
     )
 
 
-def _end_of_search(maximum: SearchState, distance: float) -> str:
+def _describe_search_end(maximum: SearchState, distance: float) -> str:
     """Why a search ended so far from its start."""
     if distance > DIVERGENCE_DISTANCE:
         return "no maximum"

@@ -70,7 +70,7 @@ def count_votes(
     Raises:
       ValueError: names the first invalid row, counting from 0, and what is wrong with it.
     """
-    player, names = _pairs_of_players(a, b)
+    player, names = _player_ids_from_two_columns(a, b)
     n = len(player)
     first = player[:, 0] if names is None else names[player[:, 0]]
     message = "{} is on both sides; remove the row"
@@ -84,7 +84,7 @@ def count_votes(
     return VoteCounts(player, counts[0], counts[1], counts[2], names, further or None)
 
 
-def _pairs_of_players(a: Any, b: Any) -> tuple[HostArray, HostArray | None]:
+def _player_ids_from_two_columns(a: Any, b: Any) -> tuple[HostArray, HostArray | None]:
     """[n, 2] the ids of two columns of players, and their names by id; None if these are ids."""
     for name, x in (("a", a), ("b", b)):
         check_not_traced(name, x, "jr.scan rates what is traced")
@@ -271,7 +271,7 @@ def _check_count_columns(names: list[str], counts: CountColumns) -> CountColumns
     return counts
 
 
-def counts_of_dataset(data: Dataset, columns: CountColumns) -> VoteCounts:
+def match_counts_from_context(data: Dataset, columns: CountColumns) -> VoteCounts:
     """The counts of matches that were read without a result, whose context has these columns."""
     context = data.matches.context
     values = _context_columns(context)
@@ -351,7 +351,7 @@ def read_vote_table(
     numbers = [str(counts.wins), str(counts.losses), *counts.ties]
     data = reader(source._replace(noted=False), {**columns, "columns": numbers, "upcoming": True})
     with add_location_to_data_errors(table.title, lambda row: table.where(int(data.rows[row]))):
-        return VoteTable(counts_of_dataset(data, counts), data, counts)
+        return VoteTable(match_counts_from_context(data, counts), data, counts)
 
 
 def read_votes_if_source(

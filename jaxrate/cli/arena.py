@@ -17,7 +17,7 @@ from jaxrate.cli.command_framework import Output, command
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.options import FILE, PAGE_FILE, TABLE_FILE, Number, library_choice, library_option, option
-from jaxrate.cli.site import parse_noun
+from jaxrate.cli.site import parse_singular_and_plural
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, first_rows_caption, intervals_to_draw
 from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import join_names
@@ -130,7 +130,7 @@ def _parse_anchors(context: click.Context, parameter: click.Parameter, texts: tu
     option("title", "TEXT", "Title of the page.  [default: the name of FILE]", needs="--report"),
     option("source", "TEXT", "Where the votes are from.  [default: not said]", needs="--report"),
     option("noun", "ONE,MANY", "What the ranked are called, as player,players.  [default: model,models]",
-           callback=parse_noun),
+           callback=parse_singular_and_plural),
     "Output",
     option("out", "FILE", "Save the table as .csv or .parquet.", type=TABLE_FILE),
     usual=("a", "b", "score", "cluster", "anchor", "ties", "moved", "top", "out", "report"),
@@ -158,7 +158,7 @@ def arena(
 
     Exit code 1: the search did not converge.
     """
-    reading, clusters = options.pop_columns(settings), settings.pop("clusters")
+    reading, clusters = options.pop_column_arguments(settings), settings.pop("clusters")
     if len(clusters) > 2:
         raise ValueError(f"--cluster takes one column or two, got {len(clusters)}")
     named = lazy.CountColumns(*(settings.pop(name) for name in ("wins", "losses", "tied")))

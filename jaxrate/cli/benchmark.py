@@ -71,7 +71,7 @@ def benchmark(
     """
     if out is not None:
         lazy.make_template_environment()  # ImportError without jinja2
-    files, columns = files or ("nfl",), options.pop_columns(settings)
+    files, columns = files or ("nfl",), options.pop_column_arguments(settings)
     titles = [file_rating.title_from_file(file) for file in files]
     if repeated := next((title for title in titles if titles.count(title) > 1), None):
         raise ValueError(f"two files are called {repeated}; rename one")
@@ -114,7 +114,7 @@ def _benchmark_file(
     is_shipped = options.is_shipped_dataset(file)
     reading = SHIPPED_COLUMNS | reading if is_shipped else reading
     columns, stack = {kind: settings.pop(kind) for kind in ROWS}, settings.pop("stack")
-    columns = _add_recognised_rows(report, file, reading, columns)
+    columns = _recognise_forecast_and_odds_columns(report, file, reading, columns)
     data, _ = file_rating.read_events_with_evidence(report, options.RatingRequest(file, reading, plain=plain))
     values = {
         kind: file_rating.load_match_columns(file, data, columns[kind], f"--{kind.replace('_', '-')}: ")
@@ -136,7 +136,7 @@ def _benchmark_file(
         )
 
 
-def _add_recognised_rows(
+def _recognise_forecast_and_odds_columns(
     report: ProgressReport, file: str, reading: dict[str, Any], named: dict[str, Any]
 ) -> dict[str, Any]:
     """The columns of rows, and of forecasts and odds that are recognised where none are named, and notes of these."""

@@ -91,7 +91,7 @@ class HelpCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words of the command line, of which some options take several."""
         most_words = {x.opts[0]: x.most_words for x in self.params if isinstance(x, CommandOption)}
-        return super().parse_args(ctx, repeat_options(args, most_words))
+        return super().parse_args(ctx, expand_multi_value_options(args, most_words))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command with a `report`, and print its output; errors of the library name its options."""
@@ -133,7 +133,7 @@ class HelpCommand(click.Command):
         return ctx.meta.get(ALL_HELP, False) or not self.usual
 
 
-def repeat_options(words: Iterable[str], most_words: Mapping[str, float]) -> list[str]:
+def expand_multi_value_options(words: Iterable[str], most_words: Mapping[str, float]) -> list[str]:
     """The words with an option before each of its values, which are at most so many.
 
     They end before the next option, and before a word that names a file, a folder or the shipped dataset.

@@ -13,7 +13,15 @@ import jaxrate as jr
 from jaxrate.cli import file_rating, options
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.command_framework import Output, command, prefix_errors_with_file
-from jaxrate.cli.options import FILE, SHARE, FittedParams, RatingRequest, first_rows_option, load_fitted, option
+from jaxrate.cli.options import (
+    FILE,
+    SHARE,
+    HyperparameterFile,
+    RatingRequest,
+    first_rows_option,
+    load_hyperparameters,
+    option,
+)
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable
 from jaxrate.core.text_format import contest_metrics_notes, did_you_mean_suffix, metric_heading
 
@@ -58,7 +66,7 @@ def compare(
     last, fitting = scoring["last"], scoring["fitting"]
     values, files = options.parse_params(params)
     fits = _load_fits(files)
-    columns = options.pop_columns(scoring | {"file": file, "plain": plain})
+    columns = options.pop_column_arguments(scoring | {"file": file, "plain": plain})
     request = RatingRequest(file, columns, plain=plain)
     data, request = file_rating.read_events_with_evidence(report, request, first)
     names = dict.fromkeys([*name, *fits] if name else jr.extend.SYSTEMS)
@@ -98,17 +106,17 @@ def _compose_notes(comparison: jr.evaluation.Comparison, num_shown: int, *, is_c
     return [*(note for note, counts in own.items() if counts), *others]
 
 
-def _load_fits(files: Iterable[Path]) -> dict[str, FittedParams]:
+def _load_fits(files: Iterable[Path]) -> dict[str, HyperparameterFile]:
     """The contents of files of hyperparameters by their system; ValueError for two of one system."""
-    fits: dict[str, FittedParams] = {}
-    for fit in map(load_fitted, files):
+    fits: dict[str, HyperparameterFile] = {}
+    for fit in map(load_hyperparameters, files):
         if fits.setdefault(fit.system, fit) is not fit:
             raise ValueError(f"{fits[fit.system].path} and {fit.path} are both of {fit.system}; compare one at a time")
     return fits
 
 
 def _period_lengths(
-    data: jr.data.Dataset, period: float | None, fits: dict[str, FittedParams]
+    data: jr.data.Dataset, period: float | None, fits: dict[str, HyperparameterFile]
 ) -> tuple[float | None, ...]:
     """The lengths of rating periods by which matches with times are rated; None: one by one.
 
@@ -122,7 +130,7 @@ def _period_lengths(
 
 
 def _merge_hyperparameter_changes(
-    data: jr.data.Dataset, names: Iterable[str], values: dict[str, Any], fits: dict[str, FittedParams]
+    data: jr.data.Dataset, names: Iterable[str], values: dict[str, Any], fits: dict[str, HyperparameterFile]
 ) -> dict[str, dict[str, Any]]:
     """The hyperparameters to change of each system for these data, by its name.
 
@@ -132,7 +140,7 @@ def _merge_hyperparameter_changes(
     changes: dict[str, dict[str, Any]] = {}
     taken: set[tuple[str, str]] = set()  # systems, and the names of their hyperparameters
     for name in names:
-        fit, system = fits.get(name, FittedParams()), lazy.make_system_for_data(name, {}, None, data)
+        fit, system = fits.get(name, HyperparameterFile()), lazy.make_system_for_data(name, {}, None, data)
         changes[name] = file_rating.drop_fitted_seasons_from_changes(data, fit, fit.values)
         fields = *system.params._fields, *system.settings, *lazy.addable_param_names(system)
         taken |= {*product([name], fields)}
@@ -175,7 +183,7 @@ def _comparison_sections(
     counts = ", ".join(f"{count:,} {what}" for what, count in comparison.counts.items())
     heads, cells = comparison.heads_and_cells()
     scored = "" if last == 1 else f", the last {comparison.scored:,} scored"
-    standing = lazy.find_standing(comparison, "")
+    standing = lazy.find_system_standing(comparison, "")
     return [
         f"{counts} of {comparison.players:,} {nouns}{scored}",
         "" if standing is None else f"{standing.finding}. {standing.describe()}",

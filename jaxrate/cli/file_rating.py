@@ -18,7 +18,7 @@ from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.command_framework import is_on_command_line, prefix_errors, prefix_errors_with_file
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.options import (
-    FittedParams,
+    HyperparameterFile,
     RatingRequest,
     is_shipped_dataset,
 )
@@ -71,7 +71,7 @@ def plural_of_rated(file: str, options: dict[str, Any]) -> str:
     return "teams" if is_about_teams(file, options) else "players"
 
 
-def is_about_colours(file: str, options: dict[str, Any]) -> bool:
+def has_chess_colours(file: str, options: dict[str, Any]) -> bool:
     """Whether the side of a file is White: games of chess, or columns such as white and black."""
     are_named = {"white", "black"} <= {*map(str.lower, column_names(file, options))}
     return are_named or find_format(file, options) in ("pgn", "lichess")
@@ -172,11 +172,11 @@ def read_events(
         if file_format and first is not None:
             raise ValueError(f"--first reads the first rows of a table, and {file} holds games of {file_format}")
         if file_format:
-            return lazy.read_by_options(file, arguments, history, _find_reader(file_format, arguments))
+            return lazy.read_by_cli_options(file, arguments, history, _find_reader(file_format, arguments))
         whole = _open_table(file) if source is None else source
         if first is not None and first < (count := whole.count_rows()):
             report.note(f"read the first {first:,} of {count:,} rows")
-        return lazy.read_by_options(lazy.first_rows(whole, first), arguments, history)
+        return lazy.read_by_cli_options(lazy.first_rows(whole, first), arguments, history)
 
 
 def _open_table(file: str) -> Any:
@@ -320,7 +320,7 @@ def make_rating_task(
 
 
 def drop_fitted_seasons_from_changes(
-    data: jr.data.Dataset, fitted: FittedParams, changes: Mapping[str, Any]
+    data: jr.data.Dataset, fitted: HyperparameterFile, changes: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The changes that a file of hyperparameters asks for, without its seasons where the data have their own."""
     seasons = fitted.values.get("seasons") if data.seasons else None
@@ -372,7 +372,7 @@ EVIDENCE_SETTINGS = {  # settings of systems, by the arguments of `read` that th
 }
 
 
-def columns_of_saved_run(
+def reading_options_to_save(
     system: jr.extend.RatingSystem, data: jr.data.Dataset, columns: dict[str, Any]
 ) -> dict[str, Any]:
     """The reading options that a saved run keeps: those of the result, and of what its system uses."""
@@ -469,14 +469,14 @@ def check_players_exist(data: jr.data.Dataset, names: Iterable[str]) -> None:
         lazy.find_player_id(data.players, name)
 
 
-def describe_file(request: RatingRequest, data: jr.data.Dataset, before: Mapping[str, Any]) -> dict[str, Any]:
+def file_facts_to_save(request: RatingRequest, data: jr.data.Dataset, before: Mapping[str, Any]) -> dict[str, Any]:
     """Whether a file is about teams, sides and colours, or goes on with such a run, and where it is from."""
     file, columns = request.file, request.columns
     are_teams = is_about_teams(file, columns) and not lazy.dataset_has_teams(data)  # whose members are rated
     facts: dict[str, Any] = {
         "sided": lazy.has_sides(data),
         "teams": are_teams or bool(before.get("teams")),
-        "colours": is_about_colours(file, columns) or bool(before.get("colours")),
+        "colours": has_chess_colours(file, columns) or bool(before.get("colours")),
     }
     nouns = [*filter(PLAYER_COLUMN.fullmatch, map(str.lower, column_names(file, columns))), before.get("noun")]
     facts |= {"noun": nouns[0]} if nouns[0] else {}

@@ -76,7 +76,7 @@ def fit(
     events = task.data.events if task.period is None else jr.periods(task.data.matches, task.period)
     result = _fit_with_progress(report, task, events, objective, settings)
     if save is not None:
-        options.write_fitted(save, result, task.system, task.period, Path(request.file).name)
+        options.write_hyperparameters(save, result, task.system, task.period, Path(request.file).name)
         report.note(f"saved the hyperparameters to {save}")
     counts = lazy.describe_event_counts(len(task.data.rows), None if task.data.of_matches else len(events.start) - 1)
     nouns = file_rating.plural_of_rated(request.file, request.columns)
@@ -85,7 +85,7 @@ def fit(
     sections: list[str | TextTable] = [
         f"{task.system.name}: {counts} of {len(task.data.players):,} {nouns}{periods}",
         _hyperparameter_table(result, task.system),
-        "\n".join(_format_fit_summary(result, lazy.losses_of_switches(result, task.system, events))),
+        "\n".join(_format_fit_summary(result, lazy.losses_with_parts_switched_off(result, task.system, events))),
     ]
     return Output(sections, _json_result(result, task, request.file), 0 if is_done else 1)
 

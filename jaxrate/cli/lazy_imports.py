@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         resolve_table,
     )
     from jaxrate.data.column_role_definitions import select_role_arguments
-    from jaxrate.data.dataset_from_table import DATASET_OPTIONS, read_by_options
+    from jaxrate.data.dataset_from_table import DATASET_OPTIONS, read_by_cli_options
     from jaxrate.data.formats.csv_collections import COLUMN_OPTIONS
     from jaxrate.data.match_margins import first_player_lead
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         format_metric,
     )
     from jaxrate.events import period_end, slice_events
-    from jaxrate.fitting.hyperparameter_fit import has_unclear_trend, losses_of_switches, make_fixed_key
+    from jaxrate.fitting.hyperparameter_fit import has_unclear_trend, losses_with_parts_switched_off, make_fixed_key
     from jaxrate.fitting.losses import LOSSES, choose_loss
     from jaxrate.forecasts.draw_probabilities import add_fitted_outcomes
     from jaxrate.forecasts.prediction_explanations import heads_and_cells, is_explained
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     from jaxrate.metrics.prediction_metrics import LogLossDifference
     from jaxrate.replay.padded_arrays import state_shapes
     from jaxrate.site.arena_page import MAX_NUMBERED_PLAYERS
-    from jaxrate.site.benchmark_page import advise_best_system, find_standing
+    from jaxrate.site.benchmark_page import advise_best_system, find_system_standing
     from jaxrate.site.page_templates import WINDOWS_RESERVED, check_address, make_template_environment
     from jaxrate.site.site_data import unique_display_names
     from jaxrate.site.site_writer import check_site_folder

@@ -298,13 +298,13 @@ def _as_list(context: Any, parameter: Any, texts: tuple[str, ...]) -> list[str]:
     return [*texts]
 
 
-def _columns_of_words(context: Any, parameter: Any, texts: tuple[str, ...]) -> Any:
+def _parse_one_or_two_columns(context: Any, parameter: Any, texts: tuple[str, ...]) -> Any:
     """One column or two: as A,B, or one by one where a name has a comma."""
     columns = texts[0].split(",") if len(texts) == 1 else [*texts]
     return columns[0] if len(columns) == 1 else columns
 
 
-def _columns_of_players(context: Any, parameter: Any, text: str | None) -> Any:
+def _parse_player_columns(context: Any, parameter: Any, text: str | None) -> Any:
     """The column of one player or contest, or those of the members of a team, or of what names a contest together."""
     return [column for column in text.split(",") if column] if text and "," in text else text
 
@@ -315,7 +315,7 @@ def columns_by_name(context: Any, parameter: Any, texts: tuple[str, ...]) -> dic
     return {name or columns: re.split(r"\s*,\s*", columns) for name, _, columns in pairs}
 
 
-def _mixtures_by_name(context: Any, parameter: Any, texts: tuple[str, ...]) -> dict[str, Any]:
+def _parse_mixtures(context: Any, parameter: Any, texts: tuple[str, ...]) -> dict[str, Any]:
     """The parts of mixtures by name: None for equal parts of all others, a list of equal ones, or their shares."""
     mixtures: dict[str, Any] = {}
     for text in texts:
@@ -332,7 +332,7 @@ def _split_texts(context: Any, parameter: Any, texts: tuple[str, ...]) -> list[s
     return re.split(r"\s*,\s*", ",".join(texts)) if texts else []
 
 
-SEVERAL_COLUMNS: dict[str, Any] = {"multiple": True, "callback": _columns_of_words}
+SEVERAL_COLUMNS: dict[str, Any] = {"multiple": True, "callback": _parse_one_or_two_columns}
 COLUMN_KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # how options take a role, by what it accepts
     "column": ("COLUMN", {}),
     "columns": ("COLUMN", {"multiple": True, "callback": _as_list}),
@@ -366,7 +366,7 @@ def _role_option(name: str) -> CommandOption:
     meaning = re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", role.meaning)
     default = f"  [default: {join_names(role.default, 'or')}]" if role.default else ""
     metavar, settings = COLUMN_KINDS[role.accepts]
-    settings = {"callback": _columns_of_players} if name in LISTED_ROLES else settings
+    settings = {"callback": _parse_player_columns} if name in LISTED_ROLES else settings
     return _reading_option(name, metavar, f"{meaning[0].upper()}{meaning[1:]}.{default}", **settings)
 
 
@@ -391,7 +391,7 @@ READING_OPTIONS = {
     "format": _reading_option("format", "NAME", FORMATS_TEXT, type=click.Choice(FORMAT_NAMES)),
     **{name: _role_option(name) for name in COLUMN_ROLES},
     **{name: _reading_option(name, unit, text) for (name, unit), text in DERIVED_TEXTS.items()},
-    "mixtures": _reading_option("mixtures", "NAME[=PARTS]", MIXTURES_TEXT, multiple=True, callback=_mixtures_by_name),
+    "mixtures": _reading_option("mixtures", "NAME[=PARTS]", MIXTURES_TEXT, multiple=True, callback=_parse_mixtures),
     "dates": _reading_option("dates", "HOW", 'Date format, if not ISO: day-first, month-first, or as "%d %b %Y".'),
     "na_values": _reading_option("na_values", "TEXT", NO_RESULT_TEXT, multiple=True, callback=_as_list),
     "unfinished": _reading_option("unfinished", "TEXT", UNFINISHED_TEXT, multiple=True, callback=_split_texts),
@@ -406,7 +406,7 @@ COLUMN_HELP = "Another column, or how columns are read, as weight=w or dates=day
 def reading_options(names: Iterable[str] = READING_OPTIONS) -> list[CommandOption | str]:
     """Options that say how to read a file, in their groups: some of their own, the others by --column.
 
-    `pop_columns` takes what they give from the values of a command.
+    `pop_column_arguments` takes what they give from the values of a command.
     """
     options = {name: READING_OPTIONS[name] for name in names}
     groups: list[CommandOption | str] = []
@@ -415,7 +415,7 @@ def reading_options(names: Iterable[str] = READING_OPTIONS) -> list[CommandOptio
     return [*groups, named_values_option("column", COLUMN_HELP, options)]
 
 
-def pop_columns(values: dict[str, Any]) -> dict[str, Any]:
+def pop_column_arguments(values: dict[str, Any]) -> dict[str, Any]:
     """The arguments of `jr.read` that options give, taken out of the values of a command."""
     own = {name: values.pop(name) for name in OWN_NAMES if name in values}
     given = {name: x for name, x in own.items() if x not in (None, (), [], False)} | values.pop("column")
@@ -438,7 +438,7 @@ first_rows_option = option("first", "NUMBER", "Read only the first rows of a tab
 # What several commands share: hyperparameters, leaderboards and saved runs.
 
 
-class FittedParams(NamedTuple):
+class HyperparameterFile(NamedTuple):
     """The contents of a file of hyperparameters, by default of none."""
 
     path: Path = Path()
@@ -469,7 +469,9 @@ def _parse_value(text: str) -> Any:
 # Files are of TOML. Hyperparameters that are switched off, and settings that are None, are the word "none".
 
 
-def write_fitted(path: Path, fit_result: Any, system: jr.extend.RatingSystem, period: float | None, file: str) -> None:
+def write_hyperparameters(
+    path: Path, fit_result: Any, system: jr.extend.RatingSystem, period: float | None, file: str
+) -> None:
     """Write the hyperparameters of a fit to `path`; `file` is the name of the fitted file."""
     header = {"system": system.name, "file": file, "data_share": fit_result.objective.data_share}
     header |= {"left_open": fit_result.open} | ({} if period is None else {"period": period})
@@ -485,7 +487,7 @@ def _toml_lines(values: Mapping[str, Any]) -> list[str]:
     return [f"{key} = {json.dumps('none' if x is None else x)}" for key, x in values.items()]
 
 
-def load_fitted(path: Path) -> FittedParams:
+def load_hyperparameters(path: Path) -> HyperparameterFile:
     """The contents of a file; ValueError, which names it, if it is no such file or its system cannot be made."""
     if not path.is_file():
         raise ValueError(f"--param {path}: there is no such file; write name=value, as in k=20, or name a file")
@@ -499,10 +501,10 @@ def load_fitted(path: Path) -> FittedParams:
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     period, file = contents.get("period"), contents.get("file")
-    return FittedParams(path, contents["system"], values, period, file, contents.get("data_share", 1.0))
+    return HyperparameterFile(path, contents["system"], values, period, file, contents.get("data_share", 1.0))
 
 
-def hint_scored_on_fitted_data(report: ProgressReport, fits: list[FittedParams], file: str, last: float) -> None:
+def hint_scored_on_fitted_data(report: ProgressReport, fits: list[HyperparameterFile], file: str, last: float) -> None:
     """A note if hyperparameters are scored on matches or contests to which they were fitted."""
     for fit in fits:
         if fit.file == Path(file).name and last > 1 - fit.data_share + 1e-9:
@@ -548,19 +550,19 @@ class RatingRequest(NamedTuple):
     name: str | None = None  # of the system
     changes: Mapping[str, Any] = {}  # of its hyperparameters
     period: float | None = None  # the length of rating periods
-    fitted: FittedParams = FittedParams()  # the file that system and hyperparameters come from
+    fitted: HyperparameterFile = HyperparameterFile()  # the file that system and hyperparameters come from
     plain: bool = False  # whether to learn from results alone
     no_calibrate: bool = False  # whether predictions stay as the system makes them
 
 
 def pop_request(values: dict[str, Any]) -> RatingRequest:
     """The request of a command with `system_options` and `reading_options`, taken out of its values."""
-    columns = pop_columns(values)
+    columns = pop_column_arguments(values)
     file, name, params, period, plain = map(values.pop, ("file", "name", "params", "period", "plain"))
     changes, files = parse_params(params)
     if len(files) > 1:
         raise ValueError(f"--param names the files {' and '.join(map(str, files))}; name one")
-    fitted = load_fitted(files[0]) if files else FittedParams()
+    fitted = load_hyperparameters(files[0]) if files else HyperparameterFile()
     name, period = name or fitted.system, period or fitted.period
     if files and name != fitted.system:
         raise ValueError(f"{fitted.path} is of {fitted.system}, not {name}")

@@ -33,11 +33,11 @@ def prediction_table(predictions: lazy.ColumnTable, rated: jr.History) -> TextTa
 def _first_rows(columns: lazy.ColumnTable, how_to_get_all: str) -> TextTable:
     """The first rows of a table, and how many more there are."""
     table = to_text_table(columns, top=MAX_ROWS_SHOWN)
-    caption = describe_rest(len(next(iter(columns.values()))), MAX_ROWS_SHOWN, how_to_get_all)
+    caption = describe_rows_not_shown(len(next(iter(columns.values()))), MAX_ROWS_SHOWN, how_to_get_all)
     return table._replace(caption=caption, left_aligned=(*table.left_aligned, "home", "away", "date"))
 
 
-def describe_rest(count: int, num_shown: int, how_to_get_all: str) -> str:
+def describe_rows_not_shown(count: int, num_shown: int, how_to_get_all: str) -> str:
     """How many more there are than are shown; "" if none."""
     return f"... and {count - num_shown:,} more; {how_to_get_all}" if count > num_shown else ""
 
@@ -60,7 +60,7 @@ def arrange_prediction_columns(predictions: lazy.ColumnTable, rated: jr.History)
     if "connected" in columns:
         columns["connected"] = np.where(columns["connected"], "yes", "no")
     if {"odds_win", "player"} <= columns.keys():
-        columns = _merge_teams(columns)
+        columns = _merge_rows_by_contest(columns)
     if rated.options.get("teams") and "side" in columns:
         columns = _name_home_and_away(columns)
     columns = columns_in_percent(columns) | _odds_texts(columns)
@@ -75,7 +75,7 @@ def _odds_texts(columns: dict[str, Any]) -> dict[str, Any]:
     return {ODDS_HEADINGS[len(odds) > 2]: np.array([*map("  ".join, zip(*padded, strict=True))])} if odds else {}
 
 
-def _merge_teams(columns: dict[str, Any]) -> dict[str, Any]:
+def _merge_rows_by_contest(columns: dict[str, Any]) -> dict[str, Any]:
     """The columns of contests of two teams with a row for each contest: both line-ups, and the chances of the first."""
     _, first, contest = np.unique(columns["contest"].astype(str), return_index=True, return_inverse=True)
     is_first_team = columns["team"] == columns["team"][first][contest]
@@ -111,7 +111,7 @@ def explanations_output(explanations: list[jr.forecasts.Explanation]) -> Output:
     for one in explanations[:MAX_EXPLANATIONS_SHOWN]:
         tables = map(_explanation_table, (one.parts, columns_in_percent(one.sides)))
         sections += [one.event, *tables]
-    further = describe_rest(len(explanations), MAX_EXPLANATIONS_SHOWN, "--json prints them all")
+    further = describe_rows_not_shown(len(explanations), MAX_EXPLANATIONS_SHOWN, "--json prints them all")
     return Output([*sections, SCALE_NOTE, further], records)
 
 
@@ -191,8 +191,8 @@ def predict(
     advantage. Optional: rounds, points and ties of the groups, and best = [3, 8], by which the best eight third places
     go through as best1 to best8.
     """
-    columns = options.pop_columns(season)
-    if _is_plan(file):
+    columns = options.pop_column_arguments(season)
+    if _is_tournament_plan(file):
         check_no_other_options(TOURNAMENT_OPTIONS, "a tournament, whose plan says its rules")
         if not simulate:
             raise ValueError(f"{file} is the plan of a tournament; add --simulate")
@@ -230,7 +230,7 @@ def _simulate(
     shared: dict[str, Any] = {"samples": season.pop("samples"), "key": jax.random.key(season.pop("seed"))}
     season["ties"] = season["ties"] or None
     with report.stage(f"simulating {shared['samples']:,} times"), terminal_tables.warnings_as_notes(report):
-        if _is_plan(file):
+        if _is_tournament_plan(file):
             kind, newcomers = "tournaments", settings["newcomers"]
             forecast: Any = jr.forecasts.simulate_tournament(rated, file, newcomers=newcomers, **shared)
         else:
@@ -238,7 +238,7 @@ def _simulate(
     return forecast.columns(), f"{shared['samples']:,} {kind}"
 
 
-def _is_plan(file: str) -> bool:
+def _is_tournament_plan(file: str) -> bool:
     """Whether a file is the plan of a tournament, and not a table of fixtures."""
     return file.lower().endswith(".toml")
 
@@ -249,7 +249,7 @@ def _forecast_table(columns: lazy.ColumnTable, caption: str, rated: jr.History) 
     if "champion" in shown:
         word = "champions" if rated.options.get("teams") else "champion"
         shown["win"] = np.where(shown.pop("champion"), word, "")
-    return terminal_tables.name_teams(to_text_table(shown, caption), rated)
+    return terminal_tables.label_team_columns(to_text_table(shown, caption), rated)
 
 
 def _note_how_fixtures_are_predicted(report: ProgressReport, predictions: lazy.ColumnTable, rated: jr.History) -> None:

@@ -27,7 +27,7 @@ from jaxrate.cli.file_rating import RateOptions, Rating, RatingTask
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.options import RatingRequest, argument, complete_request_from_saved_run, lock_output_folder, option
-from jaxrate.cli.terminal_tables import ProgressReport, TextTable, columns_in_percent, name_teams, to_text_table
+from jaxrate.cli.terminal_tables import ProgressReport, TextTable, columns_in_percent, label_team_columns, to_text_table
 from jaxrate.core.text_format import format_count, format_decimals, format_unquoted_name, rating_decimals
 from jaxrate.data.column_role_definitions import COLUMN_ROLES
 
@@ -194,7 +194,7 @@ def leaderboard_sections(board: lazy.Leaderboard, rated: jr.History) -> list[Sec
     scope = name_options(board.scope, click.get_current_context().command).splitlines()
     lines = [*scope, terminal_tables.first_rows_caption(len(board.rank), board.num_listed, "players")]
     lines.sort(key=lambda line: not line.startswith("ranked in groups"))
-    table = name_teams(to_text_table(board, "\n".join(filter(None, lines))), rated)
+    table = label_team_columns(to_text_table(board, "\n".join(filter(None, lines))), rated)
     half, first = lazy.half_widths(board.deviation), board.first_group()
     if half is not None:
         table = table._replace(spans=terminal_tables.intervals_to_draw(board.rating, half))
@@ -226,7 +226,7 @@ def _answer_peaks(name: str, rated: jr.History, title: str, top: int, **rules: A
     """The highest ratings of all time, at the time or in hindsight."""
     peaks = jr.history.peak_ratings(rated, top=top, **rules)
     records = lazy.as_column_table(peaks).to_records()
-    return Output([title, name_teams(to_text_table(peaks), rated)], {name: records})
+    return Output([title, label_team_columns(to_text_table(peaks), rated)], {name: records})
 
 
 def _answer_career(rating: Rating, player: str, count: int) -> Output:
@@ -302,7 +302,7 @@ def career_sections(rated: jr.History, name: str, career: dict[str, Any], count:
 
 def _arrange_career(career: dict[str, Any], clock: str | None) -> dict[str, Any]:
     """The columns of a career in their order, with both points in one; narrow terminals leave out the last ones."""
-    columns = _name_results(career)
+    columns = _replace_scores_by_results(career)
     if clock is None:
         del columns["time"]
     if "points" in columns:
@@ -314,7 +314,7 @@ def _arrange_career(career: dict[str, Any], clock: str | None) -> dict[str, Any]
     return {name: columns[name] for name in order if name in columns}
 
 
-def _name_results(columns: Mapping[str, Any]) -> dict[str, Any]:
+def _replace_scores_by_results(columns: Mapping[str, Any]) -> dict[str, Any]:
     """The columns with a result, as W, in place of the score, where they have one."""
     named = {"result" if name == "score" else name: x for name, x in columns.items()}
     if "result" in named:
@@ -331,7 +331,9 @@ def _name_career_columns(table: TextTable, rated: jr.History) -> TextTable:
 
 def to_match_table(matches: Any, rated: jr.History, caption: str = "", top: int | None = None) -> TextTable:
     """Matches in the words of careers, with the expected score in percent."""
-    return _name_career_columns(to_text_table(columns_in_percent(_name_results(matches)), caption, top), rated)
+    return _name_career_columns(
+        to_text_table(columns_in_percent(_replace_scores_by_results(matches)), caption, top), rated
+    )
 
 
 OF_ONE_HISTORY = (  # options that a rating league by league does not take
@@ -396,7 +398,7 @@ def rate(report: ProgressReport, by: str | None, dry_run: bool, chunk: int, brie
     is_folder = "format" not in request.columns and file_rating.is_parquet_folder_or_pattern(request.file)
     in_chunks = is_folder or is_on_command_line("chunk") or brief
     if dry_run:
-        return describe_run(report, request, *_choose_dry_run(report, request, asked, in_chunks=in_chunks))
+        return describe_run(report, request, *_sample_for_dry_run(report, request, asked, in_chunks=in_chunks))
     if by is not None:
         return rate_leagues(report, request, by, asked)
     if in_chunks:
@@ -425,7 +427,7 @@ def _check_options(request: RatingRequest, asked: RateOptions) -> None:
         raise ValueError("--show hindsight is of a whole history; rate its FILE without --state")
 
 
-def _choose_dry_run(
+def _sample_for_dry_run(
     report: ProgressReport, request: RatingRequest, asked: RateOptions, *, in_chunks: bool
 ) -> tuple[RatingTask, int | None]:
     """What would be rated, and the number of rows of a file of which this is a sample, or None."""
@@ -458,7 +460,7 @@ def _rate_file(report: ProgressReport, asked: RateOptions, request: RatingReques
         data = file_rating.events_up_to(data, until, 0 if saved is None else len(saved.players))
     file_rating.check_players_exist(data, asked.players)
     if saved is None:
-        task = _choose_task(report, asked, request, data)
+        task = _choose_rating_task(report, asked, request, data)
     else:
         task = file_rating.check_system(report, saved.system, data, request)
     hindsight = file_rating.smooth_task(report, task) if "hindsight" in asked.show else None
@@ -468,14 +470,14 @@ def _rate_file(report: ProgressReport, asked: RateOptions, request: RatingReques
         report.note("chances of draws are fitted to the matches before each; --param draw_odds=VALUE sets the odds")
         history = lazy.add_fitted_outcomes(history)
     facts = {"title": file_rating.title_from_file(request.file)} | history.options
-    facts |= file_rating.describe_file(request, data, history.options)
-    facts |= {"columns": file_rating.columns_of_saved_run(history.system, data, request.columns)}
+    facts |= file_rating.file_facts_to_save(request, data, history.options)
+    facts |= {"columns": file_rating.reading_options_to_save(history.system, data, request.columns)}
     if request.fitted.file == Path(request.file).name:
         facts["fitted_share"] = request.fitted.data_share
     return rating._replace(history=history._replace(options=facts), until=until, hindsight=hindsight)
 
 
-def _choose_task(
+def _choose_rating_task(
     report: ProgressReport, asked: RateOptions, request: RatingRequest, data: jr.data.Dataset
 ) -> RatingTask:
     """What to rate by which system, which predicts draws by rules of its own if these are asked for and it has them."""

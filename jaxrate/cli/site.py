@@ -19,7 +19,7 @@ from jaxrate.core.text_format import format_value_for_error
 SAMPLE_ROWS = 100  # of --file, to check that they were rated
 
 
-def parse_noun(context: Any, parameter: Any, text: str | None) -> list[str] | None:
+def parse_singular_and_plural(context: Any, parameter: Any, text: str | None) -> list[str] | None:
     """Two words, for one and for many."""
     noun = None if text is None else text.split(",")
     if noun is not None and len(noun) != 2:
@@ -29,7 +29,7 @@ def parse_noun(context: Any, parameter: Any, text: str | None) -> list[str] | No
 
 noun_option = option(
     "noun", "ONE,MANY", "What the rated are called, as team,teams.  [default: teams if the rated file is about teams, "
-    "else players]", callback=parse_noun,
+    "else players]", callback=parse_singular_and_plural,
 )  # fmt: skip
 names_option = option("names", "FILE", "Table of display names: columns id and name.")
 

@@ -39,7 +39,7 @@ def _list_systems(systems_by_name: dict[str, jr.extend.RatingSystem]) -> list[st
         (
             key,
             ", ".join(_kinds_of_events(system)),
-            re.sub(r', ".*?"', "", _system_source(key)),
+            re.sub(r', ".*?"', "", _system_docstring_first_line(key)),
         )  # without titles of papers
         for key, system in systems_by_name.items()
     ]
@@ -70,7 +70,7 @@ def _json_system(name: str, system: jr.extend.RatingSystem) -> dict[str, Any]:
         "system": name,
         "rates": _kinds_of_events(system),
         "default_of": [kind for kind, key in lazy.DEFAULT_SYSTEMS.items() if key == name],
-        "source": _system_source(name),
+        "source": _system_docstring_first_line(name),
         "parameters": _describe_parameters(system),
         "settings": dict(system.settings),
     }
@@ -80,7 +80,7 @@ def _system_description(name: str) -> str:
     return inspect.getdoc(sys.modules[jr.extend.ALL_SYSTEMS[name].__module__]) or ""
 
 
-def _system_source(name: str) -> str:
+def _system_docstring_first_line(name: str) -> str:
     """The first line about a system; of a second system in one module that of its factory."""
     factory = jr.extend.ALL_SYSTEMS[name]
     is_first = next(x for x in jr.extend.ALL_SYSTEMS.values() if x.__module__ == factory.__module__) is factory

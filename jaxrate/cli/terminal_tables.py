@@ -178,7 +178,7 @@ def to_text_table(table: Any, caption: str = "", top: int | None = None) -> Text
     return TextTable(headings, rows, lazy.LEFT_ALIGNED_COLUMNS, caption)
 
 
-def name_teams(table: TextTable, rated: jr.History) -> TextTable:
+def label_team_columns(table: TextTable, rated: jr.History) -> TextTable:
     """A table of a history; of teams with their word in the heading and below."""
     if not rated.options.get("teams"):
         return table

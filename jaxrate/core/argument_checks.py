@@ -95,7 +95,7 @@ def enforce_argument_annotations(function: Callable[P, R]) -> Callable[P, R]:
                     check_argument(function.__name__, name, parameter.annotation, one)
             elif value is not parameter.default:
                 check_argument(function.__name__, name, parameter.annotation, value)
-        with blame_arguments(function.__name__, bound):
+        with argument_errors_as_value_errors(function.__name__, bound):
             return function(*args, **kwargs)
 
     call_checked.__signature__ = signature_of_types(function_signature)  # type: ignore[attr-defined]
@@ -103,7 +103,7 @@ def enforce_argument_annotations(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @contextmanager
-def blame_arguments(function_name: str, arguments: Mapping[str, Any]) -> Iterator[None]:
+def argument_errors_as_value_errors(function_name: str, arguments: Mapping[str, Any]) -> Iterator[None]:
     """ValueError in place of errors of the computer that come of an argument: of too long a path or a huge number."""
     try:
         yield
@@ -120,23 +120,23 @@ def blame_arguments(function_name: str, arguments: Mapping[str, Any]) -> Iterato
 
 def signature_of_types(complete: Signature) -> Signature:
     """A signature as `help` shows it: types alone in the annotations, and a name for each keyword of an `Unpack`."""
-    parameters = [shown for x in complete.parameters.values() for shown in _shown_parameters(x)]
+    parameters = [shown for x in complete.parameters.values() for shown in _expand_unpacked_parameter(x)]
     return complete.replace(parameters=parameters, return_annotation=_strip_requirements(complete.return_annotation))
 
 
-class DefaultOfFunction:
+class EllipsisDefault:
     """The default of a keyword that a signature does not tell, and its docstring does; it prints as `...`."""
 
     def __repr__(self) -> str:
         return "..."
 
 
-def _shown_parameters(parameter: Parameter) -> list[Parameter]:
+def _expand_unpacked_parameter(parameter: Parameter) -> list[Parameter]:
     """A parameter with its type alone; for `**` of `Unpack[a TypedDict]` one for each keyword."""
     if parameter.kind is not Parameter.VAR_KEYWORD or get_origin(parameter.annotation) is not Unpack:
         return [parameter.replace(annotation=_strip_requirements(parameter.annotation))]
     hints = get_type_hints(get_args(parameter.annotation)[0])
-    default = DefaultOfFunction()
+    default = EllipsisDefault()
     return [Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint) for name, hint in hints.items()]
 
 
@@ -361,7 +361,7 @@ def _item_type_clause(annotation: Any) -> str:
     return f" of {annotation.__name__}s" if isinstance(annotation, type) and annotation is not Any else ""
 
 
-def _rule(description: str, accepts: Callable[[Any], bool]) -> TypeRule:
+def _simple_type_rule(description: str, accepts: Callable[[Any], bool]) -> TypeRule:
     """The rule of a type without arguments."""
     return TypeRule(lambda x, _: accepts(x), lambda _: description)
 
@@ -374,12 +374,12 @@ MAPPING = TypeRule(_is_mapping_to, lambda inner: "a mapping" + _item_type_clause
 ITERABLE = TypeRule(_is_iterable_of, lambda inner: "a sequence" + _item_type_clause(inner[0]))
 SEQUENCE = ITERABLE._replace(accepts=lambda x, inner: is_sized(x) and _is_iterable_of(x, inner))
 TYPE_RULES: dict[Any, TypeRule] = {
-    bool: _rule("True or False", lambda x: isinstance(x, (bool, np.bool_))),
-    int: _rule("a whole number", lambda x: is_whole_number(x) or (hasattr(x, "aval") and is_traced(x))),
-    float: _rule("a number", is_number),
-    str: _rule("text", lambda x: isinstance(x, str)),
-    np.ndarray: _rule("an array", lambda x: hasattr(x, "shape")),
-    Callable: _rule("a function", callable),
+    bool: _simple_type_rule("True or False", lambda x: isinstance(x, (bool, np.bool_))),
+    int: _simple_type_rule("a whole number", lambda x: is_whole_number(x) or (hasattr(x, "aval") and is_traced(x))),
+    float: _simple_type_rule("a number", is_number),
+    str: _simple_type_rule("text", lambda x: isinstance(x, str)),
+    np.ndarray: _simple_type_rule("an array", lambda x: hasattr(x, "shape")),
+    Callable: _simple_type_rule("a function", callable),
     Union: UNION,
     UnionType: UNION,
     Mapping: MAPPING,

@@ -66,7 +66,7 @@ def rows_before_games(age: AgeRule | None, constants: Constants, rows: State, ev
 
     `advance` lets time pass until the period begins. For newcomers no time passes.
     """
-    length, last = event_length(constants, event), getattr(rows, "time", None)
+    length, last = rating_period_length(constants, event), getattr(rows, "time", None)
     if length is None or last is None:
         return rows
     passed = elapsed_within_period(event, length, last)
@@ -81,7 +81,7 @@ def elapsed_within_period(event: Any, period: float | Array, last: Array) -> Arr
     return elapsed_time(event.time + period, last) - elapsed_time(event.time, last)
 
 
-def event_length(constants: Constants, event: Any) -> float | Array | None:
+def rating_period_length(constants: Constants, event: Any) -> float | Array | None:
     """How much time a rating period takes; None for other events, and where the system has no `period`."""
     return getattr(get_params(constants), "period", None) if isinstance(event, Periods) else None
 
@@ -102,7 +102,7 @@ def rate_games(
     formulas: PairwiseRules, seasons: tuple[float, ...], constants: Constants, rows: State, event: Matches | Periods
 ) -> State:
     """The rows after the games. Seasons that begin within a period follow its games."""
-    length = event_length(constants, event)
+    length = rating_period_length(constants, event)
     if formulas.apply_period is None:
         rows = rows_before_games(formulas.age, constants, rows, event)
     elif length is not None:

@@ -237,7 +237,7 @@ def replace_params(system: RatingSystem, params: Params) -> RatingSystem:
     return new if own else system._replace(params=params)
 
 
-def set_default_period(system: RatingSystem, length: float | None) -> RatingSystem:
+def set_period_if_default(system: RatingSystem, length: float | None) -> RatingSystem:
     """The system with rating periods of this length, if its own is the default; None: event by event, as it is."""
     own = getattr(system.params, "period", length)
     parameters = {} if system.factory is None else signature(system.factory).parameters

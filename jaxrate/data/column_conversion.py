@@ -41,10 +41,12 @@ def to_column(name: str, values: Any) -> Column:
     if column is None or isinstance(column.type, arrow.BaseExtensionType):
         column = _to_text(name, to_values(values))
     if kinds.is_dictionary(column.type) and column.num_chunks:
-        column = arrow.chunked_array([_as_large(chunk.dictionary).take(chunk.indices) for chunk in column.chunks])
+        column = arrow.chunked_array(
+            [_to_large_arrow_type(chunk.dictionary).take(chunk.indices) for chunk in column.chunks]
+        )
     if kinds.is_floating(column.type) and arrow.compute.any(is_nan := arrow.compute.is_nan(column)).as_py():
         column = arrow.compute.if_else(is_nan, None, column)
-    return _as_large(column)
+    return _to_large_arrow_type(column)
 
 
 def load_columns(table: TableSource, names: Iterable[Any], text: Collection[Any] | None = None) -> dict[Any, Column]:
@@ -63,7 +65,7 @@ def add_columns(table: TableSource, columns: Mapping[Any, Any]) -> TableSource:
     return table._replace(names=[*dict.fromkeys([*table.names, *columns])], load=load)
 
 
-def _as_large(values: Any) -> Any:
+def _to_large_arrow_type(values: Any) -> Any:
     """Text and bytes of any kind as the one kind that all of Arrow's functions take; others as they are."""
     arrow = import_pyarrow()
     if arrow.types.is_string(values.type) or arrow.types.is_string_view(values.type):
@@ -76,7 +78,7 @@ def _to_arrow(values: Any) -> Any:
     arrow = import_pyarrow()
     is_loose = isinstance(values, (list, tuple)) or str(getattr(values, "dtype", "")) == "object"
     types = set(map(type, values)) - {type(None)} if is_loose else set[type]()
-    if not _have_one_kind(types):
+    if not _can_share_a_column(types):
         return None
     if types == {np.datetime64}:
         values = _to_time_array(values)
@@ -95,7 +97,7 @@ def _to_time_array(times: Sequence[Any]) -> HostArray:
     return np.array(times, units.pop() if len(units) == 1 else "datetime64[s]")  # of several NumPy takes the finest
 
 
-def _have_one_kind(types: set[type]) -> bool:
+def _can_share_a_column(types: set[type]) -> bool:
     """Whether values of these types may be one column: Arrow would take "x" for b"x", and a tuple for a list."""
     are_numbers = all(issubclass(kind, (int, float, np.number)) and kind is not bool for kind in types)
     return are_numbers or (len(types) == 1 and types.isdisjoint((tuple, set, frozenset)))

@@ -36,7 +36,7 @@ from jaxrate.data.column_role_definitions import (
     WINNER_LOSER,
     as_column_list,
     check_role_arguments,
-    raise_first,
+    raise_first_applicable_error,
     select_role_arguments,
 )
 from jaxrate.data.column_spellings import (
@@ -131,7 +131,7 @@ def resolve_table(
     derived = [*derived_players, *derive_named_points(table.names, arguments["margin"])]
     table = reduce(append_columns, derived, table)
     check_players(table, players, arguments)
-    search = load_open_columns(table, players, {**arguments, **players.columns}, upcoming, na_values)
+    search = load_ambiguous_columns(table, players, {**arguments, **players.columns}, upcoming, na_values)
     choice = recognise_result(table, search)
     recognise_single_columns(search, dates)
     table = add_columns(table, search.columns)
@@ -183,7 +183,7 @@ def find_player_columns(
     players = recognise_players(header, arguments, upcoming)
     if players is None and (pair := split_pairs_in_cells(table)):
         return pair
-    players = players or next(_scored_contest(header, arguments, upcoming), None)
+    players = players or next(_scored_contest_columns(header, arguments, upcoming), None)
     if players is None:
         raise _missing_players_error(table, header)
     season = _season_of_contests(table, players, arguments)
@@ -329,21 +329,21 @@ def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bo
     """
     check_layout_arguments(arguments, upcoming)
     rows_of_one_side = [
-        _spelt_contest(header, arguments, upcoming),
-        _players_of_sides(header, arguments, upcoming, "own"),
+        _spelt_contest_columns(header, arguments, upcoming),
+        _find_side_player_columns(header, arguments, upcoming, "own"),
     ]
     rules = (
-        _named_players(header, arguments, upcoming),
-        _players_of_sides(header, arguments, upcoming, "sides"),
-        _players_of_sides(header, arguments, upcoming, "winner"),
-        _numbered_players(header, upcoming),
+        _find_named_player_columns(header, arguments, upcoming),
+        _find_side_player_columns(header, arguments, upcoming, "sides"),
+        _find_side_player_columns(header, arguments, upcoming, "winner"),
+        _find_numbered_line_up_columns(header, upcoming),
         *(reversed(rows_of_one_side) if upcoming else rows_of_one_side),
     )
     players = next(chain(*rules), None)
-    return players and _add_partners(header, arguments, players)
+    return players and _add_partner_columns(header, arguments, players)
 
 
-def _add_partners(header: Header, arguments: Mapping[str, Any], players: PlayerColumns) -> PlayerColumns:
+def _add_partner_columns(header: Header, arguments: Mapping[str, Any], players: PlayerColumns) -> PlayerColumns:
     """The players as teams of two, where nothing names them and partners of both have columns."""
     first, second = roles = players.roles[:2]
     is_told = players.roles == CONTEST_ROLES or players.are_teams or arguments[first] or arguments[second]
@@ -371,7 +371,7 @@ def check_layout_arguments(arguments: Mapping[str, Any], upcoming: bool) -> None
     sides = [arguments[role] for roles in named[:1] for role in roles[:2]]
     one_side = any(isinstance(x, (list, tuple)) for x in sides) and not all(sides)
     roles = " and ".join([*chain(*named)][:2])
-    raise_first(
+    raise_first_applicable_error(
         (len(named) > 1, "give the columns a and b, or winner and loser, or those of contests, and not the others"),
         (one_side, f"{roles} must both name the columns of a side, got {sides}"),
         (upcoming and WINNER_LOSER in named, "matches to come have columns a and b; nobody has won them yet"),
@@ -382,18 +382,18 @@ def check_layout_arguments(arguments: Mapping[str, Any], upcoming: bool) -> None
     )
 
 
-def _named_players(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
+def _find_named_player_columns(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
     """The columns that arguments name, and those of the library's own names, at best in their letter case."""
     own = [roles for roles in LAYOUTS[upcoming:] if None not in map(header.find_own, roles[:2])]
     own.sort(key=lambda roles: not {header.find_own(role) for role in roles[:2]} <= COLUMN_NAMES_OF_ROLES)
     for roles in (*_named_layouts(arguments), *own):
         if roles == CONTEST_ROLES:
-            yield _named_contest(header, arguments, upcoming)
+            yield _named_contest_columns(header, arguments, upcoming)
         else:
             yield PlayerColumns(roles, {role: arguments[role] or header.find_own(role) or role for role in roles})
 
 
-def _players_of_sides(
+def _find_side_player_columns(
     header: Header, arguments: Mapping[str, Any], upcoming: bool, kind: str
 ) -> Iterator[PlayerColumns]:
     """The columns of both sides, as of home and away; ValueError if several could be."""
@@ -428,7 +428,7 @@ def _check_no_third_player(header: Header, sides: SidesSpelling, pair: tuple[Any
 LETTERS = " abcdefgh"  # by number
 
 
-def _numbered_players(header: Header, upcoming: bool) -> Iterator[PlayerColumns]:
+def _find_numbered_line_up_columns(header: Header, upcoming: bool) -> Iterator[PlayerColumns]:
     """The numbered columns of line-ups, as a1, a2, b1 and b2; ValueError if a number between has no column."""
     for templates in LINE_UP_SPELLINGS:
         sides = [_numbered_columns(header, template) for template in templates]
@@ -465,33 +465,33 @@ def _contest_roles(arguments: Mapping[str, Any], upcoming: bool) -> tuple[str, .
     return CONTEST_ROLES[: 2 if upcoming or arguments["score"] else 3]
 
 
-def _named_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> PlayerColumns:
+def _named_contest_columns(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> PlayerColumns:
     """The columns of contests: named, or of the library's own names, or spelt so; assumed where there are none."""
     roles = _contest_roles(arguments, upcoming)
     has_score = arguments["score"] is None and header.find_own("score") is not None
     columns = {role: arguments[role] or header.find_own(role) for role in roles}
     sought = [role for role in roles[: 3 - has_score] if columns[role] is None]
     spelt = {role: header.find_first(SPELLINGS[role]) for role in sought}
-    if "rank" in spelt and spelt["rank"] is None and (score := _find_open_score(header, arguments)):
+    if "rank" in spelt and spelt["rank"] is None and (score := _undeclared_score_column(header, arguments)):
         del spelt["rank"], columns["rank"]
         spelt["score"] = score
     spelt = {role: name or COLUMN_ROLES[role].default[0] for role, name in spelt.items()}
     return PlayerColumns(CONTEST_ROLES, columns | spelt, notes=_describe_contest(spelt))
 
 
-def _find_open_score(header: Header, arguments: Mapping[str, Any]) -> str | None:
+def _undeclared_score_column(header: Header, arguments: Mapping[str, Any]) -> str | None:
     """The column that is called as scores of contests are, unless an argument names one."""
     return header.find_first(SPELLINGS["contest score"]) if arguments["score"] is None else None
 
 
-def _spelt_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
+def _spelt_contest_columns(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
     """The columns of contests, if all of them are spelt as people call them."""
     spelt = {role: header.find_first(SPELLINGS[role]) for role in _contest_roles(arguments, upcoming)}
     if None not in spelt.values():
         yield PlayerColumns(CONTEST_ROLES, spelt, notes=_describe_contest(spelt))
 
 
-def _scored_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
+def _scored_contest_columns(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
     """The columns of contests that have scores in place of ranks."""
     roles = {"contest": "contest", "participant": "participant", "score": "contest score"}
     spelt = {role: header.find_first(SPELLINGS[spelling]) for role, spelling in roles.items()}
@@ -501,10 +501,10 @@ def _scored_contest(header: Header, arguments: Mapping[str, Any], upcoming: bool
 
 def _describe_contest(columns: Mapping[str, Any]) -> tuple[str, ...]:
     """What columns of contests were taken for, but for those of the library's own names."""
-    return tuple(f"{name} for the {role}" for role, name in columns.items() if not is_own_name(role, name))
+    return tuple(f"{name} for the {role}" for role, name in columns.items() if not is_standard_role_name(role, name))
 
 
-def is_own_name(role: str, name: Any) -> bool:
+def is_standard_role_name(role: str, name: Any) -> bool:
     """Whether a column has one of the library's own names for a role."""
     return normalise_column_name(name) in COLUMN_ROLES[role].default
 
@@ -522,19 +522,19 @@ def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping
     if players.are_teams:
         check_line_up_roles(arguments)
     if "item" in players.sides.second:
-        _check_items_are_no_players(table, players.names)
+        _check_players_and_items_differ(table, players.names)
     first, second = (as_column_list(players.columns[role]) for role in players.roles[:2])
     columns, roles = [*first, *second], " and ".join(players.roles[:2])
     is_scored = players.roles == WINNER_LOSER and arguments["score"]
     same_column = f"{roles} are the same column, {players.columns[players.roles[0]]!r}; name one for each player"
-    raise_first(
+    raise_first_applicable_error(
         (first == second, same_column),
         (len({*columns}) < len(columns), f"the line-ups name a column twice: {', '.join(map(str, columns))}"),
         (is_scored, "the score of a winner is 1; give a and b, not winner and loser, to use a column of scores"),
     )
 
 
-def _check_items_are_no_players(table: TableSource, names: Sequence[str]) -> None:
+def _check_players_and_items_differ(table: TableSource, names: Sequence[str]) -> None:
     """ValueError if those who answer and what they answer have a name in common, which would make them one player."""
     first, second = ({*to_values(column)} for column in load_columns(table, names, names).values())
     for common in sorted((first & second) - {None})[:1]:
@@ -547,7 +547,7 @@ def _check_items_are_no_players(table: TableSource, names: Sequence[str]) -> Non
 # Columns whose contents decide
 
 
-class OpenColumns(NamedTuple):
+class AmbiguousColumns(NamedTuple):
     """Columns whose names leave their roles open, so that their values decide."""
 
     results: Sequence[str] = ()
@@ -565,7 +565,7 @@ class RoleSearch(NamedTuple):
     arguments: dict[str, Any]
     notes: list[str]
     upcoming: bool
-    open: OpenColumns
+    open: AmbiguousColumns
     columns: dict[str, Column]  # those that are open, and the players; none if nothing is open
     values: dict[str, Column]  # the same, missing where a text says so
 
@@ -579,7 +579,7 @@ class RoleSearch(NamedTuple):
         return {name: results for name, results in parsed.items() if results is not None}
 
 
-def load_open_columns(
+def load_ambiguous_columns(
     table: TableSource, players: PlayerColumns, arguments: dict[str, Any], upcoming: bool, na_values: Sequence[str]
 ) -> RoleSearch:
     """The search for roles, with the columns that are open and those of the players, of one reading of the table."""
@@ -587,7 +587,7 @@ def load_open_columns(
     if players.sides.side and arguments["side"] is None and "a" not in header.names:
         arguments["side"] = "a"
     single = _find_columns_of_single_roles(header, players, arguments, upcoming)
-    opened = _find_open_results(header, players, arguments)._replace(single=single)
+    opened = _possible_result_columns(header, players, arguments)._replace(single=single)
     text = [*players.names, *opened.results, *single["side"]]
     names = [*text, *chain(*opened.points), *opened.leads, *chain(*single.values())]
     is_open = any(opened[:4]) or any(single.values())
@@ -613,36 +613,36 @@ def _find_columns_of_single_roles(
     }
 
 
-def margin_of_both(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+def points_columns(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """The points of both sides, if an argument names them."""
     margin = tuple(as_column_list(arguments["margin"]))
     return margin if len(margin) == 2 else ()
 
 
-def _find_open_results(header: Header, players: PlayerColumns, arguments: Mapping[str, Any]) -> OpenColumns:
+def _possible_result_columns(header: Header, players: PlayerColumns, arguments: Mapping[str, Any]) -> AmbiguousColumns:
     """The columns that may tell the results of matches.
 
     There are none if an argument, or one of the library's own names beside its own players, tells the results.
     """
-    own, margin = header.find_own("score"), margin_of_both(arguments)
+    own, margin = header.find_own("score"), points_columns(arguments)
     is_told = players.sides == UNKNOWN_SIDES and own is not None and not margin
     if players.roles != PLAYER_PAIR or arguments["score"] is not None or is_told:
-        return OpenColumns()
+        return AmbiguousColumns()
     if margin:
         results = header.find_columns(SPELLINGS["score"]) if own is None else [own]
-        return OpenColumns(results, [margin] if {*margin} <= {*header.names} else [])
+        return AmbiguousColumns(results, [margin] if {*margin} <= {*header.names} else [])
     sides = players.possible_sides
     goals = [*header.find_points(GOAL_TEMPLATES, sides), *header.find_points_beside(players.names)]
     points = [*goals, *header.find_points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides)]
-    possible = dict.fromkeys([*header.find_columns(SPELLINGS["score"]), *_results_of_first_side(header, sides)])
+    possible = dict.fromkeys([*header.find_columns(SPELLINGS["score"]), *_find_first_side_win_columns(header, sides)])
     for name in chain(*map(as_column_list, players.columns.values()), *goals):
         possible.pop(name, None)
     named_lead = {*as_column_list(arguments["margin"])} & {*header.names}
     leads = [*named_lead] or header.find_columns(SPELLINGS["margin"])
-    return OpenColumns([*possible], [*dict.fromkeys(points)], goals, leads)
+    return AmbiguousColumns([*possible], [*dict.fromkeys(points)], goals, leads)
 
 
-def _results_of_first_side(header: Header, sides: Sequence[SidesSpelling]) -> list[Any]:
+def _find_first_side_win_columns(header: Header, sides: Sequence[SidesSpelling]) -> list[Any]:
     """Columns that say whether the first side has won, where the second has none: wins of both are counts."""
     pairs = [*chain(*(spell_pairs(RESULT_TEMPLATES, one) for one in sides))]
     counts = {first for first, second in [*pairs, ("wins", "losses")] if second in header.by_spelling}
@@ -670,14 +670,14 @@ def recognise_single_columns(search: RoleSearch, dates: str | None) -> None:
     """
     fits: dict[tuple[str, str], Callable[[str], int]] = {  # by role and meaning, how well the contents of a column do
         ("side", "the side"): lambda name: 1,
-        ("neutral", "neutral"): lambda name: _holds_flags(search.columns[name]),
-        ("time", "the time"): lambda name: _time_quality(name, search.values[name], dates),
+        ("neutral", "neutral"): lambda name: holds_flags(search.columns[name]),
+        ("time", "the time"): lambda name: _time_column_confidence(name, search.values[name], dates),
     }
     for (role, meaning), fit in fits.items():
         best = max(search.open.single[role], key=fit, default=None)
         if best is not None and fit(best):
             search.arguments[role] = best
-            search.notes.extend([] if is_own_name(role, best) else [f"{best} for {meaning}"])
+            search.notes.extend([] if is_standard_role_name(role, best) else [f"{best} for {meaning}"])
     if search.arguments["time"] is None:
         _settle_time_without_dates(search)
 
@@ -693,12 +693,15 @@ def _settle_time_without_dates(search: RoleSearch) -> None:
         search.arguments["time"] = own
 
 
-def _time_quality(name: str, column: Column, dates: str | None) -> int:
+def _time_column_confidence(name: str, column: Column, dates: str | None) -> int:
     """How well a column holds times: 2 for dates, 1 for numbers under one of the library's own names, 0 for others."""
-    return 2 * is_time_column(name, column, dates) or int(is_own_name("time", name) and is_numeric_column(column))
+    return 2 * is_time_column(name, column, dates) or int(
+        is_standard_role_name("time", name) and is_numeric_column(column)
+    )
 
 
-def _holds_flags(column: Column) -> bool:
+def holds_flags(column: Column) -> bool:
+    """Whether all values of a column are flags: true or 1, false or 0."""
     with suppress(ValueError):
         to_flags("", column)
         return True
@@ -744,7 +747,7 @@ def recognise_result(table: TableSource, search: RoleSearch) -> ResultChoice:
       ValueError: if nothing tells the results of matches that need them, or if a column can be read in two ways, and
         the others do not say which is right.
     """
-    own, named, margin = search.header.find_own("score"), search.arguments["score"], margin_of_both(search.arguments)
+    own, named, margin = search.header.find_own("score"), search.arguments["score"], points_columns(search.arguments)
     if search.players.roles != PLAYER_PAIR or named:
         return ResultChoice(named or None)
     if margin or named is False:
@@ -781,25 +784,25 @@ def _choose_named_points(search: RoleSearch, margin: tuple[str, ...]) -> ResultC
         search.arguments["score"] = False
         search.notes.append(f"nothing for the score, as {own} has no results, and the points of both tell who won")
     for name, results in readings.items():
-        if _is_wrong(bad := _contradictions(results.score, lead)):
+        if _contradict_too_often(bad := _contradictions(results.score, lead)):
             search.notes.append(_describe_preferred_points(name, margin, bad))
     return ResultChoice(points=margin)
 
 
 def _choose_by_contents(search: RoleSearch) -> ResultChoice:
     """The column of results that its contents tell, or those of both sides' points."""
-    quality = {pair: _points_quality([search.values[name] for name in pair]) for pair in search.open.points}
+    quality = {pair: _points_column_confidence([search.values[name] for name in pair]) for pair in search.open.points}
     best = max(quality, key=lambda pair: quality[pair], default=None)
     points = best if best is not None and quality[best] else ()
     firsts = [] if points else [first for first, _ in quality]  # of W and L of both sides
     readings = search.read_results([*search.open.results, *firsts])
-    return _choose_reading(search, readings, points) if readings else _choose_points(search, points)
+    return _choose_result_reading(search, readings, points) if readings else _choose_points(search, points)
 
 
 def _choose_points(search: RoleSearch, points: tuple[str, ...]) -> ResultChoice:
     """The points of both, or a lead, or a column of results without a value if there are none of these."""
-    empty = next((name for name in search.open.results if _are_empty([search.values[name]])), None)
-    if empty is not None and _are_empty([search.values[name] for name in points]):
+    empty = next((name for name in search.open.results if _are_columns_empty([search.values[name]])), None)
+    if empty is not None and _are_columns_empty([search.values[name] for name in points]):
         return ResultChoice(empty, note=f"{empty} for the score")
     if points:
         return ResultChoice(points=points, note=f"{' and '.join(points)} for the points of both, which tell who won")
@@ -813,7 +816,9 @@ def _has_both_signs(column: Column) -> bool:
     return is_numeric_column(column) and {-1.0, 1.0} <= {*np.sign(numbers_or_nan(column)).tolist()}
 
 
-def _choose_reading(search: RoleSearch, readings: Mapping[str, ParsedResults], points: tuple[str, ...]) -> ResultChoice:
+def _choose_result_reading(
+    search: RoleSearch, readings: Mapping[str, ParsedResults], points: tuple[str, ...]
+) -> ResultChoice:
     """The surest column of readable results, or the points of both sides where these contradict it.
 
     Raises:
@@ -828,10 +833,10 @@ def _choose_reading(search: RoleSearch, readings: Mapping[str, ParsedResults], p
     others = [results.score for other, results in readings.items() if other != name]
     choice = _settle_contradictions(name, points, readings[name].score, others, lead)
     taken = f"{name} for the score"
-    return choice._replace(note=choice.note.replace(taken, taken + _meaning_of_scores(search, name, readings[name]), 1))
+    return choice._replace(note=choice.note.replace(taken, taken + _score_meaning(search, name, readings[name]), 1))
 
 
-def _meaning_of_scores(search: RoleSearch, name: str, results: ParsedResults) -> str:
+def _score_meaning(search: RoleSearch, name: str, results: ParsedResults) -> str:
     """What a note adds about a column of winners as 1 and 0, or about whose number is the first of a score."""
     (first, second), names = search.players.names, [*search.header.names]
     if is_winner_column(name) and results.notation.plain:
@@ -852,7 +857,7 @@ def _refuse_contradicting_scorelines(name: str, readings: Mapping[str, ParsedRes
         if lead is told or not is_sure:
             continue
         bad = _contradictions(told.score, np.nan_to_num(np.sign(lead.score - 0.5)))
-        if _is_wrong(bad) and np.count_nonzero(bad) > 1:
+        if _contradict_too_often(bad) and np.count_nonzero(bad) > 1:
             raise _contradiction_error(name, f"{other!r}", bad, f"score={other!r}")
 
 
@@ -866,14 +871,14 @@ def _surest_reading(readings: Mapping[str, ParsedResults]) -> str:
     return min(readings, key=lambda x: (readings[x].notation == SETS, has_winner and not second_wins[x]))
 
 
-def _are_empty(columns: Iterable[Column]) -> bool:
+def _are_columns_empty(columns: Iterable[Column]) -> bool:
     return all(missing_mask(column).all() for column in columns)
 
 
-def _points_quality(columns: Sequence[Column]) -> float:
+def _points_column_confidence(columns: Sequence[Column]) -> float:
     """How sure two columns hold points: the share of numbers, above 1 if there are some; 0 if they are few."""
     share = min(map(numeric_share, columns))
-    return (share >= MIN_READABLE_SHARE) * (share + (share == 1.0 and not _are_empty(columns)))
+    return (share >= MIN_READABLE_SHARE) * (share + (share == 1.0 and not _are_columns_empty(columns)))
 
 
 def _sign_of_lead(pairs: Sequence[tuple[str, ...]], values: Mapping[str, Column]) -> HostArray:
@@ -888,7 +893,7 @@ def _choose_winner_codes(
     name: str, column: Column, readings: list[dict[int, float]], lead: HostArray, players: Sequence[str]
 ) -> ResultChoice:
     """The scores of a column of winners in numbers, by the reading that agrees with the points, or the only one."""
-    known = _codes_by_points(column, readings[0], lead) or _codes_by_numbers_in_names(column, players)
+    known = _winner_codes_by_points(column, readings[0], lead) or _winner_codes_by_column_numbers(column, players)
     readings = [known] if known else readings
     meanings = {1.0: f"a win of {players[0]}", 0.0: f"one of {players[1]}", 0.5: "a draw"}
     described = [join_names([f"{code} is {meanings[x]}" for code, x in codes.items()]) for codes in readings]
@@ -903,7 +908,7 @@ def _choose_winner_codes(
     return ResultChoice(name, notation=winner_codes_notation(readings[0]), note=note)
 
 
-def _codes_by_points(column: Column, reading: Mapping[int, float], lead: HostArray) -> dict[int, float]:
+def _winner_codes_by_points(column: Column, reading: Mapping[int, float], lead: HostArray) -> dict[int, float]:
     """The scores of a column of winners in numbers that agree with the lead in points; {} if none do."""
     possible = [codes for codes in (*WINNER_CODES, SCORE_CODES) if reading.keys() <= codes.keys()]
     wrong = [np.count_nonzero(_contradictions(winner_codes_to_scores(column, codes), lead)) for codes in possible]
@@ -911,7 +916,7 @@ def _codes_by_points(column: Column, reading: Mapping[int, float], lead: HostArr
     return possible[int(np.argmin(wrong))] if is_clear else {}
 
 
-def _codes_by_numbers_in_names(column: Column, players: Sequence[str]) -> dict[int, float]:
+def _winner_codes_by_column_numbers(column: Column, players: Sequence[str]) -> dict[int, float]:
     """The scores of the numbers of both sides, whose columns are called as player1 and player2; {} if others are there.
 
     A 0 is then a draw.
@@ -936,10 +941,10 @@ def _settle_contradictions(
     if not bad.any():
         return ResultChoice(name, note=f"{name} for the score")
     x, y = points
-    is_wrong = _is_wrong(bad) and np.count_nonzero(bad) > 1
-    if is_wrong and not all(_is_wrong(_contradictions(other, lead)) for other in others):
+    is_wrong = _contradict_too_often(bad) and np.count_nonzero(bad) > 1
+    if is_wrong and not all(_contradict_too_often(_contradictions(other, lead)) for other in others):
         return ResultChoice(points=points, note=_describe_preferred_points(name, points, bad))
-    if not is_wrong or any(_do_agree(score, other) for other in others):
+    if not is_wrong or any(_do_scores_mostly_agree(score, other) for other in others):
         share = describe_share(bad)
         return ResultChoice(name, note=f"{name} for the score, though {x} and {y} contradict it in {share}")
     raise _contradiction_error(name, f"{x!r} and {y!r}", bad, f"margin={[x, y]!r}")
@@ -965,13 +970,13 @@ def _contradictions(score: HostArray, lead: HostArray) -> HostArray:
     return (lead != 0) & ~np.isnan(score) & (np.sign(score - 0.5) != lead)
 
 
-def _is_wrong(bad: HostArray) -> bool:
+def _contradict_too_often(bad: HostArray) -> bool:
     return bool(bad.mean() > MAX_CONTRADICTIONS)
 
 
-def _do_agree(one: HostArray, other: HostArray) -> bool:
+def _do_scores_mostly_agree(one: HostArray, other: HostArray) -> bool:
     both = ~np.isnan(one) & ~np.isnan(other)
-    return bool(both.any() and not _is_wrong((one != other)[both]))
+    return bool(both.any() and not _contradict_too_often((one != other)[both]))
 
 
 # Columns that improve predictions, by their names: points, seasons and surfaces, published forecasts and odds

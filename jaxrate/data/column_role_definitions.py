@@ -269,7 +269,7 @@ def document_roles(function: Callable[P, R]) -> Callable[P, R]:
     right one.
     """
     from jaxrate.core.argument_checks import (  # which loads NumPy, which the help of the command line does without
-        blame_arguments,
+        argument_errors_as_value_errors,
         check_keyword_names,
         signature_of_types,
     )
@@ -279,7 +279,7 @@ def document_roles(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         check_keyword_names(function.__name__, kwargs, shown.parameters)
-        with blame_arguments(function.__name__, kwargs):
+        with argument_errors_as_value_errors(function.__name__, kwargs):
             return function(*args, **kwargs)
 
     call.__signature__ = shown  # type: ignore[attr-defined]
@@ -288,7 +288,7 @@ def document_roles(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def raise_first(*problems: tuple[Any, str]) -> None:
+def raise_first_applicable_error(*problems: tuple[Any, str]) -> None:
     """ValueError of the first of these messages whose condition, which stands before it, holds."""
     for is_wrong, message in problems:
         if is_wrong:
@@ -309,7 +309,7 @@ def _check_role_argument(name: str, value: Any) -> None:
     columns = list(value) if is_list else [value]
     wrong = ", ".join(format_value_for_error(x) for x in columns if not _is_column_name(x))
     got, numbers = ", ".join(map(str, columns)), NUM_COLUMNS.get(accepts, (len(columns),))
-    raise_first(
+    raise_first_applicable_error(
         (wrong and not is_list, f"{name} must be the name of a column, got {wrong}"),
         (wrong, f"{name} must be names of columns, got {wrong} among them"),
         (len(columns) not in numbers, f"{name} must be {accepts}, of a and of b, got {got}"),

@@ -44,6 +44,7 @@ from jaxrate.data.column_recognition import (
     ColumnsRecognisedWarning,
     ResolvedTable,
     date_columns,
+    holds_flags,
     recognise_evidence_columns,
     resolve_table,
 )
@@ -83,7 +84,7 @@ from jaxrate.data.faulty_rows import (
     find_incomplete_rows,
     find_later_mirrors,
     is_blank_mask,
-    map_row_errors,
+    renumber_row_errors,
     warn_caller,
 )
 from jaxrate.data.lookalike_names import doubts_about_names
@@ -98,17 +99,17 @@ from jaxrate.data.result_parsing import (
     Notation,
     ResultColumn,
     check_texts,
-    draws_in_results,
+    draw_mask_from_flags,
+    draw_mask_from_results,
+    draw_mask_from_words,
     fail_where_no_result,
-    flags_of_draws,
     in_play_mask,
     mask_of_texts,
-    mentions_draw,
     notation_of_contest_scores,
     parse_contest_results,
+    parse_sides,
     replace_na_values,
     result_column_to_scores,
-    to_sides,
 )
 from jaxrate.data.role_resolution import ColumnRoles, check_line_up_roles, first_player_statistic_lead
 from jaxrate.data.table_files import find_table_opener, open_table_source
@@ -186,7 +187,7 @@ def expand_line_up_cells(rows: TableRows) -> TableRows:
     divider = _find_divider(cells)
     if divider is None:
         return rows.change({name: null_where(x, is_blank_mask(x)) for name, x in cells.items()})
-    parts = [_divide_cells(name, column, divider, rows.columns) for name, column in cells.items()]
+    parts = [_split_player_cells(name, column, divider, rows.columns) for name, column in cells.items()]
     players, num_first = dict(chain(*map(dict.items, parts))), sum(map(len, parts[: roles.num_first or 1]))
     note = f"{' and '.join(map(str, cells))} for teams, of several players in a cell"
     return rows.change(players, note, players=[*players], num_first=num_first)
@@ -201,7 +202,7 @@ def _find_divider(cells: Mapping[str, Column]) -> str | None:
     return divider if any(is_divided) else None
 
 
-def _divide_cells(name: str, column: Column, divider: str, names_in_use: Collection[str]) -> dict[str, Column]:
+def _split_player_cells(name: str, column: Column, divider: str, names_in_use: Collection[str]) -> dict[str, Column]:
     """A column for each player in the cells of one, the first of which has its name, which errors show."""
     cells = [_names_in_cell(value, divider) for value in to_values(column)]
     first, *others = [*zip_longest(*cells)] or [(None,) * len(cells)]
@@ -241,15 +242,15 @@ def build_dataset(table: TableRows, earlier: NamesOfEarlierData, in_order: bool)
     """
     _, roles, columns, rows = table[:4]
     are_teams = roles.num_first > 0
-    with map_row_errors(rows):
+    with renumber_row_errors(rows):
         read = read_event_columns(table, earlier)
         if are_teams:
             read, row = team_matches_to_contests(roles, columns, rows, read, earlier.players)
             rows = rows[row]
-    with map_row_errors(rows):
+    with renumber_row_errors(rows):
         order = _row_order(read, in_order)
     rows, read = rows[order], read._replace(values=_select_rows(read.values, order))
-    with map_row_errors(rows):
+    with renumber_row_errors(rows):
         events, contests = _build_events(read, rows)
     return Dataset(
         events,
@@ -265,11 +266,11 @@ def build_dataset(table: TableRows, earlier: NamesOfEarlierData, in_order: bool)
         statistics=tuple(statistic.name for statistic in roles.statistics),
         points=() if are_teams else roles.points,
         expected_goals=tuple(roles.expected_goals),
-        venues=None if roles.venue is None else distinct_cells(columns[roles.venue]).map(_name_of_ground, None)[order],
+        venues=None if roles.venue is None else distinct_cells(columns[roles.venue]).map(_venue_name, None)[order],
     )
 
 
-def _name_of_ground(value: Any) -> str | None:
+def _venue_name(value: Any) -> str | None:
     return value_text(value) if str(value).strip() else None
 
 
@@ -377,14 +378,14 @@ def _read_times(name: str | None, columns: dict[str, Column]) -> HostArray | Non
     return None if name is None or missing_mask(columns[name]).all() else to_numbers(name, columns[name])
 
 
-def _number_players(names: Sequence[str], columns: dict[str, Column], earlier: Any) -> tuple[HostArray, HostArray]:
+def _assign_player_ids(names: Sequence[str], columns: dict[str, Column], earlier: Any) -> tuple[HostArray, HostArray]:
     """Ids [n, columns] of the players in these columns, and all names by id; `earlier` may be a function for that."""
     return earlier(names, columns) if callable(earlier) else to_ids(names, columns, earlier)
 
 
 def _read_players(names: Sequence[str], columns: dict[str, Column], earlier: Any) -> tuple[HostArray, HostArray]:
     """Ids of participants [n], or of both players of matches [n, 2], and all names by id."""
-    player, players = _number_players(names, columns, earlier)
+    player, players = _assign_player_ids(names, columns, earlier)
     if len(names) == 1:
         return player[:, 0], players
     first, second = player.T
@@ -424,9 +425,9 @@ def team_matches_to_contests(
         values["noise"] = weight**-0.5
     present = ~np.stack([*missing.values()], axis=1)
     row, position = np.nonzero(present)
-    with map_row_errors(row):
+    with renumber_row_errors(row):
         names = {"players": _names_by_row(roles.players, columns, present)}
-        player, players = _number_players([*names], names, earlier)
+        player, players = _assign_player_ids([*names], names, earlier)
     is_second = position >= roles.num_first
     for name in roles.margin:
         del further[name]
@@ -464,7 +465,7 @@ def _read_optional_numbers(roles: ColumnRoles, columns: dict[str, Column], n: in
     names = {role: getattr(roles, role) for role in OPTIONAL_NUMBERS if getattr(roles, role) is not None}
     values = {role: to_numbers(name, columns[name], OPTIONAL_NUMBERS[role]) for role, name in names.items()}
     if roles.side is not None:
-        sides = roles.constant_side or to_sides(roles.side, columns[roles.side])
+        sides = roles.constant_side or parse_sides(roles.side, columns[roles.side])
         values["side"] = np.full(n, sides)
     if roles.neutral is not None:
         values["side"] = np.where(to_flags(roles.neutral, columns[roles.neutral]), 0.0, values["side"])
@@ -514,8 +515,17 @@ def _read_ranks(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostA
     """[n] the ranks of participants, lower is better; 0 without a column of results, and of contests to come."""
     if roles.result is None or roles.upcoming:
         return np.zeros(n)
-    result = to_numbers(roles.result, columns[roles.result])
+    result = _to_ranks(roles.result, columns[roles.result])
     return result if roles.ranked else -result
+
+
+def _to_ranks(name: str, column: Column) -> HostArray:
+    """The column as float64. RowError with one row for each text that is no number."""
+    is_bad = np.isnan(numbers_or_nan(column)) & ~missing_mask(column)
+    if is_bad.any():
+        first_rows = np.unique(distinct_cells(column).codes, return_index=True)[1]
+        fail_at_cells(is_bad & np.isin(np.arange(len(is_bad)), first_rows), name, column, "not a number")
+    return to_numbers(name, column)
 
 
 def _read_teams(roles: ColumnRoles, columns: dict[str, Column], values: Mapping[str, Any]) -> dict[str, HostArray]:
@@ -615,7 +625,7 @@ def hide_results_in_play(rows: TableRows) -> TableRows:
     return rows
 
 
-def columns_of_manner(names: Iterable[str], used: Collection[str]) -> list[str]:
+def match_status_columns(names: Iterable[str], used: Collection[str]) -> list[str]:
     """The columns, other than those used, that are called as what says how far a match is, or how it was decided."""
     return [name for name in names if name not in used and re.search(MANNER_NAME, normalise_column_name(name))]
 
@@ -630,7 +640,7 @@ def check_points_not_negative(rows: TableRows) -> None:
         fail_at_cells(values < 0, name, rows.columns[name], f"and points are not negative; {advice}")
 
 
-def split_by_result(rows: TableRows, na_values: Sequence[str] = ()) -> PlayedAndComingMasks:
+def split_played_and_upcoming_rows(rows: TableRows, na_values: Sequence[str] = ()) -> PlayedAndComingMasks:
     """Which rows have a result, and which are to come: of contests those in which nobody has one.
 
     Other participants without a result did not take part if `na_values` say so, else their rows are faulty.
@@ -666,7 +676,7 @@ def doubts_about_unplayed_rows(split: PlayedAndComingMasks, rows: HostArray, upc
     n, num_without = len(split.played), np.count_nonzero(~split.played)
     if not num_without or (upcoming and num_without == n):
         return
-    reasons = [_describe_rows(rows[mask], reason) for reason, mask in split.left_out.items() if mask.any()]
+    reasons = [_describe_omitted_rows(rows[mask], reason) for reason, mask in split.left_out.items() if mask.any()]
     coming = _count_and_verb(int(split.coming.sum()))
     if upcoming:
         yield "; ".join([f"of {n:,} rows {coming} without a result and to come", *reasons])
@@ -677,7 +687,7 @@ def doubts_about_unplayed_rows(split: PlayedAndComingMasks, rows: HostArray, upc
     yield f"{num_without:,} of {n:,} rows {verbs} left out: {'; '.join(reasons)}"
 
 
-def _describe_rows(rows: HostArray, reason: str) -> str:
+def _describe_omitted_rows(rows: HostArray, reason: str) -> str:
     """How many rows are left out for a reason, and the first of them."""
     first = "row" if len(rows) == 1 else "the first is row"
     return f"{_count_and_verb(len(rows))} {reason} ({first} {rows[0]}, counting from 0)"
@@ -711,7 +721,7 @@ def score_drawn_matches(rows: TableRows, rules: Sequence[DrawRule] | None = None
     return rows
 
 
-def flag_rules(names: Iterable[str], is_result: bool) -> Iterator[DrawRule]:
+def draw_flag_rules(names: Iterable[str], is_result: bool) -> Iterator[DrawRule]:
     """Rules by the columns that are called as flags of draws are, and then as results or how they came about are.
 
     The latter only if `is_result` says that these may tell draws.
@@ -719,12 +729,12 @@ def flag_rules(names: Iterable[str], is_result: bool) -> Iterator[DrawRule]:
     names = [*names]
     for name in names:
         if normalise_column_name(name) in DRAW_NAMES:
-            yield DrawRule((name,), flags_of_draws)
+            yield DrawRule((name,), draw_mask_from_flags)
     for name in names if is_result else ():
         if normalise_column_name(name) in SPELLINGS["score"]:
-            yield DrawRule((name,), draws_in_results)
+            yield DrawRule((name,), draw_mask_from_results)
         elif re.search(MANNER_NAME, normalise_column_name(name)):
-            yield DrawRule((name,), partial(mentions_draw, pattern=DRAWN_MANNER))
+            yield DrawRule((name,), partial(draw_mask_from_words, pattern=DRAWN_MANNER))
 
 
 def _possible_draw_rules(rows: TableRows, score: HostArray) -> Iterator[DrawRule]:
@@ -735,7 +745,7 @@ def _possible_draw_rules(rows: TableRows, score: HostArray) -> Iterator[DrawRule
     roles = rows.roles
     others = [name for name in rows.table.names if name not in roles.all_columns]
     if not (score == 0.5).any():
-        yield from flag_rules(others, roles.winner_first)
+        yield from draw_flag_rules(others, roles.winner_first)
     # Of columns called Winner/tie and Loser/tie points tell the ties; elsewhere level points may have a winner.
     has_ties = roles.winner_first and all(normalise_column_name(x).endswith("tie") for x in roles.first_players)
     has_gaps = np.isnan(score).any()
@@ -753,7 +763,7 @@ def _draw_rules_by_words(columns: Mapping[str, Column], score: HostArray) -> Ite
     is_missing = np.isnan(score)
     for name, column in columns.items():
         is_result = normalise_column_name(name) in SPELLINGS["score"]
-        tell = partial(mentions_draw, pattern=DRAW_OR_EQUAL_POINTS if is_result else DRAW_PATTERN)
+        tell = partial(draw_mask_from_words, pattern=DRAW_OR_EQUAL_POINTS if is_result else DRAW_PATTERN)
         is_drawn = tell(column)
         if is_drawn.any() and (is_result or is_missing[is_drawn].mean() >= MIN_AGREEMENT):
             yield DrawRule((name,), tell, is_for_gaps=True)
@@ -800,7 +810,7 @@ def convert_columns(
       RowError: where a row is not as the others are.
     """
     notation, rules = (None, None) if like is None else (like.notation, like.draws)
-    with map_row_errors(rows.rows):
+    with renumber_row_errors(rows.rows):
         rows, side_note = expand_line_up_cells(rows), ""
         if rows.roles.num_first:  # of which columns called as home is tell no side
             check_line_up_roles(resolved.arguments)
@@ -894,7 +904,7 @@ def read(
         loaded = load_rows(resolved.table, resolved.roles)
         converted = convert_columns(resolved, loaded, dates, na_values, unfinished)
         check_times_to_sort_by(converted, sort)
-        split = split_by_result(converted, na_values)
+        split = split_played_and_upcoming_rows(converted, na_values)
         used = _select_played_or_upcoming_rows(converted, split, upcoming)
         warn_about_columns(resolved, used, dates)
         warn_of_each(doubts_about_unplayed_rows(split, converted.rows, upcoming))
@@ -986,7 +996,7 @@ def warn_about_columns(resolved: ResolvedTable, used: TableRows, dates: str | No
         notes = *notes, f"{roles.time} as dates, {STYLE_DESCRIPTIONS[used.date_style]}"
     if notes:
         warn_caller(f"took {'; '.join(notes)}; name columns to choose others", ColumnsRecognisedWarning)
-    with map_row_errors(used.rows):
+    with renumber_row_errors(used.rows):
         hints = chain(doubtful_roles_hints(resolved, roles, used.columns), level_points_hints(used))
         warn_of_each(hints, ColumnsRecognisedWarning)
 
@@ -1020,7 +1030,7 @@ def load_rows(table: TableSource, roles: ColumnRoles) -> TableRows:
       NoRowsLeftError: if there are none.
     """
     names = roles.all_columns
-    others = columns_of_manner(table.names, names) if roles.contest is None else []
+    others = match_status_columns(table.names, names) if roles.contest is None else []
     columns = load_columns(table, [*names, *others], [*roles.text_columns, *others])
     n = len(columns[names[0]])
     for name, column in columns.items():
@@ -1073,11 +1083,11 @@ def _unclear_score_hints(resolved: ResolvedTable, roles: ColumnRoles, columns: M
     if score is not None and normalise_column_name(score) in SPELLINGS["rank"]:
         advice = f"but of a score higher is better; say rank={score!r}"
         yield f"{score} looks like a rank, of which lower is better, {advice}"
-    elif result is not None and score is None and not (result in columns and _are_wins(columns[result])):
+    elif result is not None and score is None and not (result in columns and _holds_only_win_scores(columns[result])):
         yield f"{result}: the higher is the better; if lower is, say rank={result!r}"
 
 
-def _are_wins(column: Column) -> bool:
+def _holds_only_win_scores(column: Column) -> bool:
     """Whether a column holds nothing but 1 for a win, 0 for a loss and 0.5 for a draw."""
     return bool(np.isin(numbers_or_nan(column), (0.0, 0.5, 1.0)).all())
 
@@ -1094,11 +1104,16 @@ def level_points_hints(rows: TableRows) -> Iterator[str]:
 
 
 def _unused_side_hints(resolved: ResolvedTable, roles: ColumnRoles) -> Iterator[str]:
-    """A hint that nobody has the home advantage, though the players are called as home and away are."""
+    """A hint that nobody has the home advantage, though columns are called as home, away or neutral ground are."""
     a, b = roles.first_players
-    is_told = roles.upcoming or roles.winner_first or resolved.recognised["side"] is not None
+    if roles.upcoming or roles.winner_first or resolved.recognised["side"] is not None:
+        return
+    names = Header.of_columns(resolved.table.names).find_columns(SPELLINGS["neutral"])
+    neutral = next((name for name in names if holds_flags(load_columns(resolved.table, [name], ())[name])), None)
     pairs = chain(*(spell_pairs(NAME_TEMPLATES, sides) for sides in HOME_AND_AWAY))
-    if not is_told and (normalise_column_name(a), normalise_column_name(b)) in pairs:
+    if neutral is not None:
+        yield f"the column {neutral} is not used; if {a} is at home, say side='a', neutral={neutral!r}"
+    elif (normalise_column_name(a), normalise_column_name(b)) in pairs:
         yield f"{a} and {b} look like home and away, but nobody has the advantage; if the first has it, say side='a'"
 
 
@@ -1131,11 +1146,11 @@ def _unused_team_hints(resolved: ResolvedTable, roles: ColumnRoles) -> Iterator[
     for team in teams[:1]:
         result = roles.result
         names = roles.contest, team, result
-        if roles.upcoming or result is None or _do_share_results(resolved.table, names):
+        if roles.upcoming or result is None or _do_team_members_share_ranks(resolved.table, names):
             yield f"the column {team} is not used; if those of a team share a rank, say team={team!r}"
 
 
-def _do_share_results(table: TableSource, names: Sequence[Any]) -> bool:
+def _do_team_members_share_ranks(table: TableSource, names: Sequence[Any]) -> bool:
     """Whether, of teams with several members in a contest, most have one rank; drivers of a team have their own.
 
     The names are those of the columns of contests, teams and ranks.
@@ -1154,7 +1169,7 @@ NO_COLUMNS: Mapping[str, Any] = MappingProxyType({})
 DATASET_OPTIONS = "normalise_names", "mixtures", *DERIVED_COLUMNS
 
 
-def read_by_options(
+def read_by_cli_options(
     source: Any, options: Mapping[str, Any], history: Any = None, reader: Callable[..., Dataset] = read
 ) -> Dataset:
     """`read`, or a format, by options of the command line: arguments of the reader, and the options that are none.
@@ -1195,7 +1210,7 @@ def read_if_table(caller: str, data: Any, columns: Mapping[str, Any], history: A
       ValueError: for columns beside data that were read already; and as `read`.
     """
     if is_readable_source(data):
-        return read_by_options(data, reading_options_of_history(history) | dict(columns), history)
+        return read_by_cli_options(data, reading_options_of_history(history) | dict(columns), history)
     if columns:
         raise ValueError(f"{caller}: the data were read already; name {', '.join(columns)} where they are read")
     return data

@@ -71,11 +71,11 @@ def mix_categories(data: Dataset, mixtures: Annotated[Mapping[Any, CategoryShare
     shares = np.eye(len(labels))[:, pure]
     for name, parts in mixtures.items():
         shares[labels.index(str(name))] = _mixture_shares(str(name), parts, number)
-    fixtures = data.fixtures and _apply_shares(data.fixtures, shares, is_mixture)
-    return _apply_shares(data, shares, is_mixture)._replace(fixtures=fixtures)
+    fixtures = data.fixtures and _replace_category_ids_by_shares(data.fixtures, shares, is_mixture)
+    return _replace_category_ids_by_shares(data, shares, is_mixture)._replace(fixtures=fixtures)
 
 
-def _apply_shares(data: Dataset, shares: HostArray, is_mixture: HostArray) -> Dataset:
+def _replace_category_ids_by_shares(data: Dataset, shares: HostArray, is_mixture: HostArray) -> Dataset:
     """The events with shares [n, ..., C] where a mixture is among their categories, and else with the new ids."""
     assert data.categories is not None
     ids, is_pure = event_categories(data), ~is_mixture[: len(data.categories)]

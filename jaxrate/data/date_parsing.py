@@ -223,7 +223,7 @@ def _parse_iso_times(name: str, column: Column) -> Column:
 def _parse_by_pattern(name: str, column: Column, pattern: str, dates: str | None) -> ParsedTimes | None:
     """Dates that are written by the pattern of the first, if most are; else None."""
     texts, codes = distinct_cells(column)
-    parts, is_match = _match_parts(texts, pattern)
+    parts, is_match = _match_date_parts(texts, pattern)
     if 2 * np.count_nonzero(is_match[codes] & (codes >= 0)) < np.count_nonzero(codes >= 0):
         return None
     style, complaint = EIGHT_DIGITS if pattern == EIGHT_DIGITS_PATTERN else None, "not a date as those above it"
@@ -234,12 +234,12 @@ def _parse_by_pattern(name: str, column: Column, pattern: str, dates: str | None
         example = "31/01/2024" if style == DAY_FIRST else "01/31/2024"
         complaint = f"not a date with the {style.removesuffix('-first')} first, as {example}"
         parts["day"], parts["month"] = (parts["one"], parts["two"])[:: 1 if style == DAY_FIRST else -1]
-    times = np.append(np.where(is_match, _parts_to_times(parts), NO_TIME), NO_TIME)[codes]
+    times = np.append(np.where(is_match, _date_parts_to_times(parts), NO_TIME), NO_TIME)[codes]
     fail_at_cells(np.isnat(times) & (codes >= 0), name, column, complaint)
     return _dates_to_days(name, times, style)
 
 
-def _match_parts(texts: Sequence[str], pattern: str) -> tuple[dict[str, HostArray], HostArray]:
+def _match_date_parts(texts: Sequence[str], pattern: str) -> tuple[dict[str, HostArray], HostArray]:
     """The numbers [n] in the parts of dates by name, -1 where there is none, and [n] whether texts have the pattern."""
     arrow, parts = import_pyarrow(), dict[str, HostArray]()
     compute = arrow.compute
@@ -258,7 +258,7 @@ def _match_parts(texts: Sequence[str], pattern: str) -> tuple[dict[str, HostArra
     return parts, np.asarray(match.is_valid().to_numpy(zero_copy_only=False))
 
 
-def _parts_to_times(parts: Mapping[str, Any]) -> HostArray:
+def _date_parts_to_times(parts: Mapping[str, Any]) -> HostArray:
     """[n] the moments that the parts of dates say; no time where there is no such date or hour."""
     hour, minute, second = (np.maximum(parts.get(name, 0), 0) for name in ("hour", "minute", "second"))
     exists = (hour < 24) & (minute < 60) & (second <= 60)  # with leap seconds
@@ -317,7 +317,7 @@ def _eight_digits_to_times(numbers: HostArray, first: int = 0) -> HostArray:
     """[n] the dates that numbers as 20240131 say, no time for others; months and days are at least the `first`."""
     whole = np.nan_to_num(numbers, posinf=0.0, neginf=0.0).astype(np.int64)
     month, day = (np.maximum(whole // divisor % 100, first) for divisor in (100, 1))
-    times = _parts_to_times({"year": whole // 10_000, "month": month, "day": day})
+    times = _date_parts_to_times({"year": whole // 10_000, "month": month, "day": day})
     return np.where((whole == numbers) & (whole >= 1000_00_00), times, NO_TIME)
 
 

@@ -31,7 +31,7 @@ def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def map_row_errors(rows: HostArray) -> AbstractContextManager[None]:
+def renumber_row_errors(rows: HostArray) -> AbstractContextManager[None]:
     """Errors about row i become those about `rows[i]`."""
     return rewrite_row_errors(lambda row, message: (int(rows[row]), message))
 

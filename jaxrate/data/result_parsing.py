@@ -236,13 +236,13 @@ def _score_of_scoreline(cell: str) -> float:
     return float(0.5 + 0.5 * np.sign(one - two))
 
 
-def _place_in_cell(cell: str) -> float | None:
+def _parse_place(cell: str) -> float | None:
     """The place in a cell, as t2, =2, 2= and 2nd say it."""
     match = re.fullmatch(PLACE_PATTERN, cell)
     return None if match is None else float(match[1])
 
 
-def _seconds_in_cell(cell: str) -> float | None:
+def _parse_duration_seconds(cell: str) -> float | None:
     """The seconds of a time in a cell, as 34:02 and 1:02:33.5 say it."""
     match = re.fullmatch(TIME_PATTERN, cell)
     return None if match is None else float(np.dot([float(part or 0) for part in match.groups()], (3600, 60, 1)))
@@ -250,10 +250,10 @@ def _seconds_in_cell(cell: str) -> float | None:
 
 def _scores_of_winner_names(results: ResultColumn, words_beside: str) -> HostArray:
     """[n] the scores of cells with the name of the winner, perhaps beside some words, or with a word for a draw."""
-    cells = results.texts.merge(lambda cell: _name_as_text(re.sub(words_beside, "", cell)))
+    cells = results.texts.merge(lambda cell: _drop_decimal_point_from_name(re.sub(words_beside, "", cell)))
     positions = {text: position for position, text in enumerate(cells.values)}
     names = [
-        distinct_texts(column).map(lambda text: positions.get(_name_as_text(text), -2), -2)
+        distinct_texts(column).map(lambda text: positions.get(_drop_decimal_point_from_name(text), -2), -2)
         for column in results.players.values()
     ]
     won, lost = (position == cells.codes for position in names)
@@ -261,7 +261,7 @@ def _scores_of_winner_names(results: ResultColumn, words_beside: str) -> HostArr
     return np.select([won, lost, drawn], [1.0, 0.0, 0.5], np.nan)
 
 
-def _name_as_text(text: str) -> str:
+def _drop_decimal_point_from_name(text: str) -> str:
     """The name in a cell, of a number without the point that programs add where others are missing."""
     return text.removesuffix(".0") if text[:-2].isdigit() else text
 
@@ -283,8 +283,8 @@ SETS = _cell_notation("sets", _score_of_sets, note="as the sets of the first pla
 NUMBERS = _number_notation("ranks", lambda numbers: numbers)
 RANK_NOTATIONS = (
     NUMBERS,
-    _cell_notation("places", _place_in_cell, note="as places, as {}"),
-    _cell_notation("times", _seconds_in_cell, note=RACE_TIMES_NOTE),
+    _cell_notation("places", _parse_place, note="as places, as {}"),
+    _cell_notation("times", _parse_duration_seconds, note=RACE_TIMES_NOTE),
 )
 
 
@@ -441,7 +441,7 @@ def fail_where_no_result(name: str, column: Column, results: HostArray) -> None:
     fail_where(np.isnan(results) & ~missing_mask(column), say)
 
 
-def to_sides(name: str, column: Column) -> HostArray:
+def parse_sides(name: str, column: Column) -> HostArray:
     """[n] sides in [-1, 1], of numbers or of H, A and N from the view of the first player, or the winner."""
     sides = np.full(len(column), np.nan) if is_numeric(column) else distinct_texts(column).map(SIDE_WORDS.get, np.nan)
     if np.isnan(sides).all():
@@ -482,19 +482,19 @@ def _outcome_word(cell: str) -> str:
     return word if word and parts[0] != "no" else "".join(parts)
 
 
-def mentions_draw(column: Column, pattern: str = DRAW_PATTERN) -> HostArray:
+def draw_mask_from_words(column: Column, pattern: str = DRAW_PATTERN) -> HostArray:
     """[n] whether a column of text has a word for a draw, as "Match drawn", or what else a pattern finds."""
     return text_mask(column, lambda cell: re.search(pattern, cell.lower()))
 
 
-def flags_of_draws(column: Column) -> HostArray:
+def draw_mask_from_flags(column: Column) -> HostArray:
     """[n] whether a match is drawn, of a column of flags: true, yes, 1 or a word for a draw, beside false or 0."""
     cells = distinct_texts(column)
     is_flag = {*cells.values} <= {*TRUE_WORDS, *FALSE_WORDS}
     return cells.map(lambda text: is_flag and text in TRUE_WORDS, False)
 
 
-def draws_in_results(column: Column) -> HostArray:
+def draw_mask_from_results(column: Column) -> HostArray:
     """[n] whether a match is drawn, of a column of results beside the winners: draw, 1/2-1/2, a score of 0.5."""
     if is_numeric(column):
         results = ResultColumn("", column, {})
@@ -503,4 +503,4 @@ def draws_in_results(column: Column) -> HostArray:
     words, draws = distinct_texts(column).merge(_outcome_word), (*DRAW_WORDS, "1/2", "0.5")
     if {*words.values} <= {*chain(*chain(*OUTCOME_WORDS))}:
         return words.map(draws.__contains__, False)
-    return mentions_draw(column, DRAW_OR_EQUAL_POINTS)
+    return draw_mask_from_words(column, DRAW_OR_EQUAL_POINTS)

@@ -8,7 +8,13 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
 from jaxrate.data.column_conversion import to_numbers
-from jaxrate.data.column_role_definitions import COLUMN_ROLES, PLAYER_PAIR, WINNER_LOSER, as_column_list, raise_first
+from jaxrate.data.column_role_definitions import (
+    COLUMN_ROLES,
+    PLAYER_PAIR,
+    WINNER_LOSER,
+    as_column_list,
+    raise_first_applicable_error,
+)
 from jaxrate.data.table_sources import Column, check_columns_exist_and_unique
 from jaxrate.events import fail_where
 
@@ -183,7 +189,7 @@ def resolve_roles(
 
 def check_roles(roles: ColumnRoles, columns: Mapping[str, Any]) -> None:
     """ValueError for roles that need others or exclude them, and for columns that have two roles."""
-    raise_first(
+    raise_first_applicable_error(
         *(_problems_of_contests(roles, columns) if roles.contest is not None else ()),
         *_problems_of_double_roles(roles),
         (roles.neutral and not roles.side, "neutral needs side: without it nobody has the side in any match"),
@@ -246,7 +252,7 @@ def constant_side(names: Sequence[str], roles: ColumnRoles) -> float | None:
     is_constant = side in players and (side not in names or players[side] == side)
     tells_result = side in WINNER_LOSER or (roles.winner_first and (is_constant or side in roles.players))
     hint = did_you_mean_suffix(side, names) or "; where the first player has the side in all matches, say side='a'"
-    raise_first(
+    raise_first_applicable_error(
         (
             tells_result,
             f"side={side!r} would tell the result before the match; name a column that says who had the side, 1 the "

@@ -49,13 +49,13 @@ def from_teams(
     Warns:
       UserWarning: if rounds have a single player; systems of ranks learn nothing from them.
     """
-    rounds = _nested_lists(("rounds", "teams", "players"), rounds)
+    rounds = _check_nested_lists(("rounds", "teams", "players"), rounds)
     ids = _ids_of_existing_names(players)
     ranks = _usual_ranks(rounds) if ranks is None else ranks
-    ranks = _nested_lists(("ranks",) * 2, ranks, rounds)
+    ranks = _check_nested_lists(("ranks",) * 2, ranks, rounds)
     weights = _usual_weights(rounds) if weights is None else weights
-    weights = _nested_lists(("weights",) * 3, weights, rounds)
-    days = _nested_lists(("time",), [0.0] * len(rounds) if time is None else time, rounds)
+    weights = _check_nested_lists(("weights",) * 3, weights, rounds)
+    days = _check_nested_lists(("time",), [0.0] * len(rounds) if time is None else time, rounds)
     teams = [(i, k) for i, sides in enumerate(rounds) for k in range(len(sides))]
     contest, team = np.repeat(teams, [*map(len, chain(*rounds))], axis=0).T
     players_of_rows = [*chain(*chain(*rounds))]
@@ -76,7 +76,7 @@ def from_teams(
         formatters = NameFormatters(player=lambda i: format_value_for_error(names[i]))
         events = build_rounds(contest, player, rank, team=team, weight=weight, time=day, formatters=formatters)
     except RowError as error:
-        raise ValueError(error.format_message(lambda row: _location(contest[row], team[row])[:-2])) from None
+        raise ValueError(error.format_message(lambda row: _location_prefix(contest[row], team[row])[:-2])) from None
     for doubt in doubts_about_single_participants(events, np.arange(len(rounds))):
         warnings.warn(doubt, UserWarning, stacklevel=2)
     clock = None if time is None else "numbers"
@@ -113,7 +113,7 @@ def _to_finite_numbers(subject: str, values: Sequence[Any]) -> HostArray:
     return numbers
 
 
-def _nested_lists(subjects: Sequence[str], values: Any, like: Any = None, *path: int) -> list[Any]:
+def _check_nested_lists(subjects: Sequence[str], values: Any, like: Any = None, *path: int) -> list[Any]:
     """Values in lists in lists, as many as in lists `like` them or, without, any number but none; ValueError otherwise.
 
     The subjects are what messages call the values at each level, and the path says in which round and team they are.
@@ -121,23 +121,23 @@ def _nested_lists(subjects: Sequence[str], values: Any, like: Any = None, *path:
     subject, *inner = subjects
     items = _as_list(subject, values, *path)
     if like is None and not items:
-        raise ValueError(f"{_location(*path)}no {subject}")
+        raise ValueError(f"{_location_prefix(*path)}no {subject}")
     if like is not None and len(items) != len(like):
         unit = ("rounds", "teams", "players")[len(path)]
-        raise ValueError(f"{_location(*path)}{subject} of {len(items)} {unit}, but there are {len(like)}")
+        raise ValueError(f"{_location_prefix(*path)}{subject} of {len(items)} {unit}, but there are {len(like)}")
     if not inner:
         return items
-    return [_nested_lists(inner, x, None if like is None else like[i], *path, i) for i, x in enumerate(items)]
+    return [_check_nested_lists(inner, x, None if like is None else like[i], *path, i) for i, x in enumerate(items)]
 
 
 def _as_list(subject: str, values: Any, *path: int) -> list[Any]:
     """The values of a list; ValueError for text, and for what is none."""
     if isinstance(values, (str, bytes)) or not is_iterable(values):
-        raise ValueError(f"{_location(*path)}{subject} must be a list, got {values!r}")
+        raise ValueError(f"{_location_prefix(*path)}{subject} must be a list, got {values!r}")
     return list(values)
 
 
-def _location(*path: int) -> str:
+def _location_prefix(*path: int) -> str:
     """The beginning of a message about a round, or about a team in it."""
     numbers = [f"{unit} {number}" for unit, number in zip(("round", "team"), path, strict=False)]
     return f"{', '.join(numbers)} (counting from 0): " if numbers else ""

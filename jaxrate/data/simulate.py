@@ -13,7 +13,7 @@ from jaxrate.core.argument_checks import INTEGER_LIMIT, FilePath, check_count, e
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.data import table_sources
-from jaxrate.data.table_writing import small_file_options
+from jaxrate.data.table_writing import compact_parquet_options
 from jaxrate.events import LAST_ID, MAX_ABS_TIME, Matches, Ragged, count_better, matches, rounds
 
 DRAWS_AT_ONCE = 1 << 20  # draws made at a time, about
@@ -139,7 +139,7 @@ class Stream(NamedTuple):
     rows: int  # in all, about
 
 
-class WorldOptions(TypedDict, total=False):
+class SharedSimulationOptions(TypedDict, total=False):
     """What leagues and contests share: keywords of `league`, which says what they are, and of `contests`."""
 
     seed: int
@@ -149,7 +149,7 @@ class WorldOptions(TypedDict, total=False):
     activity: float
 
 
-class LeagueOptions(WorldOptions, total=False):
+class LeagueOptions(SharedSimulationOptions, total=False):
     """Keywords of `league`, which says what they are."""
 
     draws: float
@@ -157,7 +157,7 @@ class LeagueOptions(WorldOptions, total=False):
     luck: float
 
 
-class ContestOptions(WorldOptions, total=False):
+class ContestOptions(SharedSimulationOptions, total=False):
     """Keywords of `contests`, which says what they are."""
 
     noise: float
@@ -357,7 +357,7 @@ def _write_compact_parquet(arrow: Any, path: Path, chunks: Iterable[Columns]) ->
     batches = map(arrow.table, chunks)
     first = next(batches)
     compression = {name: "none" if name in PLAYER_COLUMNS else "zstd" for name in first.schema.names}
-    options = small_file_options(first.schema) | {"compression": compression}
+    options = compact_parquet_options(first.schema) | {"compression": compression}
     with arrow.parquet.ParquetWriter(path, first.schema, **options) as writer:
         for batch in chain([first], batches):
             writer.write_table(batch)
@@ -374,7 +374,7 @@ def _split_into_chunks(array: HostArray) -> list[HostArray]:
 
 
 def _build_stream(
-    play: Callable[..., Columns], num_players: int, num_events: int, num_rows: int, options: WorldOptions
+    play: Callable[..., Columns], num_players: int, num_events: int, num_rows: int, options: SharedSimulationOptions
 ) -> Stream:
     """The history that `play(pick, strength, number, time)` makes of events while the strengths drift."""
     check_count("num_players", num_players, 2, LAST_ID - 1)

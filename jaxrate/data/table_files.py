@@ -593,7 +593,7 @@ def _open_records(source: Sequence[Any]) -> TableSource:
     return table_in_memory(columns, list(columns))
 
 
-def _open_columns(source: Any) -> TableSource:
+def _open_column_dict(source: Any) -> TableSource:
     """A dict of columns, or what has columns as a dict has: a frame of pandas. Of others, the table in the dict."""
     if isinstance(source, Mapping) and any(isinstance(x, Mapping) or is_list_of_records(x) for x in source.values()):
         source = columns_of_document(source) or source
@@ -627,7 +627,7 @@ def _open_query_result(result: Any) -> TableSource:
 
 
 OPENERS_BY_METHODS: dict[tuple[str, ...], Callable[[Any], TableSource]] = {  # what tables of other packages have
-    ("keys", "__getitem__"): _open_columns,
+    ("keys", "__getitem__"): _open_column_dict,
     ("collect_schema", "collect"): _open_lazy_frame,
     ("project", "columns"): _open_relation,
     ("__arrow_c_stream__",): _open_arrow,

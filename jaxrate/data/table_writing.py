@@ -64,7 +64,7 @@ def escape_formulas(columns: Any) -> dict[str, HostArray]:
     return plain
 
 
-def small_file_options(schema: Any) -> dict[str, Any]:
+def compact_parquet_options(schema: Any) -> dict[str, Any]:
     """How Parquet is written to be small: scores and text by dictionary, whole numbers and times as differences.
 
     Of other numbers the bytes of each place stand together.

@@ -9,7 +9,7 @@ from jaxrate.systems import ALL_SYSTEMS
 
 HERE = Path(__file__).parent
 LOGO = str(HERE / "static" / "bars.svg")
-setup = docstrings.connect_changes
+setup = docstrings.register_sphinx_hooks
 
 project = "jaxrate"
 version = release = jaxrate.__version__

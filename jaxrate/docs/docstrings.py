@@ -100,7 +100,7 @@ def omit_any(app: Any, kind: str, name: str, value: Any, options: Any, signature
     return signature and plain, "" if result == "~typing.Any" else result
 
 
-def mend_page(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+def mend_accessibility(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Mend what axe-core and links would stumble over.
 
     Parameters are no definitions without terms. The gallery has several empty lists of tags. Links from the source back
@@ -110,17 +110,19 @@ def mend_page(app: Any, page: str, template: str, context: dict[str, Any], tree:
     body = re.sub(r'<a class="viewcode-back".*?</a>', "", body)
     context["body"] = body.replace("<div id='sg-tag-list' class='sphx-glr-tag-list'></div>", "")
     if make_toctree := context.get("generate_toctree_html"):
-        context["generate_toctree_html"] = lambda *args, **options: name_buttons(str(make_toctree(*args, **options)))
+        context["generate_toctree_html"] = lambda *args, **options: label_list_buttons(
+            str(make_toctree(*args, **options))
+        )
 
 
-def name_buttons(toctree: str) -> str:
+def label_list_buttons(toctree: str) -> str:
     """A list of pages whose buttons, which show the pages below a page, have names. Code breaks between its words."""
     button, named = r"(<a [^>]*>([^<]*)</a>\s*<details[^>]*>\s*<summary)", r'\1 aria-label="Pages below \2"'
     toctree = re.sub(button, named, toctree)
     return re.sub(r">\w+(?:[._]\w+)+</a>", lambda x: re.sub(r"([._])", r"\1<wbr>", x[0]), toctree)
 
 
-def connect_changes(app: Any) -> None:
+def register_sphinx_hooks(app: Any) -> None:
     """Connect the changes of docstrings, signatures and pages."""
     app.add_lexer("csv", TextLexer)
     app.connect("autodoc-process-docstring", convert_docstring, priority=400)
@@ -128,5 +130,5 @@ def connect_changes(app: Any) -> None:
     app.connect("autodoc-before-process-signature", simplify_annotations)
     app.connect("autodoc-process-signature", omit_any)
     app.add_transform(LinkNames)
-    app.connect("html-page-context", mend_page, priority=900)  # after the theme, which makes lists of pages
+    app.connect("html-page-context", mend_accessibility, priority=900)  # after the theme, which makes lists of pages
     OUTPUTS.update(example_outputs())

@@ -41,13 +41,13 @@ from jaxrate.evaluation.scored_predictions import (
     ForecasterKind,
     ScoredForecaster,
     ScoringTarget,
-    arrange_cells,
     check_last_share,
     format_loss_difference,
     format_metric,
     loss_to_sort_by,
     make_forecaster_table,
     make_scoring_target,
+    select_nonempty_columns,
 )
 from jaxrate.events.column_checks import as_event_time, check_clock
 from jaxrate.events.dataset import Dataset
@@ -64,7 +64,13 @@ from jaxrate.metrics.prediction_metrics import (
 from jaxrate.replay.checked_replay import run
 from jaxrate.replay.schedule import get_or_make_levels_plan
 from jaxrate.systems.prediction_wrapping import add_outcomes, has_outcome_wrapper
-from jaxrate.views.findings import Finding, find_against_ceiling, find_evidence, format_gap, judge_gap_to_best
+from jaxrate.views.findings import (
+    Finding,
+    find_against_ceiling,
+    find_evidence_beside_ratings,
+    format_gap,
+    judge_gap_to_best,
+)
 
 SLOPE = "calibration slope"
 TREES = "boosted trees"  # the row of those that see everything
@@ -120,7 +126,7 @@ class Benchmark(PrintedResult):
     def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
         """The names of the columns, and the cells of the first `top` rows, as text for people."""
         has_gaps = any(row.scored != self.scored for row in self.rows)  # where some have no forecast
-        head, cells = arrange_cells([_row_cells(x) | ({} if has_gaps else {"scored": ""}) for x in self.rows])
+        head, cells = select_nonempty_columns([_row_cells(x) | ({} if has_gaps else {"scored": ""}) for x in self.rows])
         return head, cells[:top]
 
     def closing_lines(self) -> list[str]:
@@ -154,22 +160,22 @@ def _row_record(row: ScoredForecaster) -> dict[str, Any]:
     return {
         "name": row.name,
         "kind": row.kind,
-        **{name.replace(" ", "_"): _finite(x) for name, x in row.quality.items()},
-        "calibration_slope_error": _finite(row.slope_error),
+        **{name.replace(" ", "_"): _finite_or_none(x) for name, x in row.quality.items()},
+        "calibration_slope_error": _finite_or_none(row.slope_error),
         "scored": row.scored,
         **_difference_record("behind", row.log_loss_difference),
         "fit_seconds": row.fit_seconds,
         "matches_per_second": row.speed,
         "memory_bytes": row.memory,
-        "hyperparameters": row.system and {name: _finite(x) for name, x in row.system.params._asdict().items()},
+        "hyperparameters": row.system and {name: _finite_or_none(x) for name, x in row.system.params._asdict().items()},
     }
 
 
 def _difference_record(name: str, gap: LogLossDifference | None) -> dict[str, Any]:
-    return {} if gap is None else {name: _finite(gap.difference), f"{name}_error": _finite(gap.error)}
+    return {} if gap is None else {name: _finite_or_none(gap.difference), f"{name}_error": _finite_or_none(gap.error)}
 
 
-def _finite(value: Any) -> Any:
+def _finite_or_none(value: Any) -> Any:
     """A number as JSON can hold it; None if it is not finite, or is none."""
     number = math.nan if value is None else float(value)
     return number if math.isfinite(number) else None
@@ -227,12 +233,12 @@ def write_findings(rows: Sequence[ScoredForecaster], worth: Sequence[FeatureWort
             for row in rows
             if row.kind in ("forecast", "odds")
         ),
-        *_find_trees({row.name: row.log_loss_difference for row in rows}, best.name, worth, num_past),
-        *find_evidence({x.name: x.loss for x in worth}, SUSPECT_SHARE * max(floor_loss - loss, 0.0)),
+        *_compare_trees_to_best({row.name: row.log_loss_difference for row in rows}, best.name, worth, num_past),
+        *find_evidence_beside_ratings({x.name: x.loss for x in worth}, SUSPECT_SHARE * max(floor_loss - loss, 0.0)),
     ]
 
 
-def _find_trees(
+def _compare_trees_to_best(
     gaps: Mapping[str, LogLossDifference | None], best: str, worth: Sequence[FeatureWorth], num_past: int
 ) -> list[Finding]:
     """How boosted trees and the best system compare; nothing without any."""
@@ -330,7 +336,7 @@ def benchmark_systems(
     others = _score_other_forecasts(predictions, external, target)
     worth = list[FeatureWorth]()
     if stack is not False:
-        trees, worth = _grow_trees(predictions, columns, target)
+        trees, worth = _score_boosted_trees(predictions, columns, target)
         others += trees
     others.sort(key=lambda x: loss_to_sort_by(x.row))
     rows = [entries[0].row]
@@ -364,7 +370,7 @@ def _make_target(
     target = make_scoring_target(data, last)
     if target.row is None:
         raise ValueError("these are contests of more than two sides, which `compare` ranks systems by")
-    target = target._replace(score=np.asarray(target.score, np.float64), num_past=_count_past(target, since))
+    target = target._replace(score=np.asarray(target.score, np.float64), num_past=_count_earlier_matches(target, since))
     reason = _why_not_three_outcomes(target, external)
     if outcomes == 3 and reason:
         raise ValueError(reason)
@@ -373,7 +379,7 @@ def _make_target(
     return target._replace(num_outcomes=outcomes)
 
 
-def _count_past(target: ScoringTarget, since: Any) -> int:
+def _count_earlier_matches(target: ScoringTarget, since: Any) -> int:
     """How many matches come before those that are scored, which are the last share, or those since a time."""
     num_past, clock = target.num_past, target.data.clock
     if since is not None:
@@ -450,7 +456,7 @@ def _score_other_forecasts(
     return [score_forecast(name, kind, x[target.num_past :], target) for name, kind, x in forecasts]
 
 
-def _grow_trees(
+def _score_boosted_trees(
     predictions: Mapping[str, HostArray], columns: Mapping[str, HostArray], target: ScoringTarget
 ) -> tuple[list[ForecastLosses], list[FeatureWorth]]:
     """The entries of boosted trees, and the worth of what they see, the most valuable first."""

@@ -27,7 +27,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import did_you_mean_suffix, format_count, join_names
 from jaxrate.data.derived_covariates import fading_sums, records_of_history, rest_days
-from jaxrate.data.faulty_rows import map_row_errors
+from jaxrate.data.faulty_rows import renumber_row_errors
 from jaxrate.evaluation.scored_predictions import ForecasterKind, ScoringTarget, count_events
 from jaxrate.events import RowError, fail_where
 from jaxrate.events.dataset import Dataset
@@ -69,7 +69,7 @@ def resolve_external_forecasts(
     external = []
     for name, source in {**forecasts, **odds}.items():
         kind = "odds" if name in odds else "forecast"
-        with _prefix_errors(f"{kind} {name!r}"), map_row_errors(source_rows):
+        with _prefix_errors(f"{kind} {name!r}"), renumber_row_errors(source_rows):
             values = numbers_of_matches(source, data)
             is_odds = kind == "odds"
             external.append(_odds_forecast(name, values, odds_method) if is_odds else _published_forecast(name, values))

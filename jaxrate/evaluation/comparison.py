@@ -20,7 +20,7 @@ import numpy as np
 from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.parallel_map import Executor, map_items
-from jaxrate.core.system import RatingSystem, replace_params, set_default_period
+from jaxrate.core.system import RatingSystem, replace_params, set_period_if_default
 from jaxrate.core.text_format import format_number, join_names
 from jaxrate.data.column_role_definitions import Columns
 from jaxrate.data.dataset_from_table import as_dataset
@@ -30,7 +30,6 @@ from jaxrate.evaluation.scored_predictions import (
     LOSS_DIFFERENCE_HEAD,
     ScoredForecaster,
     ScoringTarget,
-    arrange_cells,
     check_last_share,
     count_events,
     describe_constant_forecast,
@@ -39,6 +38,7 @@ from jaxrate.evaluation.scored_predictions import (
     loss_to_sort_by,
     make_forecaster_table,
     make_scoring_target,
+    select_nonempty_columns,
 )
 from jaxrate.events import Matches, Periods, periods, slice_events
 from jaxrate.events.dataset import Dataset
@@ -116,7 +116,7 @@ def make_contender(name: str, choice: Any, data: Dataset, num_past: int = 0, per
       period: the length of the rating periods; None: one event after the other.
     """
     if isinstance(choice, RatingSystem):
-        return Contender(name, choice, set_default_period(choice, period), period)
+        return Contender(name, choice, set_period_if_default(choice, period), period)
     changes = {} if isinstance(choice, str) else choice
     system = make_system_for_data(name, changes, period, data, unscored_count=num_past)
     return adapt_margin_scale(Contender(name, changes, system, period), data, num_past)
@@ -235,7 +235,7 @@ def fit_contender(data: Dataset, num_past: int, contender: Contender, **limits: 
     return contender._replace(reason=reason) if reason else contender._replace(system=fitted, is_fitted=True)
 
 
-def watch_part(watch: Callable[[float], None] | None, begin: float, end: float) -> Callable[[float], None] | None:
+def rescale_progress(watch: Callable[[float], None] | None, begin: float, end: float) -> Callable[[float], None] | None:
     """A function that reports the share of the whole work from that of a part between these shares of the whole."""
     return None if watch is None else lambda share: watch(begin + (end - begin) * share)
 
@@ -361,7 +361,7 @@ class Comparison(PrintedResult):
 
     def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
         """The names of the columns, and the cells of the first `top` rows, as text for people."""
-        head, cells = arrange_cells([self._row_cells(x) for x in (*self.results, *self.others)])
+        head, cells = select_nonempty_columns([self._row_cells(x) for x in (*self.results, *self.others)])
         return head, cells[:top]
 
     @property
@@ -468,9 +468,9 @@ def compare(
     begin = FIT_PROGRESS_SHARE * fit
     if fit:
         fit_one = partial(fit_contender, data, target.num_past)
-        contenders = map_items(executor, fit_one, contenders, watch_part(watch, 0.0, begin))
+        contenders = map_items(executor, fit_one, contenders, rescale_progress(watch, 0.0, begin))
     score_one = partial(_score_contender, target, {})
-    scored = map_items(executor, score_one, contenders, watch_part(watch, begin, 1.0))
+    scored = map_items(executor, score_one, contenders, rescale_progress(watch, begin, 1.0))
     results, others = _compare_with_best(target, scored, forecasts)
     counts, num_scored = _count_by_noun(data), int(np.count_nonzero(target.mask))
     notes = compose_notes(data, contenders, target.num_past, fit=fit) + describe_constant_forecast(data, last)

@@ -22,7 +22,7 @@ from jaxrate.metrics.prediction_metrics import (
     match_metrics,
     numbers_that_predict_order,
     ranking_metrics,
-    right_pair_shares,
+    right_order_shares,
 )
 from jaxrate.metrics.ranking_metrics import PairOrderDifference, compare_pair_order
 from jaxrate.systems.system_construction_by_name import has_sides
@@ -100,7 +100,7 @@ class ScoringTarget(NamedTuple):
         if self.row is not None:
             gap = compare_log_loss(prediction, best, self.score, weight=self.weight, mask=self.mask)
             return row._replace(log_loss_difference=gap)
-        right_shares = partial(right_pair_shares, self.data.rounds, mask=self.participants_mask)
+        right_shares = partial(right_order_shares, self.data.rounds, mask=self.participants_mask)
         (right, count), (best_right, _) = map(right_shares, (prediction, best))
         return row._replace(pair_order_difference=compare_pair_order(best_right, right, count))
 
@@ -180,7 +180,7 @@ def format_loss_difference(gap: LogLossDifference | None) -> str:
     return f"{format_decimals(gap.difference, 4, signed=True)}{half_width}"
 
 
-def arrange_cells(rows: Sequence[dict[str, str]]) -> tuple[list[str], list[list[str]]]:
+def select_nonempty_columns(rows: Sequence[dict[str, str]]) -> tuple[list[str], list[list[str]]]:
     """The names of the columns in which any row has a text, and the cells of each row."""
     head = [name for name in rows[0] if any(cells.get(name) for cells in rows)]
     return head, [[cells.get(name, "") for name in head] for cells in rows]

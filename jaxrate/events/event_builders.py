@@ -281,11 +281,11 @@ def build_rounds(
         fail_if_twice(repeats)
         team = np.arange(n) - first_row[contest_index]
     else:
-        team, captain = _number_teams(label, contest_index, first_row)
+        team, captain = _assign_team_numbers(label, contest_index, first_row)
         if repeats.any():
             team_of_row = first_row[contest_index] + team
             fail_if_twice(_is_repeated_player(team_of_row, player), ", in the same team")
-            fail_if_twice(_is_repeated_loner(contest_index, team_of_row, player), ", alone")
+            fail_if_twice(_is_repeated_single_participant(contest_index, team_of_row, player), ", alone")
             seat = _first_position_of_same_player(contest_index, player, first_row)
         fail_where(
             rank != rank[captain],
@@ -299,7 +299,7 @@ def build_rounds(
     return Ragged(contests, np.append(first_row, n).astype(np.int64), None)
 
 
-def _is_repeated_loner(contest_index: HostArray, team_of_row: HostArray, player: HostArray) -> HostArray:
+def _is_repeated_single_participant(contest_index: HostArray, team_of_row: HostArray, player: HostArray) -> HostArray:
     """[n] whether the player is alone in a team, and alone in another one of the contest above."""
     repeats = np.zeros(len(player), bool)
     rows = np.flatnonzero(np.bincount(team_of_row)[team_of_row] == 1)
@@ -307,7 +307,7 @@ def _is_repeated_loner(contest_index: HostArray, team_of_row: HostArray, player:
     return repeats
 
 
-def _number_teams(team: Any, contest_index: Any, first_row: Any) -> tuple[HostArray, HostArray]:
+def _assign_team_numbers(team: Any, contest_index: Any, first_row: Any) -> tuple[HostArray, HostArray]:
     """[n] the number of each row's team in its contest, from 0, and the first row of that team."""
     n = len(team)
     order = np.lexsort((np.arange(n), team, contest_index))

@@ -278,7 +278,7 @@ def prepare_fit(task: PredictionTask, free: Sequence[str] | None) -> FitProblem:
         raise ValueError(f"{system.name}: the loss at the start is {loss[0]}, or has no slopes; start elsewhere")
     size = np.sqrt(np.diag(product[0]))
     has_effect = size * np.where(whole.is_real, np.maximum(np.abs(unbounded), 1.0), 1.0) > IDLE_SLOPE
-    active = _select_active(task, names, product[0], has_effect, is_named=free is not None)
+    active = _select_effective_parameters(task, names, product[0], has_effect, is_named=free is not None)
     unit = np.where(whole.is_real[active], 1.0 / size[active], 1.0)
     priors = [getattr(system.space, names[i]).prior for i in active]
     prior = np.array([(0.0, 0.0) if x is None else (math.log(x[0]), x[1] ** -2) for x in priors]).T
@@ -287,7 +287,7 @@ def prepare_fit(task: PredictionTask, free: Sequence[str] | None) -> FitProblem:
     return problem._replace(at_start=_add_prior(problem, problem.start[None], LossesAndSlopes(loss, slope, product)))
 
 
-def _select_active(
+def _select_effective_parameters(
     task: PredictionTask, names: Sequence[str], product: HostArray, has_effect: HostArray, *, is_named: bool
 ) -> HostArray:
     """[m] the numbers of those parameters that are fitted, of those that change predictions.

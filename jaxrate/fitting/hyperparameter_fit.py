@@ -90,7 +90,7 @@ def fit(
     points = _draw_starting_points(problem, starts)
     searches = minimise_from_starts(problem, points, system.params, steps, optimizer, watch)
     best = searches[int(np.nanargmin([x.best.loss for x in searches]))]
-    return describe_search(problem, best)._replace(seconds=time.perf_counter() - start_time)
+    return fit_result_from_search(problem, best)._replace(seconds=time.perf_counter() - start_time)
 
 
 def resolve_objective(
@@ -111,7 +111,7 @@ def _draw_starting_points(problem: FitProblem, starts: int) -> HostArray:
     return points
 
 
-def describe_search(problem: FitProblem, search: Search) -> Fit:
+def fit_result_from_search(problem: FitProblem, search: Search) -> Fit:
     """The fit that a search has found, with its errors."""
     task, point, names = problem.task, search.best, problem.names
     params = fitted_params(problem, point.z)
@@ -193,7 +193,7 @@ def fit_with_time_limit(
     try:
         options: dict[str, Any] = {"steps": MAX_STEPS, "watch": is_late}
         early = objective._replace(data_share=TRUSTED_SHARE)
-        first = fit(_hold_params(system, fixed), events, objective=early, **options)
+        first = fit(_exclude_params_from_fits(system, fixed), events, objective=early, **options)
         assert first.held_out is not None
         if not first.held_out.fitted <= first.held_out.start + MIN_HARM:
             return system, "fits to the first four fifths of the past lose to the defaults on its last fifth"
@@ -203,7 +203,7 @@ def fit_with_time_limit(
             system = system.make(**others, side_since=None)
         if is_late():
             return system, ""
-        return fit(_hold_params(system, fixed), events, objective=objective, **options).system, ""
+        return fit(_exclude_params_from_fits(system, fixed), events, objective=objective, **options).system, ""
     except ValueError as error:
         return system, str(error)
 
@@ -214,7 +214,7 @@ def has_unclear_trend(fitted: Fit) -> bool:
     return trend is not None and abs(trend) < 2.0 * fitted.standard_error.get("side_trend", 0.0)
 
 
-def _hold_params(system: RatingSystem, names: Collection[str]) -> RatingSystem:
+def _exclude_params_from_fits(system: RatingSystem, names: Collection[str]) -> RatingSystem:
     """The system of which fits leave the hyperparameters of these names as they are."""
     held = {x: getattr(system.space, x)._replace(fitted=False) for x in system.space._fields if x in names}
     return system._replace(space=system.space._replace(**held))
@@ -271,14 +271,14 @@ def summed_loss(task: PredictionTask, params: Params) -> Array:
     return jnp.sum(weight * prediction_losses(task.loss, prediction, task.score, weight))
 
 
-class LossesOfSwitch(NamedTuple):
+class SwitchOffLosses(NamedTuple):
     """Mean losses of a fit but for one hyperparameter that may be None."""
 
     off: float  # with None
     start: float  # with the value from which the fit began
 
 
-def losses_of_switches(fitted: Fit, start: RatingSystem, events: Any) -> dict[str, LossesOfSwitch]:
+def losses_with_parts_switched_off(fitted: Fit, start: RatingSystem, events: Any) -> dict[str, SwitchOffLosses]:
     """The losses of each hyperparameter that the events left open and that may be switched off, by its name."""
     objective, params = fitted.objective._replace(errors=None), fitted.params._asdict()
 
@@ -289,6 +289,6 @@ def losses_of_switches(fitted: Fit, start: RatingSystem, events: Any) -> dict[st
 
     switches = [name for name in fitted.open if getattr(start.space, name).range.optional]
     return {
-        name: LossesOfSwitch(mean_loss_with(name, None), mean_loss_with(name, getattr(start.params, name)))
+        name: SwitchOffLosses(mean_loss_with(name, None), mean_loss_with(name, getattr(start.params, name)))
         for name in switches
     }

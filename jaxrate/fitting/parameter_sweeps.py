@@ -94,10 +94,10 @@ def sweep_parameters(
     columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)
     for one in unstack_params(columns):
         replace_params(system, one)
-    return sweep_settings(task, columns, math.prod(shape), executor, sharding_devices(params)).reshape(shape)
+    return mean_losses_of_settings(task, columns, math.prod(shape), executor, sharding_devices(params)).reshape(shape)
 
 
-def sweep_settings(
+def mean_losses_of_settings(
     task: PredictionTask, settings: Params, count: int, executor: Executor | None = None, devices: Sequence[Any] = ()
 ) -> HostArray:
     """[count] the mean losses of settings: leaves [count]."""
@@ -174,7 +174,7 @@ def profile_task(
         columns = jax.tree.map(lambda *x: np.concatenate(x)[: len(value)], *best_params)
         loss = np.array(losses)[: len(value)]
     else:
-        loss = sweep_settings(task, columns, len(value))
+        loss = mean_losses_of_settings(task, columns, len(value))
     total_weight = float(task.weight.sum())
     return LossProfile(value, loss, columns, system, name, total_weight, task.objective.loss, task.is_likelihood)
 

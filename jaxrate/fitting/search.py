@@ -186,10 +186,10 @@ def _accept_fisher_step(search: Search, step: HostArray, new: SearchPoint) -> Se
     if not is_lower and gain >= -search.point.rounding_noise:
         information = search.point.information
         is_lower = new.gradient_size(information) < search.point.gradient_size(information)
-    return (_move if is_lower else _shrink_box)(search, step, new, promised, gain)
+    return (_move_to_new_point if is_lower else _shrink_box)(search, step, new, promised, gain)
 
 
-def _move(search: Search, step: HostArray, new: SearchPoint, promised: float, gain: float) -> Search:
+def _move_to_new_point(search: Search, step: HostArray, new: SearchPoint, promised: float, gain: float) -> Search:
     """The search at a new point; ended if its last two steps have gained no more than rounding."""
     search, size, noise = _learn_curvature(search, step, new), float(np.abs(step).max()), search.point.rounding_noise
     radius = min(max(search.radius, 2.0 * size), MAX_RADIUS) if gain > 0.75 * promised else search.radius

@@ -206,7 +206,7 @@ def cross_approximation(matrix_entry: Any, n: int, *, skew: bool = True) -> LowR
     return LowRankPairProbabilities(left.astype(np.int16), right.astype(np.int16), scale)
 
 
-class Partners(NamedTuple):
+class EqualPartners(NamedTuple):
     """Whom each of two players has in their team: so many, all as strong as one player of the history."""
 
     number: int  # at least 1
@@ -222,7 +222,7 @@ def typical_team_size(rated: History) -> int:
 
 
 def predict_pairs_with_partners(
-    rated: History, players: HostArray, partners: Partners, category: int | None
+    rated: History, players: HostArray, partners: EqualPartners, category: int | None
 ) -> LowRankPairProbabilities:
     """The chances of each pair of players [N], each in a team with equal partners, at the end of the history.
 
@@ -258,7 +258,7 @@ class MatchupTables(NamedTuple):
 
 
 def build_matchup_tables_by_category(
-    rated: History, players: HostArray, partners: Partners | None = None
+    rated: History, players: HostArray, partners: EqualPartners | None = None
 ) -> dict[Any, MatchupTables]:
     """The tables of each category that both players meet, by its name; of a history without categories that of None.
 

@@ -20,7 +20,7 @@ from jaxrate.history.history import History, format_time
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay.checked_replay import predict
 from jaxrate.replay.padded_arrays import extend_state_if_needed
-from jaxrate.systems.skills.rules import PredictionParts, find_parts_rule
+from jaxrate.systems.skills.rules import PredictionParts, find_prediction_parts_rule
 
 SINGLE_RATING_SYSTEMS = "elo", "glicko", "glicko2", "trueskill", "weng_lin"
 PART_ORDER = "rating", "skill", "modifier", "own_side", "current_form", "experience", "side_advantage", "numbers"
@@ -85,12 +85,12 @@ def explain_fixtures(rated: History, source: Any, **options: Unpack[FixtureOptio
     Raises:
       ValueError: as `predict_fixtures`, or for a system whose prediction is no function of a difference of points.
     """
-    inner, _ = find_parts_rule(rated.system)
+    inner, _ = find_prediction_parts_rule(rated.system)
     if not is_explained(rated.system):
         known = ", ".join(SINGLE_RATING_SYSTEMS)
         raise ValueError(f"{inner.name} has no parts that can be told apart; skills has, and {known} have a rating")
     system, data = read_upcoming_events(rated, source, options)
-    inner, rule = find_parts_rule(system)  # with seasons that have begun since
+    inner, rule = find_prediction_parts_rule(system)  # with seasons that have begun since
     count = len(data.players)
     if rule is None:
         parts = rating_parts(inner, rated, data)
@@ -98,12 +98,12 @@ def explain_fixtures(rated: History, source: Any, **options: Unpack[FixtureOptio
         explaining = inner._replace(rules=inner.rules._replace(predict=rule))
         parts = PredictionParts(*predict(explaining, rated.state, data.events, num_players=count))
     expected = expected_outcomes(predict(system, rated.state, data.events, num_players=count), data)
-    return split_by_event(rated, data, parts, np.asarray(expected, np.float64))
+    return explain_events(rated, data, parts, np.asarray(expected, np.float64))
 
 
 def is_explained(system: RatingSystem) -> bool:
     """Whether `explain_fixtures` takes histories of the system."""
-    inner, rule = find_parts_rule(system)
+    inner, rule = find_prediction_parts_rule(system)
     return rule is not None or inner.name in SINGLE_RATING_SYSTEMS
 
 
@@ -122,7 +122,7 @@ def rating_parts(system: RatingSystem, rated: History, data: Dataset) -> Predict
     points, weight = points - float(params.initial_rating), np.ones(len(player))
     if not data.of_matches:
         weight = np.asarray(flat.weight) if system.name == "trueskill" else weight
-        numbers = float(params.initial_rating) * excess_numbers(data, weight)
+        numbers = float(params.initial_rating) * team_size_excess_shares(data, weight)
         return PredictionParts({"rating": weight * points, "numbers": numbers}, {}, weight)
     side = np.zeros(len(flat.time)) if flat.context.side is None else np.asarray(flat.context.side, np.float64)
     lead = float(params.side_advantage) * side
@@ -130,7 +130,7 @@ def rating_parts(system: RatingSystem, rated: History, data: Dataset) -> Predict
     return PredictionParts({"rating": points, "side_advantage": advantage.ravel()}, {}, weight)
 
 
-def excess_numbers(data: Dataset, weight: HostArray) -> HostArray:
+def team_size_excess_shares(data: Dataset, weight: HostArray) -> HostArray:
     """[sum P] by how much the weights of teams exceed those of the smallest, divided among members by their weights."""
     rounds: Any = data.rounds
     number = np.repeat(np.arange(len(rounds.player_start) - 1), np.diff(rounds.player_start))
@@ -170,7 +170,7 @@ def list_event_rows(data: Dataset, expected: HostArray) -> EventRows:
     )
 
 
-def split_by_event(rated: History, data: Dataset, parts: PredictionParts, expected: HostArray) -> list[Explanation]:
+def explain_events(rated: History, data: Dataset, parts: PredictionParts, expected: HostArray) -> list[Explanation]:
     """The explanation of each event, from the parts of all players and what is expected of them."""
     rows = list_event_rows(data, expected)
     columns = {"side": rows.side, "player": rows.player}

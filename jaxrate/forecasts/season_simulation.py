@@ -583,7 +583,7 @@ def _load_and_check_plan(plan: Any, has_goals: bool) -> tuple[list[str], list[An
     check_standing_rules(points, ties, has_goals)
     check_count("rounds", plan["rounds"], 1, MAX_ROUNDS)
     _check_best_places(best, groups)
-    names, slot_numbers = _number_slots(groups, best[1], list(plan["knockout"]))
+    names, slot_numbers = _resolve_bracket_slots(groups, best[1], list(plan["knockout"]))
     sizes = tuple(map(len, groups.values()))
     return [*groups], names, _TournamentRules(sizes, int(plan["rounds"]), points, ties, best, slot_numbers)
 
@@ -604,7 +604,7 @@ def _check_best_places(best: tuple[int, int], groups: Mapping[str, list[Any]]) -
         raise ValueError(f"best must be [place, number], of {len(groups)} groups, got [{place}, {number}]")
 
 
-def _number_slots(
+def _resolve_bracket_slots(
     groups: Mapping[str, list[Any]], num_best: int, slots: list[Any]
 ) -> tuple[list[Any], tuple[int, ...]]:
     """The names of all players, those in groups first, and what the slots of the knock-out mean.

@@ -30,7 +30,7 @@ from jaxrate.data.column_role_definitions import (
     select_role_arguments,
 )
 from jaxrate.data.column_spellings import Header
-from jaxrate.data.dataset_from_table import read_by_options
+from jaxrate.data.dataset_from_table import read_by_cli_options
 from jaxrate.data.derived_covariates import DERIVED_COLUMNS, derive_columns
 from jaxrate.data.faulty_rows import describe_share, warn_caller
 from jaxrate.data.formats import FORMATS
@@ -237,7 +237,7 @@ def is_list_of_name_tuples(source: Any) -> bool:
     return is_list and not (source and isinstance(source[0], Mapping))
 
 
-def _pair_table(pairs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _match_table_from_pairs(pairs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Pairs of names as a table of matches, and the columns of it that `read` must be told of."""
     if not all(isinstance(x, (tuple, list)) and len(x) == 2 and list not in map(type, x) for x in pairs):
         kind = "the run is of matches, and not of contests of teams"
@@ -245,7 +245,7 @@ def _pair_table(pairs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return {name: to_object_array([x[i] for x in pairs]) for i, name in enumerate("ab")}, {}
 
 
-def _line_up_table(contests: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _contest_table_from_line_ups(contests: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Line-ups as a table of contests, and the columns of it that `read` must be told of."""
     rows: list[tuple[int, int, Any]] = []
     for number, teams in enumerate(contests):
@@ -274,19 +274,19 @@ def _read_source(rated: History, source: Any, columns: dict[str, Any]) -> Datase
     if source is None:
         raise ValueError("nothing is to come: the data have no fixtures, which are rows without a result")
     if is_list_of_name_tuples(source):
-        table, named = (_pair_table if of_matches else _line_up_table)(source)
+        table, named = (_match_table_from_pairs if of_matches else _contest_table_from_line_ups)(source)
         if (category := columns.get("category")) is not None:  # which everybody meets
             count = len(next(iter(table.values())))
             table, named = table | {"category": to_object_array([category] * count)}, named | {"category": "category"}
         columns = reading_options_of_run(rated, [], columns | named, ["side", "dates"])
         table = open_table_source(table)._replace(noted=False)  # similar names were noted with the history
-        data = read_by_options(table, columns | {"upcoming": True}, rated)
+        data = read_by_cli_options(table, columns | {"upcoming": True}, rated)
     elif not isinstance(source, Dataset):
         table, roles = open_table_source(source), {*COLUMN_ROLES, "mixtures", *PREFERENCES} - {*AFTER_MATCH_ROLES}
         columns = reading_options_of_run(rated, table.names, columns, roles, NEEDED_ROLES)
         if not of_matches and columns.keys().isdisjoint(PLAYER_ROLES):
             columns |= _team_columns(table.names)
-        data = read_by_options(table, columns | {"upcoming": True}, rated)
+        data = read_by_cli_options(table, columns | {"upcoming": True}, rated)
     elif not np.array_equal(data.players[: len(rated.players)], rated.players):
         raise ValueError("the players have other ids than in the run; read what is to come with history=rated")
     if data.of_matches != of_matches:
@@ -469,7 +469,7 @@ def _read_results(rated: History, source: Any, columns: FixtureOptions) -> tuple
     table = open_table_source(source)
     roles = *RESULT_ROLES, *PREFERENCES
     options = reading_options_of_run(rated, table.names, {x: y for x, y in columns.items() if x in roles}, roles)
-    data, seasons = read_by_options(table, options, rated), _season_labels(rated, table, columns)
+    data, seasons = read_by_cli_options(table, options, rated), _season_labels(rated, table, columns)
     return table.title, data, None if seasons is None else seasons[data.rows]
 
 

@@ -12,7 +12,7 @@ from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, FilePath, Key, enf
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.parallel_map import Executor, map_items
 from jaxrate.core.rules import Params
-from jaxrate.core.system import RatingSystem, set_default_period
+from jaxrate.core.system import RatingSystem, set_period_if_default
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import is_missing_value
 from jaxrate.data.column_role_definitions import Columns
@@ -28,14 +28,14 @@ from jaxrate.history.history import History, format_time, system_with_extended_s
 from jaxrate.history.out_of_core.rating_by_chunks import Chunks, rate_by_chunks
 from jaxrate.history.recorded_runs import (
     RecordedRun,
+    calibrate_by_final_slope,
     calibrate_events,
-    calibrated_as_history,
-    calibrated_by_end,
+    calibrate_like_history,
+    calibration_slope_of_history,
     do_leads_fade,
-    initial_slope,
+    initial_calibration_slope,
     rating_history_with_performances,
     recorded_columns,
-    slope_of_history,
 )
 from jaxrate.replay.checked_replay import check_contest_order_if_time_matters, depends_on_time
 from jaxrate.replay.padded_arrays import count_players
@@ -55,8 +55,9 @@ def split_by_league(data: Dataset, league: Any) -> dict[Hashable, Dataset]:
     Raises:
       RowError: for a row of the source without a league, or a contest in several.
     """
-    labels = np.fromiter(league, object, len(league))  # which may be tuples
-    if len(labels) <= int(data.rows.max(initial=-1)):
+    is_list = isinstance(league, (list, tuple))  # of tuples, perhaps
+    labels = np.fromiter(league, object, len(league)) if is_list else np.asarray(league, object)
+    if labels.ndim != 1 or len(labels) <= int(data.rows.max(initial=-1)):
         raise ValueError(f"league must have one value for each row of the source, got shape {labels.shape}")
     if missing_rows := [row for row in data.rows.tolist() if is_missing_value(labels[row])]:
         raise RowError(missing_rows[0], "there is no league")
@@ -164,13 +165,13 @@ def warn_doubtful_continuation(system: RatingSystem, data: Dataset, onto: Histor
     if not len(onto.events["row"]):
         text = f"{len(at_end):,} of {total} are at the end of the history, {last}, whose matches are in other files: "
         warn_caller(f"{text}they count as further matches")
-    elif (repeated := _is_repeated(data, at_end, onto)).any():
+    elif (repeated := _repeats_last_matches(data, at_end, onto)).any():
         text = f"{np.count_nonzero(repeated):,} of {total} repeat matches that the history has at its end, {last}: "
         text += f"{describe_example_rows(data.rows[at_end[repeated]])}; they count again, so remove them if they were "
         warn_caller(f"{text}played once")
 
 
-def _is_repeated(data: Dataset, indices: HostArray, onto: History) -> HostArray:
+def _repeats_last_matches(data: Dataset, indices: HostArray, onto: History) -> HostArray:
     """[indices] whether the history has a match of the same players with the same score at its last time."""
     events = onto.events
     latest = slice(max(len(events["row"]) - MAX_COMPARED_ROWS, 0), None)
@@ -271,18 +272,18 @@ def rate(
         are as others that it has at that time.
     """
     if chunk is not None or out is not None:
-        folder, chunks = _folder_and_chunks(chunk, out, onto)
+        folder, chunks = _output_folder_and_chunk_size(chunk, out, onto)
         return rate_by_chunks(system, data, folder, chunks, columns, period, key, calibrate)
     if period is not None:  # histories of earlier versions may have another than their system
-        system = set_default_period(system, period if onto is None else getattr(onto.system.params, "period", None))
+        system = set_period_if_default(system, period if onto is None else getattr(onto.system.params, "period", None))
     data = as_dataset("rate", data, columns, onto)
     _check_names_storable(system, data)
-    state, last, num_before, slope = None, None, 0, initial_slope(system, calibrate)
+    state, last, num_before, slope = None, None, 0, initial_calibration_slope(system, calibrate)
     if onto is None:
         log_side_mismatch(system, data.of_matches, has_sides(data))
     else:
-        state, last, num_before, slope = onto.state, onto.last, onto.num_rows, slope_of_history(onto)
-        system = extend_system_seasons(calibrated_as_history(system, onto), (data.seasons or {}).values())
+        state, last, num_before, slope = onto.state, onto.last, onto.num_rows, calibration_slope_of_history(onto)
+        system = extend_system_seasons(calibrate_like_history(system, onto), (data.seasons or {}).values())
         check_data_can_continue_history(system, data, period, onto)
         warn_doubtful_continuation(system, data, onto)
     events = data.events if period is None else _group_by_period(data, period, onto)
@@ -298,12 +299,12 @@ def rate(
     if slope is not None:
         prediction, slope = calibrate_events(result.prediction, data, period, last, slope)
         result = result._replace(prediction=prediction)
-    system, options = calibrated_by_end(system, slope)
+    system, options = calibrate_by_final_slope(system, slope)
     history = build_history(system, data, period, onto, result, performances)
     return history._replace(options=history.options | options)
 
 
-def _folder_and_chunks(
+def _output_folder_and_chunk_size(
     chunk: int | Chunks | None, out: FilePath | None, onto: History | None
 ) -> tuple[FilePath, Chunks]:
     """The folder for the results of rating by chunks, and the size of chunks."""

@@ -186,7 +186,7 @@ def _unify_contest_labels(*tables: EventColumns) -> list[EventColumns]:
     return [x | {"contest": np.array([*map(str, x["contest"].tolist())], object)} for x in tables]
 
 
-def no_events(of_contests: bool) -> EventColumns:
+def empty_event_columns(of_contests: bool) -> EventColumns:
     """Columns without rows."""
     numbers, floats, seats = np.zeros(0, np.int64), np.zeros(0), (0, 1 if of_contests else 2)
     columns = {"row": numbers, "event": numbers, "time": floats, "player": np.zeros(seats, np.int64)}

@@ -31,7 +31,7 @@ from jaxrate.core.text_format import (
     rating_decimals,
 )
 from jaxrate.history.column_table import ColumnTable, PrintedResult
-from jaxrate.history.event_columns import no_events
+from jaxrate.history.event_columns import empty_event_columns
 from jaxrate.history.history import History, find_player_id, format_time
 from jaxrate.history.participations import Participations
 from jaxrate.history.ratings_at_times import (
@@ -152,7 +152,7 @@ def format_times(times: HostArray) -> list[str]:
     return ["" if x != x else format_number(round(float(x), 1)) for x in times]
 
 
-def describe_groups(numbers: HostArray, leaders: HostArray, sizes: HostArray, events: str) -> str:
+def describe_unconnected_groups(numbers: HostArray, leaders: HostArray, sizes: HostArray, events: str) -> str:
     """The groups that no chain of events joins, by number, first player and size; nothing of fewer than two."""
     if len(numbers) < 2:
         return ""
@@ -171,7 +171,7 @@ NUM_TIMES = 100  # at which the median is taken; between them it is interpolated
 NUM_PARTS = 10  # of the history: those with the highest and the lowest level say how far it drifts
 
 
-def lead_over_level(rows: Participations, score: HostArray, clock: str | None) -> tuple[HostArray, HostArray | None]:
+def lead_over_drift(rows: Participations, score: HostArray, clock: str | None) -> tuple[HostArray, HostArray | None]:
     """The numbers [R] that peaks are chosen by: scores, or leads over the level where ratings drift; and that level."""
     level = drifting_level(rows, clock)
     return (score if level is None else score - level), level
@@ -290,7 +290,7 @@ def leaderboard(
     now = parse_query_time(rated, as_of)
     if rated.has_events_elsewhere:  # so that it has no past
         now = parse_time_after_last_events(rated, rated.state, as_of)
-        rated = rated._replace(events=no_events(not rated.of_matches))
+        rated = rated._replace(events=empty_event_columns(not rated.of_matches))
     leaderboards = HistoryLeaderboardBuilder(rated, among, category, **rules)
     return leaderboards.build_leaderboard(np.inf if now is None else now, parse_query_time(rated, since), top)
 
@@ -315,7 +315,7 @@ def _eligible_player_mask(among: Any, players: HostArray) -> HostArray:
     return np.isin(np.arange(len(players)), [find_player_id(players, player) for player in among])
 
 
-def _leaves_many(is_listed: HostArray) -> bool:
+def _excludes_some_and_keeps_enough(is_listed: HostArray) -> bool:
     """Whether a condition leaves somebody out, and enough on the list."""
     return bool(MIN_SETTLED_PLAYERS <= np.count_nonzero(is_listed) < len(is_listed))
 
@@ -424,7 +424,7 @@ class HistoryLeaderboardBuilder:
         rows = self.rows
         if not len(rows.seat):
             return {}, None
-        lead, level = lead_over_level(rows, self.apply_caution(rows.after).mean, self.rated.clock)
+        lead, level = lead_over_drift(rows, self.apply_caution(rows.after).mean, self.rated.clock)
         peak = rows.peak_rows(lead, top_ids, counts, PEAK_MIN_EVENTS)
         values = {"peak": lead, "peak_median": level, "peak_time": rows.time if self.has_all_times else None}
         columns = {name: np.where(peak < 0, np.nan, x[peak]) for name, x in values.items() if x is not None}
@@ -442,14 +442,14 @@ class HistoryLeaderboardBuilder:
         counts = self.rows.counts_at(now)
         last = self.rows.last_times(np.arange(len(counts)), counts)
         recent = np.flatnonzero(self.is_eligible & (last >= self._active_since(now)))
-        if _leaves_many(counts[recent] >= DEFAULT_MIN_GAMES):
+        if _excludes_some_and_keeps_enough(counts[recent] >= DEFAULT_MIN_GAMES):
             self.min_games, recent = DEFAULT_MIN_GAMES, recent[counts[recent] >= DEFAULT_MIN_GAMES]
         deviation = self.ratings_at(now, recent, counts[recent]).deviation
         if deviation is not None:
             system = self.rated.system
             newcomer: Any = system.summary(system.params, system.init(system.params, 1)).deviation
             limit = KNOWN_SHARE * float(newcomer[0])
-            self.max_deviation = limit if _leaves_many(deviation <= limit) else np.inf
+            self.max_deviation = limit if _excludes_some_and_keeps_enough(deviation <= limit) else np.inf
 
     def ranked_list_at(self, now: float) -> tuple[HostArray, HostArray, HostArray]:
         """[num_players] how many events of each count by a time, the ids [K] of those on its list, and their ranks."""
@@ -540,7 +540,7 @@ class HistoryLeaderboardBuilder:
         if self.category is not None and self.rated.categories is not None:
             lines.append(f"rating: where they meet {self.rated.categories[self.category]}")
         lines.append(self._describe_conditions(now, len(ranked_ids)))
-        lines.append(describe_groups(*self._groups_and_leaders(ranked_ids), self.rated.nouns))
+        lines.append(describe_unconnected_groups(*self._groups_and_leaders(ranked_ids), self.rated.nouns))
         if level is not None:
             digits = rating_decimals(level)
             low, high = (format_decimals(float(x), digits) for x in (level.min(), level.max()))
@@ -675,7 +675,7 @@ def classify_lead(gap: float, deviations: Sequence[float] | None) -> Literal["le
     return "level" if chance < LEVEL_CHANCE else "probable" if chance < CLEAR_CHANCE else "clear"
 
 
-def best_chance(
+def chance_to_be_best(
     ratings: Sequence[float] | HostArray, deviations: Sequence[float] | HostArray, player: int = 0
 ) -> float:
     """The chance that one of these players, by default the first, is better than all others, of independent normals."""
@@ -700,7 +700,7 @@ def classify_first_place(ratings: Sequence[float], deviations: Sequence[float] |
         return "level"
     if deviations is None or not any(deviations[:2]):
         return "best"
-    chance = best_chance(ratings, deviations)
+    chance = chance_to_be_best(ratings, deviations)
     if chance >= CLEAR_CHANCE:
         return "best"
     return "probably best" if chance >= LEVEL_CHANCE else "ahead" if lead == "clear" else "probably ahead"
@@ -727,13 +727,13 @@ class PeakRatings(PrintedResult):
         return format_rating_columns(self.columns(), ("above_median",), top)
 
 
-def rows_of_peaks(rated: History, rows: Participations) -> tuple[HostArray | None, HostArray]:
+def peak_rows_and_level(rated: History, rows: Participations) -> tuple[HostArray | None, HostArray]:
     """The level of ratings, and the rows of peaks, among the participations of a history, one for each event.
 
     The level [R] is the median of the active, above which peaks are measured; None where it does not drift. The rows
     [num_players] are those of the peaks of leaderboards, -1 of players who have none.
     """
-    lead, level = lead_over_level(rows, rows.after.mean, rated.clock)
+    lead, level = lead_over_drift(rows, rows.after.mean, rated.clock)
     return level, rows.peak_rows(lead, np.arange(len(rows.totals)), rows.totals, PEAK_MIN_EVENTS)
 
 
@@ -769,7 +769,7 @@ def peak_ratings(
     min_events = (PEAK_MIN_EVENTS if rated.hindsight is None else 1) if min_games is None else max(min_games, 1)
     leaderboards = HistoryLeaderboardBuilder(rated, cautious=cautious)
     rows = leaderboards.rows
-    score, level = lead_over_level(rows, leaderboards.apply_caution(rows.after).mean, rated.clock)
+    score, level = lead_over_drift(rows, leaderboards.apply_caution(rows.after).mean, rated.clock)
     highest = rows.peak_rows(score, np.arange(len(rows.totals)), rows.totals, min_events)
     player_ids = np.flatnonzero(highest >= 0)
     player_ids = player_ids[np.argsort(-score[highest[player_ids]], kind="stable")[:top]]

@@ -25,7 +25,7 @@ from jaxrate.history.ratings_at_times import (
 )
 from jaxrate.replay.padded_arrays import leaves_by_name
 from jaxrate.systems.prediction_wrapping import unwrap_predictions
-from jaxrate.systems.skills.parts import numbers_of_part, rated_numbers
+from jaxrate.systems.skills.parts import indices_counted_in_rating, indices_of_part
 from jaxrate.systems.skills.rules import find_smoothing_model
 
 RESULT_COLUMNS = "contest", "participants", "teams", "rank", "score"  # as far as a history has them
@@ -227,7 +227,7 @@ def upsets(rated: History, *, player: Any = None, top: PositiveCount = 20) -> Co
     Raises:
       ValueError: if there is no such player, `top` is below 1, or for contests.
     """
-    wins = _wins(rated, player)
+    wins = _winning_participations(rated, player)
     return _tabulate_wins(rated, wins, np.lexsort((wins.row, wins.column("prediction")))[:top])
 
 
@@ -240,11 +240,11 @@ def best_wins(rated: History, player: Any, *, top: PositiveCount = 20) -> Column
     Raises:
       ValueError: as `upsets`.
     """
-    wins = _wins(rated, player)
+    wins = _winning_participations(rated, player)
     return _tabulate_wins(rated, wins, np.lexsort((wins.row, -wins.column("rating", of_opponent=True)))[:top])
 
 
-def _wins(rated: History, player: Any) -> Participations:
+def _winning_participations(rated: History, player: Any) -> Participations:
     """The participations of winners in matches that were won outright, or of this player."""
     rows = _participations_in_matches(rated, None if player is None else find_player_id(rated.players, player))
     return rows.select(np.flatnonzero(rows.column("score") == 1))
@@ -334,7 +334,7 @@ def attack_and_defence(rated: History, *, active: Any = None, min_games: int | N
     rating = system.summary(params, state)
     strength, spread = (np.asarray(x, np.float64)[ids] for x in (rating.mean, rating.deviation))
     strength = strength - params.initial_rating
-    (number,), rated_parts = numbers_of_part(model, "pace"), rated_numbers(model)
+    (number,), rated_parts = indices_of_part(model, "pace"), indices_counted_in_rating(model)
     pace = np.asarray(state.mean, np.float64)[ids, number]
     covariance = np.asarray(state.covariance, np.float64)[ids]
     pace_variance, common = covariance[:, number, number], covariance[:, rated_parts, number].sum(axis=1)

@@ -263,13 +263,11 @@ def advance_state_to_time(system: RatingSystem, state: State, time: Any, params:
     if time is None:
         return state
     time = time if is_traced(time) else np.asarray(time, jnp.result_type(float))
-    return _advance_in_one_program(system.rules.prepare, system.rules.advance, params, state, time)
+    return _advance_jitted(system.rules.prepare, system.rules.advance, params, state, time)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _advance_in_one_program(
-    prepare: PrepareRule, advance: AdvanceRule, params: Params, state: State, time: Any
-) -> State:
+def _advance_jitted(prepare: PrepareRule, advance: AdvanceRule, params: Params, state: State, time: Any) -> State:
     return advance(prepare(params), state, time)
 
 

@@ -213,7 +213,7 @@ def _has_default_hyperparameters(system: RatingSystem) -> bool:
     return all(getattr(system.params, name) == default.get(name) for name in fitted)
 
 
-def initial_slope(system: RatingSystem, calibrated: bool | None) -> OnlineSlope | None:
+def initial_calibration_slope(system: RatingSystem, calibrated: bool | None) -> OnlineSlope | None:
     """The belief about the slope before the first event; None if predictions are not calibrated.
 
     `calibrated` None: if hyperparameters are the default. Predictions of goals and those in full are never calibrated,
@@ -225,15 +225,15 @@ def initial_slope(system: RatingSystem, calibrated: bool | None) -> OnlineSlope 
     return OnlineSlope() if is_calibrated else None
 
 
-def slope_of_history(rated: History) -> OnlineSlope | None:
+def calibration_slope_of_history(rated: History) -> OnlineSlope | None:
     """The belief about the slope at the end of a history; None if its predictions are not calibrated online."""
     known = rated.options.get(OPTION)
     return None if known is None or wrapper_names(rated.system) != ("calibrated",) else OnlineSlope(**known)
 
 
-def calibrated_as_history(system: RatingSystem, onto: History) -> RatingSystem:
+def calibrate_like_history(system: RatingSystem, onto: History) -> RatingSystem:
     """The system, calibrated as that of the history is, if it is given as it was before."""
-    if slope_of_history(onto) is None or wrapper_names(system):
+    if calibration_slope_of_history(onto) is None or wrapper_names(system):
         return system
     return set_calibration_slope(system, onto.system.params.calibration_slope)
 
@@ -270,7 +270,7 @@ def calibrate_events(
     return calibrate_online(np.asarray(prediction), np.nan_to_num(beaten), weight, rows, slope, start)
 
 
-def calibrated_by_end(system: RatingSystem, slope: OnlineSlope | None) -> tuple[RatingSystem, dict[str, Any]]:
+def calibrate_by_final_slope(system: RatingSystem, slope: OnlineSlope | None) -> tuple[RatingSystem, dict[str, Any]]:
     """The system with the slope that is known at the end, and the options of its history. Without a slope as it is."""
     if slope is None:
         return system, {}

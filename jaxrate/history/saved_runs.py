@@ -26,7 +26,7 @@ from jaxrate.core.text_format import format_count
 from jaxrate.data.table_files import join_files
 from jaxrate.data.table_sources import import_pyarrow
 from jaxrate.data.table_writing import write
-from jaxrate.history.event_columns import from_table_columns, no_events
+from jaxrate.history.event_columns import empty_event_columns, from_table_columns
 from jaxrate.history.history import History, MakesHistory
 from jaxrate.history.out_of_core.checkpoints import (
     CHECKPOINT_FILE,
@@ -66,7 +66,7 @@ from jaxrate.systems.skills.settings import OwnObservation, OwnPart
 def make_run_metadata(rated: History) -> dict[str, Any]:
     """The contents of run.json for a rated history; ValueError if JSON cannot hold them."""
     system = rated.system
-    settings = {name: _name_functions(x) for name, x in system.settings.items()}
+    settings = {name: _replace_functions_by_names(x) for name, x in system.settings.items()}
     for name, value in settings.items():
         if not _is_json_value(value):
             raise ValueError(f"{system.name} was made with {name} of its own, which a saved run cannot hold")
@@ -98,11 +98,11 @@ def _is_packaged_system(system: RatingSystem, params: dict[str, float | None]) -
     return False
 
 
-def _name_functions(value: Any) -> Any:
+def _replace_functions_by_names(value: Any) -> Any:
     """A setting with the names of densities, parts and observations of a user's own, which have functions."""
     if isinstance(value, Density | OwnObservation | OwnPart):
         return value.name
-    return tuple(map(_name_functions, value)) if isinstance(value, tuple) else value
+    return tuple(map(_replace_functions_by_names, value)) if isinstance(value, tuple) else value
 
 
 def _is_json_value(value: Any) -> bool:
@@ -271,7 +271,7 @@ def _load_chunked_run(folder: Path, make: Callable[..., RatingSystem] | None) ->
     description = metadata["run"] | {"players": metadata["known"], "last": metadata["last"]}
     history = _restore_without_events(description, CHECKPOINT_FILE, arrays, CHECKPOINT_FILE, make)
     num_rated, num_contests = metadata.get("rated", rows), metadata.get("contests")
-    events = no_events(num_contests is not None)
+    events = empty_event_columns(num_contests is not None)
     if not metadata["how"]["brief"] and rows <= MAX_LOADED_ROWS:
         predictions = join_files(folder / PREDICTIONS_FOLDER)
         table = predictions.load(predictions.names)

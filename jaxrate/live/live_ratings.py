@@ -91,7 +91,7 @@ from jaxrate.storage.run_folder import restore_state
 from jaxrate.systems.skills.settings import contest_result_columns
 
 
-class EventForm(NamedTuple):
+class EventStructure(NamedTuple):
     """The form of events: all but their values. An event is a match, or a flat contest and where it begins."""
 
     size: tuple[int, int] | None  # participants and teams that a contest is padded to; None: a match
@@ -116,7 +116,7 @@ class EventForm(NamedTuple):
 class PackedEvent(NamedTuple):
     """An event for a program."""
 
-    form: EventForm
+    form: EventStructure
     integers: list[int]
     floats: list[float]
 
@@ -141,14 +141,16 @@ def _pack(size: tuple[int, int] | None, event: Any) -> PackedEvent:
     values: dict[str, list[Any]] = {"i": [], "f": [], "b": []}
     for x in leaves:
         values[x.dtype.kind] += x.ravel().tolist()
-    return PackedEvent(EventForm(size, tree, tuple((x.shape, x.dtype.kind) for x in leaves)), values["i"], values["f"])
+    return PackedEvent(
+        EventStructure(size, tree, tuple((x.shape, x.dtype.kind) for x in leaves)), values["i"], values["f"]
+    )
 
 
 Inputs = tuple[PreparedReplay, Any, Any]  # of a program: number and integers of the event come second, its floats last
 
 
 def update_with_event(
-    rules: ReplayRules, form: EventForm, inputs: Inputs, state: State, key: Array | None
+    rules: ReplayRules, form: EventStructure, inputs: Inputs, state: State, key: Array | None
 ) -> tuple[State, Any]:
     """The state after the event, and its prediction.
 
@@ -168,7 +170,7 @@ def update_with_event(
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def predict_event(rules: ReplayRules, form: EventForm, inputs: Inputs, state: State) -> Any:
+def predict_event(rules: ReplayRules, form: EventStructure, inputs: Inputs, state: State) -> Any:
     """The prediction of an event."""
     prepared, integers, floats = inputs
     event = form.unpack(integers[1:], floats)
@@ -176,7 +178,7 @@ def predict_event(rules: ReplayRules, form: EventForm, inputs: Inputs, state: St
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def rate_player(rules: ReplayRules, summary: Any, params: Params, state: State, ids: Array, time: Any) -> Rating:
+def player_rating(rules: ReplayRules, summary: Any, params: Params, state: State, ids: Array, time: Any) -> Rating:
     """The rating of a player [1] after the last event, or at a time."""
     rows = gather_rows(state, ids)
     rating: Rating = summary(params, rows if time is None else rules.advance(rules.prepare(params), rows, time))
@@ -272,7 +274,7 @@ def parse_fields(kind: type, context: Mapping[str, Any], categories: Sequence[An
     if isinstance(side := known.get("side"), str):
         known["side"] = SIDES.get(side, side)
     if "category" in known and categories is not None:
-        known["category"] = number_category(categories, known["category"])
+        known["category"] = category_to_number(categories, known["category"])
     return known
 
 
@@ -292,10 +294,10 @@ def teams_of_contest(players: Any, rank: Any) -> Outcome:
     return [x for team in teams for x in team], [*map(len, teams)], as_array_of_shape("rank", ranks, (len(teams),))
 
 
-def number_category(names: Sequence[Any], category: Any) -> Any:
+def category_to_number(names: Sequence[Any], category: Any) -> Any:
     """The number of a category of these names, or of each of a list; shares of categories stay as they are."""
     if np.ndim(category):
-        return [x if np.ndim(x) else number_category(names, x) for x in category]
+        return [x if np.ndim(x) else category_to_number(names, x) for x in category]
     check_choice("category", category, names)
     return names.index(category)
 
@@ -325,7 +327,7 @@ def pack_plain_match(match: LiveEvent, ids: list[int]) -> PackedEvent | None:
     return PackedEvent(form, ids, [match.result, match.time, *values])
 
 
-def to_events(events: Sequence[LiveEvent], ids: Mapping[Any, int]) -> Matches | Ragged:
+def build_live_events(events: Sequence[LiveEvent], ids: Mapping[Any, int]) -> Matches | Ragged:
     """Matches as `jr.matches` makes them, or contests as `jr.rounds` does, checked as there; ids are by name."""
     names, _, result, time, *_ = zip(*events, strict=True)
     check_concrete("live results are rated", result, "; jr.scan takes traced ones")
@@ -686,7 +688,7 @@ class Live:
             raise ValueError(f"no player {player!r}{similar_names_hint(player, current.names)}")
         moment = None if time is None else self._float_type.type(self._event_time(current, time, current.latest)[0])
         arguments = self._system.params, current.state, np.array(ids, np.int32), moment
-        rating: Rating = rate_player(self._rules, self._system.summary, *arguments)
+        rating: Rating = player_rating(self._rules, self._system.summary, *arguments)
         return Rating(*(None if x is None else np.asarray(x).item() for x in rating))
 
     @take_turns
@@ -712,7 +714,7 @@ class Live:
                 raise ValueError("nothing has been rated yet")
             return base
         log = [*map(unpickle_event, current.log[: current.number])]
-        events = to_events(log, current.ids)
+        events = build_live_events(log, current.ids)
         result, performances = rating_history_with_performances(
             self._system,
             events,
@@ -785,7 +787,7 @@ class Live:
             return packed, newcomers
         where = "the match" if event.sizes is None else "row {} (counting from 0)"
         with add_location_to_data_errors("", where.format):
-            events = to_events([event], dict(zip(event.names, ids, strict=True)))
+            events = build_live_events([event], dict(zip(event.names, ids, strict=True)))
         check_system_takes_events(self._system, events, self._key)
         return pack_event(events), newcomers
 

@@ -63,7 +63,7 @@ from jaxrate.metrics.ranking_metrics import (
     has_untied_opponent,
     mean_rank_deviation,
     mean_share_of_pairs_in_order,
-    wrong_pair_shares,
+    wrong_order_shares,
 )
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities, expected_score_from_prediction
 
@@ -100,7 +100,7 @@ def probability_clip_margin(prediction: Any) -> float:
     return 1e-15 if np.asarray(expected_score_from_prediction(prediction)).dtype == np.float64 else 2.0**-24
 
 
-def _to_column_of_run(name: str, values: Any) -> HostArray:
+def _to_checked_number_column(name: str, values: Any) -> HostArray:
     """[n] numbers; ValueError for anything else, as a rated history, which tells where such numbers are."""
     is_table = hasattr(values, "_fields") or hasattr(values, "columns")
     if is_table or not is_number_or_numeric_array(values):
@@ -114,7 +114,7 @@ def check_and_select_samples(prediction: Any, score: Any, weight: Any, mask: Any
     expected = prediction if hasattr(prediction, "columns") else expected_score_from_prediction(prediction)
     for name, x in {"prediction": expected, "score": score, "weight": weight, "mask": mask}.items():
         check_not_traced(name, x, "a loss of what is traced is written with jax.numpy")
-    p, s = _to_column_of_run("prediction", expected), _to_column_of_run("score", score)
+    p, s = _to_checked_number_column("prediction", expected), _to_checked_number_column("score", score)
     w = np.ones(p.shape) if weight is None else to_floats("weight", weight)
     keep = np.ones(p.shape, bool) if mask is None else np.asarray(mask)
     if p.ndim != 1 or not p.shape == s.shape == w.shape == keep.shape:
@@ -338,7 +338,7 @@ def select_experienced(
     return build_scored_ranking(ragged, rating, is_scored) if has_pairs else None
 
 
-def right_pair_shares(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -> tuple[HostArray, HostArray]:
+def right_order_shares(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None) -> tuple[HostArray, HostArray]:
     """[E] sums over the participants of contests of the share of opponents in order, and [E] how many participants.
 
     Over all contests the one divided by the other is the first of the `ranking_metrics`, of the same arguments.
@@ -348,7 +348,7 @@ def right_pair_shares(rounds: Ragged | Dataset, rating: Any, *, mask: Any = None
     ranking = select_experienced(ragged, rating, mask, count_earlier_games(ragged))
     if ranking is None:
         return np.zeros(num_contests), np.zeros(num_contests)
-    right, count = 1.0 - wrong_pair_shares(ranking), np.bincount(ranking.event, minlength=num_contests)
+    right, count = 1.0 - wrong_order_shares(ranking), np.bincount(ranking.event, minlength=num_contests)
     return np.bincount(ranking.event, right, num_contests), count
 
 

@@ -38,7 +38,7 @@ def count_inversions_by_entry(places: HostArray, contest_start: HostArray) -> Ho
     return count
 
 
-def to_smallest_dtype(number: HostArray) -> HostArray:
+def cast_to_smallest_dtype(number: HostArray) -> HostArray:
     """Non-negative integers in the smallest type: NumPy sorts 16 bits much faster than 64."""
     return number.astype(np.min_scalar_type(int(number.max(initial=0))))
 
@@ -61,7 +61,7 @@ class PairOrderDifference(NamedTuple):
 
 
 def compare_pair_order(right: HostArray, other_right: HostArray, count: HostArray) -> PairOrderDifference:
-    """Compare two forecasters contest by contest, by their sums [E] from `right_pair_shares` and its counts [E]."""
+    """Compare two forecasters contest by contest, by their sums [E] from `right_order_shares` and its counts [E]."""
     gap, total = right - other_right, float(count.sum())
     return PairOrderDifference(float(gap.sum()) / total if total else math.nan, ratio_error(gap, count))
 
@@ -111,13 +111,13 @@ def build_scored_ranking(data: Any, rating: Any, mask: Any) -> ScoredRanking:
     if not rows.size:
         raise ValueError("no contests to score: none has two participants to be compared who did not all tie")
     event, rank = event[rows], rank[rows]
-    standing = np.lexsort((to_smallest_dtype(rank), to_smallest_dtype(event)))
+    standing = np.lexsort((cast_to_smallest_dtype(rank), cast_to_smallest_dtype(event)))
     rank, x = rank[standing], x[rows[standing]]
     head = np.flatnonzero((np.diff(event, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0))
     length = np.diff(head, append=len(rank))
     low = np.repeat(head, length) - _contest_start_by_participant(size, event)
     high = low + np.repeat(length, length) - 1
-    order = np.lexsort((-x, to_smallest_dtype(event)))
+    order = np.lexsort((-x, cast_to_smallest_dtype(event)))
     team = None if team is None else team[standing]
     return ScoredRanking(event, size, low, high, order, opponents[rows[standing]], team)
 
@@ -136,16 +136,16 @@ def count_opponents(rounds: Ragged, contest_index: HostArray, is_scored: HostArr
 
 
 def mean_share_of_pairs_in_order(ranking: ScoredRanking) -> float:
-    wrong = wrong_pair_shares(ranking)
+    wrong = wrong_order_shares(ranking)
     return float(1.0 - wrong.sum() / len(wrong))
 
 
-def wrong_pair_shares(ranking: ScoredRanking) -> HostArray:
+def wrong_order_shares(ranking: ScoredRanking) -> HostArray:
     """[n] numbers whose sum over a contest is that of the shares of opponents in the wrong order, of all in it."""
     event, size, low, _, order, opponents, _ = ranking
     place, begin = np.empty(len(order), np.int64), _contest_start_by_participant(size, event)
     # places in the ranking, with ties broken by rating: a permutation of each contest
-    place[np.lexsort((to_smallest_dtype(low[order]), to_smallest_dtype(event)))] = np.arange(len(order))
+    place[np.lexsort((cast_to_smallest_dtype(low[order]), cast_to_smallest_dtype(event)))] = np.arange(len(order))
     mean_opponents = np.bincount(event, opponents)[event] / size[event]
     return np.asarray(2.0 * count_inversions_by_entry(place - begin, begin) / mean_opponents)
 

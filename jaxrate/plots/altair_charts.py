@@ -98,7 +98,7 @@ def interval_chart(view: charts.RowView) -> Any:
     names, scale = view.labels, view.scale
     labels = number_names(view.numbers, names) or names
     numbered = {"row": range(1, len(names) + 1), "label": labels, "name": names, "text": view.value_texts}
-    chart = chart_of_rows(_rows_of(**numbered, value=view.values, low=view.low, high=view.high))
+    chart = chart_of_rows(_rows_from_columns(**numbered, value=view.values, low=view.low, high=view.high))
     padding = 8.0 + CHARACTER_PIXELS * min(max(map(len, labels)), MAX_LABEL_LENGTH)
     height = ROW_HEIGHT * len(names)
     y = altair.Y("label:N", sort=None, title=None, axis=altair.Axis(
@@ -223,7 +223,7 @@ def _time_axis(begin: float, end: float) -> Any:
 def _layer_marks(layer: charts.Layer, view: charts.LayerView) -> list[tuple[Any, dict[str, Any]]]:
     """The marks of a layer with the channels of their own, beside the places."""
     columns = {"x": layer.x, "y": layer.y, "x2": layer.x2, "y2": layer.y2, **dict(layer.tooltips)}
-    rows = _rows_of(**{name: values for name, values in columns.items() if values is not None})
+    rows = _rows_from_columns(**{name: values for name, values in columns.items() if values is not None})
     texts = layer.values if layer.mark == "texts" else [""] * len(rows)
     chart = chart_of_rows([{**row, "i": i, "label": layer.label, "text": texts[i]} for i, row in enumerate(rows)])
     parts = [(f"{name}:Q", name, ",.4~g") for name, _ in layer.tooltips]
@@ -274,7 +274,7 @@ def _heat_layer(layer: charts.Layer, scale: charts.Scale) -> Any:
     return image.encode(x=altair.value(0), y=altair.value(0), url=altair.value(address))
 
 
-def _rows_of(**columns: Any) -> list[dict[str, Any]]:
+def _rows_from_columns(**columns: Any) -> list[dict[str, Any]]:
     """The rows of columns for JSON: numbers to seven digits, None in place of NaN, and dates as text."""
     values = [_json_values(x) if isinstance(x, np.ndarray) else x for x in columns.values()]
     return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
@@ -371,7 +371,9 @@ def _replace_column(axis: Any, column: str) -> Any:
 
 def _unnamed_layers(players: charts.UnnamedPlayers, x: Any, y: Any) -> list[Any]:
     """Bands and lines in grey."""
-    areas = [chart_of_rows(_rows_of(**x._asdict())).mark_area(color=PALE, opacity=0.45) for x in players.bands]
+    areas = [
+        chart_of_rows(_rows_from_columns(**x._asdict())).mark_area(color=PALE, opacity=0.45) for x in players.bands
+    ]
     layers = [area.encode(x=x, y=_replace_column(y, "low"), y2="high:Q") for area in areas]
     lines = chart_of_rows(_line_rows(players.lines)).mark_line(**LOOKS["median" if players.bands else "other"])
     return [*layers, *[lines.encode(x=x, y=y, detail="name:N")] * bool(players.lines)]
@@ -424,7 +426,7 @@ def _line_rows(lines: Iterable[charts.Line]) -> list[dict[str, Any]]:
     for line in lines:
         half = line.half_width
         ends = {"low": line.y - half, "high": line.y + half} if half.any() else {}
-        rows += _rows_of(name=[line.name] * len(line.x), x=line.x, y=line.y, **ends)
+        rows += _rows_from_columns(name=[line.name] * len(line.x), x=line.x, y=line.y, **ends)
     return rows
 
 

@@ -28,8 +28,8 @@ from jaxrate.plots import plot_style as style
 from jaxrate.plots.matplotlib_charts import show
 from jaxrate.plots.plot_style import COLOURS, GREY, Canvas
 from jaxrate.systems.system_titles import system_title
-from jaxrate.views.charts import Z_95, Layer, LayerView, PictureText, Scale, logarithmic_scale, round_ticks, snug_scale
-from jaxrate.views.wording import format_amount, rating_unit
+from jaxrate.views.charts import Z_95, Layer, LayerView, PictureText, Scale, logarithmic_scale, round_ticks, tight_scale
+from jaxrate.views.wording import format_with_unit, rating_unit
 
 RANGE_IN_DEVIATIONS = 3.0  # standard errors to either side
 MAX_RANGE = 2.0  # in logarithms and logits, if the standard error is larger or unknown
@@ -184,7 +184,7 @@ def profile(result: LossProfile, **canvas: Unpack[Canvas]) -> Any:
     ends = low, upper_border_crossing(nodes[above], roots[above], border)
     low, high = (float(restore(x)) if np.isfinite(x) else x for x in ends)
     words, best = name.replace("_", " "), float(restore(lowest))
-    best_text = format_amount(best, "") if best >= 100 else f"{best:.3g}"
+    best_text = format_with_unit(best, "") if best >= 100 else f"{best:.3g}"
     text = PictureText(  # a symbol of one letter, as c, keeps its case
         f"Best fit at {words} {best_text}" if len(words) == 1 else f"{words.capitalize()} fits best at {best_text}",
         f"Loss of {system_title(system.name)}; each dot is fitted anew in the other free hyperparameters",
@@ -255,7 +255,7 @@ def _parameter_label(system: RatingSystem, name: str) -> str:
 def _parameter_scale(system: RatingSystem, name: str, values: HostArray) -> Scale:
     """The axis of these values of a hyperparameter; a positive one is on a logarithmic axis."""
     is_logarithmic = getattr(system.space, name).space == "positive" and bool(values.min() > 0)
-    return (logarithmic_scale if is_logarithmic else snug_scale)(values)
+    return (logarithmic_scale if is_logarithmic else tight_scale)(values)
 
 
 MATCHES_PER_CHUNK = 1 << 16  # matches whose beliefs are in memory at once: half a gigabyte for 1001 points
@@ -304,7 +304,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     step = rating[1] - rating[0]
     density = beliefs[:, is_shown].T
     subtitle = f"By {system_title(system.name)}: the stronger the colour, the likelier the strength; before each match"
-    ends, unit = (format_amount(x[-1], "", 0) for x in (low, high)), rating_unit(system)
+    ends, unit = (format_with_unit(x[-1], "", 0) for x in (low, high)), rating_unit(system)
     title = f"{name} ended between {' and '.join(ends)} {unit}, with 95% probability"
     text = PictureText(title, subtitle, clock, style.rating_axis_label(system), style.describe_source(data))
     y = np.append(rating[is_shown] - 0.5 * step, rating_range[1] + 0.5 * step)
@@ -313,7 +313,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
         steps = np.append(line, line[-1])
         layers.append(Layer("line", edge, steps, colour=COLOURS[1], width=1.0, dash=dash, is_stepped=True, label=label))
     days = edge.astype("datetime64[us]").astype(float) / 86_400e6 if clock == "date" else edge.astype(float)
-    scales = [snug_scale(x)._replace(low=float(x[0]), high=float(x[-1])) for x in (days, y)]
+    scales = [tight_scale(x)._replace(low=float(x[0]), high=float(x[-1])) for x in (days, y)]
     return show(LayerView(text, layers, scales[0], scales[1], (8.0, 4.8), name), **canvas)
 
 

@@ -22,7 +22,7 @@ from jaxrate.systems.system_titles import system_title
 from jaxrate.views import charts
 from jaxrate.views.charts import YEAR, Line, LineView, PictureText, UnnamedPlayers, format_peak_time, times_span
 from jaxrate.views.findings import Finding, find_end_or_peak, find_most_firsts
-from jaxrate.views.wording import format_amount, rating_unit, spell_dates, spell_day
+from jaxrate.views.wording import format_with_unit, rating_unit, spell_dates, spell_day
 
 MAX_EVENTS = 300  # of a line; longer ones are drawn at the ends of steps
 NEVER = 1 << 62  # early events that are no peaks, of lines without one
@@ -173,9 +173,9 @@ def _career_notes(lines: Sequence[Line], unnamed: UnnamedPlayers, last: float, c
     notes = []
     for line, end in zip(lines, ends, strict=False):
         is_beside, is_current = end > max(ends) - EDGE_SHARE * drawn_span, end > last - EDGE_SHARE * span
-        parts = [f"{'' if is_current else 'last '}{format_amount(float(line.y[-1]), '')}"] * is_beside
+        parts = [f"{'' if is_current else 'last '}{format_with_unit(float(line.y[-1]), '')}"] * is_beside
         for peak in line.peaks:
-            amount, when = format_amount(float(line.y[peak]), ""), format_peak_time(line.x[peak], span)
+            amount, when = format_with_unit(float(line.y[peak]), ""), format_peak_time(line.x[peak], span)
             is_last = is_beside and peak == len(line.y) - 1
             parts.append("the peak" if is_last else f"peak {amount} {'in' if clock == 'date' else 'at'} {when}")
         notes.append(", ".join(parts))

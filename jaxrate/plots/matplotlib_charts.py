@@ -108,7 +108,7 @@ def _draw_line(ax: "Axes", line: charts.Line, colour: str, view: charts.LineView
 def _label_lines(ax: "Axes", lines: Sequence[charts.Line]) -> None:
     """Label the ends of these lines, which are the last of the axes."""
     drawn = [line for line in ax.lines if line.get_gid() == "line"][-len(lines) :]
-    names = style.fit_names([line.name for line in lines], ax)
+    names = style.truncate_names([line.name for line in lines], ax)
     named = [line._replace(name=name) for name, line in zip(names, lines, strict=True)]
     ax.autoscale_view()
     _draw_labels(ax, drawn, named)
@@ -178,7 +178,7 @@ def _write_heading(panel: "Axes", line: charts.Line, colour: str) -> None:
     """Write the name of a line and its note above its panel."""
     look, text_colour = LOOKS["heading"], style.TEXT_COLOURS.get(colour, colour)
     name = panel.annotate(
-        style.fit_names([line.name], panel)[0], (0.0, 1.0), (0.0, 4.0), xycoords="axes fraction", gid="name",
+        style.truncate_names([line.name], panel)[0], (0.0, 1.0), (0.0, 4.0), xycoords="axes fraction", gid="name",
         color=text_colour, fontsize=style.SMALL_FONT + 1.0, fontweight="bold", **look,
     )  # fmt: skip
     note: dict[str, Any] = {"color": style.GREY, "fontsize": style.SMALL_FONT, "gid": "note"}

@@ -290,7 +290,7 @@ def draw_isolated_points(ax: "Axes", x: HostArray, y: HostArray, colour: str, wi
                 gid="isolated", zorder=layer)  # fmt: skip
 
 
-def group_thousands(ax: "Axes", *axis_names: str) -> None:
+def format_ticks_with_thousands(ax: "Axes", *axis_names: str) -> None:
     """Write the numbers at the ticks of these axes by `format_tick`."""
     for axis_name in axis_names:
         getattr(ax, f"{axis_name}axis").set_major_formatter(lambda x, _: format_tick(x))
@@ -324,7 +324,7 @@ def cut_name(name: str, length: int) -> str:
     return name if len(name) <= length else name[: length - 1].rstrip(" \\") + "…"
 
 
-def fit_names(names: Iterable[str], ax: "Axes", font_size: float = SMALL_FONT) -> list[str]:
+def truncate_names(names: Iterable[str], ax: "Axes", font_size: float = SMALL_FONT) -> list[str]:
     """Names that take at most `NAME_SHARE` of the width of the figure."""
     room = NAME_SHARE * 72.0 * get_figure(ax).get_figwidth()
     length = max(int(room / (CHARACTER_WIDTH * font_size)), MIN_NAME_LENGTH)
@@ -384,7 +384,7 @@ def set_name_ticks(
     if font_size < SMALLEST_NAME_FONT:
         font_size, step = 10.0 * font_size, 10
     font_size = float(np.clip(font_size, SMALLEST_NAME_FONT, 10.0))
-    names = fit_names(labels, ax, font_size)
+    names = truncate_names(labels, ax, font_size)
     if len(numbers):
         names = [f"{number}  {name}" for number, name in zip(pad_numbers(numbers), names, strict=True)]
     axis = ax.yaxis if axis_name == "y" else ax.xaxis

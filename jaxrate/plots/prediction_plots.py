@@ -28,7 +28,7 @@ from jaxrate.views.charts import (
     RowView,
     Scale,
     round_scale,
-    snug_scale,
+    tight_scale,
 )
 from jaxrate.views.wording import spell_dates
 
@@ -237,7 +237,7 @@ def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15
     )  # fmt: skip
     drawn = np.concatenate([np.concatenate([curve.low, curve.high, curve.expected]) for curve in curves])
     layers, legend = _curve_layers(curves), "mean over all matches" * all(names)
-    chances = snug_scale(np.append(50.0, [curve.x.max() for curve in curves]))
+    chances = tight_scale(np.append(50.0, [curve.x.max() for curve in curves]))
     return show(LayerView(text, layers, chances, round_scale(drawn), (6.8, 5.2), legend), **canvas)
 
 

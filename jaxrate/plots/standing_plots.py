@@ -31,9 +31,9 @@ from jaxrate.views.charts import (
     Scale,
     half_widths,
     round_ticks,
-    snug_scale,
+    tight_scale,
 )
-from jaxrate.views.wording import PlayerOrTeamNoun, format_amount, rating_unit, spell_dates
+from jaxrate.views.wording import PlayerOrTeamNoun, format_with_unit, rating_unit, spell_dates
 
 DEFAULT_BINS = 60
 MAX_MATRIX_PLAYERS = 200
@@ -189,7 +189,7 @@ def distribution(
             raise ValueError(f"{name} is not among the {len(rating_of):,} who are listed; see active and min_games")
         marked_ratings[name] = rating_of[rated.players[number]]
     low, high = np.quantile(board.rating, (0.25, 0.75)).tolist()
-    ends = f"{format_amount(low, '')} and {format_amount(high, rating_unit(rated.system))}"
+    ends = f"{format_with_unit(low, '')} and {format_with_unit(high, rating_unit(rated.system))}"
     text = PictureText(
         f"Half of {len(rating_of):,} ratings between {ends}",
         f"Bars: how many have a rating in each step, by {system_title(rated.system.name)}",
@@ -204,7 +204,7 @@ def distribution(
     marks = _marked_ratings(marked_ratings, float(np.median(board.rating)), edges, float(count.max()))
     ticks = [tick for tick in round_ticks(0.0, float(count.max()), 8) if tick == round(tick)]
     y = Scale(0.0, max(ticks[-1], *(float(np.max(mark.y)) for mark in marks)), ticks)
-    return show(LayerView(text, [bars, *marks], snug_scale(edges), y, (7.0, 4.2)), ax=ax, backend=backend)
+    return show(LayerView(text, [bars, *marks], tight_scale(edges), y, (7.0, 4.2)), ax=ax, backend=backend)
 
 
 def _marked_ratings(rating_by_name: dict[str, float], median: float, edges: HostArray, height: float) -> list[Layer]:

@@ -42,13 +42,13 @@ from jaxrate.replay.execution import (
     CompilePolicy,
     Engine,
     ReplayOptions,
-    calculates_little_of_padding,
     compile_policy_from_environment,
     compile_replay,
     min_mean_width_for_levels,
     needs_hyperparameter_slopes_only,
     replay_plan,
     replay_with_forward_slopes,
+    skips_most_padding_work,
     zero_predictions,
 )
 from jaxrate.replay.padded_arrays import (
@@ -311,7 +311,7 @@ def _plan_for_run(
     if isinstance(schedule, Plan):
         return schedule
     if isinstance(history, Ragged):
-        return make_plan(history, tiled=calculates_little_of_padding(system, inputs, history))
+        return make_plan(history, tiled=skips_most_padding_work(system, inputs, history))
     schedule = "levels" if (engine, schedule) == ("kernel", "auto") else schedule
     max_width = max_step_matches_in_cache(state)
     if engine == "auto" and schedule != "stream" and jax.default_backend() == "gpu" and not is_sharded(state):
@@ -383,7 +383,7 @@ def scan(
     check_event_type(system.name, system.events, type(events.flat))
     ids_checked = not is_traced(events.flat.player)
     if isinstance(events, Matches):
-        events = check_known_columns(events)
+        events = check_untraced_columns(events)
     if plan is None:
         num_players = int(np.max(events.flat.player, initial=-1)) + 1 if ids_checked else 0
         plan = plan_stream(len(events.flat.time), num_players)
@@ -392,7 +392,7 @@ def scan(
     plan.check_is_of(events)
     check_contest_features_supported(system, events, plan.has_teammates)
     engine = resolve_engine(engine, plan, state, compile_policy_from_environment())
-    system.check(events_for_check(events))
+    system.check(untraced_events_for_check(events))
     check_prng_key_or_numbers(system, None if is_traced(plan.num_events) else int(plan.num_events), key)
     rules = make_replay_rules(system.rules, params, record)
     num_ids = 0 if is_traced(plan.num_players) else int(plan.num_players)
@@ -404,7 +404,7 @@ def scan(
     return Run(state, truncate_leaves(prediction, n))
 
 
-def check_known_columns(matches: Matches) -> Matches:
+def check_untraced_columns(matches: Matches) -> Matches:
     """The matches with their columns; ValueError for what is seen to be wrong with those that are not traced."""
     if not is_traced(matches):
         return check_matches(matches)
@@ -428,7 +428,7 @@ def _placeholder_if_traced(path: Any, column: Any) -> Any:
     return np.broadcast_to(np.asarray(fills.get(name, 0), np.int32 if kind in "iu" else np.float64), column.shape)
 
 
-def events_for_check(events: AnyEvents) -> Any:
+def untraced_events_for_check(events: AnyEvents) -> Any:
     """Events for the check of a system. Where any are traced or placed there are none, but with their columns."""
     if not (is_traced(events) or isinstance(events, PlacedEvents)):
         return events
@@ -450,7 +450,7 @@ def check_system_takes_events(
     check_event_type(system.name, system.events, type(events.flat) if isinstance(events, PlacedEvents) else events)
     check_contest_features_supported(system, events, has_teams=getattr(events.flat, "solo", None) is None)
     check_period_length(system.name, system.params if params is None else params, getattr(events, "length", None))
-    system.check(events_for_check(events))
+    system.check(untraced_events_for_check(events))
     check_prng_key_or_numbers(system, None if isinstance(events, PlacedEvents) else len(events.flat.time), key)
 
 
@@ -511,8 +511,8 @@ def predict(
     refusal = f"{system.name} predicts {kinds}, not {type(upcoming.flat).__name__}"
     check_that(isinstance(upcoming, Matches), refusal)
     n = len(upcoming.score)
-    system.check(events_for_check(upcoming._replace(score=np.zeros(n))))
-    matches = check_known_columns(upcoming)
+    system.check(untraced_events_for_check(upcoming._replace(score=np.zeros(n))))
+    matches = check_untraced_columns(upcoming)
     num_ids = 0 if is_traced(matches.player) else int(np.max(matches.player, initial=-1)) + 1
     state = make_sharding_automatic(extend_state_if_needed(system, params, state, num_players, num_ids))
     flat = place_events(matches, plan_stream(n, num_ids)).flat

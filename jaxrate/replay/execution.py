@@ -136,9 +136,9 @@ def replay_plan(
         has_padding = isinstance(events, PlacedEvents)
         options = options._replace(ids_checked=options.ids_checked and not has_padding)
     program = _compile_plan(rules, (params, state, columns, plan, key), options, policy)
-    result = _state_and_room(rules, params, state, columns, plan, key)
+    result = _state_and_prediction_buffer(rules, params, state, columns, plan, key)
     if executed and inside and len(blocks) > 1:
-        result = _depend_on_hyperparameters(result, params)  # else the first block would have a program of its own
+        result = _attach_zero_slopes(result, params)  # else the first block would have a program of its own
     calls = [(size, Steps(columns, number, key, count)) for size, number, count in blocks]
     if not inside:
         _compile_side_by_side(program, calls, lambda size, steps: (rules, size, params, result, steps))
@@ -164,7 +164,7 @@ def _stack_equal_blocks(plan: Plan) -> list[BlockCall]:
     return [(size, jnp.stack([block.number for block in blocks]), None) for (size, _), blocks in groups]
 
 
-def _state_and_room(
+def _state_and_prediction_buffer(
     rules: ReplayRules, params: Params, state: State, columns: PlacedEvents, plan: Plan, key: Array | None
 ) -> tuple[State, Any]:
     """What the first block goes on from: the state, and room for predictions unless its program makes that."""
@@ -246,7 +246,7 @@ def _operations_of_jaxpr(jaxpr: Jaxpr, counted: set[int]) -> Iterator[str]:
 
 
 @jax.jit
-def _depend_on_hyperparameters(tree: Any, params: Params) -> Any:
+def _attach_zero_slopes(tree: Any, params: Params) -> Any:
     """The numbers of a tree, traced as the hyperparameters are, with slopes of 0, one for each setting."""
     nothing = sum(jnp.sum(jnp.where(jnp.zeros((), bool), x, 0.0)) for x in jax.tree.leaves(params))
     return jax.tree.map(lambda x: x + nothing if jnp.issubdtype(x.dtype, jnp.floating) else x, tree)
@@ -326,7 +326,7 @@ def is_everything_traced() -> bool:
     return is_traced(jax.device_put(np.zeros(())))
 
 
-def calculates_little_of_padding(system: RatingSystem, inputs: Any, history: Ragged) -> bool:
+def skips_most_padding_work(system: RatingSystem, inputs: Any, history: Ragged) -> bool:
     """Whether a replay of a history by its own program, on a CPU, does next to nothing for the padding of large rounds.
 
     Programs that are differentiated do as much for it as for players.

@@ -222,11 +222,11 @@ def truncate_leaves(tree: Any, count: int) -> Any:
         return tree
     if is_numpy_readable_without_copy(tree):
         return jax.tree.map(lambda x: jax.device_put(np.asarray(x)[:count]), tree)
-    return _truncate_in_one_program(tree, count)
+    return _truncate_leaves_jitted(tree, count)
 
 
 @partial(jax.jit, static_argnums=1)
-def _truncate_in_one_program(tree: Any, count: int) -> Any:
+def _truncate_leaves_jitted(tree: Any, count: int) -> Any:
     return jax.tree.map(lambda x: x[:count], tree)
 
 
@@ -296,12 +296,12 @@ def init_or_copy_padded_state(
     if state is None:
         # Under a derivative that is in no jit each operation would be compiled for itself.
         traced = is_traced(params)
-        return _init_in_one_program(system.init, params, room) if traced else init_state(system, params, room), rows
+        return _init_state_jitted(system.init, params, room) if traced else init_state(system, params, room), rows
     return _copy_state_with_newcomers(system, params, state, rows, room), rows
 
 
 @partial(jax.jit, static_argnums=(0, 2))
-def _init_in_one_program(init: Callable[[Params, int], State], params: Params, num_players: int) -> State:
+def _init_state_jitted(init: Callable[[Params, int], State], params: Params, num_players: int) -> State:
     return init(params, num_players)
 
 
@@ -437,7 +437,7 @@ def leaves_by_name(state: State) -> dict[str, Any]:
 
 def state_shapes(system: RatingSystem, num_players: int, params: Params = None) -> State:
     """The shapes of a fresh state, traced once for all hyperparameters alike; None: those of the system."""
-    return _init_in_one_program.eval_shape(system.init, system.params if params is None else params, num_players)
+    return _init_state_jitted.eval_shape(system.init, system.params if params is None else params, num_players)
 
 
 def max_step_matches_in_cache(state: State) -> int:

@@ -103,16 +103,16 @@ class Plan(NamedTuple):
         if isinstance(events, PlacedEvents):
             counts, planned = (events.num_rows, 0), (self.room[2], 0)
         nouns, player, advice = flat.nouns, flat.player, "make it by jr.extend.schedule_by_level(events)"
-        if self.kind is not type(flat) or any(map(_differ, planned, counts)):
+        if self.kind is not type(flat) or any(map(_is_known_and_different, planned, counts)):
             raise ValueError(f"the plan is not of these {counts[1]} {nouns}; {advice}")
-        if isinstance(player, np.ndarray) and _differ(self.num_players, count_ids(player)):
+        if isinstance(player, np.ndarray) and _is_known_and_different(self.num_players, count_ids(player)):
             planned_ids, ids = int(self.num_players) - 1, count_ids(player) - 1
             raise ValueError(
                 f"the plan is of players up to {planned_ids}, and these {nouns} name others up to {ids}; {advice}"
             )
 
 
-def _differ(number: Any, other: int) -> bool:
+def _is_known_and_different(number: Any, other: int) -> bool:
     return not isinstance(number, jax.core.Tracer) and int(number) != other
 
 
@@ -172,7 +172,7 @@ def cast_events(events: AnyEvents, plan: Plan) -> PlacedEvents:
     if isinstance(events, PlacedEvents):
         return events
     starts = jax.tree.map(lambda x: jnp.asarray(x, jnp.int32), event_starts(events))
-    return PlacedEvents(_mark_contests(as_device_arrays(events.flat), plan), events.num_rows, *starts)
+    return PlacedEvents(_add_tie_and_team_flags(as_device_arrays(events.flat), plan), events.num_rows, *starts)
 
 
 def place_events(events: AnyEvents, plan: Plan) -> PlacedEvents:
@@ -191,7 +191,7 @@ def place_events(events: AnyEvents, plan: Plan) -> PlacedEvents:
         length = num_entries if name == "player" else num_events if name in COLUMNS_BY_EVENT else size
         return pad_on_device(x, length)
 
-    flat = _mark_contests(events.flat, plan)
+    flat = _add_tie_and_team_flags(events.flat, plan)
     padded = {name: jax.tree.map(partial(pad, name), x) for name, x in flat._asdict().items()}
     starts = jax.tree.map(lambda x: pad_on_device(x, num_events + 1), event_starts(events))
     return PlacedEvents(flat._replace(**padded), size, *starts)
@@ -205,7 +205,7 @@ def first_event_shape(columns: PlacedEvents, size: tuple[int, int]) -> Any:
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[axes], x.dtype), events)
 
 
-def _mark_contests(flat: Any, plan: Plan) -> Any:
+def _add_tie_and_team_flags(flat: Any, plan: Plan) -> Any:
     """The columns of contests with what is known of ties and teams; others as they are."""
     if not isinstance(flat, Rounds):
         return flat

@@ -100,11 +100,11 @@ def pack_state_if_faster(state: State, steps: int) -> PackedState:
         return PackedState(state, lambda rows: rows, lambda rows: rows)
     kinds = sorted({x.dtype for x in leaves}, key=str)
     members = [[i for i, x in enumerate(leaves) if x.dtype == kind] for kind in kinds]
-    packing = Packing(structure, [x.shape[1:] for x in leaves], members)
+    packing = LeafPacking(structure, [x.shape[1:] for x in leaves], members)
     return PackedState(packing.pack(state), packing.unpack, packing.pack)
 
 
-class Packing(NamedTuple):
+class LeafPacking(NamedTuple):
     """The leaves of a state that stand side by side in one array."""
 
     structure: Any

@@ -348,14 +348,14 @@ def _replay_packed_steps(
     if in_tiles:
         state, guess = scan_single_events(one, state, events, drawn, count)
     else:
-        many = rate_slots(one, type(columns.flat), number.shape[1])
+        many = vectorise_over_slots(one, type(columns.flat), number.shape[1])
         state, guess = scan_steps(adapt_rating_to_packed_rows(packed, many), state, events, drawn, count)
     if prediction is None:
         return state, reorder_predictions(columns.num_rows, position, guess)
     return state, scatter_predictions(prediction, position, guess)
 
 
-def rate_slots(rate_one: Callable[..., Any], kind: type, width: int) -> Callable[..., Any]:
+def vectorise_over_slots(rate_one: Callable[..., Any], kind: type, width: int) -> Callable[..., Any]:
     """A function of the events in the slots of a step, from that of one event.
 
     Slots of matches are the last axis of events and the second of rows, for whole vectors of them. A single period or

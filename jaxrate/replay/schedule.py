@@ -472,7 +472,7 @@ def arrange_blocks(
     made, steps = [], []
     for number, sizes in cut_into_blocks(ragged, tiled) if blocks is None else blocks:
         inside = number < num_events
-        players, others = (_close_size(x, kind is Rounds, tiled) for x in sizes)
+        players, others = (_padded_axis_size(x, kind is Rounds, tiled) for x in sizes)
         shape = shapes.shape_for(BlockShape((players, others), padded_size(len(number), minimum=1), number.shape[1]))
         whole = np.full((shape.steps, shape.width), events, np.int32)
         whole[: len(number), : number.shape[1]] = np.where(inside, number, events)
@@ -484,7 +484,7 @@ def arrange_blocks(
     return Plan(tuple(made), tuple(steps), num_players, num_events, counts[2], kind, room, has_ties, in_teams)
 
 
-def _close_size(number: int, of_rounds: bool, tiled: bool) -> int:
+def _padded_axis_size(number: int, of_rounds: bool, tiled: bool) -> int:
     """The size to which events with so many players, pairs or teams are padded; in tiles of whole ones."""
     if not (of_rounds or tiled):
         return padded_size(number, FREE_PADDING, 8)

@@ -14,7 +14,7 @@ from jaxrate.core.argument_checks import enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_range
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
-from jaxrate.site.html_tables import Column, join_figures, make_column, render_table, show_name, text_columns
+from jaxrate.site.html_tables import Column, join_figures, make_column, name_to_html, render_table, text_columns
 from jaxrate.site.page_templates import STYLE_FILES, render_page
 from jaxrate.site.site_data import values_for_json
 from jaxrate.views import findings
@@ -139,7 +139,7 @@ def arena_page_html(
         noun=words,
         assumption=confidence_assumption(strengths, about.get("clusters", ())),
         errors=ERROR_WORDS.get(strengths.errors, strengths.errors),
-        data=_list_columns(strengths, ranks, names) | data,
+        data=_player_list_columns(strengths, ranks, names) | data,
     )
 
 
@@ -160,7 +160,7 @@ def _certainty_view(
     }
 
 
-def _list_columns(strengths: Strengths, ranks: RankSets | None, names: list[str]) -> dict[str, Any]:
+def _player_list_columns(strengths: Strengths, ranks: RankSets | None, names: list[str]) -> dict[str, Any]:
     """The table of all players for the script and for downloads, the best first."""
     half, rating = np.nan_to_num(strengths.half_width, posinf=0.0), strengths.rating
     columns = {"place": np.argsort(strengths.order) + 1, "name": np.array(names, object)}
@@ -190,7 +190,7 @@ def _ranking_view(
     marks = np.where(border, "border", "").tolist()
     columns = [
         make_column("figure rank", "place", range(1, len(ids) + 1), str, label="rank", marks=marks),
-        make_column("words name", noun.one, [names[i] for i in ids], show_name, label="name"),
+        make_column("words name", noun.one, [names[i] for i in ids], name_to_html, label="name"),
         make_column("figure rating", "rating", rating.tolist(), _format_rating, label="rating"),
         make_column("figure margin", "margin", np.where(is_known, margins, "").tolist()),
         Column("interval", head, bars),
@@ -246,7 +246,7 @@ def _matrix_view(strengths: Strengths, names: list[str]) -> dict[str, Any]:
     percent = strengths.expected_percentages(numbered)
     rows = np.where(np.isnan(percent), np.array(None), percent).tolist()
     return {
-        "matrix": [*zip(map(show_name, [names[i] for i in numbered]), rows, strict=True)],
+        "matrix": [*zip(map(name_to_html, [names[i] for i in numbered]), rows, strict=True)],
         "never_met": _never_met(strengths, numbered),
         "heat_map": build_heat_map(strengths, rated) if len(rated) > MAX_NUMBERED_PLAYERS else None,
         "rated": len(rated),

@@ -77,10 +77,10 @@ def comparison_view(comparison: Comparison | None, system: str, events: str) -> 
         "others": _describe_others(comparison),
         "metrics": render_table("Systems", text_columns([*map(metric_heading, heads)], rows), "", box=True),
     }
-    standing, measure = find_standing(comparison, system), _measure(comparison)
+    standing, measure = find_system_standing(comparison, system), _measure(comparison)
     if standing is None:
         return view
-    is_beaten = any(gap_and_half_width(_difference(x))[0] < 0 for x in forecasters[1:])
+    is_beaten = any(gap_and_half_width(_difference_from_best(x))[0] < 0 for x in forecasters[1:])
     explanation = measure.explanation.format(beaten=", and less than 0 is better than the best" * is_beaten)
     return view | {
         "title": str(standing.finding),
@@ -103,7 +103,7 @@ def render_system_bars(
     caption: str, head: str, forecasters: Sequence[ScoredForecaster], num_systems: int, measure: Measure = LOG_LOSS
 ) -> Any:
     """The bars of forecasters, the best system first; a line divides systems from others."""
-    best, *others = (gap_and_half_width(_difference(x), measure) for x in forecasters)
+    best, *others = (gap_and_half_width(_difference_from_best(x), measure) for x in forecasters)
     gap, half = np.array([best, *others]).T
     axis = make_axis(float((gap - half).min()), float((gap + half).max()))
     bars = [interval_bar(axis, *x, measure.digits) for x in (best, *others)]
@@ -131,7 +131,7 @@ def _measure(comparison: Comparison) -> Measure:
     return PAIR_ORDER if comparison.results[0].log_loss_difference is None else LOG_LOSS
 
 
-def _difference(result: ScoredForecaster) -> LogLossDifference | PairOrderDifference | None:
+def _difference_from_best(result: ScoredForecaster) -> LogLossDifference | PairOrderDifference | None:
     """How far a system is behind the best, by the measure of its comparison."""
     return result.pair_order_difference if result.log_loss_difference is None else result.log_loss_difference
 
@@ -172,33 +172,33 @@ class ComparisonSummary(NamedTuple):
 
     def describe_limit(self, count: int) -> str:
         """When a gap among so many systems is beyond chance, if one is not although its own interval says so."""
-        gap, half = np.array([gap_and_half_width(_difference(x)) for x in self.equal]).T
+        gap, half = np.array([gap_and_half_width(_difference_from_best(x)) for x in self.equal]).T
         ratio = surprise_limit(count_pairs(count)) / INTERVAL_ERRORS
         text = f" As {count} systems were compared, a gap is beyond chance from {ratio:.1f} times its margin on."
-        return text * bool((np.abs(gap) > half).any())
+        return text * bool(((np.abs(gap) > half) & (half > 0.0)).any())
 
     def _count_calls(self, result: ScoredForecaster) -> int:
         return round(1000 * result.quality[self.measure.calls])
 
 
-def find_standing(comparison: Comparison | None, name: str) -> ComparisonSummary | None:
+def find_system_standing(comparison: Comparison | None, name: str) -> ComparisonSummary | None:
     """The standing of systems, where that of this name is shown; None without differences."""
-    if comparison is None or len(comparison.results) < 2 or _difference(comparison.results[0]) is None:
+    if comparison is None or len(comparison.results) < 2 or _difference_from_best(comparison.results[0]) is None:
         return None
     results, pairs = comparison.results, count_pairs(len(comparison.results))
     finding = _find_best(results, comparison.others)
-    behind = {x.name: x for x in results if judge_gap_to_best(_difference(x), pairs) == "behind"}
-    equal = [x for x in results if x.name not in behind]
-    return ComparisonSummary(finding, equal, behind.get(name), _measure(comparison), next(iter(comparison.counts)))
+    behind = [x for x in results if judge_gap_to_best(_difference_from_best(x), pairs) == "behind"]
+    equal, shown = [x for x in results if x not in behind], next((x for x in behind if x.name == name), None)
+    return ComparisonSummary(finding, equal, shown, _measure(comparison), next(iter(comparison.counts)))
 
 
 def _find_best(systems: Sequence[ScoredForecaster], others: Sequence[ScoredForecaster]) -> Finding:
     """Which of the systems predicted best, and which other forecasts did as well or better; a blend only if better."""
-    gaps = {name_in_print(x): _difference(x) for x in others}
+    gaps = {name_in_print(x): _difference_from_best(x) for x in others}
     blend = gaps.pop(BLEND_TITLE, None)
     if judge_gap_to_best(blend) == "ahead":
         gaps["the blend of all"] = blend
-    return find_best_system([*map(name_in_print, systems)], [*map(_difference, systems)], gaps)
+    return find_best_system([*map(name_in_print, systems)], [*map(_difference_from_best, systems)], gaps)
 
 
 def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: bool = False) -> list[str]:
@@ -206,7 +206,7 @@ def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: b
 
     `is_fitted`: whether its hyperparameters were fitted, which is then no advice.
     """
-    standing = find_standing(comparison, name)
+    standing = find_system_standing(comparison, name)
     if comparison is None or standing is None or standing.shown is None:
         return []
     place, best = comparison.results.index(standing.shown) + 1, comparison.results[0]
@@ -248,7 +248,7 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
     if not benchmarks:
         raise ValueError("benchmarks is empty; give one or more, as {'Our league': benchmark}")
     sections = [_build_section(f"history-{i}", *x) for i, x in enumerate(benchmarks.items(), 1)]
-    about = {"headline": str(_judge_all(sections)), "lead": "", "summary": _render_summary(benchmarks)}
+    about = {"headline": str(_count_benchmark_verdicts(sections)), "lead": "", "summary": _render_summary(benchmarks)}
     if len(sections) == 1:
         sections[0] |= sections[0]["alone"]
         about = {"headline": sections[0]["verdict"], "lead": sections[0]["lead"], "summary": ""}
@@ -264,7 +264,7 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
     )
 
 
-def _judge_all(sections: list[dict[str, Any]]) -> Finding:
+def _count_benchmark_verdicts(sections: list[dict[str, Any]]) -> Finding:
     """On how many data sets ratings are ahead of the best other forecast, within chance, or behind."""
     standings, count = [section["standing"] for section in sections], f"{len(sections):,}"
     told = [f"{word} on {standings.count(x):,}" for x, word in STANDINGS.items() if x in standings]
@@ -283,7 +283,7 @@ def _render_summary(benchmarks: Mapping[str, Benchmark]) -> Any:
     for number, (title, benchmark) in enumerate(benchmarks.items(), 1):
         best, ceilings = benchmark.rows[0], _find_best_ceiling(benchmark)
         gap, half = next((gap_and_half_width(x.log_loss_difference) for x in ceilings), (0.0, 0.0))
-        way = _find_floor(benchmark) - best.quality["log loss"]
+        way = _past_frequencies_log_loss(benchmark) - best.quality["log loss"]
         whole, starts[len(names)] = max(way, way - gap), "first"
         scale = 100.0 / whole if whole >= max(MIN_SHARE_OF_WAY, half) else math.nan
         names.append(f'<a href="#history-{number}">{escape(title)}</a><br>{escape(name_in_print(best))}')
@@ -319,7 +319,7 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
         "title": title,
         "scored": f"{benchmark.scored:,}",
         "scored_on": benchmark.scored_on,
-        "findings": [*map(_keep_together, findings), _describe_calls([systems[0], *others])],
+        "findings": [*map(_keep_figures_on_one_line, findings), _describe_calls([systems[0], *others])],
         "notes": " ".join(_name_systems_in_print(benchmark.notes, systems)),
         "bars": render_system_bars(title, "forecast", [*systems, *others], len(systems)),
         "metrics": _render_metrics(title, benchmark),
@@ -346,22 +346,22 @@ def _compare_with_ceiling(
     The heading has how many matches both called right, and begins with the one that is ahead beyond chance.
     """
     gap = ceiling.log_loss_difference
-    way = _find_floor(benchmark) - best.quality["log loss"]
+    way = _past_frequencies_log_loss(benchmark) - best.quality["log loss"]
     found = find_against_ceiling(name_in_print(ceiling), name_in_print(best), gap, way)
     pair = [ceiling, best] if judge_gap_to_best(gap) == "ahead" else [best, ceiling]
     (first, second), (amount, since) = map(name_in_print, pair), map(_format_calls, pair)
     heading = Finding("verdict", "same" if amount == since else "apart", first, second, amount, since=since)
     uncalled = [row for row in _list_others(benchmark) if row is not ceiling]
-    rest = [_keep_together(x) for x in findings[1:] if x != str(found)]
+    rest = [_keep_figures_on_one_line(x) for x in findings[1:] if x != str(found)]
     return {
         "verdict": str(heading),
-        "lead": _keep_together(f"In log loss {found}"),
+        "lead": _keep_figures_on_one_line(f"In log loss {found}"),
         "standing": "" if gap is None or gap.error is None else judge_gap_to_best(gap),
         "alone": {"findings": [*rest, *map(_describe_calls, [uncalled] * bool(uncalled))]},
     }
 
 
-def _keep_together(text: str) -> str:
+def _keep_figures_on_one_line(text: str) -> str:
     """The text with its numbers and their margins on one line."""
     return text.replace(" ± ", "\u00a0±\u00a0")
 
@@ -385,7 +385,7 @@ def _find_best_ceiling(benchmark: Benchmark) -> list[ScoredForecaster]:
     return [x for x in others if x.scored == benchmark.scored][:1]
 
 
-def _find_floor(benchmark: Benchmark) -> float:
+def _past_frequencies_log_loss(benchmark: Benchmark) -> float:
     """The log loss of past frequencies, which know nothing of who plays."""
     return float(next(row for row in benchmark.rows if row.kind == "frequencies").quality["log loss"])
 

@@ -252,7 +252,7 @@ def format_odds(odds: float) -> str:
     return f"{odds:.2f}" if odds < 9.995 else f"{odds:.1f}" if odds < 19.95 else f"{odds:,.0f}"
 
 
-def _shade(text: str, chance: float) -> str:
+def _shade_text_by_chance(text: str, chance: float) -> str:
     """A text on a ground that is the stronger, the greater its chance is."""
     return f'<span class="shade" style="--share:{100 * chance:.0f}%">{escape(text)}</span>'
 
@@ -262,13 +262,13 @@ def _escape_value(value: object) -> str:
 
 
 def _shade_chance(chance: float) -> str:
-    return _shade(format_percentage(chance), chance)
+    return _shade_text_by_chance(format_percentage(chance), chance)
 
 
 def _shade_season_chance(chance: float) -> str:
     """The share of simulated seasons in whole percents; even one that all of them agree on is not certain."""
     text = format_whole_percent(min(100.0 * chance, 99.9)).replace("<", "< ").replace(">", "> ")
-    return _shade(f"{text}%" if chance else "\N{EN DASH}", chance)
+    return _shade_text_by_chance(f"{text}%" if chance else "\N{EN DASH}", chance)
 
 
 def _format_goal_difference(goals: float) -> str:

@@ -8,11 +8,11 @@ import numpy as np
 
 from jaxrate.core.text_format import format_percentage
 from jaxrate.forecasts.season_simulation import SeasonForecast
-from jaxrate.history.leaderboards import best_chance
+from jaxrate.history.leaderboards import chance_to_be_best
 from jaxrate.site.forecast_tables import MatchForecast, Places, share_bar
 from jaxrate.site.html_tables import Column, link_player, make_column, render_table
 from jaxrate.site.site_data import SiteData
-from jaxrate.site.table_rows import describe_move, ranked_name
+from jaxrate.site.table_rows import rank_move_html, ranked_name
 from jaxrate.views.wording import spell_dates
 
 NUM_RIVALS, NUM_ROWS = 10, 4  # those of the first whose chances to be the best are compared, and rows of a table
@@ -30,7 +30,7 @@ def build_front_modules(data: SiteData, link: Callable[[int], str], *coming: Any
     """The modules of a history that have something to tell; `coming` are tables of what comes next."""
     modules = {
         "Chance to be the best": [_best_chance_columns(data, link)],
-        f"Moved most since {spell_dates(data.change_since)}": [_moved_columns(data, link)],
+        f"Moved most since {spell_dates(data.change_since)}": [_rating_change_columns(data, link)],
         "What comes next": coming,
     }
     drawn = {title: [x for x in tables if x] for title, tables in modules.items()}
@@ -46,7 +46,7 @@ def _best_chance_columns(data: SiteData, link: Callable[[int], str]) -> list[Col
     rating, deviation = data.rating[ids], data.deviation[ids]
     if len(ids) < 2 or not deviation.any():
         return []
-    chances = np.array([best_chance(rating, deviation, i) for i in range(len(ids[:NUM_RIVALS]))])
+    chances = np.array([chance_to_be_best(rating, deviation, i) for i in range(len(ids[:NUM_RIVALS]))])
     places = np.argsort(-chances, kind="stable")[:NUM_ROWS]
     names = [ranked_name(data, link, i) for i in ids[places].tolist()]
     return _chance_columns(data.noun.one, names, chances[places].tolist())
@@ -59,7 +59,7 @@ def _chance_columns(head: str, names: Sequence[str], chances: Sequence[float]) -
     return [Column("words who", head, names), Column("bar", "", bars), percents]
 
 
-def _moved_columns(data: SiteData, link: Callable[[int], str]) -> list[Column]:
+def _rating_change_columns(data: SiteData, link: Callable[[int], str]) -> list[Column]:
     """Those of the first ranks whose ratings changed most, the greatest rise first; nothing if none is known."""
     ids = data.first_group[:NUM_MOVED]
     size = np.nan_to_num(np.abs(data.change[ids]))
@@ -67,7 +67,7 @@ def _moved_columns(data: SiteData, link: Callable[[int], str]) -> list[Column]:
     moved = moved[np.argsort(-data.change[moved], kind="stable")]
     return [
         make_column("words who", data.noun.one, moved.tolist(), partial(ranked_name, data, link)),
-        Column("moved", "rank", [*map(describe_move, data.rank[moved].tolist(), data.rank_then[moved].tolist())]),
+        Column("moved", "rank", [*map(rank_move_html, data.rank[moved].tolist(), data.rank_then[moved].tolist())]),
         make_column("figure", "change", data.change[moved].tolist(), partial(data.format_rating, signed=True)),
     ] * bool(len(moved))
 

@@ -87,13 +87,13 @@ def render_table(
     text += f"</tr></thead>\n<tbody>\n{chr(10).join(rows)}</tbody></table>"
     if box:
         text = f'<div class="box" tabindex="0" role="region" aria-label="{escape(caption)}, as a table">{text}</div>'
-    return mark_as_html(text)
+    return mark_html_safe(text)
 
 
 def text_columns(heads: Sequence[str], rows: Sequence[Sequence[object]], num_words: int = 1) -> list[Column]:
     """The columns of rows of plain texts, of which the first ones are words, and the very first names its row."""
     first, *others = zip(*rows, strict=True)
-    columns = [make_column("words", escape(heads[0]), first, show_name, names_rows=True)]
+    columns = [make_column("words", escape(heads[0]), first, name_to_html, names_rows=True)]
     for number, (head, cells) in enumerate(zip(heads[1:], others, strict=True), 1):
         kind = "words" if number < num_words else "figure"
         columns.append(make_column(kind, escape(head), map(str, cells), label=escape(head)))
@@ -105,12 +105,12 @@ def head_columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Co
     return [Column("figure", head, cells, head) for head, cells in zip(heads, zip(*rows, strict=True), strict=True)]
 
 
-def show_name(name: object) -> Any:
+def name_to_html(name: object) -> Any:
     """A name as HTML, in which no line ends within figures."""
-    return mark_as_html(f"<bdi>{escape(join_figures(str(name)))}</bdi>")
+    return mark_html_safe(f"<bdi>{escape(join_figures(str(name)))}</bdi>")
 
 
-def mark_as_html(text: str) -> Any:
+def mark_html_safe(text: str) -> Any:
     """A text of HTML, which templates do not escape."""
     return import_optional("markupsafe").Markup(text)
 
@@ -138,4 +138,4 @@ def link_player(key: str, places: Mapping[str, tuple[str, str]], root: str = "")
     """
     slug, name = places.get(key, ("", key))
     shown = f"<bdi>{escape(name)}</bdi>"
-    return mark_as_html(f'<a href="{root}players/{slug}.html">{shown}</a>' if slug else shown)
+    return mark_html_safe(f'<a href="{root}players/{slug}.html">{shown}</a>' if slug else shown)

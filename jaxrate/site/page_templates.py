@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from jaxrate.core.optional_imports import import_optional
-from jaxrate.site.html_tables import link_player, mark_as_html, mark_dates_and_addresses, render_table
+from jaxrate.site.html_tables import link_player, mark_dates_and_addresses, mark_html_safe, render_table
 
 PAGE_FOLDER = Path(__file__).with_name("page")
 STYLE_FILES = "page.css", "site.css", "print.css"
@@ -37,7 +37,7 @@ def make_template_environment() -> Any:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PAGE_FOLDER), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters["figures"] = lambda text: mark_as_html(mark_dates_and_addresses(str(text)))
+    environment.filters["figures"] = lambda text: mark_html_safe(mark_dates_and_addresses(str(text)))
     environment.globals |= {"table": render_table, "player": link_player, "mark": SITE_MARK, "icon": SITE_ICON}
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False, "ensure_ascii": False}
     return environment

@@ -12,8 +12,8 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_count, format_number, join_names
 from jaxrate.forecasts.pairwise_probabilities import (
+    EqualPartners,
     MatchupTables,
-    Partners,
     build_matchup_tables_by_category,
     typical_team_size,
 )
@@ -22,7 +22,7 @@ from jaxrate.forecasts.scorelines import Scorelines
 from jaxrate.forecasts.season_simulation import SeasonForecast
 from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.history import History
-from jaxrate.history.leaderboards import describe_groups, lead_start
+from jaxrate.history.leaderboards import describe_unconnected_groups, lead_start
 from jaxrate.history.ratings_at_times import category_ratings, has_modifiers
 from jaxrate.history.recorded_runs import do_leads_fade
 from jaxrate.site import forecast_tables, site_data
@@ -32,7 +32,7 @@ from jaxrate.site.table_rows import CareerLines, build_career_lines, result_mask
 from jaxrate.systems.system_titles import describe_system
 from jaxrate.views import wording
 from jaxrate.views.accuracy import AccuracySummary, summarise_accuracy
-from jaxrate.views.findings import Finding, date_lead, find_first_in_the_end, find_lead, is_new_lead
+from jaxrate.views.findings import Finding, date_lead_finding, find_first_in_the_end, find_lead, is_new_lead
 from jaxrate.views.line_ups import has_teammates, side_words
 
 
@@ -94,10 +94,10 @@ def script_settings(data: site_data.SiteData, context: Mapping[str, Any], course
     }
 
 
-def equal_partners(rated: History, listed: HostArray) -> Partners | None:
+def equal_partners(rated: History, listed: HostArray) -> EqualPartners | None:
     """The partners of any two in a history of teams: as strong as the middle one of those `listed`, best first."""
     size = typical_team_size(rated)
-    return None if size < 2 or not len(listed) else Partners(size - 1, int(listed[len(listed) // 2]))
+    return None if size < 2 or not len(listed) else EqualPartners(size - 1, int(listed[len(listed) // 2]))
 
 
 def pair_fields(rated: History, matchups: Mapping[Any, MatchupTables]) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _describe_player_groups(data: site_data.SiteData) -> str:
     ids = data.listed if data.is_grouped else data.leaderboard_ids
     numbers, first, sizes = np.unique(data.group[ids], return_index=True, return_counts=True)
     names = np.array([data.names[i] for i in ids[first]], object)
-    text = describe_groups(numbers, names, sizes, data.events)
+    text = describe_unconnected_groups(numbers, names, sizes, data.events)
     return f"{text[:1].upper()}{text[1:]}. Ratings of different groups cannot be compared." * bool(text)
 
 
@@ -276,10 +276,10 @@ def rating_scale(data: site_data.SiteData, tables: MatchupTables | None, categor
     rows = [(format_number(x), _format_chance(x * float(np.median(y)))) for x, y in near.items() if len(y)]
     system = data.rated.system
     general = _format_points(system.params.side_advantage) if system.settings.get("own_side") else ""
-    return RatingScale(rows, _side_worth(tables, first, second, even, points_per_logit), general, place)
+    return RatingScale(rows, _side_advantage_texts(tables, first, second, even, points_per_logit), general, place)
 
 
-def _side_worth(
+def _side_advantage_texts(
     tables: MatchupTables, first: HostArray, second: HostArray, even: HostArray, points_per_logit: float
 ) -> tuple[str, str] | None:
     if tables.home is None:
@@ -372,8 +372,8 @@ def write_headline(data: site_data.SiteData) -> Headline:
     held = math.nan if since is None else float(data.careers.time.max()) - since
     days = np.floor(data.careers.of_player(int(ids[0])).time)  # on which the leader played
     is_taken = is_new_lead(held) and math.floor(since or 0.0) in days  # or else others lost the lead
-    title = str(date_lead(lead, held, is_taken, data.noun))
-    told = ": ".join(filter(None, [stale_clause(data), _describe_hold(lead, since, is_taken, title)]))
+    title = str(date_lead_finding(lead, held, is_taken, data.noun))
+    told = ": ".join(filter(None, [stale_clause(data), _describe_lead_duration(lead, since, is_taken, title)]))
     return Headline(title, f"{told}." * bool(told))
 
 
@@ -384,14 +384,14 @@ def stale_clause(data: site_data.SiteData) -> str:
     return f"As of {data.last_day}"
 
 
-def _describe_hold(lead: Finding, since: float | None, is_taken: bool, title: str) -> str:
+def _describe_lead_duration(lead: Finding, since: float | None, is_taken: bool, title: str) -> str:
     """Since when the leader leads, and by how much, as far as the title does not say it; nothing of who is level."""
     if lead.certainty == "level":
         return ""
     day = "" if since is None else wording.spell_moment(since, "dates")[:10]
     hold = Finding("held", "taken" if is_taken else "kept", lead.subject, since=day)
     gap = lead._replace(relation="held", certainty="by")
-    is_told = wording.format_amount(float(lead.amount), lead.unit) in title
+    is_told = wording.format_with_unit(float(lead.amount), lead.unit) in title
     return ", ".join(map(str, compress([hold, gap], [day, not is_told])))
 
 

@@ -67,13 +67,13 @@ def write_player_pages(
     rows, charts = table_rows.build_event_table_cells(site_data, columns), draw_career_charts(site_data, pauses)
     summaries, start = summarise_players(site_data, context), site_data.careers.start.tolist()
     strengths, most = render_player_category_tables(site_data, category_strengths), count_latest_events(line_ups)
-    opponents, num_met = table_rows.find_acquaintances(site_data, columns, line_ups.opponents)
-    partners, num_joined = table_rows.find_acquaintances(site_data, columns, line_ups.mates)
+    opponents, num_met = table_rows.find_players_met(site_data, columns, line_ups.opponents)
+    partners, num_joined = table_rows.find_players_met(site_data, columns, line_ups.mates)
     upsets, (season_heads, seasons, strips) = (
         table_rows.find_upset_wins(site_data, columns),
         table_rows.build_player_season_tables(site_data),
     )
-    forms = table_rows.find_forms(site_data, [f"<bdi>{x}</bdi>" for x in names])
+    forms = table_rows.find_standing_or_past_peak(site_data, [f"<bdi>{x}</bdi>" for x in names])
     encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
     template_of = cache(partial(_split_template, environment, {"heads": rows.heads, "season_heads": season_heads}))
@@ -211,7 +211,7 @@ def player_career(
         career["pauses"] = np.flatnonzero(career["pauses"]).tolist()
     if "ground" in career:
         career["ground"] = "".join(map(str, career["ground"]))
-    return career | _peak_fields(site_data, player) | _number_others(career, number)
+    return career | _peak_fields(site_data, player) | _encode_opponents_and_team_mates(career, number)
 
 
 def _peak_fields(site_data: SiteData, player: int) -> dict[str, Any]:
@@ -225,7 +225,7 @@ def _peak_fields(site_data: SiteData, player: int) -> dict[str, Any]:
     return noted
 
 
-def _number_others(career: dict[str, Any], number: Callable[[int], int]) -> dict[str, Any]:
+def _encode_opponents_and_team_mates(career: dict[str, Any], number: Callable[[int], int]) -> dict[str, Any]:
     """The columns of opponents and team-mates, who are given by id, alone or several, with their numbers."""
     return {
         key: [[*map(number, x)] if isinstance(x, tuple) else number(x) for x in career[key]]

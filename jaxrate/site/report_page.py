@@ -21,14 +21,14 @@ from jaxrate.history.history import History, describe_event_counts, find_player_
 from jaxrate.site import player_pages
 from jaxrate.site.benchmark_page import comparison_view
 from jaxrate.site.front_page import build_front_modules
-from jaxrate.site.html_tables import mark_as_html
+from jaxrate.site.html_tables import mark_html_safe
 from jaxrate.site.page_templates import SHARED_SCRIPTS, render_page
 from jaxrate.site.page_texts import PageViews, build_page_views
 from jaxrate.site.site_data import PageOptions, SiteData, build_site_data, script_safe_json
 from jaxrate.site.table_rows import (
     RANKING_ROWS,
     build_leaders,
-    find_forms,
+    find_standing_or_past_peak,
     interpolate_careers,
     peak_column,
     ranked_name,
@@ -37,7 +37,7 @@ from jaxrate.site.table_rows import (
 from jaxrate.views.accuracy import FIELD_WORDS
 from jaxrate.views.charts import format_peak_time
 from jaxrate.views.findings import Finding
-from jaxrate.views.wording import format_amount, rating_unit, spell_dates
+from jaxrate.views.wording import format_with_unit, rating_unit, spell_dates
 
 LONG_EVENTS, LONG_POINTS = 50, 45  # latest events in the section of a top player, and how many more points of the line
 SMALL_CAREERS, SMALL_POINTS = 24, 160  # of the best, side by side, and points of the line of each
@@ -142,9 +142,9 @@ def _draw_small_careers(data: SiteData, link: Callable[[int], str]) -> SmallCare
     peaks, panels = peak_column(data, players)[0].cells, []
     for i, text, height in zip(players.tolist(), peaks, heights.tolist(), strict=True):
         line = "L".join(f"{x} {y:.0f}" for x, y in enumerate(height) if y == y)
-        panels.append((mark_as_html(f"{ranked_name(data, link, i)} <small>{text}</small>"), f"M{line}"))
+        panels.append((mark_html_safe(f"{ranked_name(data, link, i)} <small>{text}</small>"), f"M{line}"))
     best, unit = int(np.nanargmax(peak)), rating_unit(data.rated.system)
-    amount = format_amount(float(peak[best]), unit) + " above the median" * data.drifts
+    amount = format_with_unit(float(peak[best]), unit) + " above the median" * data.drifts
     year = f"in {format_peak_time(np.datetime64(int(data.peak_time[players[best]]), 'D'), math.inf)}"
     finding = Finding("peaked", "highest of these", data.names[players[best]], f"{len(peak)}", amount, since=year)
     return SmallCareers(str(finding), panels)
@@ -166,7 +166,7 @@ def _build_player_sections(views: PageViews, ids: list[int]) -> PlayerSections:
     data = views.data
     place, pauses = data.place.tolist(), player_pages.mark_events_after_pauses(data)
     columns, summaries = player_pages.career_columns(data, pauses, 0), player_pages.summarise_players(data, views.site)
-    forms, sections = find_forms(data, data.names), {}
+    forms, sections = find_standing_or_past_peak(data, data.names), {}
     for i in ids:
         rows, is_drawn = _choose_rows(data, i, pauses)
         section = player_pages.player_career(data, i, columns, rows, place.__getitem__)

@@ -19,7 +19,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import rating_decimals
 from jaxrate.history.event_columns import lookup_ids
 from jaxrate.history.history import History
-from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, leaderboard, rows_of_peaks
+from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, leaderboard, peak_rows_and_level
 from jaxrate.history.participations import Participations
 from jaxrate.history.player_records import rating_table
 from jaxrate.site.page_templates import assign_slugs
@@ -308,7 +308,7 @@ def build_site_data(
         return column
 
     rank_then = by_id(listed, current.get("rank_then", 0), 0)
-    level, peak = rows_of_peaks(rated, careers)
+    level, peak = peak_rows_and_level(rated, careers)
     return SiteData(
         rated,
         careers,

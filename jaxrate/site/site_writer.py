@@ -24,7 +24,7 @@ from jaxrate.site.html_tables import Column
 from jaxrate.site.page_texts import Fixtures, PageViews, build_fixtures, build_page_views
 from jaxrate.site.player_pages import CAREERS_FOLDER, count_latest_events, write_player_pages
 from jaxrate.site.table_rows import SitePage, build_leaders, render_ranking, split_ranking
-from jaxrate.views.line_ups import contest_label_column
+from jaxrate.views.line_ups import contest_name_column
 from jaxrate.views.wording import spell_dates
 
 SITE_MARKER = "site.json"  # marks a folder that holds a site, and keeps the entries of its feed
@@ -88,7 +88,7 @@ def write_site(
     """
     folder, address = Path(folder), page_templates.check_address(address)
     check_site_folder(folder)
-    shown_columns = contest_label_column(rated) | category_rankings.shared_category_column(rated)
+    shown_columns = contest_name_column(rated) | category_rankings.shared_category_column(rated)
     permalinks = page_templates.load_permalinks(folder)
     data = site_data.build_site_data(rated, options, names, shown_columns | dict(columns or {}), permalinks)
     views = build_page_views(data, options.get("title"))
@@ -106,7 +106,7 @@ def write_site(
     templates = page_templates.make_template_environment().overlay()  # all pages of a process share the other
     given = {"h": 1, "is_report": False, "quality": {}, "site": site, "shared": views.shared}
     templates.globals = templates.globals | views.variables | given | {"headline": views.headline}
-    modules = front_page.build_front_modules(data, data.link_to_page, *_what_comes_next(fixtures, season))
+    modules = front_page.build_front_modules(data, data.link_to_page, *_next_match_and_title_tables(fixtures, season))
     listed = [*_list_pages(views, modules, [*strengths, *chain(*by_column.values())], fixtures)]
     site["pages"] = [(x.path.removesuffix(".html"), x.link) for x in listed if x.link]
     pages = {x.path: _render_page(templates, views, x, description) for x in listed}
@@ -203,7 +203,7 @@ def _list_pages(
     yield SitePage("about.html", "about", "Method", {}, f"How the ratings are made. {site['summary']}", "Method")
 
 
-def _what_comes_next(fixtures: Fixtures, season: SeasonForecast | None) -> list[list[Column]]:
+def _next_match_and_title_tables(fixtures: Fixtures, season: SeasonForecast | None) -> list[list[Column]]:
     """The tables of the next matches, and of the chances of the title."""
     places = fixtures.places
     return [front_page.next_match_columns(fixtures.matches, places), front_page.title_chance_columns(season, places)]

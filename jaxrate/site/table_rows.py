@@ -18,13 +18,20 @@ from jaxrate.site.html_tables import (
     join_by_player,
     join_figures,
     make_column,
+    name_to_html,
     render_table,
-    show_name,
     table_head,
 )
 from jaxrate.site.site_data import SiteData, ratings_for_json, times_for_json
 from jaxrate.views.charts import YEAR, format_peak_time, half_widths
-from jaxrate.views.findings import Finding, Standing, find_lead, find_most_firsts, find_past_peak, find_rank
+from jaxrate.views.findings import (
+    Finding,
+    Standing,
+    find_lead,
+    find_lead_or_rank_change,
+    find_most_firsts,
+    find_past_peak,
+)
 from jaxrate.views.line_ups import PlayerLists, side_words
 from jaxrate.views.wording import category_noun, rating_unit
 
@@ -71,7 +78,7 @@ class EventTableCells(NamedTuple):
 def build_event_table_cells(data: SiteData, columns: dict[str, Any]) -> EventTableCells:
     """The cells of all events; `columns` are those of careers for JSON."""
     line_ups, names = data.line_ups, player_names(data)
-    values = _values_of_cells(data, columns)
+    values = _cell_values_by_key(data, columns)
     chance, sides = "expected" if data.is_draw_half else "chance", side_words(data.rated)
 
     def name_all(players: Any) -> str:
@@ -106,7 +113,7 @@ def _cells(values: list[Any], cell: Callable[[Any], str]) -> HostArray:
     return np.array([cell_of[x] for x in values], object)
 
 
-def _values_of_cells(data: SiteData, columns: dict[str, Any]) -> dict[str, Any]:
+def _cell_values_by_key(data: SiteData, columns: dict[str, Any]) -> dict[str, Any]:
     """Lists of the values of cells, by key."""
     values = {name: x.tolist() for name, x in columns.items()}
     after, before = data.careers.after.mean, data.careers.before.mean
@@ -170,7 +177,7 @@ def find_upset_wins(data: SiteData, columns: dict[str, Any]) -> list[HostArray]:
     return [x[:MAX_UPSETS] for x in np.split(wins, np.searchsorted(player[wins], start[1:-1]))]
 
 
-def find_acquaintances(data: SiteData, columns: dict[str, Any], others: PlayerLists) -> tuple[list[str], list[int]]:
+def find_players_met(data: SiteData, columns: dict[str, Any], others: PlayerLists) -> tuple[list[str], list[int]]:
     """Find whom each player played with or against, from `others` of each event of the careers.
 
     Returns:
@@ -262,7 +269,7 @@ def ranked_columns(
 
 def ranked_name(data: SiteData, link: Any, player: int) -> str:
     """The name of a player in a ranking, as HTML, with their group where that is not the first."""
-    name, attributes, group = str(show_name(data.names[player])), link(player), data.group[player]
+    name, attributes, group = str(name_to_html(data.names[player])), link(player), data.group[player]
     name = f"<a {attributes}>{name}</a>" if attributes else name
     return name + f' <small class="badge">group {group}</small>' * int(group > 1)
 
@@ -273,7 +280,7 @@ def render_ranking(data: SiteData, lines: CareerLines, begin: int, end: int, lin
     ranks, half = data.rank[ids].tolist(), half_widths(data.deviation[ids])
     axis, columns = ranked_columns(data, ids.tolist(), ranks, data.rating[ids], half, link)
     if data.change_since:
-        moves = map(describe_move, ranks, data.rank_then[ids].tolist())
+        moves = map(rank_move_html, ranks, data.rank_then[ids].tolist())
         columns.insert(1, Column("move", "move", [*moves], "move", data.change_period))
         signed, about = partial(data.format_rating, signed=True), {"label": "change", "title": data.change_period}
         columns.append(make_column("figure change", "change", data.change[ids].tolist(), signed, **about))
@@ -295,7 +302,7 @@ def peak_column(data: SiteData, ids: HostArray) -> list[Column]:
     return [Column("figure peak", "peak", cells, "peak", data.peak_definition())] * data.has_peaks
 
 
-def describe_move(rank: int, rank_then: int) -> str:
+def rank_move_html(rank: int, rank_then: int) -> str:
     """The move from an earlier rank, 0 of who was not listed, as HTML."""
     if rank_then == 0:
         return '<span class="up">joined</span>'
@@ -312,7 +319,7 @@ PODIUM = 3  # places
 LETTER_WIDTH = 0.01  # of a chart; the mark of a season has room for its rank if it is wider than all letters and one
 
 
-def list_seasons(data: SiteData) -> dict[str, float]:
+def list_season_begins(data: SiteData) -> dict[str, float]:
     """The begins of the seasons that the history knows, or of calendar years of dates; none without either."""
     rated, time = data.rated, data.careers.time
     seasons = dict(rated.seasons or {})
@@ -323,7 +330,7 @@ def list_seasons(data: SiteData) -> dict[str, float]:
     return seasons
 
 
-def _rank_at_ends(data: SiteData, begin: HostArray) -> HostArray:
+def _ranks_at_season_ends(data: SiteData, begin: HostArray) -> HostArray:
     """[S, num_players] the ranks of all at the ends of seasons with these begins."""
     ends = np.append(np.nextafter(begin[1:], -np.inf), float(data.careers.time.max()))
     return ranks_over_time(data.rated, ends, **data.leaderboard_options)
@@ -331,11 +338,11 @@ def _rank_at_ends(data: SiteData, begin: HostArray) -> HostArray:
 
 def build_leaders(data: SiteData, link: Callable[[int], str]) -> dict[str, Any]:
     """Who ranked first at the ends of most seasons, as a finding and a table; nothing of a short history, or of one."""
-    seasons = list_seasons(data)
+    seasons = list_season_begins(data)
     begin = np.array([*seasons.values()])
     if len(begin) < MIN_SEASONS:
         return {}
-    is_first = (_rank_at_ends(data, begin) == 1) & (data.group == 1)
+    is_first = (_ranks_at_season_ends(data, begin) == 1) & (data.group == 1)
     counts = is_first.sum(axis=0)
     leaders = np.argsort(-counts, kind="stable")[: counts.astype(bool).sum()]
     shown = leaders[:MAX_LEADERS].tolist()
@@ -346,7 +353,10 @@ def build_leaders(data: SiteData, link: Callable[[int], str]) -> dict[str, Any]:
     names = np.array([*seasons], object)
     marks = slice(0, None, max(len(begin) // LEADER_MARKS, 1))
     axis = Axis(0.0, 1.0, [*zip((edges[:-1][marks] / 10).tolist(), map(escape, names[marks]), strict=True)])
-    bars = [_draw_reign(names[is_first[:, i]], edges[:-1][is_first[:, i]], edges[1:][is_first[:, i]]) for i in shown]
+    bars = [
+        _draw_seasons_in_lead(names[is_first[:, i]], edges[:-1][is_first[:, i]], edges[1:][is_first[:, i]])
+        for i in shown
+    ]
     columns = [
         make_column("words name", data.noun.one, shown, partial(ranked_name, data, link)),
         Column("reign", f'<span class="axis">{axis.labels}</span>', bars),
@@ -364,7 +374,7 @@ def build_leaders(data: SiteData, link: Callable[[int], str]) -> dict[str, Any]:
     }
 
 
-def _draw_reign(names: HostArray, begin: HostArray, end: HostArray) -> str:
+def _draw_seasons_in_lead(names: HostArray, begin: HostArray, end: HostArray) -> str:
     """Seasons with these names as bars, from the begin to the end of each in thousandths of the history."""
     bars = "".join(f"M{a} 5H{b}" for a, b in zip(begin.tolist(), end.tolist(), strict=True))
     head = '<svg class="reign" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label='
@@ -377,7 +387,7 @@ def build_player_season_tables(data: SiteData) -> tuple[str, list[str], list[str
     Returns:
       Heads of the tables; rows, the latest first; and strips of ranks at the ends of seasons, along the chart's axis.
     """
-    seasons, count = list_seasons(data), len(data.names)
+    seasons, count = list_season_begins(data), len(data.names)
     begin, careers = np.array([*seasons.values()]), data.careers
     known = np.flatnonzero(careers.time >= begin[0]) if len(begin) > 1 else np.zeros(0, int)
     if not len(known):
@@ -385,7 +395,7 @@ def build_player_season_tables(data: SiteData) -> tuple[str, list[str], list[str
     player, season = careers.player[known], np.searchsorted(begin, careers.time[known], "right") - 1
     first = np.flatnonzero((np.diff(player, prepend=-1) != 0) | (np.diff(season, prepend=-1) != 0))
     owner, number, last = player[first], season[first], known[np.append(first[1:], len(known)) - 1]
-    rank = _rank_at_ends(data, begin)[number, owner]
+    rank = _ranks_at_season_ends(data, begin)[number, owner]
     rating = np.round(careers.after.mean[last], data.digits)  # as it is shown, so that changes add up
     change = np.where(np.diff(owner, prepend=-1) == 0, np.diff(rating, prepend=np.nan), np.nan)
     signed = partial(data.format_rating, signed=True)
@@ -449,7 +459,7 @@ def _season_rank_marks(
     return marks
 
 
-def find_forms(data: SiteData, names: Sequence[str]) -> list[str]:
+def find_standing_or_past_peak(data: SiteData, names: Sequence[str]) -> list[str]:
     """Where each player stands in the ranking, by id, with these names; the peak of those who play no more.
 
     A peak is told of others only if it is now. Who neither is listed nor has a peak has the name alone.
@@ -479,6 +489,6 @@ def _find_standings(data: SiteData, names: Sequence[str], unit: str) -> dict[int
         leads[group] = find_lead([names[i] for i in first[:2]], data.rating[first[:2]], data.deviation[first[:2]], unit)
     columns = data.listed, data.rank[data.listed], groups, np.round(data.change[data.listed], data.digits)
     return {
-        i: find_rank(names[i], Standing(rank, group, change, since), leads[group], unit)
+        i: find_lead_or_rank_change(names[i], Standing(rank, group, change, since), leads[group], unit)
         for i, rank, group, change in zip(*(x.tolist() for x in columns), strict=True)
     }

@@ -17,10 +17,10 @@ from jaxrate.core.array_types import Array
 from jaxrate.events import Matches, Rounds
 from jaxrate.numerics.linear_algebra import remove_factor
 from jaxrate.smoothing.forward_backward import Cavity, GaussianSite
-from jaxrate.smoothing.timelines import EventGroups, block_length
-from jaxrate.systems.skills.linear_predictors import Predictors, effects_beside_parts
-from jaxrate.systems.skills.parts import Constants, list_participants
-from jaxrate.systems.skills.rules import observation_of
+from jaxrate.smoothing.timelines import EventGroups, events_per_block
+from jaxrate.systems.skills.linear_predictors import PredictorMoments, effects_beside_parts
+from jaxrate.systems.skills.parts import Constants, participants_of_parts
+from jaxrate.systems.skills.rules import choose_observation
 from jaxrate.systems.skills.settings import ModelSettings
 
 
@@ -43,7 +43,7 @@ def map_events(function: Callable[..., Any], groups: EventGroups, *values: list[
     def map_group(group: Matches | Rounds, *own: Any) -> Any:
         width, length = group.player.shape
         teams = getattr(group, "teams", None)
-        block = block_length(width, width if teams is None else len(teams))
+        block = events_per_block(width, width if teams is None else len(teams))
         of_block = jax.vmap(function, -1, -1)
         if length <= block:
             return of_block(group, *own)
@@ -68,10 +68,12 @@ def join_groups(results: tuple[Any, ...]) -> Any:
 def event_effects(
     model: ModelSettings, constants: Constants, experience: Array | None, events: EventGroups
 ) -> tuple[Array, ...]:
-    """By group what counts beside the parts, see `Predictors`, with the mean of newcomers, which cavities lack."""
+    """By group what counts beside the parts (`PredictorMoments`), with the mean of newcomers, which cavities lack."""
 
     def effects_of_event(event: Matches | Rounds, experience: Array | None = None) -> Array:
-        newcomer = constants.params.initial_rating * event.contrast(list_participants(event).one)  # 0 of two players
+        newcomer = constants.params.initial_rating * event.contrast(
+            participants_of_parts(event).one
+        )  # 0 of two players
         return effects_beside_parts(model, constants, experience, event) + newcomer
 
     return map_events(effects_of_event, events, *([] if experience is None else [split_by_group(experience, events)]))
@@ -86,8 +88,10 @@ def event_sites_and_log_likelihoods(
     """
 
     def infer(event: Matches | Rounds, cavity: Cavity, effects: Array) -> tuple[GaussianSite, Array]:
-        predictors, weight = Predictors(*cavity, effects), event.context.weight
-        (precision, surprise), log_likelihood = observation_of(model, event).infer(model, constants, predictors, event)
+        predictors, weight = PredictorMoments(*cavity, effects), event.context.weight
+        (precision, surprise), log_likelihood = choose_observation(model, event).infer(
+            model, constants, predictors, event
+        )
         pull = surprise + jnp.sum(precision * cavity.mean[..., None, :], axis=-1)
         said = GaussianSite(precision, pull), log_likelihood()
         return said if weight is None else jax.tree.map(lambda x: weight * x, said)
@@ -116,8 +120,8 @@ def event_predictions(
             others = (event.combine_by_player(x) - x for x in own)
             mean, variance = remove_factor(cavity.mean[..., 0], cavity.covariance[..., 0, 0], *others)
             cavity = Cavity(mean[..., None], variance[..., None, None])
-        predictors = Predictors(*cavity, effects)
-        expected = observation_of(model, event).expected_score(model, constants, predictors, event)
+        predictors = PredictorMoments(*cavity, effects)
+        expected = choose_observation(model, event).expected_score(model, constants, predictors, event)
         return jnp.broadcast_to(expected, event.player.shape)
 
     cavities, sites = (split_by_group(x, events) for x in (cavity, site))

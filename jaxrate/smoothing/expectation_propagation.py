@@ -199,15 +199,15 @@ def predict_and_find_cavities(
     return prediction, Cavity(*(nodes_to_participants(x, timelines) for x in cavity))
 
 
-def renew_sites(
+def compute_sites(
     model: ModelSettings, inputs: SweepInputs, timelines: Timelines, cavity: Cavity
 ) -> tuple[GaussianSite, Array]:
     """The sites of participants, given their cavities, nothing where nobody plays; and log likelihoods of events."""
     sites, terms = event_sites_and_log_likelihoods(model, inputs.constants, cavity, inputs.effects, timelines.events)
-    return keep_participants(timelines, sites), terms
+    return zero_padding_participants(timelines, sites), terms
 
 
-def keep_participants(timelines: Timelines, values: Any) -> Any:
+def zero_padding_participants(timelines: Timelines, values: Any) -> Any:
     """Leaves [size, ...] of participants, with 0 where nobody plays."""
 
     def keep(x: Array) -> Array:
@@ -222,7 +222,7 @@ def predictor_variances(cavity: Cavity) -> Array:
     return jnp.diagonal(cavity.covariance, axis1=-2, axis2=-1)
 
 
-def empty_sites(model: ModelSettings, timelines: Timelines) -> GaussianSite:
+def uninformative_sites(model: ModelSettings, timelines: Timelines) -> GaussianSite:
     """Sites of participants that say nothing."""
     count, size = len(timelines.node_of_player), count_predictors(model)
     return GaussianSite(*(jnp.zeros((count, *(size,) * n), timelines.elapsed.dtype) for n in (2, 1)))
@@ -250,7 +250,7 @@ def run_sweeps(
 
     The sweeps begin with the given sites, or with none. Where nobody plays, `is_participant`, nothing is said.
     """
-    inputs, empty = prepare_sweep(model, params, timelines), empty_sites(model, timelines)
+    inputs, empty = prepare_sweep(model, params, timelines), uninformative_sites(model, timelines)
 
     def sweep_once(progress: SweepLoopState) -> SweepLoopState:
         (site, previous, count, _), *anderson = progress
@@ -258,9 +258,9 @@ def run_sweeps(
         variance, before = predictor_variances(cavity), predictor_variances(previous)
         movement = jnp.abs(cavity.mean - previous.mean) * lax.rsqrt(variance)
         movement = jnp.maximum(movement, VARIANCE_CHANGE_WEIGHT * jnp.abs(before / variance - 1.0))
-        change = jnp.max(keep_participants(timelines, movement))
-        image, _ = renew_sites(model, inputs, timelines, cavity)
-        scale = keep_participants(timelines, jnp.sqrt(variance))
+        change = jnp.max(zero_padding_participants(timelines, movement))
+        image, _ = compute_sites(model, inputs, timelines, cavity)
+        scale = zero_padding_participants(timelines, jnp.sqrt(variance))
         site, *anderson = anderson_step(site, image, scale, count, *anderson)
         return SweepLoopState(SweepResult(site, cavity, count + 1, change), *anderson)
 
@@ -309,7 +309,7 @@ def smoothed_quantities(
         Rating(hindsight.mean + jnp.broadcast_to(newcomer, hindsight.mean.shape), jnp.sqrt(hindsight.variance)),
         _assemble_state(model, params, timelines, inputs, (node_sites, prediction, belief)),
         event_predictions(model, inputs.constants, cavity, inputs.effects, site, timelines.events),
-        _event_log_evidence(timelines, site, prediction, cavity, renew_sites(model, inputs, timelines, cavity)[1]),
+        _event_log_evidence(timelines, site, prediction, cavity, compute_sites(model, inputs, timelines, cavity)[1]),
     )
 
 
@@ -319,7 +319,7 @@ def log_evidence_terms_and_next_sites(
     """The terms of matches or contests in the log evidence, with these sites, and those after one more sweep."""
     inputs = prepare_sweep(model, params, timelines)
     prediction, cavity = predict_and_find_cavities(model, inputs, timelines, site)
-    renewed, log_likelihood = renew_sites(model, inputs, timelines, cavity)
+    renewed, log_likelihood = compute_sites(model, inputs, timelines, cavity)
     return _event_log_evidence(timelines, site, prediction, cavity, log_likelihood), renewed
 
 
@@ -331,7 +331,7 @@ def _event_log_evidence(
     site_evidence = log_site_integral(prior, site) - log_site_integral(cavity, site)
     is_event = sum_by_event(timelines.is_participant.astype(site.pull.dtype), events) > 0
     terms = jnp.where(is_event, log_likelihood, 0.0)
-    return terms + sum_by_event(keep_participants(timelines, site_evidence), events)
+    return terms + sum_by_event(zero_padding_participants(timelines, site_evidence), events)
 
 
 def log_site_integral(belief: Cavity, site: GaussianSite) -> Array:
@@ -427,7 +427,7 @@ def evidence_adjoints(
 ) -> GaussianSite:
     """[...] of participants: how much a unit that a sweep adds to a site adds to the log evidence; NaN if not found."""
     deviation = jnp.sqrt(predictor_variances(sweep_result.cavity))
-    deviation = jnp.where(keep_participants(timelines, jnp.ones_like(deviation)) > 0, deviation, 1.0)
+    deviation = jnp.where(zero_padding_participants(timelines, jnp.ones_like(deviation)) > 0, deviation, 1.0)
     unit = GaussianSite(1.0 / (deviation[..., :, None] * deviation[..., None, :]), 1.0 / deviation)
     units, unflatten = ravel_pytree(jax.tree.map(jnp.divide, sweep_result.site, unit))
 
@@ -479,4 +479,4 @@ def settled_log_evidence_terms(
         return terms
     changes = (a * (new - old) for a, new, old in zip(adjoint, renewed, site, strict=True))
     change = sum(x.reshape(len(x), -1).sum(axis=-1) for x in changes)
-    return terms + sum_by_event(keep_participants(timelines, change), timelines.events)
+    return terms + sum_by_event(zero_padding_participants(timelines, change), timelines.events)

@@ -38,7 +38,7 @@ from jaxrate.systems.skills.belief_updates import (
     sum_outer_products,
     time_transition,
 )
-from jaxrate.systems.skills.parts import Constants, State, rated_numbers, select_by_player_kind
+from jaxrate.systems.skills.parts import Constants, State, indices_counted_in_rating, select_by_player_kind
 from jaxrate.systems.skills.settings import ModelSettings
 
 
@@ -174,7 +174,7 @@ def backward_pass(
     """The cavity at each node, without its own site; and with the beliefs before sites, those given everything."""
     lanes, size = dynamics.is_first.shape[1], model.size
     no_future = jnp.zeros((size, size, lanes), site.pull.dtype)
-    step_lanes = jax.vmap(partial(_backward_step, rated_numbers(model)), -1, -1)
+    step_lanes = jax.vmap(partial(_backward_step, indices_counted_in_rating(model)), -1, -1)
 
     def step(carry: tuple[NodeBelief, Array], inputs: Any) -> Any:
         future, ended = carry

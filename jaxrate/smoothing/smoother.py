@@ -38,11 +38,11 @@ from jaxrate.replay.padded_arrays import (
 )
 from jaxrate.smoothing.expectation_propagation import (
     ANDERSON_DEPTH,
-    empty_sites,
     filtered_final_state,
     ratings_at_query_time,
     run_sweeps,
     smoothed_quantities,
+    uninformative_sites,
 )
 from jaxrate.smoothing.forward_backward import GaussianSite
 from jaxrate.smoothing.timelines import (
@@ -276,7 +276,7 @@ def forecast_by_smoothing(
     bounds = [begin, *(begin + 1 + np.flatnonzero(np.diff(blocks))).tolist(), len(flat.time)]
     filter_run = run(system, slice_events(checked_events, 0, bounds[0]), num_players=len(timelines.last_node))
     predictions = [filter_run.prediction]
-    site = empty_sites(model, timelines)
+    site = uninformative_sites(model, timelines)
     for low, high in pairwise(bounds):
         state = filter_run.state
         if low > 0:

@@ -113,7 +113,7 @@ def group_events(events: Matches | Ragged) -> list[EventGroup]:
     groups, first_slot = [], 0
     for i, width in enumerate(widths):
         event = np.flatnonzero(group_of_event == i)
-        block = block_length(width, int(teams[event].max()))
+        block = events_per_block(width, int(teams[event].max()))
         length = padded_event_size(max(len(event), MIN_EVENT_SIZE))
         length = length if length <= block else -(-len(event) // block) * block
         groups.append(EventGroup(event, width, length, first_slot))
@@ -121,7 +121,7 @@ def group_events(events: Matches | Ragged) -> list[EventGroup]:
     return groups
 
 
-def block_length(width: int, num_teams: int) -> int:
+def events_per_block(width: int, num_teams: int) -> int:
     """How many events of so many participants and teams are told of together."""
     return max(BLOCK_NUMBERS // (width * num_teams), 1)
 

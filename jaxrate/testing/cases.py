@@ -134,14 +134,14 @@ def two_season_events(case: SystemFormPrecision) -> Any:
         return contests.with_flat(contests.flat._replace(columns=numbers or None))
     columns = {name: random.uniform(0.5, 5.0, 2 * MATCHES) for name in names}
     league = make_two_season_matches()
-    columns = _more_for_winners(case.system, columns, np.asarray(league.score))
+    columns = _swap_goals_to_match_winners(case.system, columns, np.asarray(league.score))
     league = league._replace(context=league.context._replace(columns=columns or None))
     unweighted = league._replace(context=league.context._replace(weight=None))  # some take matches that count as one
     decided = unweighted._replace(score=np.ceil(np.asarray(league.score)))  # and some no draws
     return next(x for x in (league, unweighted, decided) if _does_system_accept_matches(case, x))
 
 
-def _more_for_winners(system: RatingSystem, columns: dict[str, Any], score: Any) -> dict[str, Any]:
+def _swap_goals_to_match_winners(system: RatingSystem, columns: dict[str, Any], score: Any) -> dict[str, Any]:
     """The columns, where goals are such that who wins has more of them; those of the margin are whole numbers."""
     pairs = opposite_side_columns(system) if system.settings.get("outcome") == "goals" else {}
     for one, other in pairs.items():

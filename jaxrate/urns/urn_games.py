@@ -55,7 +55,7 @@ TRIES_PER_CHUNK = 1 << 13  # proposals whose random numbers are drawn at once, a
 MAX_MOVE_EFFECT = 8.0  # f is from 0 to 1, so this bounds the effect of one move on another's change of S
 
 
-class UrnGameRules(NamedTuple):
+class UrnGameSettings(NamedTuple):
     """The static rules of games."""
 
     variant: str
@@ -77,7 +77,7 @@ class ProposedPairs(NamedTuple):
 
 
 def play_in_batches(
-    rule: UrnGameRules, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
+    rule: UrnGameSettings, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
 ) -> State:
     """Play this many games, in chunks of proposals."""
     size = min(TRIES_PER_CHUNK, 1 << (2 * games).bit_length())
@@ -112,7 +112,7 @@ def _draw_proposals(key: Array, size: int, num_players: int, width: int) -> Prop
 
 
 def _play_batch(
-    rule: UrnGameRules,
+    rule: UrnGameSettings,
     constants: Constants,
     skill: Array,
     similarity: Any,
@@ -248,7 +248,7 @@ def simulate_world(
         (pick_similar_pair, log_similar_pair_probability),
     )
     table = _make_checked_matchmaker_table(matchmaker, state)
-    rule = UrnGameRules(system.settings["variant"], proposes_pairs, corrected, matchmaker)
+    rule = UrnGameSettings(system.settings["variant"], proposes_pairs, corrected, matchmaker)
     skill = jnp.asarray(np.log(truth) - np.log1p(-truth), float)
     keys = jax.random.split(key, games // record_every)
     state, green = _simulate_history(rule, record_every, constants, skill, table, State(*map(jnp.asarray, state)), keys)
@@ -328,7 +328,7 @@ def check_players_can_meet(matchmaker: Matchmaker, table: Any, state: State) -> 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _simulate_history(
-    rule: UrnGameRules, record_every: int, constants: Constants, skill: Array, table: Any, state: State, keys: Array
+    rule: UrnGameSettings, record_every: int, constants: Constants, skill: Array, table: Any, state: State, keys: Array
 ) -> tuple[State, Array]:
     play = play_in_batches if rule.proposes_pairs else _play_sequentially
 
@@ -385,7 +385,7 @@ def _replay_games(
 
 
 def _play_sequentially(
-    rule: UrnGameRules, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
+    rule: UrnGameSettings, games: int, constants: Constants, skill: Array, table: Any, state: State, key: Array
 ) -> State:
     matchmaker = rule.matchmaker if rule.corrected else None
 

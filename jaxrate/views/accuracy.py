@@ -16,7 +16,7 @@ from jaxrate.history.recorded_runs import describe_calibration
 from jaxrate.metrics import prediction_metrics
 from jaxrate.metrics.ranking_metrics import ratio_error
 from jaxrate.views.charts import Z_95, Curve
-from jaxrate.views.findings import LEANS, Finding, find_bias, find_lean
+from jaxrate.views.findings import LEANS, Finding, find_overconfidence, result_bias_sign
 from jaxrate.views.line_ups import HOME, SideWords, count_sides, home_sides, side_score_by_participant, side_words
 from jaxrate.views.wording import PLAYERS, PlayerOrTeamNoun
 
@@ -90,7 +90,7 @@ class AccuracySummary(NamedTuple):
     bins: Curve | None = None  # in percent
     words: CalibrationWords = CHANCE_WORDS
     advice: tuple[str, ...] = ()  # to the maker, who replaces FILE and RUN
-    lean: int = 0  # of predictions, as `find_lean` has it
+    lean: int = 0  # of predictions, as `find_overconfidence` has it
     calibrated: str = ""  # whether the predictions are calibrated, as a sentence
 
     @property
@@ -112,13 +112,13 @@ class AccuracySummary(NamedTuple):
     @property
     def caveat(self) -> str:
         """What to say beside chances of the same kind, if they have been too bold or too cautious."""
-        return f"{_judge(self.lean)} so far." * bool(self.lean)
+        return f"{_judge_lean(self.lean)} so far." * bool(self.lean)
 
     @property
     def calibration_title(self) -> str:
         """Whether favourites did as predicted, as a finding; the subject alone where some did better, others worse."""
         is_told = self.bins is None or self.lean or (~self.bins.agrees).mean() <= MAX_MISSED_SHARE
-        return str(_judge(self.lean)) if is_told else "Calibration"
+        return str(_judge_lean(self.lean)) if is_told else "Calibration"
 
     @property
     def verdict(self) -> str:
@@ -132,7 +132,7 @@ NO_DATA = Finding("order", "none")
 METRICS = ("log loss", ""), ("errors", "")  # relations and certainties of findings in terms that few know
 
 
-def _judge(lean: int) -> Finding:
+def _judge_lean(lean: int) -> Finding:
     """Whether predictions of such a lean are right."""
     return Finding("predictions", LEANS[lean])
 
@@ -178,7 +178,7 @@ FIELD_BINS = 10  # of all shares of a field
 MIN_CONTESTS = 10  # from which on intervals, which are by contest, mean something
 
 
-def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySummary:
+def summarise_large_contests(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySummary:
     """Summarise contests, of which some have more than two sides: who was ahead of whom, and how far ahead.
 
     Shares of pairs are those of `ranking_metrics`, as in all tables. In bins a team counts as one participant, by its
@@ -213,7 +213,7 @@ def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySum
         return AccuracySummary(title, findings, None, FIELD_WORDS)
     behind = prediction_metrics.observed_share_of_sides_beaten(contests)
     bins = bin_predictions(share, behind, FIELD_BINS, number)
-    lean = find_lean(share, behind, contest=number)
+    lean = find_overconfidence(share, behind, contest=number)
     error = float(np.average(np.abs(bins.y - bins.x), weights=bins.weight))
     findings.append(Finding("errors", "", "Expected shares of the field", details={"off": error}))
     return AccuracySummary(title, findings, bins, FIELD_WORDS, lean=lean)
@@ -221,7 +221,7 @@ def summarise_fields(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySum
 
 def _format_pairs(contests: Any, order: Any) -> str:
     """The share of pairs in order of those with a contest before, as in tables, with its 95% interval."""
-    right, count = prediction_metrics.right_pair_shares(
+    right, count = prediction_metrics.right_order_shares(
         contests, order, mask=prediction_metrics.experience_mask(contests, 1)
     )
     share, error = right.sum() / count.sum(), ratio_error(right, count)
@@ -308,7 +308,7 @@ def summarise_two_sided(
     ]
     if is_ahead:
         findings.insert(1, _find_home_scores(home[0], home[1], words, about.way))
-    bins, lean = bin_predictions(chance, result, CHANCE_BINS), find_lean(chance, result)
+    bins, lean = bin_predictions(chance, result, CHANCE_BINS), find_overconfidence(chance, result)
     return AccuracySummary(favourites._replace(certainty=kind), findings, bins, about, lean=lean)
 
 
@@ -332,14 +332,14 @@ def _find_loss(metrics: dict[str, float], score: HostArray, outcomes: HostArray 
 
 def _draws_finding(chance: HostArray, score: HostArray) -> Finding:
     """How many matches were drawn, what had been predicted, and whether these differ by more than luck."""
-    bias = find_bias(chance, score == 0.5)
+    bias = result_bias_sign(chance, score == 0.5)
     kind = {0: "right", 1: "too low", -1: "too high"}[bias]
     return Finding("draws", kind, details={"predicted": float(chance.mean()), "drawn": float((score == 0.5).mean())})
 
 
 def _find_first_listed(prediction: HostArray, score: HostArray) -> list[Finding]:
     """What those who are listed first scored, if that is not what was predicted; nothing where winners are first."""
-    if not (score < 0.5).any() or not find_bias(prediction, score, errors=FIRST_LISTED_ERRORS):
+    if not (score < 0.5).any() or not result_bias_sign(prediction, score, errors=FIRST_LISTED_ERRORS):
         return []
     details = {"predicted": float(prediction.mean()), "scored": float(score.mean())}
     return [Finding("first listed", "scored" if has_draws(score) else "won", details=details)]
@@ -359,6 +359,6 @@ def _summarise_contests(rated: History, noun: PlayerOrTeamNoun) -> AccuracySumma
         return AccuracySummary(NO_DATA, [NO_DATA])
     table = {name: x[is_contested] for name, x in rated.events.items()}
     if (count_sides(table) > 2).any():
-        return summarise_fields(table, noun)
+        return summarise_large_contests(table, noun)
     first = np.flatnonzero(np.diff(table["event"], prepend=-1))
     return summarise_two_sided(table["prediction"][first], side_score_by_participant(table)[first])

@@ -82,7 +82,7 @@ def round_scale(values: Any, most_steps: int = 8) -> Scale:
     return Scale(ticks[0], ticks[-1], ticks)
 
 
-def snug_scale(values: Any, most_steps: int = 8) -> Scale:
+def tight_scale(values: Any, most_steps: int = 8) -> Scale:
     """The scale that goes a little farther than these values, NaN apart."""
     low, high = value_range(values)
     low, high = low - DATA_ROOM * (high - low), high + DATA_ROOM * (high - low)
@@ -134,7 +134,7 @@ class RowView(NamedTuple):
     def scale(self) -> Scale:
         """The axis of the values."""
         if not self.are_ranks:
-            return snug_scale(np.concatenate([self.low, self.high]), MAX_VALUE_TICKS)
+            return tight_scale(np.concatenate([self.low, self.high]), MAX_VALUE_TICKS)
         worst = int(self.high.max())
         step = next(x for x in RANK_TICKS if MAX_VALUE_TICKS * x >= worst)
         return Scale(0.4, worst + 0.6, [1, *range(step if step > 1 else 2, worst + 1, step)])

@@ -18,7 +18,7 @@ from jaxrate.history.leaderboards import EVEN_PERCENT, classify_first_place, cla
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
 from jaxrate.views.charts import Z_95, Curve, Line, format_peak_time, times_span
-from jaxrate.views.wording import MAX_LISTED_NAMES, PLAYERS, PlayerOrTeamNoun, format_amount, list_names
+from jaxrate.views.wording import MAX_LISTED_NAMES, PLAYERS, PlayerOrTeamNoun, format_with_unit, list_names
 
 if TYPE_CHECKING:
     from jaxrate.arena.rank_inference import RankSets
@@ -222,7 +222,7 @@ class Finding(NamedTuple):
     details: Mapping[str, Any] = {}  # further numbers and words that phrases have
 
     def __str__(self) -> str:
-        amount = self.amount if isinstance(self.amount, str) else format_amount(self.amount, self.unit)
+        amount = self.amount if isinstance(self.amount, str) else format_with_unit(self.amount, self.unit)
         return PHRASES[self.relation][self.certainty].format(**self._asdict() | {"amount": amount, **self.details})
 
 
@@ -255,7 +255,7 @@ def is_new_lead(held: float) -> bool:
     return held < RECENT_DAYS
 
 
-def date_lead(lead: Finding, held: float, is_taken: bool, noun: PlayerOrTeamNoun) -> Finding:
+def date_lead_finding(lead: Finding, held: float, is_taken: bool, noun: PlayerOrTeamNoun) -> Finding:
     """The lead as news if it was taken lately, or as an old one, if it is sure enough; `held` are days, or NaN."""
     age = "new on top" if is_taken else "still on top" if held >= LONG_DAYS else "on top"
     return lead._replace(relation=age, noun=noun.one) if lead.certainty in PHRASES[age] else lead
@@ -281,12 +281,12 @@ def find_end_or_peak(
       prefers_peaks: the highest rating also if lines end together.
     """
     settled = [line.select(slice(num_early, None)) for line in lines if len(line.y) > num_early]
-    if len(lines) > 1 and _end_together(lines, clock) and not (prefers_peaks and settled):
+    if len(lines) > 1 and _do_lines_end_together(lines, clock) and not (prefers_peaks and settled):
         return _find_lead_at_end(lines, unit)
     kind = "highest" if len(lines) > 1 else "alone"
     if not settled:
         last = max(lines, key=lambda line: float(line.y[-1]))
-        return Finding("ended", kind, last.name, amount=format_amount(float(last.y[-1]), unit, 0))
+        return Finding("ended", kind, last.name, amount=format_with_unit(float(last.y[-1]), unit, 0))
     line = max(settled, key=lambda line: float(np.nanmax(line.y)))
     peak = int(np.nanargmax(line.y))
     among = " of these" * (len(lines) > 1 and bool(line.y[peak] < others_peak))
@@ -294,7 +294,7 @@ def find_end_or_peak(
     return Finding("peaked", kind + among, line.name, str(len(lines)), float(line.y[peak]), unit, when)
 
 
-def _end_together(lines: Sequence[Line], clock: str) -> bool:
+def _do_lines_end_together(lines: Sequence[Line], clock: str) -> bool:
     """Whether lines end at about one time, or go by numbers of events."""
     ends = [float(line.x_numbers()[-1]) for line in lines]
     return clock not in ("date", "time") or max(ends) - min(ends) <= SHARED_END * times_span(lines)
@@ -351,7 +351,7 @@ class Standing(NamedTuple):
     since: str  # that time
 
 
-def find_rank(name: str, standing: Standing, lead: Finding, unit: str) -> Finding:
+def find_lead_or_rank_change(name: str, standing: Standing, lead: Finding, unit: str) -> Finding:
     """The lead of who is first in the group, as `find_lead` has it, or else the rank and the change."""
     group = f" of group {standing.group}" * (standing.group > 1)
     found = Finding("form", "ranked", name, unit=unit, details={"rank": standing.rank, "group": group})
@@ -421,7 +421,7 @@ LEANS = {-1: "too bold", 0: "right", 1: "too cautious"}
 BIASES = {-1: "too high", 1: "too low"}
 
 
-def find_lean(predicted: Any, observed: Any, weight: Any = 1.0, contest: HostArray | None = None) -> int:
+def find_overconfidence(predicted: Any, observed: Any, weight: Any = 1.0, contest: HostArray | None = None) -> int:
     """-1 if predictions [n] are too bold, beyond chance and by more than a little, 1 if too cautious, 0 if neither.
 
     The test is that of the slope: the misses, weighted by how far the predictions are from one half, add up to nothing
@@ -442,7 +442,7 @@ def find_lean(predicted: Any, observed: Any, weight: Any = 1.0, contest: HostArr
     return int(np.sign(total)) if is_clear else 0
 
 
-def find_bias(predicted: Any, observed: Any, weight: Any = 1.0, errors: float = Z_95) -> int:
+def result_bias_sign(predicted: Any, observed: Any, weight: Any = 1.0, errors: float = Z_95) -> int:
     """1 if results [n] are more on average than their chances, by so many standard errors, -1 if less, 0 if neither."""
     p, w = np.asarray(predicted, float), np.broadcast_to(weight, np.shape(predicted))
     bias = float((w * (observed - p)).sum() / w.sum())
@@ -452,8 +452,8 @@ def find_bias(predicted: Any, observed: Any, weight: Any = 1.0, errors: float = 
 
 def judge_predictions(predicted: Any, observed: Any, weight: Any = 1.0) -> Finding:
     """Whether scores are higher or lower than predicted, or else predictions too bold or too cautious, or right."""
-    bias = find_bias(predicted, observed, weight)
-    return Finding("predictions", BIASES[bias] if bias else LEANS[find_lean(predicted, observed, weight)])
+    bias = result_bias_sign(predicted, observed, weight)
+    return Finding("predictions", BIASES[bias] if bias else LEANS[find_overconfidence(predicted, observed, weight)])
 
 
 def find_best_calibrated(errors: Mapping[str, float]) -> Finding:
@@ -535,7 +535,7 @@ def find_against_ceiling(name: str, best: str, gap: LogLossDifference | None, wa
     return found
 
 
-def find_evidence(worth: Mapping[str, LogLossDifference], suspect: float) -> list[Finding]:
+def find_evidence_beside_ratings(worth: Mapping[str, LogLossDifference], suspect: float) -> list[Finding]:
     """What trees find beside the ratings, by the log loss that they add without it; above `suspect` it is doubted."""
     is_clear = {x: y.difference >= MIN_WORTH and judge_gap_to_best(y, len(worth)) == "behind" for x, y in worth.items()}
     clear = [f"{x} (without it they lose {format_gap(y)})" for x, y in worth.items() if is_clear[x]]
@@ -634,7 +634,7 @@ def find_lead_in_votes(
     kind = "open" if gap <= margin else "clear" if is_sure else "one of many"
     first, second = (names[i] for i in rated[:2])
     return Finding(
-        "lead", kind, first, second, format_amount(gap, "points", 0), "", f"{margin:.0f}", noun.quantify(len(names))
+        "lead", kind, first, second, format_with_unit(gap, "points", 0), "", f"{margin:.0f}", noun.quantify(len(names))
     )
 
 

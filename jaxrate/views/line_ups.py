@@ -165,7 +165,7 @@ def build_line_ups(rated: History, careers: Participations) -> LineUps:
     end, side = np.append(begin[1:], len(order)), np.empty(len(order), np.int64)
     side[order] = np.repeat(np.arange(len(begin)), end - begin)
     row = careers.row
-    members = _list_ranges(begin[side[row]], end[side[row]])
+    members = _ranges_to_lists(begin[side[row]], end[side[row]])
     mates = NO_LISTS
     if in_teams:
         is_mate = (order[members.player] != row[members.holders]) & (team[row] > 0)[members.holders]
@@ -174,13 +174,13 @@ def build_line_ups(rated: History, careers: Participations) -> LineUps:
     if not in_two:
         return LineUps(mates)
     other = side[row] ^ 1  # the sides of a contest follow each other
-    across = _list_ranges(begin[other], end[other])
+    across = _ranges_to_lists(begin[other], end[other])
     return LineUps(
         mates, PlayerLists(across.start, player[order[across.player]]), side_score_by_participant(table)[row]
     )
 
 
-def _list_ranges(begin: HostArray, end: HostArray) -> PlayerLists:
+def _ranges_to_lists(begin: HostArray, end: HostArray) -> PlayerLists:
     """The numbers from each beginning up to, but without, each end, as lists."""
     count = end - begin
     start = np.append(0, np.cumsum(count))
@@ -188,7 +188,7 @@ def _list_ranges(begin: HostArray, end: HostArray) -> PlayerLists:
     return PlayerLists(start, np.arange(start[-1]) + shift)
 
 
-def contest_label_column(rated: History) -> dict[str, Any]:
+def contest_name_column(rated: History) -> dict[str, Any]:
     """[n] the contests of participants, by their heading, where contests of two sides have names, not only numbers."""
     if rated.contests is None or not has_two_sides(rated):
         return {}

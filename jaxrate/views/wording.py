@@ -62,7 +62,7 @@ def rating_unit(system: RatingSystem) -> str:
     return "points" if about is None else about.unit
 
 
-def format_amount(value: float, unit: str, digits: int | None = None) -> str:
+def format_with_unit(value: float, unit: str, digits: int | None = None) -> str:
     """A number with its unit, as "1,512 points"; other units than points are not written."""
     if digits is None:
         digits = next(i for i, least in enumerate((10.0, 1.0, 0.0)) if round(abs(value), i) >= least)

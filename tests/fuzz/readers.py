@@ -18,7 +18,7 @@ import numpy as np
 
 import jaxrate as jr
 from jaxrate.data import formats
-from jaxrate.data.dataset_from_table import read_by_options
+from jaxrate.data.dataset_from_table import read_by_cli_options
 from tests.fuzz.driver import by_hand
 from tests.fuzz.tables import NASTY, NUMBERS, ODD, as_source, broken, drawn_table, pick
 
@@ -32,7 +32,7 @@ SECONDS, MEMORY = 10.0, 1 << 27  # of a case, whose data have some kilobytes
 def fuzz_read(random, folder):
     table, arguments = drawn_table(random)
     source = as_source(random, table, folder)
-    return None if source is None else read_by_options(source, arguments, arguments.pop("history", None))
+    return None if source is None else read_by_cli_options(source, arguments, arguments.pop("history", None))
 
 
 def array(random, shape):

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxrate as jr
-from jaxrate.data.dataset_from_table import read, read_by_options
+from jaxrate.data.dataset_from_table import read, read_by_cli_options
 from jaxrate.data.dataset_names import NamesOfEarlierData, mix_categories
 from jaxrate.events.dataset import Dataset
 from tests.read.tables import ELSE, MEMORY, names, read_noting, table
@@ -232,7 +232,7 @@ def test_mixtures(source, mixture, shares):
     p, t, z = np.eye(3)
     np.testing.assert_allclose(dataset.events.context.category, [[p, t], [t, shares], [shares, z]])
     later = {"category": "x", "mixtures": {"R": ["T"]}}  # nobody plays it here
-    absent = read_by_options(source(table(x=["P", "T", "P"])), later, NamesOfEarlierData([], ["P", "T"]))
+    absent = read_by_cli_options(source(table(x=["P", "T", "P"])), later, NamesOfEarlierData([], ["P", "T"]))
     assert absent.events.context.category.tolist() == [[0, 0], [1, 1], [0, 0]]
 
 

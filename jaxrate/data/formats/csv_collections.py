@@ -31,7 +31,7 @@ from jaxrate.data.column_recognition import ColumnsRecognisedWarning
 from jaxrate.data.column_role_definitions import COLUMN_ROLES
 from jaxrate.data.dataset_from_table import read
 from jaxrate.data.date_parsing import parse_eight_digit_dates, parse_times
-from jaxrate.data.faulty_rows import map_row_errors
+from jaxrate.data.faulty_rows import renumber_row_errors
 from jaxrate.data.table_files import join_tables, open_csv, open_table_file, table_in_memory
 from jaxrate.data.table_sources import Column, TableSource, add_location_to_data_errors, import_pyarrow
 from jaxrate.events.dataset import Dataset
@@ -99,7 +99,7 @@ def load_texts(table: TableSource, needed: Sequence[str], optional: Sequence[str
     return dict.fromkeys(optional, empty) | {name: loaded[name] for name in loaded.column_names}
 
 
-def read_known(table: TableSource, **roles: Any) -> Dataset:
+def read_table_of_known_columns(table: TableSource, **roles: Any) -> Dataset:
     """`read` of a table whose columns are known, so that no notes say what they were taken for."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ColumnsRecognisedWarning)
@@ -113,7 +113,7 @@ def read_derived(table: TableSource, derived: Mapping[str, Any], rows: HostArray
         return {name: column.take(rows) for name, column in load_columns(table, names, text).items()}
 
     taken = TableSource(table.title, table.names, load, lambda row: table.where(int(rows[row])))
-    data = read_known(add_columns(taken, derived), **roles)
+    data = read_table_of_known_columns(add_columns(taken, derived), **roles)
     fixtures = data.fixtures and data.fixtures._replace(rows=rows[data.fixtures.rows])
     return data._replace(rows=rows[data.rows], fixtures=fixtures)
 
@@ -177,7 +177,7 @@ def football(path: FilePath, *, sort: bool = False, history: Any = None, **optio
     needed = [*goals, "home_team", "away_team", "date", "neutral"]
     table = open_csv_files(path, [path], "football results", sorted(needed))
     roles |= {"margin": goals, "sort": sort, "history": history}
-    return read_known(table, **{**roles, **options})
+    return read_table_of_known_columns(table, **{**roles, **options})
 
 
 # Games of Lichess
@@ -374,7 +374,7 @@ def contests(path: FilePath, *, sort: bool = False, history: Any = None) -> Data
         table["ceiling"] = ceiling
     roles: dict[str, Any] = {role: role for role in ("weight", "ceiling") if role in table}
     roles |= {"sort": sort and "time" in table, "history": history}
-    return read_known(table_in_memory(table, [*table], f"{path.name}: ", where), **roles)
+    return read_table_of_known_columns(table_in_memory(table, [*table], f"{path.name}: ", where), **roles)
 
 
 def _parse_contest(file: Path) -> list[Any]:
@@ -438,7 +438,7 @@ def tennis(path: FilePath, *, history: Any = None, **options: Unpack[FormatOptio
     if not len(rows):
         raise ValueError(f"{path.name}: no rows are left of {len(walkover)}")
     columns = {name: column.take(rows) for name, column in columns.items()}
-    with add_location_to_data_errors(table.title, table.where), map_row_errors(rows):
+    with add_location_to_data_errors(table.title, table.where), renumber_row_errors(rows):
         days = parse_eight_digit_dates("tourney_date", columns["tourney_date"])
         ids, keys = to_ids(["winner_id", "loser_id"], columns)
     names = _tennis_player_names(columns, ids, keys)

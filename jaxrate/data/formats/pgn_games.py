@@ -60,7 +60,7 @@ def pgn(
       **options: further options of `read`, which name tags, as category="TimeControl"; all games then have them.
     """
     path = resolve_existing_path(path)
-    games = read_games(path, [*dict.fromkeys([*USED_TAGS, *_tags_named_by(options)])])
+    games = read_games(path, [*dict.fromkeys([*USED_TAGS, *_pgn_tags_named_by_options(options)])])
 
     def where(row: int) -> str:
         return f"{path.name}: line {games.line[row]}"
@@ -81,7 +81,7 @@ def pgn(
     return read_derived(table, moments | difference, rows, **roles | options)
 
 
-def _tags_named_by(options: Mapping[str, Any]) -> list[str]:
+def _pgn_tags_named_by_options(options: Mapping[str, Any]) -> list[str]:
     """The tags that options of `read` name; ValueError for a name that no tag can have."""
     values = [value for name, value in options.items() if name != "on_faulty"]
     values = [y for x in values for y in (x.values() if isinstance(x, Mapping) else [x])]
@@ -172,8 +172,10 @@ def _iterate_game_tags(path: Path, tag_pattern: re.Pattern[bytes]) -> Iterator[t
 
 def _times_of_games(tags: Mapping[str, DistinctCells]) -> dict[str, HostArray]:
     """[n] the moments of games, in UTC if known; {} if none has a date. RowError where one has none, or a wrong one."""
-    utc, local = (_parse(tags[name], _days_of_date, "a date of PGN, 2024.01.31") for name in ("UTCDate", "Date"))
-    clock = np.nan_to_num(_parse(tags["UTCTime"], _seconds_since_midnight, "a time of PGN, 18:30:00"))
+    utc, local = (
+        _parse_or_nan(tags[name], _pgn_date_to_days, "a date of PGN, 2024.01.31") for name in ("UTCDate", "Date")
+    )
+    clock = np.nan_to_num(_parse_or_nan(tags["UTCTime"], _seconds_since_midnight, "a time of PGN, 18:30:00"))
     seconds = np.where(np.isnan(utc), local * 86_400, utc * 86_400 + clock)
     is_undated = np.isnan(seconds)
     if is_undated.all():
@@ -182,7 +184,7 @@ def _times_of_games(tags: Mapping[str, DistinctCells]) -> dict[str, HostArray]:
     return {"time": seconds.astype("datetime64[s]")}
 
 
-def _parse(cells: DistinctCells, parse: Callable[[str], float], expected: str) -> HostArray:
+def _parse_or_nan(cells: DistinctCells, parse: Callable[[str], float], expected: str) -> HostArray:
     """[n] what texts mean, NaN where there is none, or one begins with a question mark; RowError for wrong texts."""
 
     def parse_known(text: str) -> float:
@@ -195,7 +197,7 @@ def _parse(cells: DistinctCells, parse: Callable[[str], float], expected: str) -
     return values
 
 
-def _days_of_date(text: str) -> float:
+def _pgn_date_to_days(text: str) -> float:
     """A date of PGN in days since 1970, the first of the year or month if only that is known."""
     known = text.partition(".?")[0].split(".")  # the year alone of 2024.??.??
     year, month, day = (int(x) for x in (*known, "1", "1")[:3])

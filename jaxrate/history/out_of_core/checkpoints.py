@@ -63,7 +63,7 @@ class RunProgress(NamedTuple):
     state: State  # leaves [known, ...]; None: nothing was rated, or it is not at hand
 
 
-def part_file(folder: Path, number: int) -> Path:
+def chunk_predictions_path(folder: Path, number: int) -> Path:
     """The predictions of a chunk of a run in the folder."""
     return folder / PREDICTIONS_FOLDER / f"part-{number:06d}.parquet"
 
@@ -136,7 +136,7 @@ def check_no_other_run(folder: Path) -> None:
         raise ValueError(f"{folder} holds a run that was not rated by chunks; name another folder")
     if (folder / "ratings.parquet").exists():
         raise ValueError(f"there is a run in {folder} that cannot be gone on with; name another folder")
-    if part_file(folder, 0).exists():
+    if chunk_predictions_path(folder, 0).exists():
         warn_caller(f"{folder} has predictions of a run, but no checkpoint to go on from, so all is rated anew")
 
 
@@ -151,7 +151,7 @@ def read_run_to_resume(
     _check_same_settings(folder, metadata, settings)
     _check_same_files(folder, metadata, files)
     for number in range(metadata["parts"]):
-        if not (part := part_file(folder, number)).is_file():
+        if not (part := chunk_predictions_path(folder, number)).is_file():
             missing = f"{part.relative_to(folder)} is missing in {folder}"
             raise ValueError(f"{missing}; put it back, or rate all matches anew, in another folder")
     games, ranked = (arrays.pop(key, np.zeros(0, np.int64)) for key in (GAMES_KEY, RANKED_KEY))
@@ -173,7 +173,7 @@ def _check_same_settings(folder: Path, metadata: dict[str, Any], settings: dict[
     """ValueError unless the settings are those of the run in the folder; seasons to come may be others."""
     old_settings = metadata["how"]
     if metadata["last"] is not None:
-        old_settings, settings = (_seasons_begun(x, metadata["last"]) for x in (old_settings, settings))
+        old_settings, settings = (_settings_with_begun_seasons(x, metadata["last"]) for x in (old_settings, settings))
     for name, new in settings.items():
         old = old_settings.get(name)
         if old == new:
@@ -185,7 +185,7 @@ def _check_same_settings(folder: Path, metadata: dict[str, Any], settings: dict[
         raise ValueError(f"{difference}; go on as it began, or name another folder")
 
 
-def _seasons_begun(settings: dict[str, Any], last: float) -> dict[str, Any]:
+def _settings_with_begun_seasons(settings: dict[str, Any], last: float) -> dict[str, Any]:
     """The settings, with the seasons that had begun by the last event alone."""
     return settings | {"seasons": [x for x in settings.get("seasons") or () if x <= last]}
 

@@ -20,22 +20,22 @@ from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import to_one_line
 from jaxrate.data.column_conversion import is_text, to_column, to_ids
 from jaxrate.data.column_recognition import ResolvedTable, append_columns, resolve_table
-from jaxrate.data.column_role_definitions import raise_first, select_role_arguments
+from jaxrate.data.column_role_definitions import raise_first_applicable_error, select_role_arguments
 from jaxrate.data.dataset_from_table import (
     DrawRule,
     NoRowsLeftError,
     TableRows,
     build_dataset,
-    columns_of_manner,
     convert_columns,
-    flag_rules,
+    draw_flag_rules,
     load_rows,
-    split_by_result,
+    match_status_columns,
+    split_played_and_upcoming_rows,
     warn_about_columns,
 )
 from jaxrate.data.dataset_names import NamesOfEarlierData
 from jaxrate.data.date_parsing import parse_further_times
-from jaxrate.data.faulty_rows import map_row_errors
+from jaxrate.data.faulty_rows import renumber_row_errors
 from jaxrate.data.match_seasons import (
     NO_TIME_MESSAGE,
     MatchSeasons,
@@ -107,7 +107,7 @@ def resolve_table_reading(files: TableSource, arguments: Mapping[str, Any]) -> T
         roles = resolved.roles
         sources = [*chain(*(derived.sources for derived in resolved.derived))]
         one_column = f"contests by chunks have one column, not {' and '.join(sources)}; write the two as one"
-        raise_first(
+        raise_first_applicable_error(
             (roles.drop_mirrored, "drop='mirrored' needs the whole table in memory; rate it without chunk and out"),
             (sources and roles.contest, one_column),
         )
@@ -115,7 +115,7 @@ def resolve_table_reading(files: TableSource, arguments: Mapping[str, Any]) -> T
         converted = convert_columns(resolved, loaded)
         rules = _rules_for_draws(converted, source.names)
         names_of_draws = [*chain(*(rule.names for rule in rules))]
-        used = [*roles.all_columns, *names_of_draws, *columns_of_manner(source.names, roles.all_columns), *sources]
+        used = [*roles.all_columns, *names_of_draws, *match_status_columns(source.names, roles.all_columns), *sources]
         columns = [*dict.fromkeys(x for x in used if x in source.names)]
         warn_about_columns(resolved, converted, None)
         reading = TableReading(
@@ -138,7 +138,7 @@ def _rules_for_draws(converted: TableRows, names: Sequence[str]) -> Sequence[Dra
     if roles.contest is not None or not (roles.winner_first or roles.result):
         return []
     others = [name for name in names if name not in roles.all_columns]
-    return converted.draws or [*flag_rules(others, roles.winner_first)]
+    return converted.draws or [*draw_flag_rules(others, roles.winner_first)]
 
 
 def _iterate_column_batches(files: TableSource, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, Column]]]:
@@ -211,7 +211,7 @@ class PlayerIds:
         rows = np.flatnonzero((ids == NO_ID).any(axis=1))
         if len(rows):
             places = import_pyarrow().array(rows)
-            with map_row_errors(rows):
+            with renumber_row_errors(rows):
                 codes, labels = to_ids(columns, {name: values[name].take(places) for name in columns})
             id_of_code = np.full(len(labels), NO_ID, np.int32)
             id_of_code[codes] = ids[rows]
@@ -445,7 +445,7 @@ def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset |
     `rows` [n] says where they stand in the source.
     """
     reading = opened.reading
-    with map_row_errors(rows):
+    with renumber_row_errors(rows):
         if reading.source.is_text:
             table = numeric_text_to_numbers(table, reading.text_columns)
         read = reduce(append_columns, reading.resolved.derived, table_in_memory(table, reading.columns))
@@ -454,7 +454,7 @@ def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset |
         except NoRowsLeftError:
             return None
         converted = convert_columns(reading.resolved, loaded, like=reading.example)
-    played = split_by_result(converted).played
+    played = split_played_and_upcoming_rows(converted).played
     if not played.any():
         return None
     names = NamesOfEarlierData(opened.players, reading.categories)

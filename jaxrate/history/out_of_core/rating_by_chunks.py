@@ -21,18 +21,18 @@ from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
 from jaxrate.core.hashable_values import bind
 from jaxrate.core.rules import Record
-from jaxrate.core.system import RatingSystem, check_event_type, set_default_period
-from jaxrate.data.faulty_rows import map_row_errors
+from jaxrate.core.system import RatingSystem, check_event_type, set_period_if_default
+from jaxrate.data.faulty_rows import renumber_row_errors
 from jaxrate.data.table_files import join_files
 from jaxrate.data.table_sources import TableSource, add_location_to_data_errors, atomic_replacement, import_pyarrow
-from jaxrate.data.table_writing import small_file_options, write
+from jaxrate.data.table_writing import compact_parquet_options, write
 from jaxrate.events import Matches, Periods, Ragged, Rounds, RowError, count_games, period_number, periods
 from jaxrate.events.dataset import Dataset
 from jaxrate.history.event_columns import (
     days_to_datetime64,
+    empty_event_columns,
     event_prediction_columns,
     make_event_columns,
-    no_events,
     to_table_columns,
 )
 from jaxrate.history.history import History
@@ -41,8 +41,8 @@ from jaxrate.history.out_of_core.checkpoints import (
     RunProgress,
     add_resume_hint_to_errors,
     check_no_other_run,
+    chunk_predictions_path,
     fingerprint_files,
-    part_file,
     read_checkpoint,
     read_run_to_resume,
     remove_leftover_run_files,
@@ -62,11 +62,11 @@ from jaxrate.history.out_of_core.chunk_reading import (
 from jaxrate.history.player_records import rating_table
 from jaxrate.history.recorded_runs import (
     RecordedRun,
+    calibrate_by_final_slope,
     calibrate_events,
-    calibrated_by_end,
     do_leads_fade,
     infers_performances,
-    initial_slope,
+    initial_calibration_slope,
     mask_performances_of_contests_without_effect,
     record_prediction_and_ratings,
     recorded_columns,
@@ -82,7 +82,7 @@ from jaxrate.metrics.prediction_metrics import (
     metrics_from_sums,
 )
 from jaxrate.replay.checked_replay import check_system_takes_events
-from jaxrate.replay.execution import calculates_little_of_padding, min_mean_width_for_levels, replay_plan
+from jaxrate.replay.execution import min_mean_width_for_levels, replay_plan, skips_most_padding_work
 from jaxrate.replay.padded_arrays import init_or_copy_padded_state, max_step_matches_in_cache, state_shapes
 from jaxrate.replay.plan import NO_SHAPES, CompiledShapes, Plan
 from jaxrate.replay.scan_programs import make_replay_rules
@@ -172,7 +172,7 @@ def rate_by_chunks(
       ImportError: if pyarrow is not installed, or DuckDB where it is needed.
     """
     start = time.perf_counter()
-    system = set_default_period(system, period)
+    system = set_period_if_default(system, period)
     check_count("chunk", chunks.rows, 1, MAX_CHUNK_ROWS)
     if system.rules.draw is not None and key is None:
         key = jax.random.key(0)
@@ -183,7 +183,7 @@ def rate_by_chunks(
     _check_folder_is_apart(folder, reading.source)
     if _is_run_calibrated(system, folder):  # the system is that of the run's own result
         system, calibrate = unwrap_predictions(system), True
-    is_calibrated = initial_slope(system, calibrate) is not None
+    is_calibrated = initial_calibration_slope(system, calibrate) is not None
     order = find_time_order(reading)
     options = {"period": period, "chunk": chunks.rows, "brief": chunks.brief, "calibrated": is_calibrated}
     options |= {"whole_days": order.whole_days, "results": getattr(reading.example.notation, "label", None)}
@@ -206,7 +206,7 @@ def rate_by_chunks(
         named = {role: x for role, x in columns.items() if x not in (None, ())}
         run = ChunkedRun(system, opened, folder, chunks, period, key, named, metadata, seconds)
         progress = _rate_and_save(run, progress)
-        rated = _history(run, progress, np.asarray(opened.players.names[: progress.known]))
+        rated = _history_without_events(run, progress, np.asarray(opened.players.names[: progress.known]))
         write(rating_table(rated), folder / "ratings.parquet")
         shutil.rmtree(folder / ORDERED_FOLDER, ignore_errors=True)
     seconds["all"] = time.perf_counter() - start
@@ -255,7 +255,7 @@ def _rate_and_save(run: ChunkedRun, progress: RunProgress) -> RunProgress:
     if progress.rows >= row_count:
         return progress
     saved, reached, next_time = progress, progress, time.monotonic() + CHECKPOINT_SECONDS
-    with suppress(KeyboardInterrupt), add_resume_hint_to_errors(folder), catch_stop_signals() as signals:
+    with suppress(KeyboardInterrupt), add_resume_hint_to_errors(folder), defer_stop_signals() as signals:
 
         def is_checkpoint_due() -> bool:
             return bool(signals) or time.monotonic() > next_time
@@ -284,7 +284,7 @@ def _rate_and_save(run: ChunkedRun, progress: RunProgress) -> RunProgress:
 def _save_checkpoint(run: ChunkedRun, saved: RunProgress, progress: RunProgress) -> RunProgress:
     """Save how far a run has come since the last checkpoint; it, with a copy of the state."""
     for number in range(saved.parts, progress.parts):
-        flush_to_disk(part_file(run.folder, number))
+        flush_to_disk(chunk_predictions_path(run.folder, number))
     flush_to_disk(run.folder / PREDICTIONS_FOLDER)
     state = jax.tree.map(lambda x: np.array(np.asarray(x)[: progress.known]), progress.state)
     progress = progress._replace(state=state, names=run.opened.players.names)
@@ -293,9 +293,9 @@ def _save_checkpoint(run: ChunkedRun, saved: RunProgress, progress: RunProgress)
     return progress
 
 
-def _history(run: ChunkedRun, progress: RunProgress, players: HostArray) -> RatedFiles:
+def _history_without_events(run: ChunkedRun, progress: RunProgress, players: HostArray) -> RatedFiles:
     """The history so far, without its events."""
-    system, slope_options = calibrated_by_end(run.system, progress.slope)
+    system, slope_options = calibrate_by_final_slope(run.system, progress.slope)
     reading = run.opened.reading
     is_sided = reading.roles.side or reading.roles.constant_side
     options = {"columns": dict(run.named)} | ({"sided": True} if is_sided else {}) | slope_options
@@ -308,7 +308,7 @@ def _history(run: ChunkedRun, progress: RunProgress, players: HostArray) -> Rate
         run.period,
         progress.last,
         reading.example.clock,
-        no_events(run.has_contests),
+        empty_event_columns(run.has_contests),
         options,
         reading.categories if system.settings.get("categories", 1) > 1 else None,
         seasons if seasons and tuple(seasons.values()) == system.settings.get("seasons") else None,
@@ -323,7 +323,7 @@ def _run_metadata(run: ChunkedRun, progress: RunProgress) -> dict[str, Any] | No
     """The contents of run.json, but for players and the last time; None if the system cannot be saved."""
     with suppress(ValueError):
         nobody = progress._replace(state=None, known=0, last=None)
-        return make_run_metadata(_history(run, nobody, np.zeros(0, np.int64)))
+        return make_run_metadata(_history_without_events(run, nobody, np.zeros(0, np.int64)))
     return None
 
 
@@ -363,7 +363,7 @@ def rate_chunks(run: ChunkedRun, progress: RunProgress, is_state_due: Callable[[
             capacity = run.opened.players.capacity
             state = jax.tree.map(lambda x, known=known: x[:known], state)
             state, _ = init_or_copy_padded_state(system, system.params, state, capacity, known)
-            progress = _make_room(progress, capacity)
+            progress = _extend_counts_to_newcomers(progress, capacity)
         known = chunk.num_players
         key = None if run.key is None else jax.random.fold_in(run.key, number)
         with run.timed("rating"):
@@ -379,7 +379,7 @@ def rate_chunks(run: ChunkedRun, progress: RunProgress, is_state_due: Callable[[
         yield write_chunk(*rated)._replace(state=state)
 
 
-def _make_room(progress: RunProgress, num_players: int) -> RunProgress:
+def _extend_counts_to_newcomers(progress: RunProgress, num_players: int) -> RunProgress:
     """The progress with counts of so many players, those of contests if these are contests."""
     games, ranked = (np.pad(x, (0, num_players - len(x))) for x in (progress.games, progress.ranked))
     return progress._replace(games=games, ranked=progress.ranked if progress.contests is None else ranked)
@@ -407,7 +407,7 @@ def _schedule_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[Schedul
         with run.timed("scheduling"):
             events = data.events if run.period is None else periods(data.matches, run.period)
             source = run.opened.reading.source
-            with add_location_to_data_errors(source.title, source.where), map_row_errors(data.rows):
+            with add_location_to_data_errors(source.title, source.where), renumber_row_errors(data.rows):
                 if number == 0:
                     _check_first_event_is_new(data, progress, run.period)
                 check_system_takes_events(run.system, events, run.key)
@@ -419,7 +419,7 @@ def _schedule_chunks(run: ChunkedRun, progress: RunProgress) -> Iterator[Schedul
 def _make_chunk_plan(run: ChunkedRun, events: Matches | Ragged, shape: CompiledShapes) -> Plan:
     """A plan for the programs of the chunks before; for the first chunk of matches as `run` makes it."""
     if isinstance(events, Ragged):
-        tiled = calculates_little_of_padding(run.system, (run.system.params, run.key), events)
+        tiled = skips_most_padding_work(run.system, (run.system.params, run.key), events)
         return make_plan(events, tiled=tiled, shapes=shape)
     if shape.blocks:
         return make_plan(events, shapes=shape)
@@ -449,7 +449,7 @@ def _write_chunk(run: ChunkedRun, progress: RunProgress, chunk: ScheduledChunk, 
     if slope is not None:
         prediction, slope = calibrate_events(prediction, data, run.period, progress.last, slope)
     columns = _prediction_columns(run, chunk, RecordedRun(None, prediction, before, after), inferred)
-    _write_predictions_file(part_file(run.folder, progress.parts), columns)
+    _write_predictions_file(chunk_predictions_path(run.folder, progress.parts), columns)
     if isinstance(sums, ContestMetricSums):
         sums = add_contest_metrics(sums, data.rounds, columns["prediction"], before.mean, progress.ranked[:n])
         progress.ranked[:n] += count_ranked_contests(data.rounds, n)
@@ -494,7 +494,7 @@ def _prediction_columns(run: ChunkedRun, chunk: ScheduledChunk, result: Recorded
 def _write_predictions_file(path: Path, columns: dict[str, Any]) -> None:
     """Write a small file quickly: what is encoded by itself is not compressed, but for times."""
     table = to_arrow_if_installed(columns)
-    options = small_file_options(table.schema)
+    options = compact_parquet_options(table.schema)
     encoded = options["column_encoding"].keys() - {"time"}
     compression = {name: "none" if name in encoded else "zstd" for name in table.column_names}
     with atomic_replacement(path) as (temporary,):
@@ -502,7 +502,7 @@ def _write_predictions_file(path: Path, columns: dict[str, Any]) -> None:
 
 
 @contextmanager
-def catch_stop_signals() -> Iterator[list[int]]:
+def defer_stop_signals() -> Iterator[list[int]]:
     """The signals that have come, of SIGTERM and Ctrl-C, which take their usual course at the end.
 
     Ctrl-C a second time does not wait. A signal that is ignored, or whose handler is not of Python, stays so.

@@ -362,7 +362,7 @@ def _kernel_body(rate: Callable[..., Any], columns: int, leaves: int, lanes: int
     barrier: Callable[[], Any] = (lambda: None) if interpret else triton.debug_barrier
 
     def match(turn: Array) -> tuple[Array, ...]:
-        return tuple(triton.load(at) for at in _places_of_turn(events, turn, parts, lanes))
+        return tuple(triton.load(at) for at in _slices_of_turn(events, turn, parts, lanes))
 
     def one(turn: Array, match_now: tuple[Array, ...]) -> tuple[Array, ...]:
         sides = match_now[:2]
@@ -373,7 +373,7 @@ def _kernel_body(rate: Callable[..., Any], columns: int, leaves: int, lanes: int
         for i, ref in enumerate(state):
             for j, x in enumerate(sides):
                 triton.store(ref.at[x], found[2 * i + j], mask=(x >= 0) & (x < players))
-        for at, x in zip(_places_of_turn(guesses, turn, parts, lanes), found[2 * leaves :], strict=True):
+        for at, x in zip(_slices_of_turn(guesses, turn, parts, lanes), found[2 * leaves :], strict=True):
             triton.store(at, x)
         barrier()
         return following
@@ -381,7 +381,7 @@ def _kernel_body(rate: Callable[..., Any], columns: int, leaves: int, lanes: int
     lax.fori_loop(0, last + 1, one, match(jnp.int32(0)))
 
 
-def _places_of_turn(refs: Iterable[Any], turn: Array, parts: int, lanes: int) -> list[Any]:
+def _slices_of_turn(refs: Iterable[Any], turn: Array, parts: int, lanes: int) -> list[Any]:
     """The slices of the arrays that hold the numbers of a turn, of which a step has so many."""
     slots = pl.ds(lax.rem(turn, jnp.int32(parts)) * lanes, lanes)
     step = lax.div(turn, jnp.int32(parts))

@@ -430,7 +430,7 @@ def low_rank_component(left: Any, right: Any) -> list[PreparedKernelComponent]:
     return [PreparedKernelComponent(1.0, (left, right), jnp.asarray(left @ right.sum(axis=1), float))]
 
 
-def spread_belief(kernel: Kernel, algorithm: str, components: list[PreparedKernelComponent], belief: Array) -> Array:
+def apply_kernel(kernel: Kernel, algorithm: str, components: list[PreparedKernelComponent], belief: Array) -> Array:
     """A belief [..., n] after the kernel, normalised; its own mass need not be one.
 
     Of a kernel of one's own, mass that could go nowhere stays where it is.

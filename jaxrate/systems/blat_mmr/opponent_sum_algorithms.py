@@ -180,7 +180,7 @@ def chances_with_luck(luck: Luck, x: HostArray, y: HostArray, beta: float) -> li
 
 
 @lru_cache
-def has_far_chances(luck: Luck, grid: Grid, beta: float, temperature: float, precision: str) -> bool:
+def does_rounding_lose_small_chances(luck: Luck, grid: Grid, beta: float, temperature: float, precision: str) -> bool:
     """Whether the rounding of sums of chances swallows the least ones of a luck function of the difference."""
     difference = 2.0 * np.linspace(-grid.half_width, grid.half_width, 255) / temperature
     chances = chances_with_luck(luck, difference, np.zeros_like(difference), beta)

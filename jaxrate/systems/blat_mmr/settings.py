@@ -151,15 +151,15 @@ def resolve_algorithms(model: Model, has_inner: bool) -> Model:
     are_numbers = model.luck.dimension == 1 or kernel.shape != "laplace"
     check_that(are_numbers, "blat_mmr: a laplace kernel needs strengths that are numbers")
     if summing == "auto":
-        summing = next(x for x in ("laplace", *device_preferences().sums) if _holds_sums(model, x, has_inner))
+        summing = next(x for x in ("laplace", *device_preferences().sums) if _can_compute_sums(model, x, has_inner))
     else:
         suits = {"laplace": kernel.shape in ("laplace", "none"), "fft": kernels.depends_on_distance(kernel)}
-        fits = suits.get(summing, True) and _holds_sums(model, summing, has_inner)
+        fits = suits.get(summing, True) and _can_compute_sums(model, summing, has_inner)
         check_that(fits, f"blat_mmr: the algorithm {summing} needs {NEEDS.get(summing)}")
-    return model._replace(summing=summing, spreading=_choose_spreading(model, has_inner))
+    return model._replace(summing=summing, spreading=_choose_kernel_algorithm(model, has_inner))
 
 
-def _holds_sums(model: Model, algorithm: str, has_inner: bool) -> bool:
+def _can_compute_sums(model: Model, algorithm: str, has_inner: bool) -> bool:
     """Whether an algorithm holds the sums over the opponent's strengths, with far chances too if it was not named."""
     luck, grid, is_named = model.luck, model.grid, model.algorithm != "auto"
     if algorithm == "laplace" and grid is not None and not is_named:
@@ -178,7 +178,7 @@ def _do_nodes_hold_luck(luck: Luck, grid: Grid, model: Model, is_named: bool) ->
     return layout is not None and (is_named or luck.smooth)
 
 
-def _choose_spreading(model: Model, has_inner: bool) -> str:
+def _choose_kernel_algorithm(model: Model, has_inner: bool) -> str:
     """The algorithm of the kernel, which follows that of the sums that was named, not the one that is chosen."""
     kernel = model.kernel
     if model.algorithm in ("naive", "fft"):
@@ -263,7 +263,7 @@ def resolve_algorithm_sizes(model: Model, params: Any) -> SizedAlgorithms:
         beta = _value_bounds_or_range_if_traced(params.beta, (model.beta, model.beta))[1]
         temperature = _value_bounds_or_range_if_traced(params.temperature, (model.temperature, model.temperature))[0]
         given = model.luck, model.grid, beta, temperature, jnp.result_type(float).name
-        summing = "naive" if opponent_sum_algorithms.has_far_chances(*given) else "fft"
+        summing = "naive" if opponent_sum_algorithms.does_rounding_lose_small_chances(*given) else "fft"
     return SizedAlgorithms(summing, *_resolve_kernel_algorithm(model, params), nodes)
 
 

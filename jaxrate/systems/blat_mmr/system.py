@@ -228,7 +228,7 @@ def update(model: Model, constants: Constants, rows: State, event: Matches) -> S
     if kernel.clock != "match":
         belief = posterior / jnp.sum(posterior, axis=-1, keepdims=True)
     elif constants.parts is not None:
-        belief = kernels.spread_belief(kernel, constants.form.spreading, constants.parts, posterior)
+        belief = kernels.apply_kernel(kernel, constants.form.spreading, constants.parts, posterior)
     else:
         factor = jnp.ones(2, posterior.dtype) if rows.width is None else rows.width
         belief = _spread_beliefs(model, constants, rows, constants.params.kernel_width * factor, posterior)
@@ -267,7 +267,7 @@ def _spread_beliefs(model: Model, constants: Constants, rows: State, width: Arra
     def one(width: Array, p: Array, points: Array | None = None) -> Array:
         points = grid_points(model) if points is None else points
         parts = _prepare_kernel_components(model, form, constants.params, jnp.where(width > 0, width, 1.0), points)
-        after = kernels.spread_belief(kernel, form.spreading, parts, p)
+        after = kernels.apply_kernel(kernel, form.spreading, parts, p)
         return jnp.where(width > 0, after, p / jnp.sum(p))
 
     args: tuple[Array, ...] = width, belief

@@ -19,7 +19,7 @@ from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, RATING, Parameter
 from jaxrate.core.pairwise_rules import Terms
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.games import Game, add_changes, refuse_rows
+from jaxrate.systems.federations.games import Game, add_rating_changes, refuse_bad_rows
 from jaxrate.systems.federations.official_rules import RatingState, official_factory, official_system
 from jaxrate.systems.federations.score_curves import expected_by_logistic
 
@@ -41,7 +41,7 @@ def check_winners(penalties: str | None, check_columns: Callable[[Any], None], e
     if penalties is not None:
         matches = events.flat
         is_open = (np.asarray(matches.context.columns[penalties]) > 0) & (np.asarray(matches.score) == 0.5)
-        refuse_rows(is_open, f"column {penalties!r} says that penalties decided, and a score of 0.5 not for whom")
+        refuse_bad_rows(is_open, f"column {penalties!r} says that penalties decided, and a score of 0.5 not for whom")
 
 
 @official_factory
@@ -64,5 +64,5 @@ def fifa(
       penalties: the name of the column that is 1 where penalties decided; the score then says who won them.
     """
     columns = {"importance": importance, "knockout": knockout, "penalties": penalties}
-    system = official_system(RatingState, expected, bind(add_changes, change), columns)
+    system = official_system(RatingState, expected, bind(add_rating_changes, change), columns)
     return system._replace(check_events=bind(check_winners, penalties, system.check_events))

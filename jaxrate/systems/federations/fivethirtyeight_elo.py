@@ -20,7 +20,7 @@ from jaxrate.core.hyperparameter_definitions import ANY, NOT_NEGATIVE, RATING, S
 from jaxrate.core.mean_reversion import SEASON_KEEP
 from jaxrate.core.pairwise_rules import Terms
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.games import Game, MarginColumns, add_changes
+from jaxrate.systems.federations.games import Game, MarginColumns, add_rating_changes
 from jaxrate.systems.federations.official_rules import official_factory, official_system
 from jaxrate.systems.federations.score_curves import expected_by_logistic
 
@@ -75,7 +75,7 @@ def nfl_elo(
       margin: the name of the column of the margin, or of two: the points of each side.
       seasons: the time at which each begins, increasing; numbers, or dates. Or the `seasons` of a dataset.
     """
-    rate = bind(add_changes, bind(change, nfl_factor))
+    rate = bind(add_rating_changes, bind(change, nfl_factor))
     return official_system(State, expected, rate, {"margin": margin}, time=math.inf)
 
 
@@ -94,5 +94,5 @@ def nba_elo(
 
     jr.rate(jr.federations.nba_elo(seasons=data.seasons, season_keep=3 / 4), data)
     """
-    rate = bind(add_changes, bind(change, nba_factor))
+    rate = bind(add_rating_changes, bind(change, nba_factor))
     return official_system(State, expected, rate, {"margin": margin}, time=math.inf)

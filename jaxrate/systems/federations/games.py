@@ -44,12 +44,12 @@ def check_columns(names: ColumnNames, events: Any) -> None:
             fault = f"the matches need the column {name!r}, which {setting}= of the system names"
             raise ValueError(f"{fault}; read it by columns=[{name!r}]")
         values, needs = np.asarray(columns[name]), f"and {setting}= of the system needs one"
-        refuse_rows(np.isnan(values), f"column {name!r} has no number, {needs}")
+        refuse_bad_rows(np.isnan(values), f"column {name!r} has no number, {needs}")
         if setting not in SIGNED_SETTINGS:
-            refuse_rows(values < 0, f"column {name!r} has a number below 0, {needs} of at least 0")
+            refuse_bad_rows(values < 0, f"column {name!r} has a number below 0, {needs} of at least 0")
 
 
-def refuse_rows(is_bad: Any, fault: str) -> None:
+def refuse_bad_rows(is_bad: Any, fault: str) -> None:
     """ValueError for the first row that is bad, of this fault."""
     fail_where(is_bad, lambda _row: fault)
 
@@ -136,6 +136,6 @@ class Games(NamedTuple):
         return jnp.zeros_like(rows.rating).at[pair].max(meetings[:, None])
 
 
-def add_changes(change: Callable[..., Terms], _params: Any, rows: Any, games: Games) -> Any:
+def add_rating_changes(change: Callable[..., Terms], _params: Any, rows: Any, games: Games) -> Any:
     """The rule that adds to ratings the change by each game, `change(params, player, opponent, game)`."""
     return rows._replace(rating=rows.rating + games.total(change, rows, rows)[0])

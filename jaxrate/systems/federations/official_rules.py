@@ -61,14 +61,16 @@ def init(state: Any, params: Any, num_players: int, **start: float) -> Any:
     return state(*(full_leaf(shapes.get(field, num_players), value) for field, value in values.items()))
 
 
-def assume_rating(params: Any, row: Any) -> Any:
+def fill_missing_rating(params: Any, row: Any) -> Any:
     """A player with the rating of the hyperparameter `unrated`, if there is one and the player has none."""
     unrated = getattr(params, "unrated", None)
     return row if unrated is None else row._replace(rating=jnp.where(row.rating > 0, row.rating, unrated))
 
 
 def predict(names: ColumnNames, expected: Rule, params: Any, first: Any, second: Any, event: Any) -> Any:
-    return expected(params, assume_rating(params, first), assume_rating(params, second), view_games(names, event)[0])
+    return expected(
+        params, fill_missing_rating(params, first), fill_missing_rating(params, second), view_games(names, event)[0]
+    )
 
 
 def update(names: ColumnNames, expected: Rule, rate: Rule, params: Any, rows: Any, event: Any) -> Any:
@@ -76,4 +78,4 @@ def update(names: ColumnNames, expected: Rule, rate: Rule, params: Any, rows: An
 
 
 def summarise(params: Any, rows: Any) -> Rating:
-    return Rating(assume_rating(params, rows).rating, None)
+    return Rating(fill_missing_rating(params, rows).rating, None)

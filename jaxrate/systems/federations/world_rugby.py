@@ -16,7 +16,7 @@ from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import NOT_NEGATIVE, POSITIVE, RATING, SIDE_ADVANTAGE, Parameter
 from jaxrate.core.pairwise_rules import Terms
 from jaxrate.core.system import RatingSystem
-from jaxrate.systems.federations.games import Game, MarginColumns, add_changes
+from jaxrate.systems.federations.games import Game, MarginColumns, add_rating_changes
 from jaxrate.systems.federations.official_rules import RatingState, official_factory, official_system
 from jaxrate.systems.federations.score_curves import expected_by_line
 
@@ -53,4 +53,6 @@ def world_rugby(
       margin: the name of the column of the margin, or of two: the points of each side.
       world_cup: the name of the column that is 1 in the finals of a World Cup.
     """
-    return official_system(RatingState, expected, bind(add_changes, change), {"margin": margin, "world_cup": world_cup})
+    return official_system(
+        RatingState, expected, bind(add_rating_changes, change), {"margin": margin, "world_cup": world_cup}
+    )

@@ -18,7 +18,7 @@ import numpy as np
 from jaxrate.core import mean_reversion
 from jaxrate.core.array_types import Array
 from jaxrate.core.mean_reversion import elapsed_time
-from jaxrate.core.pairwise_rules import elapsed_within_period, event_length
+from jaxrate.core.pairwise_rules import elapsed_within_period, rating_period_length
 from jaxrate.events import Matches, Periods, Rounds
 from jaxrate.numerics.special_functions import differentiable_quotient
 from jaxrate.systems.skills.parts import (
@@ -26,12 +26,12 @@ from jaxrate.systems.skills.parts import (
     PlayerKindConstants,
     State,
     apply_to_players,
-    indicate_numbers,
+    expand_rows_to_vectors,
     model_parts,
+    part_field_indicator,
     participant_values,
     select_by_player_kind,
-    with_vectors,
-    without_vectors,
+    squeeze_single_number_rows,
 )
 from jaxrate.systems.skills.settings import ModelSettings
 
@@ -80,9 +80,9 @@ def advance(model: ModelSettings, constants: Constants, rows: State, time: Array
     """The clock first, then the seasons that begin until `time`."""
 
     def advance_rows(rows: State) -> State:
-        last, rows = rows.time, with_vectors(rows)
+        last, rows = rows.time, expand_rows_to_vectors(rows)
         rows = age_by_clock(model, constants, rows, elapsed_time(time, last))
-        return without_vectors(apply_clock_seasons(model, constants, rows, last, time))
+        return squeeze_single_number_rows(apply_clock_seasons(model, constants, rows, last, time))
 
     return apply_to_players(advance_rows, rows)
 
@@ -92,10 +92,10 @@ def rows_before_games(model: ModelSettings, constants: Constants, rows: State, e
 
     The time within a rating period has passed, but no season in it that begins by the clock.
     """
-    rows = with_vectors(rows)
+    rows = expand_rows_to_vectors(rows)
     if model.kinds:
         rows = assign_newcomer_kinds(model, constants, rows, event)
-    length = event_length(constants, event)
+    length = rating_period_length(constants, event)
     if length is not None:
         rows = age_by_clock(model, constants, rows, elapsed_within_period(event, length, rows.time))
     return rows if model.league_season is None else apply_league_seasons(model, constants, rows, event)
@@ -179,12 +179,12 @@ def season_transition(model: ModelSettings, constants: Constants, count: Array) 
     keep, added = mean_reversion.season_lead_retention_and_added_variance(
         params.season_keep, params.season_growth, count
     )
-    return keep[..., None], spread_event_growth(model, added)
+    return keep[..., None], distribute_event_growth(model, added)
 
 
-def spread_event_growth(model: ModelSettings, added: Array) -> Array:
+def distribute_event_growth(model: ModelSettings, added: Array) -> Array:
     """[..., D] of which the parts that grow with events have this [...], and the rest nothing."""
-    grows = jnp.asarray(indicate_numbers(model_parts(model), "grows_with_events"), added.dtype)
+    grows = jnp.asarray(part_field_indicator(model_parts(model), "grows_with_events"), added.dtype)
     return added[..., None] * jnp.broadcast_to(grows, (*added.shape, model.size))
 
 
@@ -234,7 +234,7 @@ def add_match_growth(
     if growth is None:
         return covariance
     growth = jnp.broadcast_to(growth, covariance.shape[:-2]) if count is None else growth * count
-    return add_to_diagonal(covariance, spread_event_growth(model, growth))
+    return add_to_diagonal(covariance, distribute_event_growth(model, growth))
 
 
 def learn_from_messages(

@@ -51,7 +51,7 @@ from jaxrate.systems.skills.belief_updates import (
     symmetric_pair,
     unit_matrices,
 )
-from jaxrate.systems.skills.linear_predictors import Predictors
+from jaxrate.systems.skills.linear_predictors import PredictorMoments
 from jaxrate.systems.skills.parts import PACE, STRENGTH, Constants
 from jaxrate.systems.skills.settings import ModelSettings
 
@@ -70,9 +70,9 @@ class LogRateBelief(NamedTuple):
     level_variance: Array  # [...]
 
 
-def make_log_rate_belief(constants: Constants, two: Predictors) -> LogRateBelief:
+def make_log_rate_belief(constants: Constants, two: PredictorMoments) -> LogRateBelief:
     """The belief about the rates of a match, from strengths and paces of both teams."""
-    square, scatter = HALF_Q**2, goal_scatter(constants)
+    square, scatter = HALF_Q**2, goal_noise_variance(constants)
     strength, covariance, pace = (
         two.covariance[..., i, j] for i, j in ((STRENGTH, STRENGTH), (STRENGTH, PACE), (PACE, PACE))
     )
@@ -86,7 +86,7 @@ def make_log_rate_belief(constants: Constants, two: Predictors) -> LogRateBelief
     )
 
 
-def goal_scatter(constants: Constants) -> Any:
+def goal_noise_variance(constants: Constants) -> Any:
     """The variance of lead and of pace, in points, that is the match's own."""
     dispersion = constants.params.goal_dispersion
     return 0.0 if dispersion is None else 2.0 * dispersion**2
@@ -104,7 +104,9 @@ class GoalRateFactors(NamedTuple):
     level_weights: Array  # [..., 2, D]
 
 
-def goal_rate_factors(constants: Constants, two: Predictors, loadings: Array, covariance: Array) -> GoalRateFactors:
+def goal_rate_factors(
+    constants: Constants, two: PredictorMoments, loadings: Array, covariance: Array
+) -> GoalRateFactors:
     """The factors of the belief about goal rates by both teams, of loadings [2, ..., 2, D] and covariances of rows.
 
     With L the Cholesky root of a team's covariance, its strength is its mean and x^T L z, and its pace likewise.
@@ -169,7 +171,7 @@ def observe_goals(model: ModelSettings, constants: Constants, event: Matches | P
 
 
 def infer_from_goals(
-    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+    model: ModelSettings, constants: Constants, two: PredictorMoments, event: Matches | Periods
 ) -> Inference:
     """What goals, and expected goals if the model has them, say of strength and pace of both teams."""
     (precision, surprise), log_likelihood = infer_log_rates(
@@ -182,7 +184,7 @@ def infer_from_goals(
         jnp.stack([surprise, jnp.stack([-surprise[..., 0], surprise[..., 1]], axis=-1)]),
     )
     of_other = jnp.broadcast_to(swap, two.covariance.shape) * two.covariance[::-1]
-    scatter = goal_scatter(constants) * unit_matrices(of_other)
+    scatter = goal_noise_variance(constants) * unit_matrices(of_other)
     return Inference(attenuate(by_both, of_other + scatter), log_likelihood)
 
 
@@ -286,7 +288,7 @@ def _shift_to_mode_and_spread(
     )
 
     def take_step(measured: tuple[tuple[Array, ...], tuple[Array, ...]], _step: None) -> tuple[Any, None]:
-        gap_change, level_change, _ = _condition(belief, *measured)
+        gap_change, level_change, _ = _condition_on_log_rates(belief, *measured)
         rates = rates_of_sides(belief.gap + gap_change, belief.level + level_change)
         information = counts[0] * rates[0], counts[1] * rates[1]
         changes = level_change + gap_change, level_change - gap_change
@@ -295,11 +297,11 @@ def _shift_to_mode_and_spread(
 
     unroll = NEWTON_STEPS if has_launch_overhead() else 1  # a loop compiles in two thirds of the time
     measured, _ = lax.scan(take_step, (information, pull), length=NEWTON_STEPS, unroll=unroll)
-    gap_change, level_change, spread = _condition(belief, *measured)
+    gap_change, level_change, spread = _condition_on_log_rates(belief, *measured)
     return (gap_change, level_change), root_of_covariance(belief._replace(**spread))
 
 
-def _condition(
+def _condition_on_log_rates(
     belief: LogRateBelief, information: tuple[Array, ...], pull: tuple[Array, ...]
 ) -> tuple[Array, Array, dict[str, Array]]:
     """The moves of gap and level where both logs of rates are measured, and their covariance after it.
@@ -362,7 +364,7 @@ def result_probabilities(belief: LogRateBelief, dependence: Any) -> tuple[Array,
     return win, draw, loss
 
 
-def goal_score(model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods) -> Array:
+def goal_score(model: ModelSettings, constants: Constants, two: PredictorMoments, event: Matches | Periods) -> Array:
     """[...] the expected score of the first side; a draw is half a win."""
     first, second, weight = rates_at_nodes(make_log_rate_belief(constants, two))
     win, _, loss = _results_at_rates(first, second, constants.params.low_score_dependence)
@@ -402,7 +404,7 @@ def _normal_cdf(z: Array) -> Array:
 
 
 def goal_outcomes(
-    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+    model: ModelSettings, constants: Constants, two: PredictorMoments, event: Matches | Periods
 ) -> OutcomeProbabilities:
     """[..., 2] of both sides. Match quality is the chance of a draw, relative to equals at the same level."""
     belief, dependence = make_log_rate_belief(constants, two), constants.params.low_score_dependence

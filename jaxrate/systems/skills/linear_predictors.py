@@ -13,13 +13,13 @@ from jaxrate.systems.skills.parts import (
     State,
     apply_to_players,
     experience_points,
-    list_participants,
     participant_loadings,
+    participants_of_parts,
 )
 from jaxrate.systems.skills.settings import YEAR, ModelSettings
 
 
-class Predictors(NamedTuple):
+class PredictorMoments(NamedTuple):
     """The linear predictors of participants, [2, ...] of matches and [P] of contests: k numbers each, in points.
 
     A filter has them from what was known before the event, hindsight from all but the event.
@@ -44,7 +44,7 @@ class Predictors(NamedTuple):
 
 def predict_participants(
     model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds, count: Array | None
-) -> Predictors:
+) -> PredictorMoments:
     """The predictors of rows with vectors, where an event counts as so many matches for growth; None: as one."""
     players = event.participant_rows
     if players is not None:
@@ -52,7 +52,7 @@ def predict_participants(
     count = None if count is None else jnp.broadcast_to(count, rows.time.shape)
     rows = rows._replace(covariance=add_match_growth(model, constants, rows.covariance, rows.kind, count))
     mean, covariance = apply_to_players(_predictors_of_rows, rows, participant_loadings(model, event))
-    return Predictors(
+    return PredictorMoments(
         mean,
         covariance,
         effects_beside_parts(model, constants, experience_points(constants, rows.kind, rows.games), event),
@@ -68,9 +68,9 @@ def _predictors_of_rows(rows: State, loadings: Array) -> tuple[Array, Array]:
 def effects_beside_parts(
     model: ModelSettings, constants: Constants, experience: Array | None, event: Matches | Periods | Rounds
 ) -> Array:
-    """What counts beside the parts, see `Predictors`: experience of participants, covariates and the side."""
+    """What counts beside the parts, see `PredictorMoments`: experience of participants, covariates and the side."""
     params, context = constants.params, event.context
-    effects = jnp.zeros_like(event.contrast(list_participants(event).one))
+    effects = jnp.zeros_like(event.contrast(participants_of_parts(event).one))
     if experience is not None:
         effects = effects + event.contrast(experience)
     if context.side is not None:

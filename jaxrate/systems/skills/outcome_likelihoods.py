@@ -42,7 +42,7 @@ from jaxrate.numerics.special_functions import log_normal_within, normal_tail, t
 from jaxrate.systems.glicko import Q, attenuation, game_terms
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.belief_updates import Inference, Message, ScalarInference, ScalarMessage, symmetric_pair
-from jaxrate.systems.skills.linear_predictors import Predictors
+from jaxrate.systems.skills.linear_predictors import PredictorMoments
 from jaxrate.systems.skills.parts import PACE, Constants
 from jaxrate.systems.skills.settings import ModelSettings, statistic_noise_name, statistic_scale_name
 
@@ -84,8 +84,12 @@ def condition_lead_on_statistics(
     return LeadAfterStatistics(lead, variance, ScalarMessage(precision, surprise), log_density)
 
 
-def infer_from_two(
-    likelihood: LeadLikelihood, model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+def infer_strengths(
+    likelihood: LeadLikelihood,
+    model: ModelSettings,
+    constants: Constants,
+    two: PredictorMoments,
+    event: Matches | Periods,
 ) -> Inference:
     """What statistics and result say of the strengths of both players; of margins log densities in their own units."""
     lead, variance = two.lead, two.variances[0] + two.variances[1]
@@ -109,7 +113,7 @@ def stack_messages(first: ScalarMessage, second: ScalarMessage) -> Message:
 
 
 def infer_from_logistic(
-    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+    model: ModelSettings, constants: Constants, two: PredictorMoments, event: Matches | Periods
 ) -> Inference:
     """What Glicko says of the strengths of both players, of which each is attenuated by the opponent alone."""
     first = ScalarMessage(*game_terms(two.lead, two.variances[1], event.score))
@@ -123,14 +127,14 @@ def infer_from_logistic(
 
 
 def logistic_expected_score(
-    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+    model: ModelSettings, constants: Constants, two: PredictorMoments, event: Matches | Periods
 ) -> Array:
     """[...] the expected score of the first player."""
     return jax.nn.sigmoid(attenuation(two.variances[0] + two.variances[1]) * (Q * two.lead))
 
 
 def probit_expected_score(
-    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+    model: ModelSettings, constants: Constants, two: PredictorMoments, event: Matches | Periods
 ) -> Array:
     """[...] the expected score of the first player; a draw is half a win."""
     inverse = lax.rsqrt(constants.noise + two.variances[0] + two.variances[1])
@@ -141,7 +145,7 @@ def probit_expected_score(
 
 
 def probit_outcomes(
-    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+    model: ModelSettings, constants: Constants, two: PredictorMoments, event: Matches | Periods
 ) -> OutcomeProbabilities:
     """[..., 2] the chances of a difference beyond the draw margin, and within it; as TrueSkill's of two players."""
     inverse, margin = lax.rsqrt(constants.noise + two.variances[0] + two.variances[1]), constants.params.draw_margin
@@ -152,7 +156,7 @@ def probit_outcomes(
     return make_outcomes_of_two(constants, two, win, draw)
 
 
-def make_outcomes_of_two(constants: Constants, two: Predictors, win: Array, draw: Array) -> OutcomeProbabilities:
+def make_outcomes_of_two(constants: Constants, two: PredictorMoments, win: Array, draw: Array) -> OutcomeProbabilities:
     """[..., 2] the prediction in full, from the chances of win and draw of both players."""
     square = constants.noise + two.variances[0] + two.variances[1]
     ahead = jnp.stack([two.lead, -two.lead], axis=-1) * lax.rsqrt(square)[..., None]
@@ -248,7 +252,7 @@ def log_density_of_margin(constants: Constants, sign: Array, size: Array, lead: 
     return jnp.where(sign == 0.0, log_normal_within(lead * inverse, half * inverse), density)
 
 
-def total_of_paces(two: Predictors) -> tuple[Array, Array]:
+def total_of_paces(two: PredictorMoments) -> tuple[Array, Array]:
     """[...] the mean and variance of the sum of both paces, in rating points."""
     paces, variances = two.mean[..., PACE], two.covariance[..., PACE, PACE]
     return paces[0] + paces[1], variances[0] + variances[1]
@@ -261,11 +265,11 @@ def total_in_rating_points(model: ModelSettings, constants: Constants, event: Ma
 
 
 def infer_from_points(
-    model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+    model: ModelSettings, constants: Constants, two: PredictorMoments, event: Matches | Periods
 ) -> Inference:
     """What points say of strengths and paces: margins, with statistics, and totals, in their own units."""
     params, (total, variance) = constants.params, total_of_paces(two)
-    strength, log_likelihood_of_margin = infer_from_two(infer_from_margin, model, constants, two, event)
+    strength, log_likelihood_of_margin = infer_strengths(infer_from_margin, model, constants, two, event)
     precision = jnp.broadcast_to(1.0 / params.total_noise**2, total.shape)
     off = total_in_rating_points(model, constants, event) - total
     pace = split_message_between_players(

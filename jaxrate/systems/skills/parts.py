@@ -4,7 +4,7 @@ A player is a vector of D numbers, end to end those of the parts: a common skill
 part says what its numbers are of a newcomer, what they bring to an event, and what time makes of them. The linear
 predictors of a participant are what the parts bring together: the strength, and in models of goals and points the pace.
 
-Where a model has one number a player it is stored as [N] and not as [N, 1], see `with_vectors`.
+Where a model has one number a player it is stored as [N] and not as [N, 1], see `expand_rows_to_vectors`.
 """
 
 from collections.abc import Callable
@@ -54,12 +54,12 @@ class Part(NamedTuple):
     predictor: int = STRENGTH
 
 
-def bring_all(participants: Participants) -> Array:
+def constant_loading(participants: Participants) -> Array:
     """[..., 1] the loading of what counts in every event."""
     return participants.one[..., None]
 
 
-def bring_category(count: int, participants: Participants) -> Array:
+def category_loadings(count: int, participants: Participants) -> Array:
     """[..., count] the loadings of categories: the one that is met, or their shares."""
     category: Any = participants.category
     if jnp.issubdtype(category.dtype, jnp.integer):
@@ -67,13 +67,13 @@ def bring_category(count: int, participants: Participants) -> Array:
     return category
 
 
-def bring_side(participants: Participants) -> Array:
+def side_loading(participants: Participants) -> Array:
     """[..., 1] the loading of an own side advantage."""
     side: Any = participants.columns[SIDE_COLUMN] if participants.side is None else participants.side
     return side[..., None]
 
 
-def bring_own(part: OwnPart, participants: Participants) -> Array:
+def own_part_loadings(part: OwnPart, participants: Participants) -> Array:
     """[..., size] the loadings of a part of a user's own, which sees no columns but those that it names."""
     columns = {name: participants.columns[name] for name in part.columns}
     values = jnp.asarray(part.loadings(participants._replace(columns=columns)), participants.one.dtype)
@@ -81,20 +81,20 @@ def bring_own(part: OwnPart, participants: Participants) -> Array:
 
 
 SKILL = Part(
-    "skill", 1, bring_all, "initial_deviation", "growth", limit="deviation_max", mean="initial_rating",
+    "skill", 1, constant_loading, "initial_deviation", "growth", limit="deviation_max", mean="initial_rating",
     grows_with_events=True, is_rated=True,
 )  # fmt: skip
-OWN_SIDE = Part("own_side", 1, bring_side, "initial_own_side_deviation", "own_side_growth")
-PACE_PART = Part("pace", 1, bring_all, "initial_pace_deviation", "pace_growth", predictor=PACE)
-FORM = Part("current_form", 1, bring_all, "form_deviation", None, reversion="form_reversion", is_rated=True)
+OWN_SIDE = Part("own_side", 1, side_loading, "initial_own_side_deviation", "own_side_growth")
+PACE_PART = Part("pace", 1, constant_loading, "initial_pace_deviation", "pace_growth", predictor=PACE)
+FORM = Part("current_form", 1, constant_loading, "form_deviation", None, reversion="form_reversion", is_rated=True)
 
 
 def model_parts(model: ModelSettings) -> tuple[Part, ...]:
     """The parts of a model, in the order in which their numbers stand."""
-    category = bind(bring_category, model.categories)
+    category = bind(category_loadings, model.categories)
     modifier = Part("modifier", model.modifiers, category, "initial_modifier_deviation", "modifier_growth")
     own = [
-        Part(f"own_{x.name}", x.size, bind(bring_own, x), f"initial_{x.name}_deviation", f"{x.name}_growth")
+        Part(f"own_{x.name}", x.size, bind(own_part_loadings, x), f"initial_{x.name}_deviation", f"{x.name}_growth")
         for x in model.own_parts
     ]
     optional = (
@@ -112,7 +112,7 @@ def count_predictors(model: ModelSettings) -> int:
     return 1 + max(part.predictor for part in model_parts(model))
 
 
-def list_participants(event: Matches | Periods | Rounds) -> Participants:
+def participants_of_parts(event: Matches | Periods | Rounds) -> Participants:
     """What parts see of the participants of an event."""
     if isinstance(event, Rounds):
         return Participants(jnp.ones_like(event.weight), event.category, None, event.columns)
@@ -130,7 +130,7 @@ def participant_values(event: Matches | Periods | Rounds, names: tuple[str, ...]
     """[...] of participants the values of a column, or in matches of one of each side; `SIDES`: 0 of first players and
     1 of second ones.
     """
-    one = list_participants(event).one
+    one = participants_of_parts(event).one
     if names == (SIDES,):
         return jnp.stack([0.0 * one[0], one[1]])
     columns = [(event.context.columns or {})[name] for name in names]
@@ -146,7 +146,7 @@ def check_own_loadings(model: ModelSettings, events: Matches | Ragged) -> None:
     for part in model.own_parts:
         call = f"parts.own({part.name!r}, ...)"
         use = f"they are a function of participants that returns [..., {part.size}], and see the columns {part.columns}"
-        check_function_of_user(
+        check_user_function(
             bind(are_loadings_finite, part),
             events,
             f"the loadings of {call} fail",
@@ -155,13 +155,13 @@ def check_own_loadings(model: ModelSettings, events: Matches | Ragged) -> None:
         )
 
 
-def list_seen_fields(events: Matches | Ragged) -> Any:
+def hide_fields_from_user_functions(events: Matches | Ragged) -> Any:
     """The events, of all games or participants, with what functions of users see of them."""
     flat: Any = events.flat
     return type(flat)(**{name: x if name in SEEN_FIELDS else None for name, x in flat._asdict().items()})
 
 
-def check_function_of_user(
+def check_user_function(
     are_right: Callable[[Any], Array], events: Matches | Ragged, failure: str, use: str, mistake: str
 ) -> None:
     """ValueError where a function that a user wrote fails, or does not give what it should.
@@ -173,7 +173,7 @@ def check_function_of_user(
       use: how it is used.
       mistake: that it gives something else.
     """
-    seen, count = list_seen_fields(events), events.num_rows
+    seen, count = hide_fields_from_user_functions(events), events.num_rows
     for start in range(0, count, CHECKED_AT_ONCE):
         rows = np.minimum(np.arange(start, start + CHECKED_AT_ONCE), count - 1)
         try:
@@ -188,13 +188,13 @@ def check_function_of_user(
 @partial(jax.jit, static_argnums=0)
 def are_loadings_finite(part: OwnPart, event: Matches | Periods | Rounds) -> Array:
     """[n] whether the loadings of a part of a user's own are numbers, for matches or for participants of contests."""
-    is_finite = jnp.isfinite(bring_own(part, list_participants(event))).all(axis=-1)
+    is_finite = jnp.isfinite(own_part_loadings(part, participants_of_parts(event))).all(axis=-1)
     return is_finite.reshape(-1, event.num_rows).all(axis=0)
 
 
 def participant_loadings(model: ModelSettings, event: Matches | Periods | Rounds) -> Array:
     """x [..., k, D] of participants: what of their numbers counts in each of k linear predictors."""
-    parts, participants = model_parts(model), list_participants(event)
+    parts, participants = model_parts(model), participants_of_parts(event)
     each = [part.loadings(participants) for part in parts]
     rows = [
         jnp.concatenate(
@@ -254,20 +254,20 @@ def concatenate_numbers(parts: tuple[Part, ...], values: list[Any]) -> Any:
     return np.array(each, jnp.result_type(float))
 
 
-def indicate_numbers(parts: tuple[Part, ...], field: str) -> Any:
+def part_field_indicator(parts: tuple[Part, ...], field: str) -> Any:
     """[D] 1 for the numbers of parts that have this field, 0 for others."""
     return concatenate_numbers(parts, [float(getattr(part, field)) for part in parts])
 
 
-def numbers_of_part(model: ModelSettings, name: str) -> list[int]:
+def indices_of_part(model: ModelSettings, name: str) -> list[int]:
     """The places of a part among the numbers of a player."""
     names = [part.name for part in model_parts(model) for _ in range(part.size)]
     return [i for i, own in enumerate(names) if own == name]
 
 
-def rated_numbers(model: ModelSettings) -> Any:
+def indices_counted_in_rating(model: ModelSettings) -> Any:
     """The places of what counts in the rating that is shown."""
-    return np.flatnonzero(indicate_numbers(model_parts(model), "is_rated"))
+    return np.flatnonzero(part_field_indicator(model_parts(model), "is_rated"))
 
 
 def newcomer_means(model: ModelSettings, params: Any) -> Any:
@@ -323,7 +323,7 @@ def init(model: ModelSettings, params: Any, num_players: int) -> State:
     )
 
 
-def with_vectors(rows: State) -> State:
+def expand_rows_to_vectors(rows: State) -> State:
     """The rows with beliefs [..., D] and [..., D, D], also where D = 1."""
     if rows.mean.ndim > rows.time.ndim:
         return rows
@@ -332,7 +332,7 @@ def with_vectors(rows: State) -> State:
     )
 
 
-def without_vectors(rows: State) -> State:
+def squeeze_single_number_rows(rows: State) -> State:
     """The rows as they are stored: beliefs [...] where D = 1."""
     if rows.mean.shape[-1] > 1:
         return rows
@@ -366,8 +366,8 @@ def summary(model: ModelSettings, params: Any, rows: State) -> Rating:
 
 @partial(jax.jit, static_argnums=0)
 def _summarise_in_one_program(model: ModelSettings, params: Any, rows: State) -> Rating:
-    mean, covariance = with_vectors(rows)[:2]
-    rated = rated_numbers(model)
+    mean, covariance = expand_rows_to_vectors(rows)[:2]
+    rated = indices_counted_in_rating(model)
     rating = jnp.sum(mean[:, rated], axis=-1)
     variance = jnp.sum(covariance[:, rated[:, None], rated[None]], axis=(-2, -1))
     points = experience_points(prepare(model, params), rows.kind, rows.games)

@@ -36,7 +36,7 @@ import numpy as np
 
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_values import BoundFunction, bind
-from jaxrate.core.pairwise_rules import event_length, seasons_applied_until
+from jaxrate.core.pairwise_rules import rating_period_length, seasons_applied_until
 from jaxrate.core.rules import Params, RatedEvent, RuleByKind, Rules
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Matches, Periods, Rounds
@@ -64,13 +64,17 @@ from jaxrate.systems.skills.goal_likelihoods import (
     make_log_rate_belief,
     scoreline_probabilities,
 )
-from jaxrate.systems.skills.linear_predictors import Predictors, predict_participants, side_advantage_at_event_time
+from jaxrate.systems.skills.linear_predictors import (
+    PredictorMoments,
+    predict_participants,
+    side_advantage_at_event_time,
+)
 from jaxrate.systems.skills.outcome_likelihoods import (
     infer_from_logistic,
     infer_from_margin,
     infer_from_points,
-    infer_from_two,
     infer_from_win,
+    infer_strengths,
     logistic_expected_score,
     probit_expected_score,
     probit_outcomes,
@@ -81,11 +85,11 @@ from jaxrate.systems.skills.parts import (
     Constants,
     State,
     experience_points,
+    indices_of_part,
     model_parts,
-    numbers_of_part,
     participant_loadings,
     prepare,
-    without_vectors,
+    squeeze_single_number_rows,
 )
 from jaxrate.systems.skills.settings import ModelSettings, OwnObservation
 from jaxrate.systems.skills.team_results import (
@@ -97,7 +101,11 @@ from jaxrate.systems.skills.team_results import (
     is_contested,
     member_shares,
 )
-from jaxrate.systems.skills.user_observations import infer_from_own, own_outcomes, own_score
+from jaxrate.systems.skills.user_observations import (
+    infer_from_own_observation,
+    own_observation_outcomes,
+    own_observation_score,
+)
 
 
 def both_have_opponents(_event: Matches | Periods) -> None:
@@ -105,7 +113,7 @@ def both_have_opponents(_event: Matches | Periods) -> None:
     return None
 
 
-def match_loss(loss: Array, _event: Matches | Periods) -> Array:
+def return_match_loss(loss: Array, _event: Matches | Periods) -> Array:
     """[...] the loss of each match as it is."""
     return loss
 
@@ -122,17 +130,17 @@ class Observation(NamedTuple):
     The same serve a filter, from what was known before the event, and hindsight, from what all other events say.
     """
 
-    infer: Callable[[ModelSettings, Constants, Predictors, Any], Inference]  # what it says, and how likely it was
-    expected_score: Callable[[ModelSettings, Constants, Predictors, Any], Array]  # see `predict`
-    outcomes: Callable[[ModelSettings, Constants, Predictors, Any], OutcomeProbabilities] = probit_outcomes
+    infer: Callable[[ModelSettings, Constants, PredictorMoments, Any], Inference]  # what it says, and how likely it was
+    expected_score: Callable[[ModelSettings, Constants, PredictorMoments, Any], Array]  # see `predict`
+    outcomes: Callable[[ModelSettings, Constants, PredictorMoments, Any], OutcomeProbabilities] = probit_outcomes
     is_contested: Callable[[Any], Array | None] = both_have_opponents  # [] whether there are opponents; None: always
-    divide_loss: Callable[[Array, Any], Array] = match_loss  # minus a log likelihood among the rows of the event
+    divide_loss: Callable[[Array, Any], Array] = return_match_loss  # minus a log likelihood among the rows of the event
 
 
 OF_MATCHES = {
-    "win": Observation(bind(infer_from_two, infer_from_win), probit_expected_score),
+    "win": Observation(bind(infer_strengths, infer_from_win), probit_expected_score),
     "logistic": Observation(infer_from_logistic, logistic_expected_score),
-    "margin": Observation(bind(infer_from_two, infer_from_margin), probit_expected_score),
+    "margin": Observation(bind(infer_strengths, infer_from_margin), probit_expected_score),
     "points": Observation(infer_from_points, probit_expected_score),
     "goals": Observation(infer_from_goals, goal_score, goal_outcomes),
 }
@@ -145,20 +153,20 @@ OF_CONTESTS = {
 OBSERVATIONS_BY_EVENT = {Matches: OF_MATCHES, Periods: OF_MATCHES, Rounds: OF_CONTESTS}
 
 
-def observation_of(model: ModelSettings, event: Matches | Periods | Rounds) -> Observation:
+def choose_observation(model: ModelSettings, event: Matches | Periods | Rounds) -> Observation:
     """How these events are observed; by an observation of a user's own without chances of its own those of results."""
     own = model.outcome
     if not isinstance(own, OwnObservation):
         return OBSERVATIONS_BY_EVENT[type(event)][own]
-    infer = bind(infer_from_two, bind(infer_from_own, own))
+    infer = bind(infer_strengths, bind(infer_from_own_observation, own))
     if own.outcomes is None:
         return Observation(infer, probit_expected_score)
-    return Observation(infer, bind(own_score, own), bind(own_outcomes, own))
+    return Observation(infer, bind(own_observation_score, own), bind(own_observation_outcomes, own))
 
 
 def upcoming_predictors(
     model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds
-) -> Predictors:
+) -> PredictorMoments:
     """What is believed of the participants before an event."""
     return predict_participants(model, constants, rows_before_games(model, constants, rows, event), event, None)
 
@@ -166,7 +174,7 @@ def upcoming_predictors(
 def predict(model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds) -> Array:
     """Expected score of the first player; of a contest the share [P] of the other teams that one's own should beat."""
     predictors = upcoming_predictors(model, constants, rows, event)
-    return observation_of(model, event).expected_score(model, constants, predictors, event)
+    return choose_observation(model, event).expected_score(model, constants, predictors, event)
 
 
 def predict_outcome_probabilities(
@@ -174,7 +182,7 @@ def predict_outcome_probabilities(
 ) -> OutcomeProbabilities:
     """The chances of win, draw and loss."""
     predictors = upcoming_predictors(model, constants, rows, event)
-    return observation_of(model, event).outcomes(model, constants, predictors, event)
+    return choose_observation(model, event).outcomes(model, constants, predictors, event)
 
 
 def update(model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds) -> State:
@@ -190,7 +198,7 @@ def update_and_infer(
     model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds
 ) -> tuple[State, Inference]:
     """The rows after `update`, and what it infers from the event, where a match counts by its weight."""
-    before, observation = rows_before_games(model, constants, rows, event), observation_of(model, event)
+    before, observation = rows_before_games(model, constants, rows, event), choose_observation(model, event)
     is_learnt_from = observation.is_contested(event)
     count: Any = event.context.weight if is_learnt_from is None else is_learnt_from.astype(rows.time.dtype)
     predictors = predict_participants(model, constants, before, event, count)
@@ -200,14 +208,14 @@ def update_and_infer(
     message = Message(count[..., None, None] * precision, count[..., None] * surprise)
     games = event.combine_by_player(count) if is_learnt_from is None else count  # a contest is one, whatever the teams
     after = learn_from_messages(model, constants, before, event, participant_loadings(model, event), message, games)
-    end, length = event.time, event_length(constants, event)
+    end, length = event.time, rating_period_length(constants, event)
     if length is not None:
         end = end + length
         after = apply_clock_seasons(model, constants, after, seasons_applied_until(event, rows.time), end)
     end = jnp.full_like(rows.time, end)
     if is_learnt_from is not None:
         end = jnp.where(is_learnt_from | jnp.isfinite(rows.time), end, jnp.inf)
-    return without_vectors(after._replace(time=end)), inference
+    return squeeze_single_number_rows(after._replace(time=end)), inference
 
 
 def predict_scorelines(
@@ -253,7 +261,7 @@ def rated_event_loss(model: ModelSettings, rated: RatedEvent) -> Array:
     Of margins and points it is of densities, of goals of the probabilities of scorelines. Expected goals lose nothing:
     what they say of later goals tells how noisy they are.
     """
-    constants, event, observation = rated.constants, rated.event, observation_of(model, rated.event)
+    constants, event, observation = rated.constants, rated.event, choose_observation(model, rated.event)
     inference: Inference | None = rated.inferred
     if inference is None or model.expected_goals or event.context.weight is not None:
         model = model._replace(expected_goals=())
@@ -288,7 +296,7 @@ class PredictionParts(NamedTuple):
     weight: Array  # the share of a player in their side, which all parts contain
 
 
-def find_parts_rule(system: RatingSystem) -> tuple[RatingSystem, RuleByKind | None]:
+def find_prediction_parts_rule(system: RatingSystem) -> tuple[RatingSystem, RuleByKind | None]:
     """The system without what remakes its predictions, and the rule for `PredictionParts`; None without skills."""
     inner, model = unwrap_predictions(system), find_smoothing_model(system)
     if model is None:
@@ -316,7 +324,7 @@ def contest_prediction_parts(model: ModelSettings, constants: Constants, rows: S
     teams = teams_with_result_hidden(event)
     share = member_shares(model, event, teams)
     own, covariates = ({name: share * x for name, x in shown.items()} for shown in (parts, covariates))
-    own["numbers"] = numbers_part(constants, share, event, teams)
+    own["numbers"] = team_size_part(constants, share, event, teams)
     return PredictionParts(own, covariates, share)
 
 
@@ -333,7 +341,7 @@ def skill_parts(model: ModelSettings, constants: Constants, rows: State, event: 
         rows.mean - jnp.broadcast_to(constants.newcomer, rows.mean.shape)
     )
     parts = {
-        part.name: jnp.sum(brought[..., np.array(numbers_of_part(model, part.name))], axis=-1)
+        part.name: jnp.sum(brought[..., np.array(indices_of_part(model, part.name))], axis=-1)
         for part in model_parts(model)
         if part.predictor == STRENGTH
     }
@@ -341,7 +349,7 @@ def skill_parts(model: ModelSettings, constants: Constants, rows: State, event: 
     return parts if points is None else parts | {"experience": points}
 
 
-def numbers_part(constants: Constants, share: Array, event: Rounds, teams: Teams) -> Array:
+def team_size_part(constants: Constants, share: Array, event: Rounds, teams: Teams) -> Array:
     """[P] what the numbers of teams are worth beyond that of the smallest, divided among members by their shares."""
     params: Any = constants.params
     real, whole = teams.size > 0, sum_by_team(teams, share)

@@ -142,7 +142,7 @@ def skills(
     """
     observed = [*observe] if isinstance(observe, Sequence) and not isinstance(observe, ModelPart | str) else [observe]
     for name in misplaced:
-        raise ValueError(f"skills takes parts, and no {name}; {describe_owner(name)}")
+        raise ValueError(f"skills takes parts, and no {name}; {describe_parts_of_name(name)}")
     for part in (*parts, *observed):
         if not isinstance(part, ModelPart):
             got = f"{part.__name__} itself; call it" if callable(part) else repr(part)
@@ -156,7 +156,7 @@ def skills(
     return make_system_of_parts((*parts, *observed), period)
 
 
-def describe_owner(name: str) -> str:
+def describe_parts_of_name(name: str) -> str:
     """Which parts have a hyperparameter or an argument of this name, or are called so."""
     makers = PART_MAKERS.items()
     owners = [part for part, maker in makers if name == part or name in maker.names_in_system.values()]
@@ -189,14 +189,14 @@ def skills_by_name(*, period: float = DEFAULT_PERIOD, **values: Any) -> RatingSy
       expected_goals: with "goals", the names of the columns of both sides' expected goals.
       **values: hyperparameters of parts by their names in the system, and these settings.
     """
-    parts = list_parts(values)
-    space = list_space(parts)
+    parts = parts_from_values(values)
+    space = parameter_space_of_parts(parts)
     check_values_have_parts(values, space)
     given = {name: x for name, x in values.items() if name in space and (x is not None or space[name].range.optional)}
     return make_system_of_parts([part.with_params(given) for part in parts], period)
 
 
-def list_space(parts: Iterable[ModelPart]) -> dict[str, Parameter]:
+def parameter_space_of_parts(parts: Iterable[ModelPart]) -> dict[str, Parameter]:
     """What the hyperparameters of parts mean, by their names in the system."""
     return {name: about for part in parts for name, about in part.space.items()}
 
@@ -208,7 +208,7 @@ def check_values_have_parts(values: Mapping[str, Any], space: Mapping[str, Param
         if value is not None and name not in {*SETTING_DEFAULTS, *space}:
             owners = [part for part, x in PART_MAKERS.items() if name in x.names_in_system.values()]
             owners = [part for part in owners if part not in OF_FUNCTIONS]
-            raise ValueError(f"skills: {name} needs {join_names(map(describe_setting, owners), 'or')}")
+            raise ValueError(f"skills: {name} needs {join_names(map(describe_setting_of_part, owners), 'or')}")
 
 
 def list_further_hyperparameters() -> list[tuple[str, Any, Parameter]]:
@@ -219,7 +219,7 @@ def list_further_hyperparameters() -> list[tuple[str, Any, Parameter]]:
             continue
         for argument, name in maker.names_in_system.items():
             key = name.format(column="NAME"), maker.signature.parameters[argument].default, maker.space[argument]
-            settings.setdefault(key, []).append(describe_setting(part))
+            settings.setdefault(key, []).append(describe_setting_of_part(part))
     own = skills_by_name().params._fields
     return [
         (name, value, about._replace(meaning="; with ".join(filter(None, [about.meaning, join_names(needed, "or")]))))
@@ -228,7 +228,7 @@ def list_further_hyperparameters() -> list[tuple[str, Any, Parameter]]:
     ]
 
 
-def describe_setting(part: str) -> str:
+def describe_setting_of_part(part: str) -> str:
     """The setting that stands for a part where parts are made by names; "" if its hyperparameters do."""
     setting = PART_MAKERS[part].setting
     if setting is None:
@@ -236,7 +236,7 @@ def describe_setting(part: str) -> str:
     return f"outcome={OUTCOME_PARTS[part]!r}" if setting == "outcome" else f"{setting}=..."
 
 
-def list_parts(values: Mapping[str, Any]) -> list[ModelPart]:
+def parts_from_values(values: Mapping[str, Any]) -> list[ModelPart]:
     """The parts that settings and hyperparameters by name stand for, with default hyperparameters."""
     settings = complete_settings(values)
     given = {name for name, x in values.items() if x is not None}
@@ -245,7 +245,7 @@ def list_parts(values: Mapping[str, Any]) -> list[ModelPart]:
         if maker.setting is None and not given.isdisjoint(maker.names_in_system.values()):
             parts.append(maker.make())
         elif maker.setting not in (None, "outcome"):
-            parts += [maker.make(*arguments) for arguments in arguments_of_calls(maker.setting, settings)]
+            parts += [maker.make(*arguments) for arguments in part_maker_arguments(maker.setting, settings)]
     if settings["team_performance"] != "sum":
         parts = [part for part in parts if part.name != "team"]
         parts.append(part_declarations.team(performance=settings["team_performance"]))
@@ -280,7 +280,7 @@ def complete_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def arguments_of_calls(setting: str, settings: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+def part_maker_arguments(setting: str, settings: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """The arguments of each call of the maker of the parts that a setting stands for."""
     value = settings[setting]
     if setting in SEVERAL_SETTINGS:
@@ -294,8 +294,8 @@ def make_system_of_parts(parts: Sequence[ModelPart], period: float) -> RatingSys
     """The system of these parts and the usual ones."""
     parts = add_usual_parts(parts)
     check_parts_go_together(parts)
-    settings, space = combine_settings(parts), list_space(parts) | {"period": PERIOD}
-    values = fill_values_of_others({"period": period} | {name: x for part in parts for name, x in part.params.items()})
+    settings, space = combine_settings(parts), parameter_space_of_parts(parts) | {"period": PERIOD}
+    values = fill_from_others({"period": period} | {name: x for part in parts for name, x in part.params.items()})
     make_params = make_params_class(tuple(space))
     meaning = make_params(**space)
     params = check_params("skills", make_params(**values), meaning)
@@ -360,7 +360,7 @@ def check_parts_go_together(parts: Sequence[ModelPart]) -> None:
             raise ValueError(f"skills: expected_goals names {column!r}, a column of the goals themselves")
 
 
-def fill_values_of_others(values: Mapping[str, Any]) -> dict[str, Any]:
+def fill_from_others(values: Mapping[str, Any]) -> dict[str, Any]:
     """The hyperparameters with those of other parts for those that are None and stand for them."""
     filled = dict(values)
     if "quit_threshold" in values and values["quit_threshold"] is None:
@@ -379,7 +379,7 @@ def fill_values_of_others(values: Mapping[str, Any]) -> dict[str, Any]:
 def format_call(system: RatingSystem) -> str:
     """The call that makes the system of parts."""
     values = system.settings | system.params._asdict()
-    parts = [part.with_params(values) for part in list_parts(values)]
+    parts = [part.with_params(values) for part in parts_from_values(values)]
     shown = [part for part in parts if part not in USUAL_PARTS]
     observed = tuple(part for part in shown if part.name in OBSERVATIONS)
     arguments = [repr(part) for part in shown if part not in observed]

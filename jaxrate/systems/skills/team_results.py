@@ -59,7 +59,7 @@ from jaxrate.systems.rounds.round_teams import (
     teams_with_result_hidden,
 )
 from jaxrate.systems.skills.belief_updates import Inference, Message, ScalarInference, ScalarMessage
-from jaxrate.systems.skills.linear_predictors import Predictors
+from jaxrate.systems.skills.linear_predictors import PredictorMoments
 from jaxrate.systems.skills.outcome_likelihoods import (
     condition_lead_on_statistics,
     log_density_of_margin,
@@ -104,7 +104,7 @@ class TeamPerformances(NamedTuple):
     margin_square: Array  # the square of a team's part in a draw margin, of which a player alone has 1
 
 
-def member_strengths(players: Predictors) -> NormalBelief:
+def member_strengths(players: PredictorMoments) -> NormalBelief:
     """[P] what each participant should bring: x^T theta, experience and covariates."""
     return NormalBelief(players.mean[..., STRENGTH] + players.effects, players.variances)
 
@@ -149,8 +149,8 @@ def infer_from_standing(
 ) -> ScalarInference:
     """[T] what the standing says of teams in its order, and its log probability, by expectation propagation."""
     mean, variance, _ = performances
-    margin, moments = link_margins(constants, performances), link_moments_with_draw_margin(event)
-    spread = tie_spread(constants, performances, event, teams)
+    margin, moments = neighbour_draw_margins(constants, performances), link_moments_with_draw_margin(event)
+    spread = tie_variances(constants, performances, event, teams)
     if spread is not None:  # then the links are of levels at which teams tie
         moments, variance = link_moments_without_draw_margin(spread), variance + spread
     standing = propagate_standing(None, moments, mean, variance, margin, teams)
@@ -168,7 +168,7 @@ def standing_log_probability(
 ) -> Array:
     """[] the log probability of a standing, by the messages of its propagation."""
     mean, variance, _ = performances
-    margin = link_margins(constants, performances)
+    margin = neighbour_draw_margins(constants, performances)
     variance = variance if spread is None else variance + spread
     link, above, ahead_above, below, ahead_below = standing
     gap, real, tied = mean[:-1] - mean[1:], teams.size[1:] > 0, teams.rank[:-1] == teams.rank[1:]
@@ -179,18 +179,18 @@ def standing_log_probability(
         share_level = tied & (spread[1:] > 0)
         link_variance = jnp.where(share_level, 1.0, link_variance)
     factor = 1.0 / link_variance, link.mean / link_variance
-    log_probability = link_log_probability(
+    log_probability = neighbour_result_log_probability(
         lead * inverse, margin * inverse, tied, constants.params.draw_margin is not None
     )
     terms = log_probability - log_factor_integral(lead, square, *factor)
     ahead, square_above = gap + ahead_above[:-1], above[:-1] + variance[1:]
     terms = terms + log_factor_integral(ahead, square_above, *factor)
     if spread is not None:
-        terms = jnp.where(share_level, level_log_probability(ahead, square_above, spread, teams), terms)
+        terms = jnp.where(share_level, tied_level_log_density(ahead, square_above, spread, teams), terms)
     return jnp.sum(jnp.where(real, terms, 0.0))
 
 
-def tie_spread(constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams) -> Array | None:
+def tie_variances(constants: Constants, performances: TeamPerformances, event: Rounds, teams: Teams) -> Array | None:
     """[T] the variances of performances about the level of a tie; 0 of teams without one, None of all."""
     if constants.params.draw_margin is not None or event.strict is not None:
         return None
@@ -199,7 +199,7 @@ def tie_spread(constants: Constants, performances: TeamPerformances, event: Roun
     return jnp.where((tied[:-1] | tied[1:]) & (jnp.sum(teams.size > 0) > 2), variance, 0.0)
 
 
-def link_margins(constants: Constants, performances: TeamPerformances) -> Array:
+def neighbour_draw_margins(constants: Constants, performances: TeamPerformances) -> Array:
     """[T - 1] the draw margins of neighbours; 0 without one."""
     square = performances.margin_square
     if constants.params.draw_margin is None:
@@ -227,7 +227,7 @@ def link_moments_without_draw_margin(spread: Array) -> LinkMoments:
     return link_moments
 
 
-def neighbour_margins(model: ModelSettings, event: Rounds, teams: Teams) -> Array:
+def neighbour_point_margins(model: ModelSettings, event: Rounds, teams: Teams) -> Array:
     """[T - 1] the differences of the points of neighbours, in their own units; 0 of those who tie.
 
     Teams that tie count with the mean of their points, so that their order does not.
@@ -254,7 +254,7 @@ def infer_from_team_points(
     the difference of the points of two neighbours, compressed, and the sign that the standing says.
     """
     mask = teams.size > 0
-    margin = neighbour_margins(model, event, teams)
+    margin = neighbour_point_margins(model, event, teams)
     y = margin_to_rating_points(constants, margin)
     ahead = -jnp.cumsum(jnp.pad(y, (1, 0))) - performances.mean
     weight = jnp.where(mask, 1.0 / performances.variance, 0.0)
@@ -326,7 +326,7 @@ def condition_on_quits(
     return ScalarMessage(precision, surprise), log_probability
 
 
-def level_log_probability(ahead: Array, square: Array, spread: Array, teams: Teams) -> Array:
+def tied_level_log_density(ahead: Array, square: Array, spread: Array, teams: Teams) -> Array:
     """[T - 1] of teams that share the level of those before them: the density that they do, N(ahead, square) at 0.
 
     It is told as a share of what it would be if all performances were alike and certain, and so has no unit.
@@ -338,7 +338,7 @@ def level_log_probability(ahead: Array, square: Array, spread: Array, teams: Tea
     return 0.5 * (jnp.log(known / square) - ahead * ahead / square)
 
 
-def link_log_probability(lead: Array, margin: Array, tied: Array, has_draws: bool) -> Array:
+def neighbour_result_log_probability(lead: Array, margin: Array, tied: Array, has_draws: bool) -> Array:
     """[T - 1] of a difference N(lead, 1) beyond the margin, or within it where teams tie.
 
     Without draws half the log probabilities of a win and of a loss.
@@ -387,7 +387,7 @@ TeamLikelihood = Callable[[ModelSettings, Constants, TeamPerformances, Rounds, T
 
 
 def infer_from_contest(
-    likelihood: TeamLikelihood, model: ModelSettings, constants: Constants, players: Predictors, event: Rounds
+    likelihood: TeamLikelihood, model: ModelSettings, constants: Constants, players: PredictorMoments, event: Rounds
 ) -> Inference:
     """What a contest says of x^T theta of each participant; points and statistics have densities in their own units."""
     constants, teams = scale_performance_noise(constants, event), teams_by_standing(event)
@@ -407,7 +407,7 @@ def infer_from_contest(
 
 
 def predict_team_performances(
-    model: ModelSettings, constants: Constants, players: Predictors, event: Rounds
+    model: ModelSettings, constants: Constants, players: PredictorMoments, event: Rounds
 ) -> tuple[Teams, Array, TeamPerformances]:
     """Teams in the order of their numbers, which does not tell the result, the shares of members, and performances."""
     teams = teams_with_result_hidden(event)
@@ -422,14 +422,14 @@ def unit_draw_margin(constants: Constants) -> Array | None:
     return None if margin is None else 0.5**0.5 * margin
 
 
-def contest_scores(model: ModelSettings, constants: Constants, players: Predictors, event: Rounds) -> Array:
+def contest_scores(model: ModelSettings, constants: Constants, players: PredictorMoments, event: Rounds) -> Array:
     """[P] the share of the other teams that one's own should beat; a draw is half a win."""
     teams, _, (mean, variance, square) = predict_team_performances(model, constants, players, event)
     return expected_share_of_teams_beaten(teams, mean, variance, unit_draw_margin(constants), square)
 
 
 def contest_outcomes(
-    model: ModelSettings, constants: Constants, players: Predictors, event: Rounds
+    model: ModelSettings, constants: Constants, players: PredictorMoments, event: Rounds
 ) -> OutcomeProbabilities:
     """[P] who wins and whether nobody does, of participants by their teams."""
     teams, weight, (mean, variance, square) = predict_team_performances(model, constants, players, event)

@@ -23,9 +23,9 @@ from jaxrate.core.hashable_values import bind
 from jaxrate.events import Matches, Periods, Ragged
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities
 from jaxrate.systems.skills.belief_updates import ScalarInference, ScalarMessage
-from jaxrate.systems.skills.linear_predictors import Predictors
+from jaxrate.systems.skills.linear_predictors import PredictorMoments
 from jaxrate.systems.skills.outcome_likelihoods import make_outcomes_of_two
-from jaxrate.systems.skills.parts import Constants, check_function_of_user, list_seen_fields, prepare
+from jaxrate.systems.skills.parts import Constants, check_user_function, hide_fields_from_user_functions, prepare
 from jaxrate.systems.skills.settings import ModelSettings, OwnObservation
 
 CHECKED_LEADS = -4.0, -1.0, 0.0, 1.0, 4.0  # at which functions must give numbers, in deviations of newcomers' leads
@@ -46,7 +46,7 @@ def call_function_of_lead(own: OwnObservation, function: Callable[..., Any], par
     return function(*values, **{name: getattr(params, own.name_in_system(name)) for name in names})
 
 
-def infer_from_own(
+def infer_from_own_observation(
     own: OwnObservation,
     model: ModelSettings,
     constants: Constants,
@@ -79,8 +79,8 @@ def message_that_keeps_moments(log_likelihood: Callable[[Array], Array], lead: A
     return ScalarMessage(information / kept, slope / kept)
 
 
-def own_outcomes(
-    own: OwnObservation, model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+def own_observation_outcomes(
+    own: OwnObservation, model: ModelSettings, constants: Constants, two: PredictorMoments, event: Matches | Periods
 ) -> OutcomeProbabilities:
     """[..., 2] the chances of win and draw that the observation tells."""
     function: Any = own.outcomes
@@ -91,11 +91,11 @@ def own_outcomes(
     )
 
 
-def own_score(
-    own: OwnObservation, model: ModelSettings, constants: Constants, two: Predictors, event: Matches | Periods
+def own_observation_score(
+    own: OwnObservation, model: ModelSettings, constants: Constants, two: PredictorMoments, event: Matches | Periods
 ) -> Array:
     """[...] the expected score of the first player."""
-    chances = own_outcomes(own, model, constants, two, event)
+    chances = own_observation_outcomes(own, model, constants, two, event)
     return chances.win[..., 0] + 0.5 * chances.draw[..., 0]
 
 
@@ -110,8 +110,8 @@ def check_own_observation(model: ModelSettings, params: Any, events: Matches | R
     are_finite = bind(are_terms_finite, model, params)
     number = f"the log likelihood, message (precision 0 or more) or outcomes (chances from 0 to 1) of {call}"
     failure = f"the functions of {call} fail"
-    check_function_of_user(are_finite, events, failure, use, f"{number} is no finite number")
-    padding = jax.tree.map(lambda x: np.zeros_like(np.asarray(x)[:1]), list_seen_fields(events))
+    check_user_function(are_finite, events, failure, use, f"{number} is no finite number")
+    padding = jax.tree.map(lambda x: np.zeros_like(np.asarray(x)[:1]), hide_fields_from_user_functions(events))
     with jax.ensure_compile_time_eval():
         is_finite = np.all(are_finite(padding))
     if not is_finite:
@@ -119,7 +119,7 @@ def check_own_observation(model: ModelSettings, params: Any, events: Matches | R
             f"{number} must be a finite number where score and columns are 0, too, as in rows that fill up programs"
         )
     apart = f"the functions of {call} must tell of each match apart, [n] numbers of n matches, and sum over none"
-    check_function_of_user(bind(are_terms_apart, model, params), events, failure, use, apart)
+    check_user_function(bind(are_terms_independent, model, params), events, failure, use, apart)
 
 
 def sum_of_terms(model: ModelSettings, params: Any, event: Matches | Periods, deviations: Any) -> Array:
@@ -131,7 +131,7 @@ def sum_of_terms(model: ModelSettings, params: Any, event: Matches | Periods, de
     assert isinstance(own, OwnObservation)
     variance = jnp.full(jnp.shape(event.score), 2.0 * constants.params.initial_deviation**2)
     lead = deviations * jnp.sqrt(variance)
-    message, log_likelihood = infer_from_own(own, model, constants, lead, variance, event)
+    message, log_likelihood = infer_from_own_observation(own, model, constants, lead, variance, event)
     terms = [log_likelihood(), *message]
     terms.append(jnp.where(message.precision < 0.0, jnp.nan, 0.0))
     if own.outcomes is not None:
@@ -149,7 +149,7 @@ def are_terms_finite(model: ModelSettings, params: Any, event: Matches | Periods
 
 
 @partial(jax.jit, static_argnums=0)
-def are_terms_apart(model: ModelSettings, params: Any, event: Matches | Periods) -> Array:
+def are_terms_independent(model: ModelSettings, params: Any, event: Matches | Periods) -> Array:
     """[n] whether the terms of matches are the same of each match by itself."""
     terms, deviations = partial(sum_of_terms, model, params), jnp.linspace(-1.0, 1.0, len(event.score))
     return jnp.isclose(terms(event, deviations), jax.vmap(terms)(event, deviations), rtol=1e-3, atol=1e-3)
