@@ -115,7 +115,7 @@ IN_EVERY_RUN = {  # of some properties: systems, and their forms
         **{"weng_lin": "rounds", "blat_mmr": "levels", "blat_mmr_functions": "levels"},
     },
     claims.slopes_are_finite: {},  # those that overflow first are in the fuzzers' findings
-    claims.streams_equal_levels: {"elo": "stream", "urnings": "stream"},
+    claims.stream_form_equals_levels_form: {"elo": "stream", "urnings": "stream"},
     claims.win_draw_and_loss_agree_with_the_expected_score: {"elo": "levels", "urnings": "levels"},
     claims.a_period_of_one_match_is_that_match: {"elo": "periods", "skills": "periods"},
     claims.rounds_are_predicted_as_in_a_run: {"skills_teams": "rounds"},  # which drift and read columns

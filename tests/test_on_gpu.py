@@ -67,7 +67,7 @@ def test_every_system_keeps_its_contract(case):
 
 @pytest.mark.parametrize("case", [x for x in CASES if x.form == "stream" and x.double], ids=str)
 def test_streams_equal_levels(case):
-    properties.streams_equal_levels(case)
+    properties.stream_form_equals_levels_form(case)
 
 
 @pytest.mark.parametrize("case", [x for x in CASES if x.form != "stream"], ids=str)

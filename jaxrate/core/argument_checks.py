@@ -325,7 +325,7 @@ def describe_annotation(annotation: Any) -> str:
     return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}{example}"
 
 
-def _requirements(inner: tuple[Any, ...]) -> list[ArgumentRequirement]:
+def _select_requirements(inner: tuple[Any, ...]) -> list[ArgumentRequirement]:
     return [x for x in inner if isinstance(x, ArgumentRequirement)]
 
 
@@ -389,8 +389,8 @@ TYPE_RULES: dict[Any, TypeRule] = {
     Iterable: ITERABLE,
     tuple: TypeRule(_is_tuple_of, lambda inner: ITERABLE.describe(inner) if ... in inner else f"{len(inner)} values"),
     Annotated: TypeRule(
-        lambda x, inner: CHECKED_BY_FUNCTION in inner or all(one.accepts(x) for one in _requirements(inner)),
-        lambda inner: " and ".join(x.description for x in _requirements(inner)),
+        lambda x, inner: CHECKED_BY_FUNCTION in inner or all(one.accepts(x) for one in _select_requirements(inner)),
+        lambda inner: " and ".join(x.description for x in _select_requirements(inner)),
     ),
     Literal: TypeRule(
         lambda x, inner: (type(x), x) in [(type(one), one) for one in inner],

@@ -355,7 +355,7 @@ def _read_columns_of_rows(table: TableRows, result: dict[str, Any], earlier: Nam
     _, roles, columns, rows = table[:4]
     player, players = (None, None) if roles.num_first else _read_players(roles.players, columns, earlier.players)
     values: dict[str, Any] = {"player": player} | result
-    values |= _read_optional_numbers(roles, columns, len(rows)) | _read_teams(roles, columns, values)
+    values |= _read_optional_numbers(roles, columns, len(rows)) | _team_codes(roles, columns, values)
     values["category"], categories = _read_categories(roles, columns, earlier.categories)
     values["time"] = time = _read_times(roles.time, columns)
     clock = None if time is None else table.clock
@@ -528,7 +528,7 @@ def _to_ranks(name: str, column: Column) -> HostArray:
     return to_numbers(name, column)
 
 
-def _read_teams(roles: ColumnRoles, columns: dict[str, Column], values: Mapping[str, Any]) -> dict[str, HostArray]:
+def _team_codes(roles: ColumnRoles, columns: dict[str, Column], values: Mapping[str, Any]) -> dict[str, HostArray]:
     """The teams [n] of participants, if they have a column.
 
     A team is the first row of it in the contest, by which teams that tie count in the order of their rows.

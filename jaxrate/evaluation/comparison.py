@@ -461,7 +461,7 @@ def compare(
         raise ValueError("a fit needs events that are not scored; score the last ones only, as by last=0.2")
     data = as_dataset("compare", data, columns)
     lengths, target = tuple(lengths), make_scoring_target(data, last)
-    choices, forecasts = _split_choices({} if systems is None else name_systems(systems), target)
+    choices, forecasts = _split_systems_and_forecasts({} if systems is None else name_systems(systems), target)
     is_named = bool(choices) or (systems is not None and not forecasts)
     choices, left_out = select_candidates(data, choices if is_named else name_systems([*SYSTEMS]), is_named=is_named)
     contenders = _make_contenders(data, choices, lengths, target.num_past)
@@ -481,7 +481,9 @@ def compare(
     return Comparison(results, counts, len(data.players), num_scored, scored_on, notes, left_out, others)
 
 
-def _split_choices(named: Mapping[str, Any], target: ScoringTarget) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split_systems_and_forecasts(
+    named: Mapping[str, Any], target: ScoringTarget
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The choices of systems, and forecasts of others, by name; ValueError for one that is not of all matches."""
     choices = {name: x for name, x in named.items() if isinstance(x, (str, Mapping, RatingSystem))}
     forecasts = {name: x for name, x in named.items() if name not in choices}

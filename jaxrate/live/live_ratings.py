@@ -76,7 +76,7 @@ from jaxrate.replay.padded_arrays import init_or_copy_state, leaves_by_name, pad
 from jaxrate.replay.plan import PlacedEvents, gather_events
 from jaxrate.replay.player_rows import gather_rows
 from jaxrate.replay.scan_programs import (
-    PreparedReplay,
+    ReplayConstants,
     ReplayRules,
     draw_random_numbers_for_events,
     is_random_numbers,
@@ -146,7 +146,7 @@ def _pack(size: tuple[int, int] | None, event: Any) -> PackedEvent:
     )
 
 
-Inputs = tuple[PreparedReplay, Any, Any]  # of a program: number and integers of the event come second, its floats last
+Inputs = tuple[ReplayConstants, Any, Any]  # of a program: number and integers of the event come second, its floats last
 
 
 def update_with_event(

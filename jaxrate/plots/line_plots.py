@@ -20,7 +20,7 @@ from jaxrate.plots.matplotlib_charts import MAX_INTERVALS, show
 from jaxrate.plots.plot_style import COLOURS, Backend, Canvas, is_isolated, player_labels_by_id
 from jaxrate.systems.system_titles import system_title
 from jaxrate.views import charts
-from jaxrate.views.charts import YEAR, Line, LineView, PictureText, UnnamedPlayers, format_peak_time, times_span
+from jaxrate.views.charts import YEAR, Line, LineView, PictureText, UnnamedPlayers, duration_of_lines, format_peak_time
 from jaxrate.views.findings import Finding, find_end_or_peak, find_most_firsts
 from jaxrate.views.wording import format_with_unit, rating_unit, spell_dates, spell_day
 
@@ -72,7 +72,7 @@ def trajectory(
     is_stepped = not is_thinned and shown.hindsight is None
     then = [] if smooth is None else rating_lines(rated, players, skip, begins_before=not is_thinned)
     grey_lines = other_rating_lines(rated, others, lines)
-    steps = steps_of_lines(rated, lines, grey_lines, times_span(lines))
+    steps = steps_of_lines(rated, lines, grey_lines, duration_of_lines(lines))
     num_early = max(PEAK_MIN_EVENTS - 1 - skip, 0) if shown.hindsight is None else 0
     title: Finding | str = _leader_or_peak_finding(rated, lines, num_early, grey_lines)
     title = f"{title}, in hindsight" if then else title
@@ -168,7 +168,7 @@ def _career_notes(lines: Sequence[Line], unnamed: UnnamedPlayers, last: float, c
 
     `last` is the time at which the history ends.
     """
-    span, drawn_span = times_span(lines), times_span([*lines, *unnamed.lines])
+    span, drawn_span = duration_of_lines(lines), duration_of_lines([*lines, *unnamed.lines])
     ends = [float(line.x_numbers()[-1]) for line in [*lines, *unnamed.lines]]
     notes = []
     for line, end in zip(lines, ends, strict=False):

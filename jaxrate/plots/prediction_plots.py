@@ -318,7 +318,7 @@ def residuals(
     mean, half_width = (x[chosen] / games[chosen] for x in (total, Z_95 * error))
     most = int(np.argmax(np.abs(surprise[chosen])))
     largest = float(surprise[chosen][most])
-    num_players, z_of_all = int(enough.sum()), _surprise_of_all(matches.player, score - p, p, enough)
+    num_players, z_of_all = int(enough.sum()), _joint_surprise(matches.player, score - p, p, enough)
     title = findings.find_surprising_player(labels[most], float(mean[most]), largest, num_players, z_of_all)
     shown = "all" if len(chosen) == enough.sum() else f"the {len(chosen):,} most surprising of"
     current = f" who played in the last {days:g} {'days' if clock == 'dates' else 'units of time'}" if days else ""
@@ -331,7 +331,7 @@ def residuals(
     return show(RowView(text, labels, mean, *ends, values, head="z (matches)", are_differences=True), **canvas)
 
 
-def _surprise_of_all(player: Any, excess: HostArray, p: HostArray, chosen: HostArray) -> float:
+def _joint_surprise(player: Any, excess: HostArray, p: HostArray, chosen: HostArray) -> float:
     """The surprise of the scores of all chosen players together, in standard errors; 0 if they only met each other.
 
     `player` [n, 2] are both players of each match, `excess` [n] is the score of player 0 above the expected `p`.

@@ -70,16 +70,16 @@ def make_replay_rules(rules: Rules, params: Params, record: Record | None = None
     return ReplayRules(prepare, rules.advance, rules.predict, rules.update, rules.infer, rules.draw, record)
 
 
-class PreparedReplay(NamedTuple):
+class ReplayConstants(NamedTuple):
     """The constants that a replay computes once, before its loop."""
 
     constants: Constants
     params: Params  # None unless something is recorded
 
 
-def prepare_replay(rules: ReplayRules, params: Params) -> PreparedReplay:
+def prepare_replay(rules: ReplayRules, params: Params) -> ReplayConstants:
     """The constants of the rules, and the hyperparameters themselves where something is recorded."""
-    return PreparedReplay(rules.prepare(params), None if rules.record is None else params)
+    return ReplayConstants(rules.prepare(params), None if rules.record is None else params)
 
 
 def advance_rows(rules: ReplayRules, constants: Constants, rows: State, event: Any) -> State:
@@ -94,7 +94,7 @@ def advance_rows(rules: ReplayRules, constants: Constants, rows: State, event: A
 
 
 def rate_event(
-    rules: ReplayRules, prepared: PreparedReplay, rows: State, event: Any, random_draw: Any
+    rules: ReplayRules, prepared: ReplayConstants, rows: State, event: Any, random_draw: Any
 ) -> tuple[State, Any]:
     """One event on its rows: the rows after it, and the prediction before it, or what is recorded in its place."""
     constants, params = prepared
@@ -115,7 +115,7 @@ def rate_event(
     return after, rules.record(RatedEvent(params, constants, before, after, predict, event, inferred))
 
 
-def predict_event_after_elapsed_time(rules: ReplayRules, prepared: PreparedReplay, rows: State, event: Any) -> Any:
+def predict_event_after_elapsed_time(rules: ReplayRules, prepared: ReplayConstants, rows: State, event: Any) -> Any:
     """The prediction of one event from rows as of earlier ones."""
     return rules.predict(prepared.constants, advance_rows(rules, prepared.constants, rows, event), event)
 
@@ -332,7 +332,7 @@ def replay_steps(
 
 def _replay_packed_steps(
     rules: ReplayRules,
-    prepared: PreparedReplay,
+    prepared: ReplayConstants,
     size: tuple[int, int],
     packed: PackedState,
     carry: tuple[Any, Any],

@@ -261,7 +261,7 @@ def _escape_value(value: object) -> str:
     return escape(str(value))
 
 
-def _shade_chance(chance: float) -> str:
+def _shaded_percentage(chance: float) -> str:
     return _shade_text_by_chance(format_percentage(chance), chance)
 
 
@@ -290,9 +290,9 @@ EVENT_COLUMNS = {  # other columns are not shown
     "a": ForecastColumn("first"),
     "b": ForecastColumn("second"),
     "side": ForecastColumn("home"),
-    "win": ForecastColumn("first wins", _shade_chance),
-    "draw": ForecastColumn("draw", _shade_chance),
-    "loss": ForecastColumn("second wins", _shade_chance),
+    "win": ForecastColumn("first wins", _shaded_percentage),
+    "draw": ForecastColumn("draw", _shaded_percentage),
+    "loss": ForecastColumn("second wins", _shaded_percentage),
     "odds_win": ForecastColumn("odds first", format_odds),
     "odds_draw": ForecastColumn("odds draw", format_odds),
     "odds_loss": ForecastColumn("odds second", format_odds),

@@ -12,7 +12,7 @@ from jaxrate.history.leaderboards import chance_to_be_best
 from jaxrate.site.forecast_tables import MatchForecast, Places, share_bar
 from jaxrate.site.html_tables import Column, link_player, make_column, render_table
 from jaxrate.site.site_data import SiteData
-from jaxrate.site.table_rows import rank_move_html, ranked_name
+from jaxrate.site.table_rows import name_link_with_group, rank_move_html
 from jaxrate.views.wording import spell_dates
 
 NUM_RIVALS, NUM_ROWS = 10, 4  # those of the first whose chances to be the best are compared, and rows of a table
@@ -48,7 +48,7 @@ def _best_chance_columns(data: SiteData, link: Callable[[int], str]) -> list[Col
         return []
     chances = np.array([chance_to_be_best(rating, deviation, i) for i in range(len(ids[:NUM_RIVALS]))])
     places = np.argsort(-chances, kind="stable")[:NUM_ROWS]
-    names = [ranked_name(data, link, i) for i in ids[places].tolist()]
+    names = [name_link_with_group(data, link, i) for i in ids[places].tolist()]
     return _chance_columns(data.noun.one, names, chances[places].tolist())
 
 
@@ -66,7 +66,7 @@ def _rating_change_columns(data: SiteData, link: Callable[[int], str]) -> list[C
     moved = ids[np.argsort(-size, kind="stable")[: min(NUM_ROWS, np.count_nonzero(size))]]
     moved = moved[np.argsort(-data.change[moved], kind="stable")]
     return [
-        make_column("words who", data.noun.one, moved.tolist(), partial(ranked_name, data, link)),
+        make_column("words who", data.noun.one, moved.tolist(), partial(name_link_with_group, data, link)),
         Column("moved", "rank", [*map(rank_move_html, data.rank[moved].tolist(), data.rank_then[moved].tolist())]),
         make_column("figure", "change", data.change[moved].tolist(), partial(data.format_rating, signed=True)),
     ] * bool(len(moved))

@@ -30,8 +30,8 @@ from jaxrate.site.table_rows import (
     build_leaders,
     find_standing_or_past_peak,
     interpolate_careers,
+    name_link_with_group,
     peak_column,
-    ranked_name,
     render_ranking,
 )
 from jaxrate.views.accuracy import FIELD_WORDS
@@ -142,7 +142,7 @@ def _draw_small_careers(data: SiteData, link: Callable[[int], str]) -> SmallCare
     peaks, panels = peak_column(data, players)[0].cells, []
     for i, text, height in zip(players.tolist(), peaks, heights.tolist(), strict=True):
         line = "L".join(f"{x} {y:.0f}" for x, y in enumerate(height) if y == y)
-        panels.append((mark_html_safe(f"{ranked_name(data, link, i)} <small>{text}</small>"), f"M{line}"))
+        panels.append((mark_html_safe(f"{name_link_with_group(data, link, i)} <small>{text}</small>"), f"M{line}"))
     best, unit = int(np.nanargmax(peak)), rating_unit(data.rated.system)
     amount = format_with_unit(float(peak[best]), unit) + " above the median" * data.drifts
     year = f"in {format_peak_time(np.datetime64(int(data.peak_time[players[best]]), 'D'), math.inf)}"

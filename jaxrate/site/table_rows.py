@@ -261,13 +261,13 @@ def ranked_columns(
     interval = f'<span class="axis">{axis.labels}</span><span class="hidden">95% interval</span>'
     return axis, [
         make_column("figure rank", "rank", ranks, "{:,}".format, label="rank"),
-        make_column("words name", data.noun.one, ids, partial(ranked_name, data, link), label="name"),
+        make_column("words name", data.noun.one, ids, partial(name_link_with_group, data, link), label="name"),
         make_column("figure rating", "rating", rating.tolist(), data.format_rating, label="rating"),
         Column("interval", interval, bars),
     ]
 
 
-def ranked_name(data: SiteData, link: Any, player: int) -> str:
+def name_link_with_group(data: SiteData, link: Any, player: int) -> str:
     """The name of a player in a ranking, as HTML, with their group where that is not the first."""
     name, attributes, group = str(name_to_html(data.names[player])), link(player), data.group[player]
     name = f"<a {attributes}>{name}</a>" if attributes else name
@@ -358,7 +358,7 @@ def build_leaders(data: SiteData, link: Callable[[int], str]) -> dict[str, Any]:
         for i in shown
     ]
     columns = [
-        make_column("words name", data.noun.one, shown, partial(ranked_name, data, link)),
+        make_column("words name", data.noun.one, shown, partial(name_link_with_group, data, link)),
         Column("reign", f'<span class="axis">{axis.labels}</span>', bars),
         make_column("figure", "times first", counts[shown], "{:,}".format),
         *peak_column(data, leaders[:MAX_LEADERS]),

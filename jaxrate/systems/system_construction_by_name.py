@@ -88,7 +88,7 @@ def outcome_count_settings(data: Dataset, explicit_settings: Mapping[str, Any], 
     return {"outcomes": next(fits, 1) + 1}
 
 
-def margin_settings(data: Dataset, _explicit_settings: Any, _past_events: Any) -> dict[str, Any]:
+def margin_column_setting(data: Dataset, _explicit_settings: Any, _past_events: Any) -> dict[str, Any]:
     """The columns of the margin, if the data have them, for rules that say nothing else of them."""
     return {"margin": data.margin} if data.margin else {}
 
@@ -96,7 +96,7 @@ def margin_settings(data: Dataset, _explicit_settings: Any, _past_events: Any) -
 SETTINGS_DERIVED_FROM_DATA: dict[str, Callable[..., dict[str, Any]]] = {
     "skills": skills_evidence_settings,
     "urnings": outcome_count_settings,
-    **dict.fromkeys(("nfl_elo", "nba_elo", "world_rugby"), margin_settings),
+    **dict.fromkeys(("nfl_elo", "nba_elo", "world_rugby"), margin_column_setting),
 }
 
 

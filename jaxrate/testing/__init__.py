@@ -47,7 +47,7 @@ REPLAY_PROPERTIES = (
     ReplayProperty(properties.chunks_of_several_histories_in_one_batch_equal_runs),
     ReplayProperty(properties.slopes_equal_finite_differences, allows_random=False),  # slopes are of the mean
     ReplayProperty(properties.slopes_are_finite, precisions=(False,)),
-    ReplayProperty(properties.streams_equal_levels, ("stream",)),
+    ReplayProperty(properties.stream_form_equals_levels_form, ("stream",)),
     ReplayProperty(properties.a_column_that_nobody_reads_changes_nothing, ("levels", "periods")),
     ReplayProperty(properties.a_period_of_one_match_is_that_match, ("periods",)),
     ReplayProperty(properties.every_game_of_a_period_counts, ("periods",), allows_random=False),

@@ -47,7 +47,7 @@ def slopes_are_finite(case: SystemFormPrecision) -> None:
     assert_claim(all(bool(jnp.isfinite(x)) for x in jax.tree.leaves(slopes)), f"slopes are not finite: {slopes}")
 
 
-def streams_equal_levels(case: SystemFormPrecision) -> None:
+def stream_form_equals_levels_form(case: SystemFormPrecision) -> None:
     by_levels = replay_first_season(case._replace(form="levels"))
     cases.assert_close_leaves("the state and the predictions", replay_first_season(case), by_levels, 1e-11)
 

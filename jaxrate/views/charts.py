@@ -333,7 +333,7 @@ class LineView(NamedTuple):
         return [WIDE if name == about else THIN for name in names]
 
 
-def times_span(lines: Sequence[Line]) -> float:
+def duration_of_lines(lines: Sequence[Line]) -> float:
     """The time from the first point of these lines to the last."""
     numbers: list[HostArray] = [line.x_numbers() for line in lines]
     return float(max(x[-1] for x in numbers) - min(x[0] for x in numbers))

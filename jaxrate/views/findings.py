@@ -17,7 +17,7 @@ from jaxrate.core.text_format import format_count, format_percentage, join_names
 from jaxrate.history.leaderboards import EVEN_PERCENT, classify_first_place, classify_lead
 from jaxrate.metrics.prediction_metrics import LogLossDifference
 from jaxrate.metrics.ranking_metrics import PairOrderDifference
-from jaxrate.views.charts import Z_95, Curve, Line, format_peak_time, times_span
+from jaxrate.views.charts import Z_95, Curve, Line, duration_of_lines, format_peak_time
 from jaxrate.views.wording import MAX_LISTED_NAMES, PLAYERS, PlayerOrTeamNoun, format_with_unit, list_names
 
 if TYPE_CHECKING:
@@ -290,14 +290,14 @@ def find_end_or_peak(
     line = max(settled, key=lambda line: float(np.nanmax(line.y)))
     peak = int(np.nanargmax(line.y))
     among = " of these" * (len(lines) > 1 and bool(line.y[peak] < others_peak))
-    when = _describe_peak_time(line.x[peak], clock, times_span(lines))
+    when = _describe_peak_time(line.x[peak], clock, duration_of_lines(lines))
     return Finding("peaked", kind + among, line.name, str(len(lines)), float(line.y[peak]), unit, when)
 
 
 def _do_lines_end_together(lines: Sequence[Line], clock: str) -> bool:
     """Whether lines end at about one time, or go by numbers of events."""
     ends = [float(line.x_numbers()[-1]) for line in lines]
-    return clock not in ("date", "time") or max(ends) - min(ends) <= SHARED_END * times_span(lines)
+    return clock not in ("date", "time") or max(ends) - min(ends) <= SHARED_END * duration_of_lines(lines)
 
 
 def _describe_peak_time(at: Any, clock: str, span: float) -> str:
@@ -482,7 +482,7 @@ def find_best_system(names: Sequence[str], gaps: Sequence[Any], others: Mapping[
     """
     if len(names) < 2:
         return Finding("predicted best", "alone", names[0])
-    place, pairs = _describe_place_among(others), count_pairs(len(names))
+    place, pairs = _list_level_and_better_forecasts(others), count_pairs(len(names))
     level = [name for name, gap in zip(names, gaps, strict=True) if judge_gap_to_best(gap, pairs) != "behind"]
     if len(level) > 1:
         subject = f"All {len(names)} systems" if len(level) == len(names) > 2 else list_names(level)
@@ -492,7 +492,7 @@ def find_best_system(names: Sequence[str], gaps: Sequence[Any], others: Mapping[
     return Finding("predicted best", "of two" if len(names) == 2 else "of all", names[0], names[1])
 
 
-def _describe_place_among(others: Mapping[str, Any]) -> str:
+def _list_level_and_better_forecasts(others: Mapping[str, Any]) -> str:
     """Which other forecasts the best system is level with or behind, by their gaps to it; nothing if it is ahead."""
     relations = {name: judge_gap_to_best(gap) for name, gap in others.items() if gap is not None}
     ways = {"level with": "equal", "behind": "ahead"}
