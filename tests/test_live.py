@@ -160,7 +160,7 @@ WRONG_MATCHES = [  # and what is said of them
     (("Ada", "Bo", 1.0), {"time": np.nan}, "time must be finite"),
     (("Ada", "Bo", 1.0), {"time": "2024-01-01"}, "counts time in numbers"),
     (("Ada", "Bo", 1.0), {}, "give time="),
-    (("Ada", "Bo", 1.0), LAST | {"court": 1}, "columns; give court as columns={'court': 1}"),
+    (("Ada", "Bo", 1.0), LAST | {"court": 1}, "columns; give a number of your own as columns={'court': 0.5}"),
     (("Ada", 7, 1.0), LAST, "of another type than"),
     (("Ada", None, 1.0), LAST, "None cannot be the name of a player"),
 ]
@@ -641,7 +641,7 @@ def test_what_cannot_be_undone_or_corrected_changes_nothing():
             call()
     check_same(live, played(RESULTS))
     fresh = jr.live.start_history(jr.elo())
-    with refused("n, of the results rated live, must be a whole number from 0 to 0, got 1"):
+    with refused("nothing to undo: no result since start_history"):
         fresh.undo()
     with refused("nothing to correct: no result since start_history"):
         fresh.correct(-1, score=1)
@@ -687,5 +687,5 @@ def test_sides_are_named_as_in_a_table():
     check_same(*lives[2:])
     lives[0].correct(0, side="b")
     check_same(lives[0], lives[2])
-    with refused("side must hold numbers, got text"):
+    with refused("side must be a number, 'a' or 'b', got"):
         lives[0].predict("Ada", "Bo", side="home")

@@ -160,15 +160,15 @@ def similar_names_hint(name: Any, players: Sequence[Any] | HostArray) -> str:
     Case, accents and the order of words do not count. Those stand first that share most words with the name, then those
     that are spelt most like it.
     """
-    by_words = {_words_in_order(str(x)): x for x in reversed([*players])}
-    own = _words_in_order(str(name))
-    close = difflib.get_close_matches(own, by_words, n=MAX_SUGGESTIONS)
-    similar = [words for words in by_words if words in close or not {*own.split()}.isdisjoint(words.split())]
+    own, words_of = _words_in_order(str(name)), {x: _words_in_order(str(x)) for x in players}
+    close = difflib.get_close_matches(own, {*words_of.values()}, n=MAX_SUGGESTIONS)
+    similar = [x for x, words in words_of.items() if words in close or not {*own.split()}.isdisjoint(words.split())]
 
-    def likeness(words: str) -> tuple[int, float]:
+    def likeness(player: Any) -> tuple[int, float]:
+        words = words_of[player]
         return len({*own.split()} & {*words.split()}), difflib.SequenceMatcher(None, own, words).ratio()
 
-    suggestions = [by_words[x] for x in sorted(similar, key=likeness, reverse=True)][:MAX_SUGGESTIONS]
+    suggestions = sorted(similar, key=likeness, reverse=True)[:MAX_SUGGESTIONS]
     return f" (near: {', '.join(map(format_value_for_error, suggestions))})" if suggestions else ""
 
 

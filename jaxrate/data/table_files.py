@@ -368,8 +368,8 @@ def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
     """
     if is_list_of_records(document):
         return records_to_columns(_records_of_inner_lists(document))
-    if isinstance(document, list) and document:
-        document = {"columns": document[0], "data": document[1:]}
+    if isinstance(document, list):
+        return _columns_of_rows({"columns": document[0], "data": document[1:]}) if document else None
     shapes = _columns_of_rows, _columns_of_event_list, _columns_by_name, _columns_of_objects
     tables = (columns_of_shape(document) for columns_of_shape in shapes if isinstance(document, Mapping))
     return next((table for table in tables if table is not None), None)

@@ -235,7 +235,7 @@ def find_player_id(players: Any, player: Any, count: int | None = None) -> int:
     """The id of a player, found by name, by the name as text, or by id unless names are numbers.
 
     Args:
-      players: names in order of id. None: their numbers, of `count` players.
+      players: names in order of id. None: `count` players have no names.
       player: the name or id.
       count: how many of the players there are. None: all.
 
@@ -244,7 +244,11 @@ def find_player_id(players: Any, player: Any, count: int | None = None) -> int:
     """
     if is_list(player):
         raise ValueError(f"give a single name or id of a player, got {format_value_for_error(player)}")
-    names = [*range(count or 0)] if players is None else np.asarray(players).tolist()[:count]
+    if players is None:
+        if is_whole_number(player) and 0 <= player < (count or 0):
+            return int(player)
+        raise ValueError(f"no player {player!r}: ids run from 0 to {(count or 0) - 1}; names need those of all players")
+    names = np.asarray(players).tolist()[:count]
     matching_ids = [i for i, name in enumerate(names) if player in (name, str(name))]
     if len(matching_ids) > 1:
         raise ValueError(f"{len(matching_ids)} players have the name {player!r}; give an id")

@@ -1,6 +1,6 @@
 """Ratings, modifiers of categories and ratings by category, as of a time; ratings of one's own to start from."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -81,10 +81,11 @@ def parse_time_after_last_events(rated: Any, state: State, time: Any) -> Any:
     query_time, last_times = parse_query_time(rated, time), getattr(state, "time", None)
     if query_time is None or is_traced((query_time, last_times)):
         return query_time
-    times = np.append(*(np.array(x, float) for x in (last_times, getattr(rated, "last", None))))  # NaN of None
-    last = float(times[np.isfinite(times)].max(initial=-np.inf))
-    rounding = 4.0 * np.finfo(jnp.result_type(float)).eps  # relative, of times in the state
-    if query_time < last - rounding * abs(last):
+    times, end = np.array(last_times, float), getattr(rated, "last", None)  # NaN of None
+    played = float(times[np.isfinite(times)].max(initial=-np.inf))
+    rounding = 4.0 * np.finfo(jnp.result_type(float)).eps * abs(played)  # of times in the state
+    last = max(played, -np.inf if end is None else end)
+    if query_time < max(played - rounding, -np.inf if end is None else end):
         clock = getattr(rated, "clock", None)
         asked_text, last_text = format_time(query_time, clock), format_time(last, clock)
         raise ValueError(
@@ -311,11 +312,12 @@ def initial_state(
         raise ValueError(
             f"players must be a number of players, their names or a Dataset, got {format_value_for_error(players)}"
         )
-    names = np.arange(names) if np.ndim(names) == 0 else names
-    check_player_count_and_memory(system, len(names))
-    params, state = system.params, system.init(system.params, len(names))
+    names, count = (None, int(names)) if np.ndim(names) == 0 else (names, len(names))
+    check_player_count_and_memory(system, count)
+    params, state = system.params, system.init(system.params, count)
     quantities = {"rating": rating, "deviation": deviation}.items()
-    given = dict(_initial_values_by_id(system, names, quantity, values) for quantity, values in quantities if values)
+    find_id = partial(find_player_id, names, count=count)
+    given = dict(_initial_values_by_id(system, find_id, quantity, values) for quantity, values in quantities if values)
     ids = sorted({*chain(*given.values())})
     if not ids:
         return state
@@ -332,13 +334,13 @@ def initial_state(
 
 
 def _initial_values_by_id(
-    system: RatingSystem, names: Any, quantity: str, values: Mapping[Any, float]
+    system: RatingSystem, find_id: Callable[[Any], int], quantity: str, values: Mapping[Any, float]
 ) -> tuple[str, dict[int, float]]:
     """The hyperparameter that newcomers begin with, of their rating or deviation, and its values by id."""
     parameters = [x for x in INITIAL_PARAMETERS[quantity] if x in system.params._fields]
     if not parameters:
         raise ValueError(f"{system.name} has no {quantity} to begin with; newcomers of BlatMMR begin with a `prior`")
-    by_id = {find_player_id(names, player): x for player, x in values.items()}
+    by_id = {find_id(player): x for player, x in values.items()}
     if len(by_id) < len(values):
         raise ValueError(f"{quantity} names a player twice, by name and by id: {[*values]}")
     for x in by_id.values():

@@ -266,13 +266,14 @@ def parse_fields(kind: type, context: Mapping[str, Any], categories: Sequence[An
     ValueError for what such an event does not have, and other categories.
     """
     known = {name: x for name, x in context.items() if x is not None}
-    for name in known.keys() - {*FIELDS[kind]}:
+    for name in [x for x in known if x not in FIELDS[kind]]:
         have = f"{EVENT_NAMES[kind]} have no {name!r}; they have {join_names(FIELDS[kind])}"
-        raise ValueError(f"{have}; give {name} as columns={{{name!r}: {format_value_for_error(known[name])}}}")
+        raise ValueError(f"{have}; give a number of your own as columns={{{name!r}: 0.5}}")
     if not isinstance(known.get("columns", {}), Mapping):
         raise ValueError(f"columns must be a dict by name, got {format_value_for_error(known['columns'])}")
     if isinstance(side := known.get("side"), str):
-        known["side"] = SIDES.get(side, side)
+        check_that(side in SIDES, f"side must be a number, 'a' or 'b', got {side!r}")
+        known["side"] = SIDES[side]
     if "category" in known and categories is not None:
         known["category"] = category_to_number(categories, known["category"])
     return known
@@ -629,6 +630,7 @@ class Live:
         Raises:
           ValueError: if fewer results were rated live.
         """
+        check_that(current.number or not n, "nothing to undo: no result since start_history")
         n = check_count("n, of the results rated live,", n, 0, current.number)
         self._replace_events(current, current.number - n)
 

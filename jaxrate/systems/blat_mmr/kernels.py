@@ -192,7 +192,7 @@ def _check_and_normalise_custom_kernel(kernel: Kernel) -> Kernel:
             table = np.asarray(kernel.shape, np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"a kernel's shape is a name, a function or a matrix, got {kernel.shape!r}") from None
-        is_square = table.size and table.shape == (len(table), len(table))
+        is_square = table.ndim == 2 and table.size > 0 and table.shape[0] == table.shape[1]
         check_that(is_square, f"a kernel's matrix is [n, n], got shape {table.shape}")
         kernel = kernel._replace(shape=hashable_array(table))
     elif not 1 <= shape_function_arguments(kernel).num_required <= 3:
