@@ -106,6 +106,17 @@ def test_trajectory_is_the_history(ax, name):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("", "rating (points)")
 
 
+def test_trajectories_share_axes_and_differ_in_colour(ax):
+    ranges = []
+    for first, end in ((4, 9), (9, 12)):
+        plots.trajectory(past("elo"), [f"P{i}" for i in range(first, end)], ax=ax)
+        ranges.append(ax.get_ylim())
+    assert ends(ax) == [f"P{i}" for i in range(4, 12)] and len({line.get_color() for line in ax.lines}) == 8
+    assert ranges[1][0] <= ranges[0][0] < ranges[0][1] <= ranges[1][1]
+    with refused("1 to 8 named players, not 9"):
+        plots.trajectory(past("elo"), "P12", ax=ax)
+
+
 def test_trajectory_without_time_goes_by_number(ax):
     rated = rated_games(None)
     plots.trajectory(rated, "P9", ax=ax)
@@ -657,6 +668,13 @@ def test_calibration_is_that_of_the_metrics(ax):
             for end in (low, high):  # Wilson: where the share is 1.96 standard errors of a binomial off
                 assert np.isclose((share - end) ** 2, 1.96**2 * end * (1 - end) / count, atol=1e-6)
     assert len({(line.get_marker(), line.get_linestyle()) for line in ax.lines[1:]}) == 2
+
+
+def test_calibration_of_two_calls_is_told_apart(ax):
+    for name in ("elo", "glicko"):
+        plots.calibration({name: past(name).events["prediction"]}, games().matches.score, ax=ax)
+    assert [x.partition(",")[0] for x in texts(ax)] == ["elo", "glicko"] and ax.get_xlim() == (-2.0, 102.0)
+    assert drawn(ax, "layer", 0).get_color() != drawn(ax, "layer", 1).get_color()
 
 
 def test_one_curve_without_a_name_has_no_legend():

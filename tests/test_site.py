@@ -306,6 +306,16 @@ def test_nothing_is_in_the_way_of_anybody(opened, page):
     assert findings(opened(f"{page}.html")) == {}
 
 
+def test_times_that_are_numbers_are_told(tmp_path):
+    random = np.random.default_rng(3)
+    pairs = [random.permutation(list("abuv"))[:2] for _ in range(40)]
+    table = {"a": [x for x, _ in pairs], "b": [x for _, x in pairs], "score": [1.0] * 40, "time": np.arange(40) * 1.0}
+    rated = jr.rate(jr.glicko(), jr.read(table))
+    coming = jr.forecasts.predict_fixtures(rated, {"a": ["a", "b"], "b": ["u", "v"], "time": [50.5, 51.0]})
+    jr.site.write_site(rated, tmp_path, coming=coming)
+    assert "50.5" in "".join(text_of(x) for x in tmp_path.glob("*.html"))
+
+
 def test_groups_and_drifting_peaks_are_told_on_all_pages(tmp_path):
     """Two groups that never met, in which ratings rise from year to year."""
     random, names = np.random.default_rng(1), np.array(list("abcdefghij"))

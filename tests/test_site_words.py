@@ -23,7 +23,8 @@ from jaxrate.site.site_data import build_site_data
 from jaxrate.site.table_rows import find_upset_wins
 from jaxrate.systems import SYSTEMS
 from jaxrate.systems.system_titles import describe_system
-from jaxrate.views.accuracy import summarise_accuracy, summarise_two_sided
+from jaxrate.views.accuracy import NO_DATA, AccuracySummary, summarise_accuracy, summarise_two_sided
+from jaxrate.views.charts import Curve
 from jaxrate.views.wording import MODELS
 from tests.browser import inside, open_page, text_of, texts, write_report
 
@@ -103,7 +104,7 @@ def test_calibration_is_that_of_favourites_on_either_side():
     prediction, score = np.repeat([0.72, 0.28], 100), np.repeat([1.0, 0.0, 1.0, 0.0], [80, 20, 36, 64])
     said = summarise({"prediction": prediction, "score": score})
     ((predicted, observed, _, _, count),) = said.bins.rows()
-    assert (predicted, observed, count) == pytest.approx((72.0, 72.0, 200)) and said.verdict == "1 of 1 do."
+    assert (predicted, observed, count) == pytest.approx((72.0, 72.0, 200)) and said.verdict == "It does."
     assert said.metrics[1] == "Favourites' chances were off by 0.0 percentage points, on average."
 
 
@@ -121,6 +122,7 @@ def test_why_a_match_is_forecast_so_adds_up_to_the_difference():
     look = ExplanationFormat({"Ada": ("", "Ada L.")}, 0, "chance")
     (told,), more = build_explanation_tables([one], table.matches, look)
     assert told.title == "Bo \u2013 Ada L." and more == 0
+    assert build_explanation_tables([one], [*table.matches] * 2, look)[0][0].title == "Ada L. \u2013 Bo"
     assert [x.head for x in told.columns[1:]] == ["<bdi>Bo</bdi>", "<bdi>Ada L.</bdi>", "difference"]
     assert [list(row) for row in zip(*(x.cells for x in told.columns), strict=True)] == [
         ["strength", "+200", "+300", "\u2212100"],
@@ -262,6 +264,10 @@ def test_a_system_within_chance_of_the_best_is_equal_and_no_worse():
         assert str(standing.finding).startswith("Skills, Glicko and TrueSkill predicted about equally well, ")
         assert "617 to 640 of 1,000" in standing.describe() and standing.describe_limit(4) == ""
         assert advise_best_system(several, name) == []
+    twice = several._replace(results=[best, *near, elo._replace(period=7.0), elo._replace(name="glicko", period=7.0)])
+    assert find_system_standing(twice, "glicko").shown is None  # it is behind in periods alone
+    assert find_system_standing(twice, "glicko", 7.0).shown.period == 7.0
+    assert find_system_standing(twice, "elo").shown.name == "elo"
     assert (
         "610 of 1,000" in find_system_standing(several, "elo").describe()
         and len(advise_best_system(several, "elo")) == 3
@@ -270,6 +276,21 @@ def test_a_system_within_chance_of_the_best_is_equal_and_no_worse():
     view = comparison_view(compared._replace(results=[best, one_off, near[1], elo]), "skills", "matches")
     assert view["title"].endswith("predicted about equally well, level with Cy, behind the blend of all")
     assert "1.3 times its margin" in view["explanation"]
+
+
+def test_times_out_of_order_span_from_the_first_to_the_last():
+    contests = jr.rounds([0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 0], [1, 2] * 3, time=[50, 50, 10, 10, 40, 40])
+    data = jr.data.Dataset(contests, np.array(["Ada", "Bo", "Cy"], object), np.arange(6), clock="numbers")
+    page = jr.site.report_html(jr.rate(jr.trueskill(tau=0.0), data), active="all")
+    assert "times 10 to 50" in page
+
+
+@pytest.mark.parametrize(("held", "said"), [(0, "None of 5 does."), (1, "1 of 5 does."), (5, "All 5 do.")])
+def test_bins_that_hold_are_counted(held, said):
+    x = np.linspace(50.0, 90.0, 5)
+    off = np.where(np.arange(5) < held, 0.0, 9.0)
+    curve = Curve("", x, x + off, x + off - 2.0, x + off + 2.0, np.full(5, 100))
+    assert AccuracySummary(NO_DATA, [], curve).verdict == said
 
 
 def test_contests_of_many_have_a_finding_and_bins():

@@ -80,7 +80,8 @@ def report(
         )
     out.write_text(page, encoding="utf-8")
     losing = [advice for advice in lazy.summarise_accuracy(rated).advice if advice is lazy.LOSING_ADVICE]
-    better = lazy.advise_best_system(settings["comparison"], rated.system.name, is_fitted=bool(request.fitted.system))
+    own = rated.system.name, rated.period
+    better = lazy.advise_best_system(settings["comparison"], *own, is_fitted=bool(request.fitted.system))
     for advice in (*losing, *better):
         report.note(advice.replace("FILE", quote(request.file)))
     _, plural = lazy.choose_player_or_team_noun(rated, settings["noun"])

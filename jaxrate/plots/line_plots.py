@@ -47,12 +47,12 @@ def trajectory(
     through the ratings after each event. Intervals are those before the next event. With hindsight a line goes straight
     from match to match. Names stand at the ends of lines. If a line has more than 300 events, all lines go through the
     ratings at the ends of a hundred steps, or of years, and through the highest one. They are then interrupted where
-    the player is absent, as in `careers`. The axis is time or, without times, the number of events. Without
-    axes, five players or more have a panel each.
+    the player is absent, as in `careers`. The axis is time or, without times, the number of events. Several calls may
+    share axes; without axes, five players or more have a panel each.
 
     Args:
       rated: a history, such as `jr.rate` and `jr.smooth` return.
-      players: one or several players, at most eight.
+      players: one or several players, at most eight, with those that axes have already.
       skip: number of first events of each player to leave out, in which newcomers' ratings jump.
       smooth: the result of `jr.smooth`. Solid lines then show ratings in hindsight. Dashed lines, without intervals,
         show the ratings at the time.
@@ -67,7 +67,8 @@ def trajectory(
     """
     shown = rated if smooth is None else smooth
     lines = rating_lines(shown, players, skip)
-    style.check_drawable_count("named players", len(lines), 1, style.MAX_NAMED_LINES)
+    num_named = style.count_lines(canvas.get("ax"), "line") + len(lines)
+    style.check_drawable_count("named players", num_named, 1, style.MAX_NAMED_LINES)
     is_thinned = max(len(line.x) for line in lines) > MAX_EVENTS
     is_stepped = not is_thinned and shown.hindsight is None
     then = [] if smooth is None else rating_lines(rated, players, skip, begins_before=not is_thinned)

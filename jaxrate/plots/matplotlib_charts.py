@@ -9,7 +9,7 @@ from jaxrate.core.text_format import format_whole_percent
 from jaxrate.plots import altair_charts
 from jaxrate.plots import plot_style as style
 from jaxrate.plots.line_end_labels import LineLabel, place_line_end_labels
-from jaxrate.plots.plot_style import Backend, check_backend
+from jaxrate.plots.plot_style import Backend, check_backend, count_lines
 from jaxrate.views import charts
 
 if TYPE_CHECKING:
@@ -48,11 +48,18 @@ def show(view: Any, *, ax: "Axes | None" = None, backend: Backend = "matplotlib"
     return PICTURES[type(view)](view, ax)
 
 
-def _set_scale(ax: "Axes", axis_name: Literal["x", "y"], scale: charts.Scale) -> None:
-    """Set the range and the ticks of an axis."""
-    axis = getattr(ax, f"{axis_name}axis")
+def _set_scale(ax: "Axes", axis_name: Literal["x", "y"], scale: charts.Scale, *, is_shared: bool = False) -> None:
+    """Set the range and the ticks of an axis; axes that are shared with earlier pictures keep what they show."""
+    axis, limits = getattr(ax, f"{axis_name}axis"), [scale.low, scale.high]
+    if is_shared:
+        low, *_, high = sorted([*limits, *axis.get_view_interval()])
+        limits = [low, high] if scale.low < scale.high else [high, low]
     ax.set(**{f"{axis_name}scale": "log" if scale.is_logarithmic else "linear"})
-    ax.set(**{f"{axis_name}lim": [scale.low, scale.high]})
+    ax.set(**{f"{axis_name}lim": limits})
+    if is_shared and not scale.is_logarithmic:
+        ax.locator_params(axis=axis_name, nbins=8, steps=[1, 2, 5, 10])
+        style.format_ticks_with_thousands(ax, axis_name)
+        return
     axis.set_ticks(scale.ticks, [style.format_tick(x) for x in scale.ticks])
     axis.set_ticks([], minor=True)
 
@@ -75,15 +82,16 @@ def _show_lines(view: charts.LineView, ax: "Axes | None") -> "Axes":
 
 def _draw_lines(ax: "Axes", view: charts.LineView) -> None:
     """Draw lines in front of grey ones, and set both axes."""
+    number_before = count_lines(ax, "line")
     _draw_unnamed_players(ax, view.unnamed)
-    colours = style.NAMED_COLOURS[view.panel :]
+    colours = style.NAMED_COLOURS[view.panel or number_before :]
     for line, colour in zip(view.then, colours, strict=False):
         ax.plot(line.x, line.y, color=colour, **LOOKS["then"])
     peaks = [float(line.y[[*line.peaks]].max(initial=-np.inf)) for line in view.lines]
     for line, colour, peak, width in zip(view.lines, colours, peaks, view.widths, strict=False):
         layer = 2.0 + 0.1 * sum(other < peak for other in peaks)  # the highest is on top
         _draw_line(ax, line, colour, view, layer, width)
-    _set_scale(ax, "y", view.scale)
+    _set_scale(ax, "y", view.scale, is_shared=number_before > 0)
     style.label_time_axis(ax, view.text.x)
     ax.margins(x=0.01)
 
@@ -106,8 +114,9 @@ def _draw_line(ax: "Axes", line: charts.Line, colour: str, view: charts.LineView
 
 
 def _label_lines(ax: "Axes", lines: Sequence[charts.Line]) -> None:
-    """Label the ends of these lines, which are the last of the axes."""
-    drawn = [line for line in ax.lines if line.get_gid() == "line"][-len(lines) :]
+    """Label the ends of these lines and of those that the axes had."""
+    drawn, nothing = [line for line in ax.lines if line.get_gid() == "line"], np.zeros(0)
+    lines = [*(charts.Line(str(x.get_label()), nothing, nothing) for x in drawn[: -len(lines)]), *lines]
     names = style.truncate_names([line.name for line in lines], ax)
     named = [line._replace(name=name) for name, line in zip(names, lines, strict=True)]
     ax.autoscale_view()
@@ -302,13 +311,14 @@ def _draw_cells(ax: "Axes", view: charts.MatrixView) -> None:
 
 def _show_layers(view: charts.LayerView, ax: "Axes | None") -> "Axes":
     ax = style.make_picture_axes(ax, view.size, view.text, grid="both" if view.is_square else "y")
+    is_shared = count_lines(ax, "layer") > 0
     for number, layer in enumerate(view.layers):
         LAYERS[layer.mark](ax, layer, 2.0 + 0.01 * number)
     if view.text.x == "date":
         style.label_time_axis(ax, view.text.x)
     else:
-        _set_scale(ax, "x", view.x)
-    _set_scale(ax, "y", view.y)
+        _set_scale(ax, "x", view.x, is_shared=is_shared)
+    _set_scale(ax, "y", view.y, is_shared=is_shared)
     if view.is_square:
         ax.set_aspect("equal", anchor="W")
     if any(layer.label for layer in view.layers):

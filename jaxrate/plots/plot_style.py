@@ -435,6 +435,12 @@ def check_backend(backend: Backend = "matplotlib", ax: Any = None) -> None:
         check_axes(ax)
 
 
+def count_lines(ax: Any, gid: str) -> int:
+    """The number of lines of a kind that axes have already."""
+    check_backend(ax=ax)
+    return 0 if ax is None else sum(line.get_gid() == gid for line in ax.lines)
+
+
 def to_dataset(data: Any) -> Dataset:
     """A `Dataset`; without names, of matches or rounds alone."""
     data = data if isinstance(data, Dataset) else Dataset(data, None, None)  # type: ignore[arg-type]

@@ -79,16 +79,16 @@ def calibration(
     )  # fmt: skip
     curves, ends = [*map(_calibration_curve, names, found)], np.array([0.0, 100.0])
     diagonal = Layer("line", ends, ends, colour=GREY, width=0.8, dash="--")
-    layers, percents = [diagonal, *_curve_layers(curves)], Scale(-2.0, 102.0, range(0, 101, 20))
+    layers, percents = [diagonal, *_curve_layers(curves, canvas)], Scale(-2.0, 102.0, range(0, 101, 20))
     legend = "calibration error (%)" * has_legend
     view = LayerView(text, layers, percents, percents, (5.6, 6.2), legend, is_square=True)
     return show(view, **canvas)
 
 
-def _curve_layers(curves: Sequence[Curve]) -> list[Layer]:
-    """The points of curves with their intervals, and dotted what is expected."""
+def _curve_layers(curves: Sequence[Curve], canvas: Canvas) -> list[Layer]:
+    """The points of curves with their intervals, and dotted what is expected; colours go on from those of the axes."""
     layers = []
-    for i, curve in enumerate(curves):
+    for i, curve in enumerate(curves, style.count_lines(canvas.get("ax"), "layer")):
         colour, dash, marker = (x[i % len(x)] for x in (COLOURS, LINE_STYLES, MARKERS))
         if curve.expected is not None:
             layers.append(Layer("line", curve.x, curve.expected, colour=colour, width=1.2, dash=":"))
@@ -236,7 +236,7 @@ def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15
         style.describe_counted_data(f"{len(chance):,} matches"),
     )  # fmt: skip
     drawn = np.concatenate([np.concatenate([curve.low, curve.high, curve.expected]) for curve in curves])
-    layers, legend = _curve_layers(curves), "mean over all matches" * all(names)
+    layers, legend = _curve_layers(curves, canvas), "mean over all matches" * all(names)
     chances = tight_scale(np.append(50.0, [curve.x.max() for curve in curves]))
     return show(LayerView(text, layers, chances, round_scale(drawn), (6.8, 5.2), legend), **canvas)
 

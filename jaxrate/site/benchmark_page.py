@@ -60,7 +60,9 @@ PAIR_ORDER = Measure(
 )
 
 
-def comparison_view(comparison: Comparison | None, system: str, events: str) -> dict[str, Any]:
+def comparison_view(
+    comparison: Comparison | None, system: str, events: str, period: float | None = None
+) -> dict[str, Any]:
     """What a report says of other systems than that of this name, as variables; none of a single forecaster."""
     if comparison is None or len(comparison.results) + len(comparison.others) < 2:
         return {}
@@ -77,7 +79,7 @@ def comparison_view(comparison: Comparison | None, system: str, events: str) -> 
         "others": _describe_others(comparison),
         "metrics": render_table("Systems", text_columns([*map(metric_heading, heads)], rows), "", box=True),
     }
-    standing, measure = find_system_standing(comparison, system), _measure(comparison)
+    standing, measure = find_system_standing(comparison, system, period), _measure(comparison)
     if standing is None:
         return view
     is_beaten = any(gap_and_half_width(_difference_from_best(x))[0] < 0 for x in forecasters[1:])
@@ -181,15 +183,21 @@ class ComparisonSummary(NamedTuple):
         return round(1000 * result.quality[self.measure.calls])
 
 
-def find_system_standing(comparison: Comparison | None, name: str) -> ComparisonSummary | None:
-    """The standing of systems, where that of this name is shown; None without differences."""
+def find_system_standing(
+    comparison: Comparison | None, name: str, period: float | None = None
+) -> ComparisonSummary | None:
+    """The standing of systems, where that of this name, in such periods, is shown; None without differences."""
     if comparison is None or len(comparison.results) < 2 or _difference_from_best(comparison.results[0]) is None:
         return None
     results, pairs = comparison.results, count_pairs(len(comparison.results))
     finding = _find_best(results, comparison.others)
     behind = [x for x in results if judge_gap_to_best(_difference_from_best(x), pairs) == "behind"]
-    equal, shown = [x for x in results if x not in behind], next((x for x in behind if x.name == name), None)
-    return ComparisonSummary(finding, equal, shown, _measure(comparison), next(iter(comparison.counts)))
+    own = [x for x in results if x.name == name]
+    own = [x for x in own if x.period == period] or own
+    equal, shown = [x for x in results if x not in behind], [x for x in own[:1] if x in behind]
+    return ComparisonSummary(
+        finding, equal, next(iter(shown), None), _measure(comparison), next(iter(comparison.counts))
+    )
 
 
 def _find_best(systems: Sequence[ScoredForecaster], others: Sequence[ScoredForecaster]) -> Finding:
@@ -201,12 +209,14 @@ def _find_best(systems: Sequence[ScoredForecaster], others: Sequence[ScoredForec
     return find_best_system([*map(name_in_print, systems)], [*map(_difference_from_best, systems)], gaps)
 
 
-def advise_best_system(comparison: Comparison | None, name: str, *, is_fitted: bool = False) -> list[str]:
+def advise_best_system(
+    comparison: Comparison | None, name: str, period: float | None = None, *, is_fitted: bool = False
+) -> list[str]:
     """How to rate better, if the system of this name is behind the one that predicted best by more than chance.
 
     `is_fitted`: whether its hyperparameters were fitted, which is then no advice.
     """
-    standing = find_system_standing(comparison, name)
+    standing = find_system_standing(comparison, name, period)
     if comparison is None or standing is None or standing.shown is None:
         return []
     place, best = comparison.results.index(standing.shown) + 1, comparison.results[0]

@@ -87,8 +87,8 @@ def build_explanation_tables(
       texts: how they are told.
     """
     tables = []
-    matches = [*matches] or [NO_MATCH] * len(explanations)
-    for one, match in zip(explanations[:MAX_EXPLANATIONS], matches, strict=False):
+    matches = matches if len(matches) == len(explanations) else [NO_MATCH] * len(explanations)
+    for one, match in [*zip(explanations, matches, strict=True)][:MAX_EXPLANATIONS]:
         side, player = one.parts["side"], one.parts["player"]
         if len(side) == len(one.sides["side"]) == 2 and "weight" not in one.parts:
             tables.append(_tabulate_match(one, match, texts))
@@ -376,9 +376,9 @@ def _tabulate_events(forecasts: ColumnTable, places: Places, is_past: Callable[[
     return ForecastTable(f"Forecasts of {events}", "coming", rows, columns, note, *about)
 
 
-def _show_day(is_past: Callable[[Any], bool], time: str) -> str:
+def _show_day(is_past: Callable[[Any], bool], time: Any) -> str:
     """The day of a contest, and whether it is over."""
-    return mark_dates(time) + ' <small class="badge">past</small>' * is_past(time)
+    return mark_dates(str(time)) + ' <small class="badge">past</small>' * is_past(time)
 
 
 def _tabulate(

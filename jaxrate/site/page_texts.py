@@ -123,7 +123,8 @@ def _summarise_history(data: site_data.SiteData) -> str:
     rated, span = data.rated, ""
     if rated.clock is not None:
         times = rated.events["time"]
-        ends = (wording.spell_moment(float(x), rated.clock)[: 10 if data.is_dated else None] for x in times[[0, -1]])
+        moments = [wording.spell_moment(float(x), rated.clock) for x in (times.min(), times.max())]
+        ends = [x[: 10 if data.is_dated else None] for x in moments]
         span = f", {'times ' * (not data.is_dated)}{' to '.join(dict.fromkeys(ends))}"
     return f"{format_count(rated.num_events, data.event)} of {data.noun.quantify(len(data.names))}{span}."
 

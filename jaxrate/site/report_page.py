@@ -82,7 +82,7 @@ def report_html(
     listed, accuracy = data.listed.tolist(), views.variables["accuracy"]
     sections = _build_player_sections(views, [*dict.fromkeys([*listed[:top], *chosen])])
     shown, nouns = min(RANKING_ROWS, len(listed)), views.site["nouns"]
-    compared = comparison_view(comparison, rated.system.name, views.site["events"])
+    compared = comparison_view(comparison, rated.system.name, views.site["events"], rated.period)
     careers = _draw_small_careers(data, sections.link)
     links = {
         "#leaderboard": "Ranking",

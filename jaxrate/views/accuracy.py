@@ -125,7 +125,10 @@ class AccuracySummary(NamedTuple):
         """How many of the bins have their predictions in their intervals, as a sentence; nothing without bins."""
         if self.bins is None:
             return ""
-        return f"{self.bins.agrees.sum()} of {len(self.bins.agrees)} do."
+        held, count = int(self.bins.agrees.sum()), len(self.bins.agrees)
+        if held == count:
+            return f"All {held} do." if held > 1 else "It does."
+        return f"{held or 'None'} of {count} {'does' if held < 2 else 'do'}."
 
 
 NO_DATA = Finding("order", "none")
