@@ -16,6 +16,7 @@ from tests.test_benchmark import make_league
 
 for package in ("pyarrow", "jinja2", "click"):
     pytest.importorskip(package)
+pq = pytest.importorskip("pyarrow.parquet")
 
 REFUSED_BEFORE_WORK = r"""
 rate days.csv --out days.csv :: invalid value for '--out': Directory 'days.csv' is a file
@@ -41,9 +42,15 @@ rate nfll :: nfll: no such file
 rate lost.pgn :: lost.pgn: line 6: the game has no tag White; --skip-incomplete leaves such games out
 compare lost.pgn --first 1 :: --first reads the first rows of a table, and lost.pgn holds games of pgn
 rate games.csv --param K=3 :: glicko has no parameter 'K' (it has seasons, c, initial_rating
-rate games.csv --system glicko --param c= :: c must be a number
+rate games.csv --system glicko --param c= :: --param c=: write name=value, as in k=20
+rate --category surface gmes.csv :: gmes.csv: no such file
+rate games.csv --param runs/k=3.toml :: --param runs/k=3.toml: there is no such file
+rate goals.csv --margin home_goals away_goals --param k=20 :: no parameter 'k'; did you mean 'k' of --system elo\?\n$
+rate games.csv --column na_values=x :: no name 'na_values'; write --na-values\n$
+arena games.csv --anchor 1500 :: --anchor 1500: write NAME=RATING, as in Ada=1500
+arena games.csv --anchor Ada=1 --anchor 'Ada = 2' :: --anchor names Ada twice
 rate games.csv --period week :: --period must be a number above 0, got week
-rate games.csv --column side=x :: --column side=x: no name 'side' \(there are 
+rate games.csv --column side=x :: --column side=x: no name 'side'; write --side\n$
 rate games.csv --column rest= :: --column rest=: write rest=DAYS
 rate games.csv --column weight=x --column weight=y :: no column 'y'
 rate games.csv --show peek :: 'peek' is not one of 'peaks', 'upsets', 'hindsight'
@@ -54,7 +61,7 @@ rate games.csv --param elo.toml --system glicko :: is of elo, not glicko
 rate days.csv --state run --system elo :: --system cannot be combined with --state: it is for new runs; the saved
 rate games.csv --state run :: games.csv: row 0 \(counting from 0\): time .* is earlier than the last match
 rate --state run --as-of 100 --out new :: --out: the run in .*run ends after --as-of; rate its file again
-rate --state run --list active=few :: --list active must be a number above 0, got few
+rate --state run --list active=few :: --list active=few: write a number of days above 0, a share below 1, or all
 rate run :: run is a saved run; name it with --state run
 rate --state run --player a --player b --player c :: --player shows one player, or two against each other, got 3
 rate days.csv --as-of 2023-01-01 :: no matches up to --as-of
@@ -106,6 +113,8 @@ rate bad.csv --system elo_mmr | {LONE} :: 5 before +-
 rate bad.csv --system skills --column expected_goals=x,y | {GOALS} :: skills does not use expected goals
 rate bad.csv --system elo --column expected_goals=x,y | {GOALS} :: elo does not use .*expected goals; take skills
 compare bad.csv --system elo | winner,loser x,y y,z x,z :: elo +0\.6
+compare bad.csv --system elo --period 7 | winner,loser x,y y,z x,z :: no column of time, so no rating periods; name one
+rate --category c 'ba*.csv' --dry-run | a,b,score,c x,y,1,u y,z,0,v :: 2 matches
 report bad.csv --plain --compare elo | a,b,score,home_goals,away_goals x,y,1,3,1 y,x,1,2,two :: are not shown: .*'two'
 """
 TEAMS = "a,Ada,red,1,1\na,Bo,red,1,1\na,Cy,blue,2,1\nb,Cy,red,2,2\nb,Ada,red,2,2\nb,Di,blue,1,2\nb,Bo,blue,1,2\n"
@@ -116,6 +125,7 @@ FILES = {
     "week.toml": 'system = "glicko"\nperiod = 7\n',
     "year.toml": 'system = "glicko2"\nperiod = 365\n',
     "days.csv": "a,b,score,date\nx,y,1,2024-01-01\ny,x,0,2024-01-05\nx,y,0,2024-01-06\n",
+    "goals.csv": "a,b,home_goals,away_goals\n" + "x,y,1,0\ny,x,2,2\nx,y,0,3\n" * 9,
     "june.csv": "a,b\nplayer 01,player 02\n",
     "teams.csv": f"contest,player,side,rank,t\n{TEAMS}",
     "races.csv": "race,driver,place,date\n" + "r0,driver 0,1,2024-01-01\nr0,driver 1,2,2024-01-01\n",
@@ -196,3 +206,17 @@ def test_rows_are_noted(jaxrate, tmp_path, monkeypatch, line, message):
     Path("bad.csv").write_text("\n".join(rows.split(" ")) + "\n")
     code, text, errors = jaxrate(*shlex.split(command))
     assert code == 0 and (message in text + errors or re.search(message, text + errors)), errors
+
+
+def test_compare_includes_the_systems_of_fitted_files(jaxrate, tmp_path):
+    (tmp_path / "fit.toml").write_text('system = "fide"\n')
+    (tmp_path / "won.csv").write_text("winner,loser\nx,y\ny,z\nx,z\n")
+    code, text, errors = jaxrate("compare", tmp_path / "won.csv", "--param", tmp_path / "fit.toml")
+    assert code == 0 and re.search("^fide +0", text, re.MULTILINE) and re.search("^elo +0", text, re.MULTILINE), errors
+
+
+def test_hindsight_of_matches_without_times_has_no_times(jaxrate, tmp_path):
+    (tmp_path / "won.csv").write_text("winner,loser\nx,y\ny,z\nx,z\n")
+    options = "--system", "skills", "--out", tmp_path / "run", "--show", "hindsight"
+    code, _, errors = jaxrate("rate", tmp_path / "won.csv", *options)
+    assert code == 0 and "time" not in pq.read_schema(tmp_path / "run" / "hindsight.parquet").names, errors

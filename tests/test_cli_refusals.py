@@ -91,6 +91,7 @@ RATE, PREDICT, SITE = (cli.load_command(name) for name in ("rate", "predict", "s
         ("own; time='2026-05-31' sets another", PREDICT, "own; --at 2026-05-31 sets another"),
         ("own; season='year' names one; so", SITE, "own; so"),
         ("it needs outcome='goals'", RATE, "it needs outcome='goals'"),
+        ("it is datetime='2026' here", PREDICT, "it is datetime='2026' here"),
     ],
 )
 def test_messages_name_options_of_their_command(message, command, text):

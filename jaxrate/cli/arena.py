@@ -104,8 +104,15 @@ READING_NAMES = (
 
 def _parse_anchors(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
     """The values of --anchor NAME=RATING."""
-    pairs = (text.rpartition("=") for text in texts)
-    return {name: Number().convert(number, parameter, context) for name, _, number in pairs}
+    anchors: dict[str, float] = {}
+    for text in texts:
+        name, _, number = map(str.strip, text.rpartition("="))
+        if not name or not number:
+            raise ValueError(f"--anchor {text}: write NAME=RATING, as in Ada=1500")
+        if name in anchors:
+            raise ValueError(f"--anchor names {name} twice")
+        anchors[name] = Number().convert(number, parameter, context)
+    return anchors
 
 
 @command(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from glob import iglob
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
@@ -21,6 +23,10 @@ HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110
 ALL_HELP = "jaxrate.help_all"  # in the notes of a context: whether --help-all was given
 NAMES_WIDTH = 26  # of options and their values, before their descriptions
 GUIDES = "https://github.com/jaxrate/jaxrate/blob/main/jaxrate/guides/start.md"
+READABLE = re.compile(  # names of files that commands read, compressed or not
+    r"\.(parquet|csv|tsv|txt|json|jsonl|ndjson|xlsx|xlsm|xlsb|xls|ods|pgn)(\.(gz|bz2|xz|zst|zip))?(#.*)?$",
+    re.IGNORECASE,
+)
 COMMANDS_WIDTH = 12  # of the names of commands, and of the options that need none
 
 
@@ -136,20 +142,29 @@ class HelpCommand(click.Command):
 def expand_multi_value_options(words: Iterable[str], most_words: Mapping[str, float]) -> list[str]:
     """The words with an option before each of its values, which are at most so many.
 
-    They end before the next option, and before a word that names a file, a folder or the shipped dataset.
+    They end before the next option, and before a word that names what can be read, see `_names_file`.
     """
     repeated, flag, left, is_further = list[str](), "", 0.0, False
     for word in words:
         if word.startswith("-"):
             flag, equals, _ = word.partition("=")
             left, is_further = most_words.get(flag, 1) - len(equals), bool(equals)
-        elif left < 1 or (is_further and (word == SHIPPED_DATASET or Path(word).exists())):
+        elif left < 1 or (is_further and _names_file(word)):
             left = 0
         else:
             repeated += [flag] * is_further
             left, is_further = left - 1, True
         repeated.append(word)
     return repeated
+
+
+def _names_file(word: str) -> bool:
+    """Whether a word names a file, a sheet of one, a folder, a pattern of files or the shipped dataset.
+
+    What ends as a file that can be read is one, too, if only by a misspelt name.
+    """
+    exists = Path(word).exists() or ("#" in word and Path(word.rpartition("#")[0]).is_file())
+    return exists or word == SHIPPED_DATASET or any(iglob(word)) or READABLE.search(word) is not None
 
 
 def write_paragraphs(formatter: click.HelpFormatter, text: str, count: int | None = None) -> None:

@@ -69,7 +69,7 @@ def compare(
     columns = options.pop_column_arguments(scoring | {"file": file, "plain": plain})
     request = RatingRequest(file, columns, plain=plain)
     data, request = file_rating.read_events_with_evidence(report, request, first)
-    names = dict.fromkeys([*name, *fits] if name else jr.extend.SYSTEMS)
+    names = dict.fromkeys([*(name or jr.extend.SYSTEMS), *fits])
     changes = _merge_hyperparameter_changes(data, names, values, fits)
     comparison = compare_with_notes(
         report,
@@ -77,7 +77,7 @@ def compare(
         data,
         changes,
         is_named=bool(name),
-        lengths=_period_lengths(data, period, fits),
+        lengths=_period_lengths(report, data, period, fits),
         last=last,
         fit=fitting,
     )
@@ -116,14 +116,17 @@ def _load_fits(files: Iterable[Path]) -> dict[str, HyperparameterFile]:
 
 
 def _period_lengths(
-    data: jr.data.Dataset, period: float | None, fits: dict[str, HyperparameterFile]
+    report: ProgressReport, data: jr.data.Dataset, period: float | None, fits: dict[str, HyperparameterFile]
 ) -> tuple[float | None, ...]:
     """The lengths of rating periods by which matches with times are rated; None: one by one.
 
     Without a period they are those of the files of hyperparameters.
     """
-    file_rating.check_period(data, period)
-    if data.clock is None or not data.of_matches:
+    if not data.of_matches:
+        file_rating.check_period(data, period)
+        return (None,)
+    if data.clock is None:
+        report.note("no column of time, so no rating periods; name one with --time")
         return (None,)
     lengths: set[Any] = {period or fit.period for fit in fits.values()} - {None}
     return None, *sorted(lengths or {period or DEFAULT_PERIOD})

@@ -28,6 +28,7 @@ from jaxrate.core.text_format import (
     format_count,
     join_names,
     metric_heading,
+    most_similar_name,
     to_one_line,
 )
 from jaxrate.data.column_role_definitions import is_pgn_file
@@ -306,8 +307,11 @@ def make_rating_task(
     """
     changes = drop_fitted_seasons_from_changes(data, request.fitted, request.changes)
     name = request.name or lazy.default_system_name(data)
-    with prefix_errors("" if request.name else f"without --system it is {name} for these data: "):
+    try:
         system = lazy.make_system_for_data(name, changes, request.period, data, data_share)
+    except ValueError as error:
+        prefix = "" if request.name else f"without --system it is {name} for these data: "
+        raise ValueError(f"{prefix}{error}{_suggest_param(error, is_named=bool(request.name))}") from None
     if fitting:
         system = lazy.add_parts_to_fit(system, changes, data, round(len(data.rows) * data_share))
     else:
@@ -317,6 +321,22 @@ def make_rating_task(
     is_tuned = bool(request.fitted.system) or any(space[key].fitted for key in changes if key in space)
     task = check_system(report, system, data, request)
     return task._replace(calibrate=not (is_tuned or request.no_calibrate))
+
+
+def _suggest_param(error: ValueError, *, is_named: bool) -> str:
+    """The end of a message that a system lacks a hyperparameter, if it has none like it and too many to list.
+
+    It is the nearest one of another system, unless the system was named, or else where those of this one are listed.
+    """
+    if not isinstance(error, lazy.UnknownParameterError) or error.hint:
+        return ""
+    owners: dict[str, str] = {}
+    for other in () if is_named else (*lazy.BASELINES, *jr.extend.ALL_SYSTEMS):
+        owners = dict.fromkeys(jr.extend.ALL_SYSTEMS[other]().params._fields, other) | owners
+    similar = most_similar_name(error.name, owners)
+    if similar is not None:
+        return f"; did you mean {similar!r} of --system {owners[similar]}?"
+    return f"; jaxrate systems {error.system} lists them"
 
 
 def drop_fitted_seasons_from_changes(

@@ -46,7 +46,7 @@ HINTS = {  # by the reason why a search ended without the best result
     library_option("fit", "steps", "NUMBER", least=1),
     library_option("ahead", "errors", "METHOD", type=options.library_choice("ahead", "ERROR_METHODS")),
     "Output",
-    option("save", "FILE.toml", "Save the result, for jaxrate rate --param.", type=OutputFile(".toml")),
+    option("save", "FILE.toml", "Save the result, for jaxrate rate --param.", type=OutputFile()),
     usual=("a", "b", "score", "time", "system", "free", "param", "data-share", "save", "json"),
     examples=(
         "jaxrate fit games.csv --save fitted.toml",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jaxrate.arena.strength_drift import StrengthDrift
     from jaxrate.arena.strength_fit import Strengths, format_value_and_error
     from jaxrate.arena.votes import CountColumns, cluster_codes, describe_vote_dates, read_vote_table, uncounted_ties
+    from jaxrate.core.system import UnknownParameterError
     from jaxrate.data.column_conversion import is_text, to_column, to_numbers
     from jaxrate.data.column_recognition import (
         FORMAT_EVIDENCE,

@@ -54,7 +54,7 @@ def name_options(message: str, command: click.Command | None) -> str:
     """A message of the library with options of the command in place of arguments."""
     options = options_by_argument(command)
     for words, argument in WORDS_OF_OPTIONS.items():
-        message = message.replace(words, argument)
+        message = re.sub(rf"(?<!\w){re.escape(words)}", argument, message)
     message = SUBJECT.sub(lambda match: match[1] + _option_name(match[2], options, match[2]), message)
     message = QUOTED.sub(lambda match: _option_name(match[1], options, match[0]), message)
     message = ARGUMENTS.sub(lambda match: _name_options_of_hint(match[0], options), message)

@@ -86,7 +86,7 @@ class OutputFolder(NonEmptyPath):
 
 
 class OutputFile(NonEmptyPath):
-    """A file that can be written, whose folder is made; `endings` are those that its name may have."""
+    """A file that can be written, whose folder is made; `endings` are those that its name may have, by default all."""
 
     def __init__(self, *endings: str) -> None:
         super().__init__(path_type=Path, dir_okay=False, writable=True)
@@ -95,7 +95,7 @@ class OutputFile(NonEmptyPath):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path of a text."""
         path = super().convert(value, param, ctx)
-        if path.suffix.lower() not in self.endings:
+        if self.endings and path.suffix.lower() not in self.endings:
             self.fail(f"the name must end in {' or '.join(self.endings)}.", param, ctx)
         check_folder(path.parent, param, ctx)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -184,7 +184,9 @@ class NamedValuesOption(CommandOption):
             name, _, part = map(str.strip, text.partition("="))
             name = name.replace("-", "_")
             if name not in self.named:
-                raise ValueError(f"{self.opts[0]} {text}: no name {name!r}{did_you_mean_or_list(name, self.named)}")
+                own = [x.opts[0] for x in ctx.command.params if x.name == name and isinstance(x, CommandOption)]
+                hint = f"; write {own[0]}" if own else did_you_mean_or_list(name, self.named)
+                raise ValueError(f"{self.opts[0]} {text}: no name {name!r}{hint}")
             if not part:
                 raise ValueError(f"{self.opts[0]} {text}: write {name}={self.named[name].metavar}")
             texts.setdefault(name, []).append(part)
@@ -451,9 +453,17 @@ class HyperparameterFile(NamedTuple):
 
 def parse_params(params: tuple[str, ...]) -> tuple[dict[str, Any], list[Path]]:
     """The values of --param NAME=VALUE, see `_parse_value`, and the files of hyperparameters that it names."""
-    pairs = [tuple(map(str.strip, text.partition("=")[::2])) for text in params if "=" in text]
-    files = [Path(text) for text in params if "=" not in text]
-    return {name: _parse_value(value) for name, value in pairs}, files
+    values: dict[str, Any] = {}
+    files: list[Path] = []
+    for text in params:
+        name, equals, value = map(str.strip, text.partition("="))
+        if text.endswith(".toml") or not equals:
+            files.append(Path(text))
+        elif name and value:
+            values[name] = _parse_value(value)
+        else:
+            raise ValueError(f"--param {text}: write name=value, as in k=20")
+    return values, files
 
 
 def _parse_value(text: str) -> Any:
@@ -572,7 +582,11 @@ def pop_request(values: dict[str, Any]) -> RatingRequest:
 
 def _parse_active(context: Any, parameter: Any, text: str) -> float | str:
     """A length of time, a share of the history, or "all"."""
-    return text if text == "all" else Number(above=0).convert(text, parameter, context)
+    if text == "all":
+        return text
+    with suppress(ValueError):
+        return float(Number(above=0).convert(text, parameter, context))
+    raise ValueError(f"{parameter.opts[0]}={text}: write a number of days above 0, a share below 1, or all")
 
 
 ACTIVE_TEXT = (

@@ -497,8 +497,9 @@ def _save(report: ProgressReport, out: Path, rating: Rating, *, csv: bool) -> No
     Ratings in hindsight are a table of their own; those of an earlier run are removed.
     """
     rated, tables = rating.history, dict[str, Any]()
+    no_time = ["time"] * (rated.clock is None)
     if rating.hindsight is not None:
-        columns = lazy.ColumnTable(rating.hindsight.columns()).drop_columns("participants", "teams", "team")
+        columns = lazy.ColumnTable(rating.hindsight.columns()).drop_columns("participants", "teams", "team", *no_time)
         tables["hindsight"] = {name.replace("_after", ""): x for name, x in columns.items()}
     files: dict[str, Any] = {f"{name}.parquet": columns for name, columns in tables.items()}
     if csv:
