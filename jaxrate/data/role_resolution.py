@@ -265,7 +265,7 @@ def constant_side(names: Sequence[str], roles: ColumnRoles) -> float | None:
         (
             not is_constant and side in roles.players,
             f"side={side!r} holds players; where {side!r} has the side in all matches, say "
-            f"side={'a' if side == roles.players[0] else 'b'!r}",
+            f"side={'ab'[side != roles.players[0]]!r}",
         ),
     )
     return {"a": 1.0, "b": -1.0}[side] if is_constant else None

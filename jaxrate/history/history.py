@@ -245,9 +245,7 @@ def find_player_id(players: Any, player: Any, count: int | None = None) -> int:
     if is_list(player):
         raise ValueError(f"give a single name or id of a player, got {format_value_for_error(player)}")
     if players is None:
-        if is_whole_number(player) and 0 <= player < (count or 0):
-            return int(player)
-        raise ValueError(f"no player {player!r}: ids run from 0 to {(count or 0) - 1}; names need those of all players")
+        return _check_player_number(player, count or 0)
     names = np.asarray(players).tolist()[:count]
     matching_ids = [i for i, name in enumerate(names) if player in (name, str(name))]
     if len(matching_ids) > 1:
@@ -261,6 +259,13 @@ def find_player_id(players: Any, player: Any, count: int | None = None) -> int:
     raise ValueError(
         f"no player {player!r}{did_you_mean_suffix(str(player), names) or similar_names_hint(player, names)}"
     )
+
+
+def _check_player_number(player: Any, count: int) -> int:
+    """The id of a player where nobody has a name; ValueError unless it is the number of a player."""
+    if is_whole_number(player) and 0 <= player < count:
+        return int(player)
+    raise ValueError(f"no player {player!r}: ids run from 0 to {count - 1}; names need those of all players")
 
 
 def format_time(time: float, clock: str | None) -> str:

@@ -192,12 +192,10 @@ def find_system_standing(
     results, pairs = comparison.results, count_pairs(len(comparison.results))
     finding = _find_best(results, comparison.others)
     behind = [x for x in results if judge_gap_to_best(_difference_from_best(x), pairs) == "behind"]
-    own = [x for x in results if x.name == name]
-    own = [x for x in own if x.period == period] or own
-    equal, shown = [x for x in results if x not in behind], [x for x in own[:1] if x in behind]
-    return ComparisonSummary(
-        finding, equal, next(iter(shown), None), _measure(comparison), next(iter(comparison.counts))
-    )
+    equal = [x for x in results if x not in behind]
+    own = min((x for x in results if x.name == name), key=lambda x: x.period != period, default=None)
+    shown = own if own in behind else None
+    return ComparisonSummary(finding, equal, shown, _measure(comparison), next(iter(comparison.counts)))
 
 
 def _find_best(systems: Sequence[ScoredForecaster], others: Sequence[ScoredForecaster]) -> Finding:
