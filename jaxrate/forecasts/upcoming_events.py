@@ -240,7 +240,11 @@ def is_list_of_name_tuples(source: Any) -> bool:
 def _match_table_from_pairs(pairs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Pairs of names as a table of matches, and the columns of it that `read` must be told of."""
     if not all(isinstance(x, (tuple, list)) and len(x) == 2 and list not in map(type, x) for x in pairs):
-        example = f"; of one match it is [{tuple(pairs)!r}]" if len(pairs) == 2 else ", as the run is of matches of two"
+        example = (
+            f"; of one match it is [{tuple(pairs)!r}]"
+            if len(pairs) == 2
+            else ": the run is of matches, and not of contests of teams"
+        )
         raise ValueError(f"fixtures must be pairs of names, as [('Ada', 'Bo')], or a table{example}")
     return {name: to_object_array([x[i] for x in pairs]) for i, name in enumerate("ab")}, {}
 
