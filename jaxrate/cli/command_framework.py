@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from glob import iglob
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.option_names import name_options
 from jaxrate.cli.options import SHIPPED_DATASET, CommandOption, option
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, print_escaped, print_sections
@@ -23,10 +23,6 @@ HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110
 ALL_HELP = "jaxrate.help_all"  # in the notes of a context: whether --help-all was given
 NAMES_WIDTH = 26  # of options and their values, before their descriptions
 GUIDES = "https://github.com/jaxrate/jaxrate/blob/main/jaxrate/guides/start.md"
-READABLE = re.compile(  # names of files that commands read, compressed or not
-    r"\.(parquet|csv|tsv|txt|json|jsonl|ndjson|xlsx|xlsm|xlsb|xls|ods|pgn)(\.(gz|bz2|xz|zst|zip))?(#.*)?$",
-    re.IGNORECASE,
-)
 COMMANDS_WIDTH = 12  # of the names of commands, and of the options that need none
 
 
@@ -164,7 +160,7 @@ def _names_file(word: str) -> bool:
     What ends as a file that can be read is one, too, if only by a misspelt name.
     """
     exists = Path(word).exists() or ("#" in word and Path(word.rpartition("#")[0]).is_file())
-    return exists or word == SHIPPED_DATASET or any(iglob(word)) or READABLE.search(word) is not None
+    return exists or word == SHIPPED_DATASET or any(iglob(word)) or lazy.has_readable_suffix(word)
 
 
 def write_paragraphs(formatter: click.HelpFormatter, text: str, count: int | None = None) -> None:
@@ -296,8 +292,8 @@ def _plain_name(parameter: click.Parameter) -> str:
     return parameter.opts[-1].removeprefix("--")
 
 
-def check_no_other_options(allowed: Iterable[str], what: str) -> None:
-    """ValueError if an option other than these was given; `what` it cannot be combined with."""
+def check_no_other_options(allowed: Iterable[str], way: str) -> None:
+    """ValueError if an option other than these was given; `way` is what it cannot be combined with."""
     for name in given_parameters(click.get_current_context()):
         if name.lstrip("-") not in ("FILE", "json", "quiet", "verbose", *allowed):
-            raise ValueError(f"{name} cannot be combined with {what}")
+            raise ValueError(f"{name} cannot be combined with {way}")

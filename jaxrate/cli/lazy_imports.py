@@ -38,7 +38,14 @@ if TYPE_CHECKING:
     from jaxrate.data.formats.csv_collections import COLUMN_OPTIONS
     from jaxrate.data.match_margins import first_player_lead
     from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-    from jaxrate.data.table_files import first_rows, join_files, list_table_files, open_table_file, open_table_source
+    from jaxrate.data.table_files import (
+        first_rows,
+        has_readable_suffix,
+        join_files,
+        list_table_files,
+        open_table_file,
+        open_table_source,
+    )
     from jaxrate.data.table_sources import (
         TableSource,
         add_location_to_data_errors,

@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
+from jaxrate.data.column_role_definitions import is_pgn_file
 from jaxrate.data.column_spellings import POINT_TEMPLATES, normalise_column_name
 from jaxrate.data.table_sources import (
     FEW_ROWS,
@@ -273,6 +274,14 @@ OPENERS_BY_SUFFIX = {
     **dict.fromkeys((".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"), _open_text_file),
     **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), _open_spreadsheet),
 }
+
+
+def has_readable_suffix(name: str) -> bool:
+    """Whether a name ends as those of files that can be read, compressed or not, and with a sheet behind a #."""
+    paths = Path(name), Path(name.partition("#")[0])
+    return any(_suffix_before_compression(x) in OPENERS_BY_SUFFIX or is_pgn_file(x) for x in paths)
+
+
 OPENERS_BY_MARK = {  # the first bytes
     b"PAR1": _open_parquet,
     b"PK\x03\x04": _open_spreadsheet,

@@ -328,7 +328,7 @@ def log_side_mismatch(system: RatingSystem, of_matches: bool, sided: bool) -> No
         return
     worth = {name: getattr(system.params, name, None) for name in ("side_advantage", "side_trend")}
     name = next(filter(worth.get, worth), "side_advantage")
-    if sided == uses_side(system) or worth[name] is None or sided == bool(worth[name]):
+    if worth[name] is None or sided == bool(worth[name]):
         return
     text = "the data do not say who has the side; name its column, as side='home'"
     if not of_matches:

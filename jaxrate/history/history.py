@@ -112,10 +112,10 @@ class History:
                 "in the folder `predictions`"
             )
 
-    def check_of_matches(self, what: str) -> None:
-        """ValueError unless the events are matches, which this is of."""
+    def check_of_matches(self, subject: str) -> None:
+        """ValueError unless the events are matches, which the subject is of."""
         if not self.of_matches:
-            raise ValueError(f"{what} is of matches of two, and this history is of contests")
+            raise ValueError(f"{subject} is of matches of two, and this history is of contests")
 
     def time_column(self, times: HostArray) -> HostArray | None:
         """Times as `display_times` has them; None of a history without times."""

@@ -82,12 +82,12 @@ def parse_time_after_last_events(rated: Any, state: State, time: Any) -> Any:
     if query_time is None or is_traced((query_time, last_times)):
         return query_time
     times, end = np.array(last_times, float), getattr(rated, "last", None)  # NaN of None
+    end = -np.inf if end is None else end
     played = float(times[np.isfinite(times)].max(initial=-np.inf))
     rounding = 4.0 * np.finfo(jnp.result_type(float)).eps * abs(played)  # of times in the state
-    last = max(played, -np.inf if end is None else end)
-    if query_time < max(played - rounding, -np.inf if end is None else end):
+    if query_time < max(played - rounding, end):
         clock = getattr(rated, "clock", None)
-        asked_text, last_text = format_time(query_time, clock), format_time(last, clock)
+        asked_text, last_text = format_time(query_time, clock), format_time(max(played, end), clock)
         raise ValueError(
             f"time {asked_text} is before the last event of the history, at {last_text}; {PAST_RATINGS_HINT}"
         )
