@@ -96,13 +96,16 @@ NAME_TEMPLATES = _split_at_blanks("""
     model{} models{} {}model response{}model model{}name generator{} system{} engine{}
     agent{} item{} option{} candidate{} opponent{} competitor{} name{} {}nation {}country {}mannschaft {}
     equipe{} equipo{} {}pair {}duo squadra{} {}lag {}hold spieler{} joueur{} jugador{} giocatore{}
+    {}shikona rikishi{}shikona rikishi{}
     {}teamid team{}id teamid{} {}teamapiid {}playerid player{}id {}id {}neutral
 """)  # names before ids
 GOAL_NOUNS = _split_at_blanks(
     "score goals goal runs tore goles buts gol gols reti doelpunten mal placar"
 )  # of a match, while points may be those of a ranking
 POINT_NOUNS = *GOAL_NOUNS, "points", "pts"  # the first are sought first
-REPEATED_POINTS = {(noun + first, noun + second) for noun in POINT_NOUNS for first, second in (("1", "2"), ("", "1"))}
+REPEATED_POINTS = {
+    (noun + first, noun + second) for noun in (*POINT_NOUNS, "g", "r") for first, second in (("1", "2"), ("", "1"))
+}
 POINT_PATTERNS = _split_at_blanks("""
     {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} teams{{}}{0} {{}}player{0} player{{}}{0} {0}{{}}team {0}team{{}}
     {0}player{{}}
@@ -135,10 +138,12 @@ COUNT_TEMPLATES = (  # of results whose size says little, such as the sets that 
     *(pattern.format(noun) for noun in COUNT_NOUNS for pattern in COUNT_PATTERNS),
     "{}framescore",
     "winnermodel{}",
+    "rikishi{}win",
 )
 RESULT_TEMPLATES = _split_at_blanks("""
     {}teamwins {}teamwin {}teamwon {}win is{}win {}wins {}won {}result {}teamresult team{}win team{}wins team{}won
     team{}result player{}win player{}wins player{}won player{}result result{} {}outcome outcome{} {}score score{}
+    rikishi{}win
 """)  # of the first side alone
 # the pattern of columns that say who won, and not how well a player did
 WINNER_NAME = (
@@ -169,7 +174,7 @@ SPELLINGS = {  # of the roles that one column has
         uitslag placar punteggio wynik wdl wl winloss whitescore victor whowon winnerindex winneridx winningside
         winningplayer winteam sieger ganador vencedor vainqueur vincitore
         preference preferred humanpreference preferredmodel chosenmodel chosenmodelname bettermodel selected selection
-        winnermodel modelwinner g1winner humanlabel vote votetype verdict judgment
+        winnermodel modelwinner winningfighter fightwinner g1winner humanlabel vote votetype verdict judgment
         judgement choice chosen label correct iscorrect answeredcorrectly
     """),  # the last are of votes
     "time": (

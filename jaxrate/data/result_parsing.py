@@ -116,6 +116,7 @@ ENDINGS = r"aet|a\.e\.t|et|ot|so|sd|pens?|pso|p|agg|n\.?v|n\.?e|forfeit"  # of e
 ENDINGS += "|awarded|awd|wertung|w"  # by a committee
 AFTER_SCORE = rf"(?:\s*/?\s*(?:\([^()]*\)|\[[^\[\]]*\]))*(?:\s*/?\s*\d?(?:{ENDINGS})\b.*)?\s*$"
 SCORELINE_PATTERN = rf"^({NUMBER_PATTERN})\s*{DASH}\s*({NUMBER_PATTERN}){AFTER_SCORE}"
+RECORD_PATTERN = r"^(\d{1,2})-(\d{1,2})-\d{1,2}$"  # of a match of several games
 SCORELINE_POINTS = rf"(?i)^\s*(?P<one>\d+)\s*{DASH}\s*(?P<two>\d+){AFTER_SCORE}"  # of Arrow too
 PLACE_PATTERN = r"[=t]?\s*-?\s*(\d+)\s*(?:st|nd|rd|th|\.)?\s*[=t]?"  # with marks of a tie
 TIME_PATTERN = r"(?=.*[:.])(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)"  # hours, minutes and seconds, or some of these
@@ -227,9 +228,9 @@ def _score_of_sets(cell: str) -> float:
     return float(0.5 + 0.5 * np.sign(sum(np.sign(int(one) - int(two)) for one, two in sets)))
 
 
-def _score_of_scoreline(cell: str) -> float:
+def _score_of_scoreline(cell: str, pattern: str = SCORELINE_PATTERN) -> float:
     """The score of the first player by the points of both sides in a cell; NaN of other cells."""
-    match = re.search(SCORELINE_PATTERN, cell)
+    match = re.search(pattern, cell)
     if match is None:
         return np.nan
     one, two = (0.5 if points in ("½", "1/2") else float(points.replace(",", ".")) for points in match.groups())
@@ -279,6 +280,9 @@ WINNER_OR_DRAW_NUMBERS = _number_notation(
 NAMES = Notation("names", lambda results: _scores_of_winner_names(results, NO_WORDS), needs_winner=True)
 SENTENCES = Notation("sentences", lambda results: _scores_of_winner_names(results, WORDS_OF_WINNING), needs_winner=True)
 SCORELINES = _cell_notation("scorelines", _score_of_scoreline)
+RECORDS = _cell_notation(
+    "records", partial(_score_of_scoreline, pattern=RECORD_PATTERN), note="as games won, lost and drawn"
+)
 SETS = _cell_notation("sets", _score_of_sets, note="as the sets of the first player and of the second")
 NUMBERS = _number_notation("ranks", lambda numbers: numbers)
 RANK_NOTATIONS = (
@@ -361,8 +365,7 @@ def _possible_notations(results: ResultColumn) -> Iterator[Notation]:
     if is_text(column):
         yield from _word_notations(results)
         yield SCORELINES
-        yield SENTENCES
-        yield SETS
+        yield from (SENTENCES, SETS, RECORDS)
     yield from number
 
 
@@ -454,14 +457,14 @@ def _word_notations(results: ResultColumn) -> list[Notation]:
     """The notations by words for who has won of which cells have some: Home, home win, HOME_WIN.
 
     The notation in which the columns of the players are called comes first; where these are called the other way round,
-    "home" is a win of the second player.
+    "home" is a win of the second player. Cells may also have the names of these columns.
     """
     sides = [_outcome_word(str(name).lower()) for name in results.players]
     notations: list[Notation] = []
-    for words in OUTCOME_WORDS:
+    for words in (OutcomeWords(*((side,) for side in sides)), *OUTCOME_WORDS):
         first, second, _ = words
         is_own, is_exchanged = (x in first and y in second for x, y in (sides, reversed(sides)))
-        if not {*results.words.values}.isdisjoint((*first, *second)):
+        if first != second and not {*results.words.values}.isdisjoint((*first, *second)):
             scores = _scores_by_word(words, first=1.0 - is_exchanged)
             notation = Notation(f"words as {first[0]} and {second[0]}", partial(_scores_of_words, scores))
             notations.insert(0 if is_own or is_exchanged else len(notations), notation)

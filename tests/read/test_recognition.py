@@ -230,13 +230,13 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
                                  [1, 1, 0], "1 of 4 rows has no result.*"),
     "German": ("Heim,Gast,Ergebnis,Datum\nx,y,2:1,2024-05-01\ny,x,0:0,2024-05-02\n", {}, [1, 0.5],
                "took Heim and Gast for a and b, the first of whom has the side; Ergebnis for the score; Datum for .*"),
-    "French": ("Domicile,Extérieur,Résultat\nx,y,2-1\ny,x,0-3\n", {}, [1, 0], ".* the side; Résultat for the score.*"),
     "Portuguese": ("data;mandante;visitante;gols_mandante;gols_visitante\n15/01/2023;x;y;2;1\n", {}, [1],
                    ".* the side; gols_mandante and gols_visitante .*; data for the time; data as dates, the day first.*"),
     "points after each player": (
         'Date,Start (ET),Visitor/Neutral,PTS,Home/Neutral,PTS,,,Notes\n"Tue, Oct 24, 2023",7:30p,x,107,y,119,Box,,\n', {},
         [1], "took Home/Neutral and Visitor/Neutral for a and b, the first of whom has the side; PTS .2. and PTS .1. for .*",
     ),
+    "goals after each player": ("Visitor,G,Home,G,,Att.\nx,1,y,2,OT,\n", {}, [1], ".*Home and Visitor for.*; G .2. and G .1. for .*"),
     "ties of winners and losers": (
         {"Winner/tie": X, "": list(" @ @"), "Loser/tie": Y, "PtsW": [9, 3, 7, 2], "PtsL": [1, 3, 0, 2]}, {}, [1, 0.5, 1, 0.5],
         "took Winner/tie and Loser/tie for winner and loser; PtsW and PtsL for the draws .2 of 4 matches.;.*",
@@ -364,9 +364,6 @@ READINGS = {  # the table, the scores, and a word of the note
     "players in German": ("Spieler A,Spieler B,Sieger\nx,y,y\n", [0], "Spieler A and Spieler B for a and b"),
     "moments in UTC": ("home,away,result,kickoff\nx,y,H,2026-01-01 18:30:00 UTC\n", [1], "kickoff for the time"),
     "moments of a named zone": ("home,away,result,kickoff\nx,y,H,2026-01-01 18:30 CET\n", [1], "nothing for the time, as kickoff"),
-    "line-ups of sides with letters": (
-        {"Home A": ["x"], "Home B": ["y"], "Away A": ["z"], "Away B": ["u"], "score": ["2-1"]}, [0, 0, 2, 2], "Home A, Home B for",
-    ),
     "results of both": ({"p1": X, "p2": Y, "p1_result": list("WLDW"), "p2_result": list("LWDL")}, [1, 0, 0.5, 1], ""),
     "won by": ({"team1": X, "team2": Y, "winner": ["x won by 5 runs", "z won by 3 wickets", "Match drawn", "x won"]},
                [1, 0, 0.5, 1], ""),
@@ -376,6 +373,7 @@ READINGS = {  # the table, the scores, and a word of the note
         ("name", "opponent_name", {"score": [1, 0, 0, 1], "opponent_score": [0, 0, 1, 0]}, "score and opponent_score for"),
         ("player_id", "opponent_id", {"result": ["win", "draw", "loss", "win"]}, "result for the score"),
         ("club", "opponent", {"GF": [2, 1, 0, 3], "GA": [1, 1, 1, 2]}, "GF and GA for the points"),
+        ("rikishi1_shikona", "rikishi2_shikona", {"rikishi1_win": [1, 1, 0, 1], "rikishi2_win": [0, 1, 1, 0]}, "rikishi1_win and"),
     )},
     **{f"{words[0]} and the like": ({a: X, b: Y, "result": words}, [1, 0.5, 0, 1], "result for the score") for a, b, words in (
         ("team", "opponent", ["W (OT)", "D", "OTL", "W/SO"]),
@@ -384,6 +382,8 @@ READINGS = {  # the table, the scores, and a word of the note
         ("home", "away", ["HW", "score draw", "AW", "home win"]),
         ("weiß", "schwarz", ["1-0", "0,5-0,5", "0:1", "1 : 0"]),
         ("east", "west", ["east", "draw", "west", "East wins"]),
+        ("player1", "player2", ["2-1-0", "1-1-1", "0-2-0", "2-0-1"]),
+        ("fighter_1", "fighter_2", ["fighter_1", "draw", "Fighter 2", "FIGHTER_1"]),
     )},
     "points that were awarded": ({"home": X, "away": Y, "result": ["2:0 Wertung", "1-1", "0-3 awd", "2-1"]}, [1, 0.5, 0, 1], ""),
     **{f"no game: {word}": ({"white": X, "black": Y, "result": ["1-0", "1/2-1/2", word, "0-1"]}, [1, 0.5, 0], "1 of 4 rows has no")
