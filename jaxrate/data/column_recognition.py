@@ -20,6 +20,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_table, join_names, to_one_line, truncate_text
 from jaxrate.data.column_conversion import (
     add_columns,
+    check_no_lists,
     is_text,
     load_columns,
     missing_mask,
@@ -237,7 +238,10 @@ def _season_of_contests(table: TableSource, players: "PlayerColumns", arguments:
     names = [*players.names, *seasons[:1]]
     if players.roles != CONTEST_ROLES or not seasons or not {*names} <= {*table.names}:
         return None
-    rows = import_pyarrow().table(load_columns(table, names))
+    columns = load_columns(table, names)
+    for name, column in columns.items():
+        check_no_lists(name, column)
+    rows = import_pyarrow().table(columns)
     num_places, num_within = (rows.group_by(keys).aggregate([]).num_rows for keys in (names[:2], names))
     return seasons[0] if num_places < num_within == len(rows) else None
 

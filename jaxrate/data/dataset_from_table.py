@@ -18,11 +18,14 @@ import numpy as np
 from jaxrate.core.argument_checks import check_argument
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import (
+    format_count,
     format_unquoted_name,
     format_value_for_error,
     join_names,
 )
 from jaxrate.data.column_conversion import (
+    cell_value,
+    check_no_missing_values,
     distinct_cells,
     fail_at_cells,
     is_list,
@@ -520,12 +523,21 @@ def _read_ranks(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostA
 
 
 def _to_ranks(name: str, column: Column) -> HostArray:
-    """The column as float64. RowError with one row for each text that is no number."""
-    is_bad = np.isnan(numbers_or_nan(column)) & ~missing_mask(column)
-    if is_bad.any():
-        first_rows = np.unique(distinct_cells(column).codes, return_index=True)[1]
-        fail_at_cells(is_bad & np.isin(np.arange(len(is_bad)), first_rows), name, column, "not a number")
-    return to_numbers(name, column)
+    """The column as float64. RowError with one row for each text that is no number, and how many rows have it."""
+    ranks = numbers_or_nan(column)
+    is_text = np.isnan(ranks) & ~missing_mask(column)
+    if is_text.any():
+        _, first, code, count = np.unique(distinct_cells(column).codes, True, True, True)
+        is_first = is_text & (first[code] == np.arange(len(code)))
+        fail_where(
+            is_first,
+            lambda row: (
+                f"column {name!r} is {format_value_for_error(cell_value(column, row))} in "
+                f"{format_count(int(count[code[row]]), 'row')}, not a number"
+            ),
+        )
+    check_no_missing_values(name, column)
+    return ranks
 
 
 def _team_codes(roles: ColumnRoles, columns: dict[str, Column], values: Mapping[str, Any]) -> dict[str, HostArray]:

@@ -147,7 +147,7 @@ BAD_CONTESTS = {
     "ceiling": ({"c": [1, 1, 1, 1, 2]}, {"ceiling": "c"}, 4, "ceiling 2.0 differs within contest 'Monza'"),
     "times": ({"t": [3, 3, 4, 5, 5]}, {}, 2, "time 4 differs within contest 'Spa'"),
     "nan": ({"t": [3.0, 3.0, 3.0, 5.0, float("inf")]}, {"sort": True}, 4, "time"),
-    "rank": ({"rank": ["1", "2", "DNF", "1", "2"]}, {}, 2, "column 'rank' is 'DNF', not a number .*; give those who"),
+    "rank": ({"rank": ["1", "2", "DNF", "1", "2"]}, {}, 2, "column 'rank' is 'DNF' in 1 row, not a number .*.*give those"),
     "team": ({"car": list("uvwxx")}, {"team": "car"}, 4, "rank 4.0 differs from 9.0 of the same team in row 3 .*Monza"),
     "no team": ({"car": ["u", None, *"vwx"]}, {"team": "car"}, 1, "column 'car' has no value; players without a team"),
     "no rank, named": ({"rank": [1, 2, None, 1, 2]}, {}, 2, r"column 'rank' has no value \(contest 'Spa'\); give"),
@@ -198,5 +198,5 @@ def test_times_of_a_race_are_no_times_of_the_contest():
     with pytest.warns(UserWarning, match="^took time as times, as 34:02, of which the shortest is the best"):
         data, dated = read(table, rank="time"), read(table | {"date": ["2026-05-01"] * 2}, rank="time")
     assert data.rounds.events.rank.tolist() == [1, 0] and data.clock is None and dated.clock == "dates"
-    with pytest.raises(ValueError, match="row 1 .*'rank' is 'x', not a number .*; give those .*na_values=.'DNS'"):
+    with pytest.raises(ValueError, match="'rank' is 'x' in 1 row, not a number .*; give those .*na_values=.'DNS'"):
         read_noting({"contest": [1] * 3, "player": [*"xyz"], "rank": ["T1", "x", "T1"]})
