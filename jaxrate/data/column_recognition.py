@@ -48,6 +48,7 @@ from jaxrate.data.column_spellings import (
     PARTNER_TEMPLATES,
     POINT_TEMPLATES,
     RESULT_TEMPLATES,
+    SET_TEMPLATES,
     SIDE_PAIRS,
     SPELLINGS,
     THIRD_SIDES,
@@ -637,7 +638,7 @@ def _possible_result_columns(header: Header, players: PlayerColumns, arguments: 
         return AmbiguousColumns(results, [margin] if {*margin} <= {*header.names} else [])
     sides = players.possible_sides
     goals = [*header.find_points(GOAL_TEMPLATES, sides), *header.find_points_beside(players.names)]
-    points = [*goals, *header.find_points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides)]
+    points = [*goals, *header.find_points((*GOAL_TEMPLATES, *SET_TEMPLATES, *POINT_TEMPLATES, *COUNT_TEMPLATES), sides)]
     possible = dict.fromkeys([*header.find_columns(SPELLINGS["score"]), *_find_first_side_win_columns(header, sides)])
     for name in chain(*map(as_column_list, players.columns.values()), *goals):
         possible.pop(name, None)

@@ -48,6 +48,7 @@ SIDE_PAIRS = (
     SidesSpelling(("white", "w"), ("black", "b"), side=True),
     SidesSpelling(("weiss", "blancs", "blancas", "bianco"), ("schwarz", "noirs", "negras", "nero"), side=True),
     SidesSpelling(("sente", "east", "affirmative", "aff"), ("gote", "west", "negative", "neg")),
+    SidesSpelling(("gov", "government", "prop", "proposition"), ("opp", "opposition")),
     SidesSpelling(("radiant",), ("dire",), side=True),
     SidesSpelling(("blue", "b"), ("red", "r", "orange", "o")),
     SidesSpelling(("white",), ("blue",)),
@@ -59,8 +60,8 @@ SIDE_PAIRS = (
     SidesSpelling(("a",), ("b",)),
     SidesSpelling(("left",), ("right",)),
     SidesSpelling(
-        ("winner", "winners", "winning", "w", "chosen", "preferred"),
-        ("loser", "losers", "losing", "l", "rejected"),
+        _split_at_blanks("winner winners winning w chosen preferred ganador vencedor vainqueur vincitore sieger"),
+        _split_at_blanks("loser losers losing l rejected perdedor vencido perdant perdente verlierer"),
         kind="winner",
     ),
     SidesSpelling(("team", "club", "squad", "country", "nation", ""), OPPONENT, kind="own"),
@@ -68,7 +69,7 @@ SIDE_PAIRS = (
         ("student", "learner", "pupil", "examinee", "user"), ("item", "problem", "question", "exercise"), kind="own"
     ),
     SidesSpelling(
-        ("player", "name", "fighter", "athlete", "competitor", "user", "model", "me", ""), OPPONENT, kind="own"
+        ("player", "name", "fighter", "boxer", "athlete", "competitor", "user", "model", "me", ""), OPPONENT, kind="own"
     ),
 )
 LINE_UP_SIDES = _split_at_blanks(
@@ -96,11 +97,11 @@ NAME_TEMPLATES = _split_at_blanks("""
     model{} models{} {}model response{}model model{}name generator{} system{} engine{}
     agent{} item{} option{} candidate{} opponent{} competitor{} name{} {}nation {}country {}mannschaft {}
     equipe{} equipo{} {}pair {}duo squadra{} {}lag {}hold spieler{} joueur{} jugador{} giocatore{}
-    {}shikona rikishi{}shikona rikishi{}
+    {}shikona rikishi{}shikona rikishi{} participants{}name competitors{}name
     {}teamid team{}id teamid{} {}teamapiid {}playerid player{}id {}id {}neutral
 """)  # names before ids
 GOAL_NOUNS = _split_at_blanks(
-    "score goals goal runs tore goles buts gol gols reti doelpunten mal placar"
+    "score goals goal runs tore goles buts gol gols reti doelpunten mal placar imps"
 )  # of a match, while points may be those of a ranking
 POINT_NOUNS = *GOAL_NOUNS, "points", "pts"  # the first are sought first
 REPEATED_POINTS = {
@@ -110,7 +111,7 @@ POINT_PATTERNS = _split_at_blanks("""
     {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} teams{{}}{0} {{}}player{0} player{{}}{0} {0}{{}}team {0}team{{}}
     {0}player{{}}
     {{}}final{0} final{0}{{}} {{}}fulltime{0} fulltime{{}}{0} ft{{}}{0} {0}ft{{}} {{}}{0}ft {{}}{0}scored
-    {0}fulltime{{}} {0}fulltime{{}}team
+    {0}fulltime{{}} {0}fulltime{{}}team participants{{}}{0} competitors{{}}{0}
 """)  # of a side and a noun, as in "{}score" and "score{}"
 OWN_POINTS = tuple(  # of a row of one side
     (noun + first, noun + second)
@@ -122,7 +123,8 @@ OWN_POINTS = tuple(  # of a row of one side
     for first, second in words
 )
 PARTNER_TEMPLATES = _split_at_blanks("{}partner partner{} {}playerpartner {}partnername partner{}name {}namepartner")
-COUNT_NOUNS = "sets", "gameswon", "frames", "legs", "maps", "rounds", "wins"  # whose difference says little
+SET_NOUNS = "sets", "frames", "legs", "maps"  # which win a match, whoever has more points
+COUNT_NOUNS = *SET_NOUNS, "gameswon", "rounds", "wins"  # whose difference says little
 COUNT_PATTERNS = _split_at_blanks("""
     {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} player{{}}{0} {{}}{0}won {0}won{{}} {0}wins{{}} team{{}}{0}won
     player{{}}{0}won
@@ -131,6 +133,7 @@ GOAL_TEMPLATES, POINT_TEMPLATES = (
     ("ft{}g", *(pattern.format(noun) for pattern in POINT_PATTERNS for noun in nouns), "{}g")
     for nouns in (GOAL_NOUNS, POINT_NOUNS)
 )
+SET_TEMPLATES = tuple(pattern.format(noun) for noun in SET_NOUNS for pattern in COUNT_PATTERNS)
 WINNER_TEMPLATES = *GOAL_TEMPLATES[1:-1], "{}points", "points{}", "pts{}"  # "WPts" are points of a ranking
 COUNT_TEMPLATES = (  # of results whose size says little, such as the sets that each side won
     "result{}",
@@ -174,7 +177,7 @@ SPELLINGS = {  # of the roles that one column has
         uitslag placar punteggio wynik wdl wl winloss whitescore victor whowon winnerindex winneridx winningside
         winningplayer winteam sieger ganador vencedor vainqueur vincitore
         preference preferred humanpreference preferredmodel chosenmodel chosenmodelname bettermodel selected selection
-        winnermodel modelwinner winningfighter fightwinner g1winner humanlabel vote votetype verdict judgment
+        winnermodel modelwinner decision winningfighter fightwinner g1winner humanlabel vote votetype verdict judgment
         judgement choice chosen label correct iscorrect answeredcorrectly
     """),  # the last are of votes
     "time": (
@@ -196,19 +199,19 @@ SPELLINGS = {  # of the roles that one column has
     "contest": _split_at_blanks("""
         contest race raceid event eventid contestid tournamentid gameid matchid heat racename eventname contestname
         tournament tournamentname tourney tourneyname competition wettkampf rennen meet match game round play playid
-        prompt promptid question questionid
+        prompt promptid question questionid stage etappe etape etapa tappa course carrera gara
     """),
     "participant": _split_at_blanks("""
         player participant driver driverid drivername driverref athlete competitor rider horse swimmer skater runner
         golfer cyclist skier rower sailor boat crew dog pilot fahrer handle username playername summoner
-        summonername name team teamname
+        summonername name team teamname ciclista corredor coureur cycliste nageur atleta pilota pilote piloto
         playerid teamid model modelname
     """),
     "contest score": _split_at_blanks("score points pts goals win won wins iswinner victory result outcome teamscore"),
     "rank": _split_at_blanks("""
         positionorder position finishposition finishingposition finalposition finish place pos placing placement
-        standing teamplacement rank platz rang posizione posicion finishtime finishingtime racetime resulttime chiptime
-        guntime nettime
+        standing teamplacement rank platz rang posizione posicion puesto classement finishtime finishingtime
+        racetime resulttime chiptime guntime nettime
     """),
     "team": _split_at_blanks("team teamid teamname side squad"),  # of contests
     "margin": _split_at_blanks("""

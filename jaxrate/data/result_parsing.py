@@ -118,7 +118,7 @@ AFTER_SCORE = rf"(?:\s*/?\s*(?:\([^()]*\)|\[[^\[\]]*\]))*(?:\s*/?\s*\d?(?:{ENDIN
 SCORELINE_PATTERN = rf"^({NUMBER_PATTERN})\s*{DASH}\s*({NUMBER_PATTERN}){AFTER_SCORE}"
 RECORD_PATTERN = r"^(\d{1,2})-(\d{1,2})-\d{1,2}$"  # of a match of several games
 SCORELINE_POINTS = rf"(?i)^\s*(?P<one>\d+)\s*{DASH}\s*(?P<two>\d+){AFTER_SCORE}"  # of Arrow too
-PLACE_PATTERN = r"[=t]?\s*-?\s*(\d+)\s*(?:st|nd|rd|th|\.)?\s*[=t]?"  # with marks of a tie
+PLACE_PATTERN = r"[=t]?\s*-?\s*(\d+)\s*(?:st|nd|rd|th|er|e|ème|[.ºª°])?\s*[=t]?"  # with marks of a tie
 TIME_PATTERN = r"(?=.*[:.])(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)"  # hours, minutes and seconds, or some of these
 SIGNED_NOTE = "as 1, 0 and -1 for win, draw and loss; if -1 says that there is no result, say na_values=['-1']"
 # after a word, as in "W 3-1", "L (OT)" and, of Go, "B+2.5"

@@ -452,8 +452,9 @@ def records_to_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def _flatten_values(record: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """The names and values of a record, with those of objects within it."""
+    """The names and values of a record, with those of objects within it, and of both in a list of two by number."""
     for name, value in record.items():
+        value = dict(enumerate(value, 1)) if is_list_of_records(value) and len(value) == 2 else value
         if isinstance(value, Mapping):
             yield from ((f"{name}.{key}", x) for key, x in _flatten_values(value))
         else:

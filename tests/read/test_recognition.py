@@ -251,6 +251,7 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
                               [1, 0, 0.5, 1], ".*"),
     "signed margins": ({"home": X, "away": Y, "margin": [3, -1, 0, 5]}, {}, [1, 0, 0.5, 1],
                        ".* the side; margin for the lead of home, whose sign tells who won;.*"),
+    "winners in Spanish": ("Ganador;Perdedor\nx;y\n", {}, [1], "took Ganador and Perdedor for winner and loser.*"),
     "decimal commas": ("a;b;score\nx;y;1,0\ny;x;0,5\n", {}, [1, 0.5], ""),
     "nested objects": (
         {"teams.home.name": ["x"], "teams.away.name": ["y"], "goals.home": [2], "goals.away": [1]}, {}, [1],
@@ -275,7 +276,9 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
     ),
     "golf": ({"tournament": [1, 1, 1], "golfer": X[:3], "pos": ["1", "T2", "T2"]}, {}, [0, 1, 1],
              "took tournament for the contest; golfer for the participant; pos for the rank; pos as places, as T2; .*"),
-    "a race in German": ({"Rennen": [1, 1], "Fahrer": ["x", "y"], "Platz": ["2.", "1."]}, {}, [1, 0], ".*Platz for the rank.*"),
+    **{f"a {race}": ({race: [1, 1], driver: ["x", "y"], place: places}, {}, [1, 0], f".*{place} for the rank.*")
+       for race, driver, place, places in (("Rennen", "Fahrer", "Platz", ["2.", "1."]), ("Gara", "Atleta", "Posizione", [2, 1]),
+                                           ("Course", "Coureur", "Classement", ["2e", "1er"]))},
     "times of runners": ({"race": [1, 1], "runner": ["x", "y"], "finish_time": ["34:10", "33:59"]}, {}, [1, 0],
                          ".*finish_time for the rank; finish_time as times.*"),
     "the second player first": (
@@ -347,6 +350,9 @@ READINGS = {  # the table, the scores, and a word of the note
     "only a as the winner": ({"model_a": X, "model_b": Y, "winner": ["a", "model_a", "a", "a"]}, [1, 1, 1, 1], ""),
     "sets": ({"player1": X, "player2": Y, "score": ["6-4 6-3", "3-6, 7-6(5), 2-6", "11-9 11-5 11-7", "6/4 6/1"]},
              [1, 0, 1, 1], "sets of the first player"),
+    "sets and points": ({"home": X, "away": Y, "home_points": [9, 1, 9, 9], "away_points": [1, 9, 1, 1], "home_sets": [0, 3, 2, 1],
+                         "away_sets": [3, 1, 3, 3]}, [0, 1, 0, 0], "home_sets and away_sets for the points"),
+    "both in a list": ([{"teams": [{"name": "x"}, {"name": "y"}], "score": [2, 1]}], [1], "teams.1.name and teams.2.name for a"),
     "sets of a winner": ({"player1": X, "player2": Y, "score": ["6-4 6-3"] * 4, "winner": ["y", "y", "x", "x"]}, [0, 1, 0, 1], ""),
     "both names in a cell": (
         {"EVENT": list("1122"), "BOUT": ["x vs. y", "y vs. z", "x v z", "Z versus x"], "OUTCOME": ["W/L", "L/W", "D/D", "L/W"]},
@@ -383,6 +389,7 @@ READINGS = {  # the table, the scores, and a word of the note
         ("weiß", "schwarz", ["1-0", "0,5-0,5", "0:1", "1 : 0"]),
         ("east", "west", ["east", "draw", "west", "East wins"]),
         ("player1", "player2", ["2-1-0", "1-1-1", "0-2-0", "2-0-1"]),
+        ("gov", "opp", ["gov", "tie", "opp", "Gov"]),
         ("fighter_1", "fighter_2", ["fighter_1", "draw", "Fighter 2", "FIGHTER_1"]),
     )},
     "points that were awarded": ({"home": X, "away": Y, "result": ["2:0 Wertung", "1-1", "0-3 awd", "2-1"]}, [1, 0.5, 0, 1], ""),
@@ -591,11 +598,6 @@ def test_what_counts_as_missing(games, text):
 def test_names_of_times(name):
     for day in (1704067200, "2024-01-01"):
         assert read_noting({"a": ["x"], "b": ["y"], "score": [1], name: [day]})[0].matches.time.tolist() == [19723]
-
-
-def test_a_table_of_others_may_be_called_dataset():
-    table = {"a": ["x"], "b": ["y"], "score": [1]}
-    assert read(type("Dataset", (), {"keys": table.keys, "__getitem__": lambda _, name: table[name]})()).rows == [0]
 
 
 @pytest.mark.parametrize("blank", [None, "", "NA"])
