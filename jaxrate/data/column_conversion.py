@@ -27,12 +27,7 @@ LIST_TYPES = list, np.ndarray, set, frozenset  # of cells with several values; s
 
 
 def to_column(name: str, values: Any) -> Column:
-    """`values` as an Arrow column, categoricals as their values, NaN as missing; as text if Arrow has no type for all.
-
-    Raises:
-      RowError: where text has half of a pair of surrogates.
-      ValueError: for what is no array of one dimension.
-    """
+    """`values` [n] as an Arrow column, categoricals as values, NaN as missing, and as text where Arrow has no type."""
     arrow = import_pyarrow()
     kinds = arrow.types
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
@@ -253,15 +248,7 @@ def check_no_missing_values(name: str, column: Column) -> None:
 def to_ids(
     names: Sequence[str], columns: Mapping[str, Column], existing_names: Any = None, subject: str = "players"
 ) -> tuple[HostArray, HostArray]:
-    """Ids [n, columns] of the values in several columns, and the values by id.
-
-    The existing names come first, in their order, then the others in order of first appearance. Messages call them
-    `subject`.
-
-    Raises:
-      RowError: where a value is missing, or cannot be a name.
-      ValueError: if the columns are of different types, or if existing names are missing or twice.
-    """
+    """Ids [n, columns] of the values in columns, and values by id: existing names, then others as they appear."""
     known = [] if existing_names is None or not len(existing_names) else [_known_names(existing_names, subject)]
     num_known = sum(map(len, known))
     parts = [*known, *(_to_name_column(name, columns[name], known, subject) for name in names)]
@@ -287,10 +274,7 @@ def _known_names(names: Any, subject: str) -> Column:
 
 
 def _to_name_column(name: str, column: Column, known: Sequence[Column], subject: str) -> Column:
-    """A column of names; whole numbers become text, or text these, as the known names are, since CSV has only text.
-
-    Decimals become text. RowError where a value is missing, or cannot be a name.
-    """
+    """A column of names; whole numbers become text, or text these, as the known names are: CSV has only text."""
     arrow = import_pyarrow()
     kinds = arrow.types
     check_no_missing_values(name, column)
@@ -368,10 +352,7 @@ def to_numbers(name: str, column: Column, default: float | None = None) -> HostA
 
 
 def cell_number(value: Any) -> float | None:
-    """The number in a cell, which text may say; true is 1, and 55% is 0.55. None if it is no number, or too large.
-
-    Where three digits follow a comma they may be thousands, and "1,234" is no number.
-    """
+    """The number in a cell or its text: true is 1, 55% is 0.55. None if it is none, or too large, or as "1,234"."""
     if not isinstance(value, str):
         return to_float_or_none(value)
     text = {"true": "1", "false": "0"}.get(cell_text(value), value.strip())

@@ -120,14 +120,7 @@ class ResolvedTable(NamedTuple):
 def resolve_table(
     table: TableSource, arguments: dict[str, Any], upcoming: bool, dates: str | None, na_values: Sequence[str]
 ) -> ResolvedTable:
-    """Which columns of a table are used, and for what: as the arguments say, and else as the columns are called.
-
-    The arguments are those of `read` that name columns; columns are sought for those that are None.
-
-    Raises:
-      ValueError: if arguments contradict each other or the table, or if it does not tell what they leave open; it then
-        shows the columns, the first rows and what to name.
-    """
+    """Which columns of a table are used, and for what: as arguments of `read` say, and else as columns are called."""
     check_role_arguments(arguments)
     derived_players, players = find_player_columns(table, arguments, upcoming)
     derived = [*derived_players, *derive_named_points(table.names, arguments["margin"])]
@@ -169,11 +162,7 @@ def append_columns(table: TableSource, derived: DerivedColumns) -> TableSource:
 def find_player_columns(
     table: TableSource, arguments: Mapping[str, Any], upcoming: bool
 ) -> tuple[list[DerivedColumns], "PlayerColumns"]:
-    """The columns of the players, and those of them that the table does not have itself.
-
-    Raises:
-      ValueError: if nothing tells who plays.
-    """
+    """The columns of the players, and those of them that the table does not have itself."""
     contest, derived = as_column_list(arguments["contest"]), list[DerivedColumns]()
     if len(contest) > 1:
         check_columns_exist_and_unique(table.names, contest)
@@ -207,10 +196,7 @@ def derive_named_points(names: Sequence[str], margin: Any) -> list[DerivedColumn
 
 
 def points_in_scorelines(table: TableSource, arguments: Mapping[str, Any]) -> list[str]:
-    """The names by which to take the points of both sides from cells as "2:1" of a column of results; or none.
-
-    Results of a single point, as 1-0 in chess, are none. Arguments of `read` are those that are given.
-    """
+    """Names by which to take the points of both sides from a column of cells as "2:1"; none for 1-0 as in chess."""
     header = Header.of_columns(table.names)
     players = recognise_players(header, arguments)
     for name in header.find_columns(SPELLINGS["score"]) if players and players.roles == PLAYER_PAIR else ():
@@ -253,10 +239,7 @@ PAIR_NAMES = r"match(up|es)?|game|fixture|bout|fight|teams|players|pairing|oppon
 
 
 def split_pairs_in_cells(table: TableSource) -> tuple[list[DerivedColumns], "PlayerColumns"] | None:
-    """Two columns from one whose cells name both players; None if there is none.
-
-    "Ada vs. Bo" tells of any column, and "Ada - Bo" of one that is called as matches are.
-    """
+    """Two columns from one whose cells name both players; None if there is none."""
     for name, values in table.first_values(table.names).items():
         dashes = f"|{DASHES}" * (re.fullmatch(PAIR_NAMES, normalise_column_name(name)) is not None)
         pattern = rf"(?i)^\s*(?P<one>.+?)\s+(?:{VERSUS}{dashes})\s+(?P<two>.+?)\s*$"
@@ -328,9 +311,6 @@ def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bo
     """The columns of the players, by the first rule that tells them: arguments, the library's names, and usual names.
 
     The arguments are those of `read`. Of upcoming matches nobody has won.
-
-    Raises:
-      ValueError: if arguments contradict each other, or if several columns could be the players.
     """
     check_layout_arguments(arguments, upcoming)
     rows_of_one_side = [
@@ -515,11 +495,7 @@ def is_standard_role_name(role: str, name: Any) -> bool:
 
 
 def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping[str, Any]) -> None:
-    """Check that the columns of players exist and are all different, and that line-ups have only arguments for them.
-
-    Raises:
-      ValueError: if a check fails, or if there is a column of scores beside those of the winner and the loser.
-    """
+    """Check that the columns of players exist and are all different, and that line-ups have only arguments for them."""
     check_columns_exist_and_unique(table.names, [x for role in players.roles for x in as_column_list(arguments[role])])
     for role in players.roles[:3]:
         if not {*as_column_list(players.columns.get(role))} <= {*table.names}:
@@ -625,10 +601,7 @@ def points_columns(arguments: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _possible_result_columns(header: Header, players: PlayerColumns, arguments: Mapping[str, Any]) -> AmbiguousColumns:
-    """The columns that may tell the results of matches.
-
-    There are none if an argument, or one of the library's own names beside its own players, tells the results.
-    """
+    """Columns that may tell results; none if an argument or the library's own names tell them."""
     own, margin = header.find_own("score"), points_columns(arguments)
     is_told = players.sides == UNKNOWN_SIDES and own is not None and not margin
     if players.roles != PLAYER_PAIR or arguments["score"] is not None or is_told:
@@ -669,10 +642,7 @@ def numeric_share(column: Column) -> float:
 
 
 def recognise_single_columns(search: RoleSearch, dates: str | None) -> None:
-    """Put the columns of side, neutral ground and time into the arguments, with notes on those that were guessed.
-
-    `dates` is how dates in text are written, as in `read`.
-    """
+    """Put the columns of side, neutral ground and time into the arguments, with notes on guesses."""
     fits: dict[tuple[str, str], Callable[[str], int]] = {  # by role and meaning, how well the contents of a column do
         ("side", "the side"): lambda name: 1,
         ("neutral", "neutral"): lambda name: holds_flags(search.columns[name]),
@@ -746,12 +716,7 @@ class ResultChoice(NamedTuple):
 
 
 def recognise_result(table: TableSource, search: RoleSearch) -> ResultChoice:
-    """The columns that tell the results; puts that of the score into the arguments if contents tell it.
-
-    Raises:
-      ValueError: if nothing tells the results of matches that need them, or if a column can be read in two ways, and
-        the others do not say which is right.
-    """
+    """The columns that tell the results; puts that of the score into the arguments if contents tell it."""
     own, named, margin = search.header.find_own("score"), search.arguments["score"], points_columns(search.arguments)
     if search.players.roles != PLAYER_PAIR or named:
         return ResultChoice(named or None)
@@ -775,10 +740,7 @@ def _missing_result_error(table: TableSource, arguments: Mapping[str, Any]) -> V
 
 
 def _choose_named_points(search: RoleSearch, margin: tuple[str, ...]) -> ResultChoice:
-    """The points of both that an argument names, or the library's own column of scores if it has results.
-
-    Notes if it has none, and which other columns of results contradict the points.
-    """
+    """The points of both that an argument names, or the library's own column of scores; notes what differs."""
     if not margin and not search.upcoming:
         raise ValueError("score=False needs the two columns of each side's points as margin, which tell who won")
     own, lead = search.header.find_own("score"), _sign_of_lead(search.open.points, search.values)
@@ -824,11 +786,7 @@ def _has_both_signs(column: Column) -> bool:
 def _choose_result_reading(
     search: RoleSearch, readings: Mapping[str, ParsedResults], points: tuple[str, ...]
 ) -> ResultChoice:
-    """The surest column of readable results, or the points of both sides where these contradict it.
-
-    Raises:
-      ValueError: if columns contradict each other, or winner codes can be read in two ways.
-    """
+    """The surest column of readable results, or the points of both sides where these contradict it."""
     name, players = _surest_reading(readings), search.players.names
     lead = _sign_of_lead([points] if points in search.open.goals else [], search.values)
     if codes := winner_code_readings(search.result_column(name)):
@@ -867,10 +825,7 @@ def _refuse_contradicting_scorelines(name: str, readings: Mapping[str, ParsedRes
 
 
 def _surest_reading(readings: Mapping[str, ParsedResults]) -> str:
-    """The first column of results, if there is another, not of sets, which may be a winner's.
-
-    Nor one in which the second player never wins where they do by a column of winners: it may say that somebody won.
-    """
+    """The first column of results that is not of sets or of winners alone, if there is such a one; else the first."""
     second_wins = {name: bool(np.any(results.score == 0.0)) for name, results in readings.items()}
     has_winner = any(is_winner_column(name) and wins for name, wins in second_wins.items())
     return min(readings, key=lambda x: (readings[x].notation == SETS, has_winner and not second_wins[x]))
@@ -922,10 +877,7 @@ def _winner_codes_by_points(column: Column, reading: Mapping[int, float], lead: 
 
 
 def _winner_codes_by_column_numbers(column: Column, players: Sequence[str]) -> dict[int, float]:
-    """The scores of the numbers of both sides, whose columns are called as player1 and player2; {} if others are there.
-
-    A 0 is then a draw.
-    """
+    """Scores of the codes of both sides, whose columns are as player1 and player2; {} if others are there."""
     first, second = (re.sub(r"\D+", " ", str(name)).strip() for name in players)
     if {first, second} != {"1", "2"}:
         return {}
@@ -938,10 +890,7 @@ def _winner_codes_by_column_numbers(column: Column, players: Sequence[str]) -> d
 def _settle_contradictions(
     name: str, points: tuple[str, ...], score: HostArray, others: Sequence[HostArray], lead: HostArray
 ) -> ResultChoice:
-    """The column of results, or the points that contradict it where another column agrees with them.
-
-    The score is that of the column, and the lead, which is empty without points, that of the points.
-    """
+    """The column of results, or the points that contradict it where another column agrees with them."""
     bad = _contradictions(score, lead)
     if not bad.any():
         return ResultChoice(name, note=f"{name} for the score")
@@ -991,16 +940,7 @@ FORMAT_EVIDENCE: dict[str, dict[str, Any]] = {"football": {"margin": ["home_scor
 
 
 def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `read` for the points of both sides, the season and the surface, as far as names tell.
-
-        recognise_evidence_columns(["date", "home", "away", "home_goals", "away_goals", "season"], {})
-        # {"margin": ["home_goals", "away_goals"], "season": "season"}
-
-    Args:
-      names: the columns of a table.
-      arguments: those of `read` that are given, which are not sought; nothing is sought in contests, but
-        for line-ups of two teams points and surface.
-    """
+    """The arguments of `read` for the points of both sides, the season and the surface, as far as names tell."""
     header = Header.of_columns(names)
     players = recognise_players(header, select_role_arguments(arguments))
     if players is None or players.roles == CONTEST_ROLES:
@@ -1062,10 +1002,7 @@ FIRST_LINE_ADVICE = "the first line names the columns, separated by commas, semi
 
 
 def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, Any]) -> MissingColumnError:
-    """The error for a table without a column that it needs: it shows the first rows, and the arguments to write.
-
-    The role `a` says that nothing tells who plays; the arguments are the columns that have another role.
-    """
+    """The error for a table without the column of a role: shows the first rows, and the arguments to write."""
     used = [*chain(*map(as_column_list, arguments.values())), *time_columns(table.names)]
     x, y, *_ = *(name for name in table.names if name not in used), "...", "..."
     advice = ADVICE.get(role, "name it, as {role}={x!r}") if len(table.names) > 1 else FIRST_LINE_ADVICE

@@ -263,11 +263,7 @@ def describe_role(name: str) -> str:
 
 
 def document_roles(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function of `**columns: Unpack[Columns]` name roles in docstring, signature and errors (a decorator).
-
-    In the docstring they come in place of the line `COLUMNS: ...`. An unknown argument is a TypeError that names the
-    right one.
-    """
+    """A decorator: roles of `Columns` stand in docstring (at `COLUMNS: ...`), signature and errors of a function."""
     from jaxrate.core.argument_checks import (  # which loads NumPy, which the help of the command line does without
         argument_errors_as_value_errors,
         check_keyword_names,

@@ -282,10 +282,7 @@ class Header(NamedTuple):
         return [pair for pair in self.find_pairs(dict.fromkeys(spelt)) if pair[0] != pair[1]]
 
     def find_points_beside(self, players: Sequence[Any]) -> list[tuple[Any, Any]]:
-        """The columns after those of both players, where one is called as points are, and the other repeats its name.
-
-        As PTS (1) and PTS (2) of a file that has PTS twice, or PTS and PTS.1 of a program that renames the second.
-        """
+        """Columns after those of both players that share a name of points, as PTS and PTS.1, or PTS (1) and PTS (2)."""
         if not {*players} <= {*self.names}:
             return []
         places = sorted([*self.names].index(player) for player in players)

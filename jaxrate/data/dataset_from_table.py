@@ -177,10 +177,7 @@ class TableRows(NamedTuple):
 
 
 def expand_line_up_cells(rows: TableRows) -> TableRows:
-    """The rows of matches whose cells hold lists of players, or of line-ups text with ;, with a column for each.
-
-    Blank cells of line-ups are missing.
-    """
+    """The rows of matches whose cells hold lists of players, or of line-ups text with ;, with a column for each."""
     roles = rows.roles
     if roles.contest is not None:
         return rows
@@ -238,11 +235,7 @@ class EventColumns(NamedTuple):
 
 
 def build_dataset(table: TableRows, earlier: NamesOfEarlierData, in_order: bool) -> Dataset:
-    """The dataset of these rows, with the names that have ids already, in order of time if they are to be.
-
-    Raises:
-      RowError: about up to ten rows of the source.
-    """
+    """The dataset of these rows, with the names that have ids already, in order of time if they are to be."""
     _, roles, columns, rows = table[:4]
     are_teams = roles.num_first > 0
     with renumber_row_errors(rows):
@@ -283,11 +276,7 @@ def _select_rows(values: dict[str, Any], rows: Any) -> dict[str, Any]:
 
 
 def _row_order(read: EventColumns, in_order: bool) -> HostArray | slice:
-    """[R] the rows, in order of time if they are to be: contests as wholes.
-
-    Raises:
-      RowError: where a match is earlier than the one before, and they are not to be sorted.
-    """
+    """[R] the rows, in order of time if they are to be, contests as wholes; RowError where they must be and are not."""
     if read.clock is None:
         return slice(None)
     time, contest = read.values["time"], read.values.get("contest")
@@ -333,11 +322,7 @@ NO_RANK_ADVICE = (
 
 
 def read_event_columns(table: TableRows, earlier: NamesOfEarlierData) -> EventColumns:
-    """The arguments of `matches` or `rounds` by row; of matches of teams all but their players.
-
-    Raises:
-      RowError: where a column does not hold what its role requires.
-    """
+    """The arguments of `matches` or `rounds` by row; of matches of teams all but their players."""
     roles = table.roles
     if roles.contest is None:
         scores = np.where(np.isnan(table.scores), 0.5, table.scores)  # of those to come 0.5
@@ -408,9 +393,6 @@ def team_matches_to_contests(
 
     The contests have the numbers of the `rows` [n] of the source as names. Earlier players are as in
     `NamesOfEarlierData`.
-
-    Raises:
-      RowError: where a team has no first player, or a result or weight is none of teams.
     """
     values = dict(read.values)
     score, further = values.pop("score"), dict(values["columns"])
@@ -478,13 +460,7 @@ def _read_optional_numbers(roles: ColumnRoles, columns: dict[str, Column], n: in
 def further_columns(
     roles: ColumnRoles, columns: dict[str, Column], n: int, dates: HostArray | None
 ) -> dict[str, HostArray]:
-    """The further columns [n] of matches or participants by name, with those of the margin and of ages.
-
-    `dates` [n] are the times of the matches, None if they are no dates.
-
-    Raises:
-      RowError: where a value is no number, or missing and none may be.
-    """
+    """Further columns [n] by name, with margins and ages; `dates` [n] are the times, None if they are no dates."""
     values = {name: to_numbers(name, columns[name]) for name in roles.prematch_columns}
     statistics = [statistic.name for statistic in roles.statistics]
     if roles.upcoming:
@@ -541,10 +517,7 @@ def _to_ranks(name: str, column: Column) -> HostArray:
 
 
 def _team_codes(roles: ColumnRoles, columns: dict[str, Column], values: Mapping[str, Any]) -> dict[str, HostArray]:
-    """The teams [n] of participants, if they have a column.
-
-    A team is the first row of it in the contest, by which teams that tie count in the order of their rows.
-    """
+    """The teams [n] of participants, if they have a column: each is the number of its first row in the contest."""
     if roles.team is None:
         return {}
     missing = missing_mask(columns[roles.team])
@@ -584,10 +557,6 @@ def parse_result_columns(
 
     Those of contests who are `unfinished` have the last rank, and those whose rank is one of `na_values` have none.
     The notation is the one given, or else the one that fits most rows.
-
-    Raises:
-      RowError: where a row is no result as the others are.
-      ValueError: if there are no ranks of which some could be unfinished.
     """
     roles, name = rows.roles, rows.roles.result
     if unfinished and not roles.ranked:
@@ -653,10 +622,7 @@ def check_points_not_negative(rows: TableRows) -> None:
 
 
 def split_played_and_upcoming_rows(rows: TableRows, na_values: Sequence[str] = ()) -> PlayedAndComingMasks:
-    """Which rows have a result, and which are to come: of contests those in which nobody has one.
-
-    Other participants without a result did not take part if `na_values` say so, else their rows are faulty.
-    """
+    """Which rows have a result, and which are to come: of contests those in which nobody has one."""
     roles, columns, nothing = rows.roles, rows.columns, np.zeros(len(rows.rows), bool)
     without_result = np.isnan(rows.scores)
     if roles.contest is not None and roles.result is not None:
@@ -681,10 +647,7 @@ def split_played_and_upcoming_rows(rows: TableRows, na_values: Sequence[str] = (
 
 
 def doubts_about_unplayed_rows(split: PlayedAndComingMasks, rows: HostArray, upcoming: bool) -> Iterator[str]:
-    """A note that rows have no result or, if matches to come are read, that some have one.
-
-    `rows` [n] says where those of the split stand in the source.
-    """
+    """A note that rows have no result or, if matches to come are read, that some have one."""
     n, num_without = len(split.played), np.count_nonzero(~split.played)
     if not num_without or (upcoming and num_without == n):
         return
@@ -734,10 +697,7 @@ def score_drawn_matches(rows: TableRows, rules: Sequence[DrawRule] | None = None
 
 
 def draw_flag_rules(names: Iterable[str], is_result: bool) -> Iterator[DrawRule]:
-    """Rules by the columns that are called as flags of draws are, and then as results or how they came about are.
-
-    The latter only if `is_result` says that these may tell draws.
-    """
+    """Rules by the columns that are called as flags of draws are, and then as results or how they came about are."""
     names = [*names]
     for name in names:
         if normalise_column_name(name) in DRAW_NAMES:
@@ -750,10 +710,7 @@ def draw_flag_rules(names: Iterable[str], is_result: bool) -> Iterator[DrawRule]
 
 
 def _possible_draw_rules(rows: TableRows, score: HostArray) -> Iterator[DrawRule]:
-    """What may tell draws that the scores [n] leave open, the surest first.
-
-    Flags and results tell them, words for draws that nearly all stand in rows without a result, and equal points.
-    """
+    """What may tell draws that scores [n] leave open, the surest first: flags, results, words, equal points."""
     roles = rows.roles
     others = [name for name in rows.table.names if name not in roles.all_columns]
     if not (score == 0.5).any():
@@ -817,9 +774,6 @@ def convert_columns(
 
     The arguments in between are as in `read`. Results and times are written as in rows of the table that are `like`
     these; None: that is found out.
-
-    Raises:
-      RowError: where a row is not as the others are.
     """
     notation, rules = (None, None) if like is None else (like.notation, like.draws)
     with renumber_row_errors(rows.rows):
@@ -1036,11 +990,7 @@ class NoRowsLeftError(ValueError):
 
 
 def load_rows(table: TableSource, roles: ColumnRoles) -> TableRows:
-    """The rows of a table that are not dropped, nor of matches that were not played, with the columns that are used.
-
-    Raises:
-      NoRowsLeftError: if there are none.
-    """
+    """The rows of a table that are not dropped, nor of matches that were not played, with the columns that are used."""
     names = roles.all_columns
     others = match_status_columns(table.names, names) if roles.contest is None else []
     columns = load_columns(table, [*names, *others], [*roles.text_columns, *others])
@@ -1130,11 +1080,7 @@ def _unused_side_hints(resolved: ResolvedTable, roles: ColumnRoles) -> Iterator[
 
 
 def _zero_ranks_hints(roles: ColumnRoles, columns: dict[str, Column]) -> Iterator[str]:
-    """A hint that ranks below 1 may say that somebody did not finish, if the others are places from 1.
-
-    Raises:
-      RowError: where a rank is below 1, unless all contests count from 0.
-    """
+    """A hint that ranks below 1 may say that somebody did not finish, if the others are places from 1."""
     name = str(roles.result)
     rank, cells = numbers_or_nan(columns[name]), distinct_cells(columns[str(roles.contest)])
     contest = np.unique(cells.codes, return_inverse=True)[1]
@@ -1163,10 +1109,7 @@ def _unused_team_hints(resolved: ResolvedTable, roles: ColumnRoles) -> Iterator[
 
 
 def _do_team_members_share_ranks(table: TableSource, names: Sequence[Any]) -> bool:
-    """Whether, of teams with several members in a contest, most have one rank; drivers of a team have their own.
-
-    The names are those of the columns of contests, teams and ranks.
-    """
+    """Whether, of teams with several members in a contest, most have one rank; drivers of a team have their own."""
     contest, team, result = names
     rows = import_pyarrow().table(load_columns(table, names)).group_by([contest, team])
     teams = rows.aggregate([(result, "count"), (result, "count_distinct")])
@@ -1187,9 +1130,6 @@ def read_by_cli_options(
     """`read`, or a format, by options of the command line: arguments of the reader, and the options that are none.
 
     The names of a history keep their ids, and its matches are those before.
-
-    Raises:
-      ValueError: as the reader and the functions of a dataset.
     """
     arguments = {name: x for name, x in options.items() if name not in (*DATASET_OPTIONS, "skip_incomplete")}
     arguments |= {"on_faulty": "skip"} if options.get("skip_incomplete") else {}
@@ -1214,13 +1154,7 @@ def reading_options_of_history(history: Any) -> dict[str, Any]:
 
 
 def read_if_table(caller: str, data: Any, columns: Mapping[str, Any], history: Any = None) -> Any:
-    """The events of a table with these columns, read as one that carries on a history; other data as they are.
-
-    This is how all functions that take a dataset take tables and paths.
-
-    Raises:
-      ValueError: for columns beside data that were read already; and as `read`.
-    """
+    """The events of a table with these columns, as one that carries on a history; events as they are."""
     if is_readable_source(data):
         return read_by_cli_options(data, reading_options_of_history(history) | dict(columns), history)
     if columns:

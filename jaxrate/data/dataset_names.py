@@ -215,11 +215,7 @@ def _used_names(names: HostArray, ids: HostArray, old_names: Any) -> HostArray:
 
 
 def _unite_lookalikes(names: HostArray, used: HostArray, earlier_names: Any) -> tuple[HostArray, HostArray]:
-    """Names without those that look like an earlier one, and the number of each of the names among them [n].
-
-    The spelling is the commonest of those that look alike, by the numbers of the names that are `used`; the first,
-    earlier ones stay.
-    """
+    """Names without lookalikes of earlier ones, spelt as most `used` rows do, and the number of each name [n]."""
     if not all(isinstance(name, str) for name in names.tolist()):
         return names, np.arange(len(names), dtype=np.int32)
     num_earlier = 0 if earlier_names is None else len(earlier_names)

@@ -100,10 +100,6 @@ def parse_times(name: str, column: Column, dates: str | None = None, na_values: 
 
     Dates may be text in ISO or as people write them, numbers of eight digits or moments since 1970. Text as NA, or one
     of `na_values`, says that one is missing; `dates` are as in `read`.
-
-    Raises:
-      RowError: where a row is no date as the others are, or one of another age.
-      ValueError: if day and month cannot be told apart, or for a column of another type.
     """
     kinds = import_pyarrow().types
     column = replace_na_values(column, na_values) if is_text(column) else column
@@ -121,12 +117,7 @@ def parse_times(name: str, column: Column, dates: str | None = None, na_values: 
 
 
 def parse_further_times(name: str, column: Column, clock: str | None, style: str | None) -> ParsedTimes:
-    """The times in further rows of a table, whose first rows have this clock and this style, as in `ParsedTimes`.
-
-    Raises:
-      RowError: where a row has none as the first rows have.
-      ValueError: if the rows have dates, and of another kind than the first rows have.
-    """
+    """The times in further rows of a table, whose first rows have this clock and this style, as in `ParsedTimes`."""
     if clock == "numbers":
         return ParsedTimes(to_numbers(name, replace_na_values(column), np.nan), clock)
     times = parse_times(name, column, style if is_date_style(style) else None)
@@ -272,12 +263,7 @@ def _date_parts_to_times(parts: Mapping[str, Any]) -> HostArray:
 
 
 def _find_day_or_month_first(name: str, column: Column, sign: HostArray) -> str:
-    """Whether the day or the month is first, by dates [n] that only one way of both allows, 1 and -1, and others, 0.
-
-    Raises:
-      RowError: where a date must be written otherwise than most.
-      ValueError: if all dates allow both.
-    """
+    """Whether the day or the month is first, by dates [n] that only one way of both allows, 1 and -1, and others, 0."""
     if not sign.any():
         raise ValueError(
             f"column {name!r} has dates as {column.drop_null()[0].as_py()}, in none of which the day is above "
@@ -345,10 +331,7 @@ MAX_AGE = 120.0  # years; of more, as of a birth on the first day of 1900, none 
 
 
 def age_differences(names: Sequence[str], columns: Mapping[str, Column], time: HostArray | None) -> HostArray:
-    """[n] by how many years the first player is older, from two columns of ages or births; 0 where either has none.
-
-    `time` [n] are the dates of the matches; None if there are none.
-    """
+    """[n] years by which the first player is older at `time` [n], from ages or births; 0 where either has none."""
     first, second = (_age_in_years(name, columns[name], time) for name in names)
     return np.where(np.isnan(first) | np.isnan(second), 0.0, first - second)
 
@@ -378,11 +361,7 @@ def _is_age_in_years(text: str) -> bool:
 
 
 def parse_season_start_years(name: str, columns: dict[str, Column]) -> HostArray:
-    """[n] the years in which seasons begin, from names such as 2021, 2020-21 or "Premier League 2020/21".
-
-    Raises:
-      RowError: for a name without a year.
-    """
+    """[n] the years in which seasons begin, from names such as 2021, 2020-21 or "Premier League 2020/21"."""
     code, labels = to_ids([name], columns)
     matches = [re.search(r"(?<!\d)[12]\d{3}(?!\d)", value_text(label)) for label in labels.tolist()]
     years = np.array([np.nan if match is None else float(match[0]) for match in matches])[code[:, 0]]

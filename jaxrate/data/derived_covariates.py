@@ -91,14 +91,7 @@ def days_since_last_match(records: MatchRecords) -> HostArray:
 
 
 def fading_sums(groups: Iterable[Sequence[Any]], time: HostArray, amounts: HostArray, fade: float) -> HostArray:
-    """[n, k] what each of k groups has received in the matches above, an amount counted as exp(-time since / fade).
-
-    Args:
-      groups: [n][k] of each match.
-      time: [n] of each match, not decreasing.
-      amounts: [n, k] what each group receives in a match.
-      fade: time in which amounts fade to 1 / e.
-    """
+    """[n, k] what k groups [n][k] have received before, amounts [n, k] faded by exp(-time since / fade)."""
     nothing = 0.0, -math.inf  # the sum after the last match, and its time
     after = defaultdict[Any, tuple[float, float]](lambda: nothing)
     sums = np.empty(amounts.shape)
@@ -110,10 +103,7 @@ def fading_sums(groups: Iterable[Sequence[Any]], time: HostArray, amounts: HostA
 
 
 def elo_surprises(records: MatchRecords, memory: float = math.inf) -> tuple[HostArray, HostArray]:
-    """[n] the scores of first players less those that Elo expected, 0 of matches to come, and their leads by category.
-
-    Leads are 0 without a memory of so many matches.
-    """
+    """[n] scores of first players less what Elo expected (0 of matches to come), and their leads by category."""
     rating, lead = defaultdict[Any, float](float), defaultdict[Any, float](float)
     surprises, leads = np.zeros((2, len(records.score)))
     step = 1600.0 / (memory * math.log(10.0))

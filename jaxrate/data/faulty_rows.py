@@ -74,10 +74,7 @@ def doubts_about_mirrored_matches(matches: Matches) -> Iterator[str]:
 
 
 def doubts_about_repeated_matches(matches: Matches, rows: HostArray, table: TableSource) -> Iterator[str]:
-    """A doubt that matches with times, in these rows of a table, repeat an earlier one in all columns.
-
-    The lines of the rows, if they have some, name them.
-    """
+    """A doubt that matches with times, in these rows of a table, repeat an earlier one in all columns."""
     later, earlier = find_repeated_matches(matches, rows, table)
     if not len(later):
         return
@@ -92,10 +89,7 @@ def doubts_about_repeated_matches(matches: Matches, rows: HostArray, table: Tabl
 
 
 def find_repeated_matches(matches: Matches, rows: HostArray, table: TableSource) -> tuple[HostArray, HostArray]:
-    """The matches with times whose rows repeat an earlier one in all columns, and the first such match of each.
-
-    Columns that are not used count as well: the maps of a series differ in nothing else.
-    """
+    """Matches whose rows repeat an earlier one in all columns, also unused ones, and the first of each."""
     time = np.asarray(matches.time)
     has_ties = time.any() and (time[1:] == time[:-1]).any()
     candidates = _repeated_positions(_hash_matches(matches.player, time, matches.score) if has_ties else time[:0])
@@ -114,10 +108,7 @@ def _repeated_positions(keys: HostArray) -> HostArray:
 
 
 def count_mirrored_matches(matches: Matches) -> int:
-    """How many matches have a twin at the same time, with the sides and the score exchanged; 0 unless most have one.
-
-    Without times all of many must have one: who won at home may have won away, too.
-    """
+    """How many matches have a twin at the same time with sides and score exchanged; 0 unless most have."""
     num_matches, num_mirrored = len(matches.score), 2 * len(find_later_mirrors(matches))
     is_certain = num_mirrored == num_matches >= MIN_UNTIMED_MIRRORS
     return num_mirrored if is_certain or (np.any(matches.time) and 2 * num_mirrored > num_matches) else 0

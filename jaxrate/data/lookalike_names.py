@@ -76,10 +76,7 @@ def accentless_key(name: str) -> str:
 
 
 def doubts_about_names(subject: str, names: HostArray, num_known: int) -> Iterator[str]:
-    """The doubts about names [n] of players, categories, contests or seasons, which `subject` says.
-
-    The first `num_known` are those of earlier data, which were noted before: only what is new is told.
-    """
+    """Doubts about new names of players, categories, contests or seasons; the first `num_known` are not new."""
     texts = [name for name in names.tolist() if isinstance(name, str)]  # all, or none
     new = {*texts[num_known:]}
     if subject == "players":
@@ -155,11 +152,7 @@ def describe_new_names(pairs: Sequence[tuple[str, str]], difference: str) -> str
 
 
 def similar_names_hint(name: Any, players: Sequence[Any] | HostArray) -> str:
-    """The names that look most like this one, to end a message with: " (near: 'Ada', 'Adam')", or nothing.
-
-    Case, accents and the order of words do not count. Those stand first that share most words with the name, then those
-    that are spelt most like it.
-    """
+    """The names most like this one, to end a message with: " (near: 'Ada', 'Adam')"; nothing if there is none."""
     own, words_of = _words_in_order(str(name)), {x: _words_in_order(str(x)) for x in players}
     close = difflib.get_close_matches(own, {*words_of.values()}, n=MAX_SUGGESTIONS)
     similar = [x for x, words in words_of.items() if words in close or not {*own.split()}.isdisjoint(words.split())]

@@ -16,10 +16,7 @@ def first_player_lead(point_columns: Sequence[HostArray]) -> HostArray:
 
 
 def doubts_about_margins(data: Dataset) -> Iterator[str]:
-    """A doubt that margins of matches have another sign than the score.
-
-    Without any below 0 a column holds sizes, and only those of draws can be wrong.
-    """
+    """A doubt that margins of matches have another sign than the score."""
     matches, names, rows = data.matches, data.margin, data.rows
     if not names:
         return

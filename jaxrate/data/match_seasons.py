@@ -27,12 +27,7 @@ class MatchSeasons(NamedTuple):
 
 
 def match_seasons_from_column(name: str, columns: dict[str, Column], time: HostArray, first: int = 0) -> MatchSeasons:
-    """Matches by their column of seasons.
-
-    Raises:
-      RowError: where a season has no name.
-      ValueError: if names are neither text nor numbers.
-    """
+    """Matches by their column of seasons."""
     with offset_row_errors(first):
         code, labels = to_ids([name], columns)
     return MatchSeasons(first, [_season_label_to_text(name, label) for label in labels.tolist()], code[:, 0], time)
@@ -48,9 +43,6 @@ def find_season_starts(
     Args:
       iterate_match_batches: returns all matches, in batches; called for each pass over them.
       known_starts: seasons that have started already.
-
-    Raises:
-      RowError: where a season begins before one of `known_starts`, or is mostly not over when the next begins.
     """
     starts, new, first_row = dict(known_starts or {}), dict[str, float](), dict[str, int]()
     for batch in iterate_match_batches():

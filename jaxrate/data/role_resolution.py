@@ -28,11 +28,7 @@ class Statistic(NamedTuple):
 
 
 def resolve_statistics(statistics: Any, shares: Any) -> tuple[Statistic, ...]:
-    """The statistics that arguments of `read` name.
-
-    Raises:
-      ValueError: for arguments that do not name columns, or for a name given twice.
-    """
+    """The statistics that arguments of `read` name."""
     shares = shares or {}
     if not isinstance(shares, Mapping):
         raise ValueError(f"shares must be a dict of two columns by name, got {format_value_for_error(shares)}")
@@ -55,11 +51,7 @@ def _resolve_statistic(name: Any, value: Any, share: bool) -> Statistic:
 
 
 def first_player_statistic_lead(statistic: Statistic, columns: Mapping[str, Column]) -> HostArray:
-    """[n] by how much the first player was ahead, NaN where a value is missing.
-
-    Raises:
-      RowError: where one of two that a share is of is below 0, or a value is infinite.
-    """
+    """[n] by how much the first player was ahead, NaN where a value is missing."""
     valid = "from 0, as a share is of" if statistic.share else "that is finite"
     values = [to_numbers(name, columns[name], np.nan) for name in statistic.columns]
     for name, x in zip(statistic.columns, values, strict=True):
@@ -159,9 +151,6 @@ def resolve_roles(
 
     The layout has those of players and results, as fields of `ColumnRoles`; the arguments are those of `read`, also as
     they were recognised.
-
-    Raises:
-      ValueError: if roles exclude each other, or if there is no such column.
     """
     values: dict[str, Any] = {
         name: as_column_list(arguments[name]) if role.accepts_list else arguments[name]
@@ -240,11 +229,7 @@ def _problems_of_double_roles(roles: ColumnRoles) -> Iterator[tuple[Any, str]]:
 
 
 def constant_side(names: Sequence[str], roles: ColumnRoles) -> float | None:
-    """The side where it is the same in all matches, as side="a" and side="b" say; None if it is a column.
-
-    Raises:
-      ValueError: if there is no such column, or if it would tell the result.
-    """
+    """The side where it is the same in all matches, as side="a" and side="b" say; None if it is a column."""
     side = roles.side
     if side is None or roles.contest is not None:
         return None

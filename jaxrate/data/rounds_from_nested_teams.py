@@ -114,10 +114,7 @@ def _to_finite_numbers(subject: str, values: Sequence[Any]) -> HostArray:
 
 
 def _check_nested_lists(subjects: Sequence[str], values: Any, like: Any = None, *path: int) -> list[Any]:
-    """Values in lists in lists, as many as in lists `like` them or, without, any number but none; ValueError otherwise.
-
-    The subjects are what messages call the values at each level, and the path says in which round and team they are.
-    """
+    """Values in lists in lists, as many as in lists `like` them or, without, at least one; ValueError otherwise."""
     subject, *inner = subjects
     items = _as_list(subject, values, *path)
     if like is None and not items:

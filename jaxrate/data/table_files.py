@@ -75,11 +75,7 @@ def table_in_memory(
 
 
 def open_table_file(path: Path) -> TableSource:
-    """The table in a file; that of the path "-" is read from standard input, and kept to be opened again.
-
-    Raises:
-      ValueError: names the file, and what is wrong with it.
-    """
+    """The table in a file; that of the path "-" is read from standard input, and kept to be opened again."""
     title = "standard input: " if str(path) == STANDARD_INPUT else f"{path.name}: "
     with add_location_to_data_errors(title, lambda row: title + row_label(row)):
         return _find_table_opener(path)(path, title)
@@ -164,10 +160,7 @@ def _open_parquet(path: Path, title: str) -> TableSource:
 
 
 def open_csv(open_stream: Callable[[], Any], title: str, is_tsv: bool) -> TableSource:
-    """The table in text with delimiters: commas, or tabs of a TSV.
-
-    In a header without commas a semicolon, a tab or "|" is found as well.
-    """
+    """The table in text with delimiters: commas, or tabs of a TSV."""
     open_stream = _blank_repeated_headers(open_stream)
     header, delimiter = _read_csv_header_and_delimiter(open_stream, is_tsv)
     names = name_repeated_columns(header)
@@ -297,10 +290,7 @@ def _count_fields(open_stream: Callable[[], Any], mark: str) -> int:
 
 
 def _read_csv_header_and_delimiter(open_stream: Callable[[], Any], is_tsv: bool) -> tuple[list[str], str]:
-    """The names of the columns of a CSV file, and its delimiter: the first by which there are several.
-
-    At best there are as many in the row below.
-    """
+    """The names of columns of CSV, and the first delimiter that gives several, at best as many as the next row."""
     headers = [(_read_csv_header(open_stream, mark), mark) for mark in ("\t" if is_tsv else DELIMITERS)]
     several = [(names, mark) for names, mark in headers if len(names) > 1]
     fitting = [(names, mark) for names, mark in several if len(names) == _count_fields(open_stream, mark)]
@@ -317,10 +307,7 @@ def _read_csv_header(open_stream: Callable[[], Any], delimiter: str) -> list[str
 
 
 def make_csv_row_to_line(open_stream: Callable[[], Any], delimiter: str = ",") -> Callable[[int], str | None]:
-    """A function from a row of CSV to the line on which it ends, as "line 1" for the first; None if it is not known.
-
-    Rows in increasing order take one pass.
-    """
+    """From a row of CSV to the line on which it ends, the first 1; None if unknown; fast for increasing rows."""
     records, next_row = iterate_csv(open_stream, delimiter), -1  # that of the header
 
     def find_line(row: int) -> str | None:
@@ -340,11 +327,7 @@ def make_csv_row_to_line(open_stream: Callable[[], Any], delimiter: str = ",") -
 
 
 def read_json_records(content: bytes, is_json_lines: bool) -> tuple[dict[str, list[Any]], list[int]]:
-    """The columns of JSON, and the lines of the records if each has one.
-
-    Raises:
-      ValueError: says what is no JSON, or which table is meant.
-    """
+    """The columns of JSON, and the lines of the records if each has one."""
     text, lines = content.decode("utf-8-sig", errors="replace"), list[int]()
     document = [] if is_json_lines else _parse_json(text)
     if is_json_lines or document is None:
@@ -370,11 +353,7 @@ def _parse_json(text: str, line: int | None = None) -> Any:
 
 
 def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
-    """The columns of a list of records, of the one table in an object, or of columns by name; else None.
-
-    Raises:
-      ValueError: if several lists could be meant.
-    """
+    """The columns of a list of records, of the one table in an object, or of columns by name; else None."""
     if is_list_of_records(document):
         return records_to_columns(_records_of_inner_lists(document))
     if isinstance(document, list):
@@ -436,10 +415,7 @@ def _records_of_inner_lists(records: Sequence[Mapping[Any, Any]]) -> Sequence[Ma
 
 
 def records_to_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
-    """Columns of records; None where one lacks a value. Nested objects become columns as "team.name".
-
-    Two points, teams or players in a list become the columns "score.1" and "score.2".
-    """
+    """Columns of records, None where one lacks a value; nested objects as "team.name", two in a list as "score.1"."""
     for i, record in enumerate(records):
         if not isinstance(record, Mapping):
             raise ValueError(f"{row_label(i)}: not a dict, as the first row is, but a {type(record).__name__}")
@@ -539,11 +515,7 @@ def iterate_located_batches(table: TableSource, names: Sequence[str]) -> Iterato
 
 
 def join_files(source: Any) -> TableSource:
-    """The files of a folder, of a pattern or of a list, which are one table; or a single one.
-
-    Raises:
-      ValueError: if there are none, if one cannot be read, or if their columns differ.
-    """
+    """The files of a folder, of a pattern or of a list, which are one table; or a single one."""
     if isinstance(source, TableSource) and source.parts:
         return source
     is_path = isinstance(source, (str, os.PathLike))

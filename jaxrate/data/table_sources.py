@@ -143,11 +143,7 @@ def name_repeated_columns(header: Sequence[str]) -> list[str]:
 def iterate_csv_batches(
     open_stream: Callable[[], Any], names: Sequence[str], delimiter: str = ",", header: Sequence[str] | None = None
 ) -> Iterator[Any]:
-    """Columns of the CSV in a newly opened stream, as batches of text.
-
-    Where blanks follow the commas of the header, they are no part of the values either. `header` has the names of all
-    columns where they are others than those of the file.
-    """
+    """Columns of the CSV in a newly opened stream, as batches of text."""
     arrow = import_pyarrow()
     has_blanks = any(name != name.lstrip() for name in names)
     skipped = 0 if header is None else 1  # rows, which are the header's own

@@ -65,10 +65,7 @@ def escape_formulas(columns: Any) -> dict[str, HostArray]:
 
 
 def compact_parquet_options(schema: Any) -> dict[str, Any]:
-    """How Parquet is written to be small: scores and text by dictionary, whole numbers and times as differences.
-
-    Of other numbers the bytes of each place stand together.
-    """
+    """How Parquet is written to be small: scores and text by dictionary, whole numbers and times as differences."""
     kinds, encoding = table_sources.import_pyarrow().types, {}
     for field in schema:
         if kinds.is_integer(field.type) or kinds.is_temporal(field.type):

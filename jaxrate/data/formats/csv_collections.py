@@ -64,11 +64,7 @@ def resolve_existing_path(path: FilePath) -> Path:
 
 
 def open_csv_files(path: Path, files: Sequence[Path], description: str, needed: Sequence[str]) -> TableSource:
-    """The CSV files at a path as one table of text, end to end; columns that some files lack are empty there.
-
-    Raises:
-      ValueError: if a file lacks a needed column, and so is no such `description`.
-    """
+    """The CSV files at a path as one table of text, end to end; columns that some files lack are empty there."""
     arrow, tables = import_pyarrow(), tuple(map(open_table_file, files))
     for table in tables:
         missing = [name for name in needed if name not in table.names]

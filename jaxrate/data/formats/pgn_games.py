@@ -135,10 +135,7 @@ def _unescape(text: bytes) -> str:
 
 
 def _iterate_game_tags(path: Path, tag_pattern: re.Pattern[bytes]) -> Iterator[tuple[int, dict[bytes, bytes]]]:
-    """The first line of each game, counting from 1, and those of its tags that are used.
-
-    A game is a run of lines that begin with a bracket and hold a tag; lines that begin with % are not looked at.
-    """
+    """The first line of each game, from 1, and its tags that are used; a game begins at a run of lines in brackets."""
     file, num_lines = open_decompressed(path), 0
     chunk = file.read(3).removeprefix(b"\xef\xbb\xbf") + file.read(CHUNK)
     text = b"\n" + chunk  # a newline comes before every line
