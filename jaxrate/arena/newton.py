@@ -198,10 +198,7 @@ def strength_information(problem: StrengthProblem, weight: Array) -> Array:
 
 
 def ground_hessian(problem: Any, matrix: Array) -> tuple[Array, Array]:
-    """Minus the Hessian [N, N] of a likelihood with the prior, grounded, ones for fixed strengths; and the scale [].
-
-    `problem` has fixed strengths, ground and precision, as a `StrengthProblem`.
-    """
+    """Minus the Hessian [N, N] with the prior, grounded, ones for fixed strengths; and the scale []."""
     free, scale = ~problem.is_fixed, jnp.diagonal(matrix).sum() / len(problem.is_fixed)
     matrix = jnp.where(free[:, None] & free[None, :], matrix, 0.0)
     matrix = matrix + scale * problem.ground[:, None] * problem.ground[None, :]
@@ -307,11 +304,7 @@ def maximise_log_posterior(
 def iterate_chord_steps(
     model: str, problem: StrengthProblem, inverse_hessian: Array, counts: Array, x: Array
 ) -> tuple[Array, Array]:
-    """Take steps with one inverse Hessian [N + E, N + E] from x while each is below a third of the last.
-
-    Returns the last x and the size of the last step; the remaining error is below half of it. A step costs one
-    gradient and no Hessian.
-    """
+    """Steps from x with one inverse Hessian [N + E, N + E] while they shrink to a third; x and the last step's size."""
 
     def is_converging(state: tuple[Array, Array, Array, Array]) -> Array:
         _, size, last, count = state
@@ -458,10 +451,7 @@ def uncertainty_with_others_fixed(fitted: FittedModel, votes: Votes, errors: str
 
 
 def covariance_without_ground(problem: Any, inverse: HostArray, scale: HostArray) -> HostArray:
-    """[N + E, N + E] the inverse of minus the grounded Hessian, without the grounding and fixed strengths.
-
-    `problem` has both, as a `StrengthProblem`, and `scale` is that of the grounding.
-    """
+    """[N + E, N + E] the inverse of minus the grounded Hessian, without the grounding and fixed strengths."""
     covariance, ground = inverse.copy(), np.asarray(problem.ground)
     n = len(ground)
     if ground.any():

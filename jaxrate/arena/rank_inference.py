@@ -176,16 +176,7 @@ def votes_needed(
 def further_votes(
     strengths: Strengths, lead: Any, difference: Any, error: Any, level: float = 0.95, power: float = 0.8
 ) -> HostArray:
-    """The votes that `votes_needed` tells, of any number of pairs: whole numbers, or inf.
-
-    Args:
-      strengths: the estimates.
-      lead: rating of the first of each pair less that of the second.
-      difference: the differences to be detected (points).
-      error: the standard error of each lead now (points).
-      level: the confidence level of the two-sided test.
-      power: the probability that the difference is detected.
-    """
+    """Further votes on pairs, whole or inf, until a difference (points) from a lead (points) is detected so surely."""
     normal = NormalDist()
     error_needed = np.abs(difference) / (normal.inv_cdf(0.5 + 0.5 * level) + normal.inv_cdf(power))
     log_odds = np.asarray(lead) / POINTS_PER_LOG_STRENGTH
@@ -207,11 +198,7 @@ def _difference_variance(covariance: HostArray) -> HostArray:
 
 
 def _normal_samples(covariance: HostArray, count: int, seed: int) -> HostArray:
-    """[count, n] normal samples, whose differences have the covariance; all share a part that differences leave out.
-
-    That part makes the covariance of strengths, whose mean is fixed, definite. A tiny variance of each does so for
-    anchors.
-    """
+    """[count, n] normal samples whose differences have the covariance; all share a part, so that it is definite."""
     n, scale = len(covariance), float(np.diag(covariance).max(initial=1.0))
     factor = np.linalg.cholesky(covariance + scale * (1.0 + SINGULAR_SHARE * np.eye(n)))
     return np.random.default_rng(seed).standard_normal((count, n)) @ factor.T

@@ -81,16 +81,7 @@ class Comparability(NamedTuple):
 def find_comparable_players(
     first: HostArray, second: HostArray, not_lost: HostArray, not_won: HostArray, num_players: int, anchors: HostArray
 ) -> Comparability:
-    """Find the players whose strengths can be compared, from pairs [M] who met.
-
-    Args:
-      first: [M] ids of one player of each pair.
-      second: [M] ids of the other player.
-      not_lost: [M] whether the first did not lose at least once.
-      not_won: [M] whether the first did not win at least once.
-      num_players: number of players.
-      anchors: ids of players whose strengths are known: they are compared as if all had met.
-    """
+    """Find players who can be compared, from pairs [M] and whether the first did not lose, or not win; anchors can."""
     ring = np.roll(anchors, 1)
     better = np.concatenate([first[not_lost], second[not_won], anchors, ring])
     worse = np.concatenate([second[not_lost], first[not_won], ring, anchors])

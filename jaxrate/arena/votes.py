@@ -237,17 +237,7 @@ NO_COLUMNS = CountColumns()
 def find_count_columns(
     names: list[str], columns: Collection[str] = (), named: CountColumns = NO_COLUMNS
 ) -> CountColumns | None:
-    """The columns of counts that are `named`, and those that usual names tell; None if the table has no counts.
-
-    Args:
-      names: those of the table.
-      columns: arguments of `read`; those of votes say that there are no counts.
-      named: the columns of counts that are named.
-
-    Raises:
-      ValueError: if one of wins and losses is unknown, a column is not there, or is named twice, or columns of votes
-        are named beside counts.
-    """
+    """The columns of counts that are `named`, or else tell by usual names; None if the table has no counts."""
     spelt, of_votes = partial(find_column_ignoring_case, names), [*filter(columns.__contains__, ROLES_OF_VOTES)]
     usual = next(filter(all, (tuple(map(spelt, pair)) for pair in USUAL_COLUMNS)), (None, None))
     has_usual = None not in usual and spelt("score") is None
@@ -326,18 +316,7 @@ def read_vote_table(
     *,
     in_order: bool = False,
 ) -> VoteTable:
-    """The votes, counts or contests of a table.
-
-    Args:
-      table: the table.
-      columns: arguments of `read`.
-      reader: what reads a table by such arguments.
-      named: the columns of counts that are named; without any, usual names tell.
-      in_order: whether times count: votes are then put in their order.
-
-    Raises:
-      ValueError: for columns of votes beside counts, or where times count and there are none; and as `read`.
-    """
+    """The votes, counts (of `named` columns, or usual ones) or contests of a table, in order of time if that counts."""
     source = table if in_order else drop_unused_times(table, [x for y in columns.values() for x in as_column_list(y)])
     counts = find_count_columns(source.names, columns, named)
     if in_order and counts is not None:
@@ -357,17 +336,7 @@ def read_vote_table(
 def read_votes_if_source(
     data: Any, covariates: Sequence[str], cluster: Any, *, in_order: bool = False
 ) -> tuple[Any, Any]:
-    """The votes or counts of a source of `read`, or the data, and clusters, as numbers where they are columns.
-
-    Args:
-      data: as for `fit_strengths`.
-      covariates: names of columns, as for `fit_strengths`.
-      cluster: clusters of votes, as for `fit_strengths`.
-      in_order: whether times count: votes are then put in their order.
-
-    Raises:
-      ValueError: as `read_vote_table` does; and for a column of clusters that there is not.
-    """
+    """The votes or counts of a source of `read`, or the data, and clusters, as numbers where they are columns."""
     if not is_readable_source(data):
         return data, cluster
     if isinstance(data, (str, os.PathLike)) and is_pgn_file(data):

@@ -39,16 +39,7 @@ def read_votes(
     report: ProgressReport, file: str, columns: dict[str, Any], clusters: tuple[str, ...], named: lazy.CountColumns,
     *, has_times: bool,
 ) -> VoteData:  # fmt: skip
-    """The votes, counts or contests of a file.
-
-    Args:
-      report: where notes go.
-      file: the file.
-      columns: arguments of `jr.read`.
-      clusters: columns of votes that depend on each other.
-      named: the columns of counts that options name.
-      has_times: whether times matter.
-    """
+    """The votes, counts or contests of a file, as columns, clusters of votes and columns of counts say."""
 
     def read(source: Any, arguments: dict[str, Any]) -> jr.data.Dataset:
         """The events of the file by these arguments."""

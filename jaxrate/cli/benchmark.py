@@ -101,16 +101,7 @@ def _result_sections(results: dict[str, lazy.Benchmark]) -> Iterator[str | TextT
 def _benchmark_file(
     report: ProgressReport, file: str, reading: dict[str, Any], *, plain: bool, since: str | None, **settings: Any
 ) -> lazy.Benchmark:
-    """The benchmark of one file.
-
-    Args:
-      report: where progress and notes are shown.
-      file: a path, or the name of a shipped dataset.
-      reading: arguments of `jr.read`.
-      plain: whether the systems learn from results alone, and not from the evidence beside them.
-      since: the date or time from which on matches are scored, as it was typed. None: the default.
-      **settings: columns by kind, and arguments of `benchmark_systems`.
-    """
+    """The benchmark of one file or shipped dataset, of matches since a date; `plain`: by results alone."""
     is_shipped = options.is_shipped_dataset(file)
     reading = SHIPPED_COLUMNS | reading if is_shipped else reading
     columns, stack = {kind: settings.pop(kind) for kind in ROWS}, settings.pop("stack")

@@ -136,10 +136,7 @@ class HelpCommand(click.Command):
 
 
 def expand_multi_value_options(words: Iterable[str], most_words: Mapping[str, float]) -> list[str]:
-    """The words with an option before each of its values, which are at most so many.
-
-    They end before the next option, and before a word that names what can be read, see `_names_file`.
-    """
+    """The words with an option before each of its values, which end before the next option or name of a file."""
     repeated, flag, left, is_further = list[str](), "", 0.0, False
     for word in words:
         if word.startswith("-"):
@@ -155,10 +152,7 @@ def expand_multi_value_options(words: Iterable[str], most_words: Mapping[str, fl
 
 
 def _names_file(word: str) -> bool:
-    """Whether a word names a file, a sheet of one, a folder, a pattern of files or the shipped dataset.
-
-    What ends as a file that can be read is one, too, if only by a misspelt name.
-    """
+    """Whether a word names a file, a sheet of one, a folder, a pattern of files or the shipped dataset."""
     exists = Path(word).exists() or ("#" in word and Path(word.rpartition("#")[0]).is_file())
     return exists or word == SHIPPED_DATASET or any(iglob(word)) or lazy.has_readable_suffix(word)
 

@@ -118,10 +118,7 @@ def _load_fits(files: Iterable[Path]) -> dict[str, HyperparameterFile]:
 def _period_lengths(
     report: ProgressReport, data: jr.data.Dataset, period: float | None, fits: dict[str, HyperparameterFile]
 ) -> tuple[float | None, ...]:
-    """The lengths of rating periods by which matches with times are rated; None: one by one.
-
-    Without a period they are those of the files of hyperparameters.
-    """
+    """The lengths of rating periods by which matches with times are rated; None: one by one."""
     if not data.of_matches:
         file_rating.check_period(data, period)
         return (None,)
@@ -135,11 +132,7 @@ def _period_lengths(
 def _merge_hyperparameter_changes(
     data: jr.data.Dataset, names: Iterable[str], values: dict[str, Any], fits: dict[str, HyperparameterFile]
 ) -> dict[str, dict[str, Any]]:
-    """The hyperparameters to change of each system for these data, by its name.
-
-    Raises:
-      ValueError: for [SYSTEM.]NAME of no system here.
-    """
+    """The hyperparameters to change of each system for these data, by its name."""
     changes: dict[str, dict[str, Any]] = {}
     taken: set[tuple[str, str]] = set()  # systems, and the names of their hyperparameters
     for name in names:

@@ -24,14 +24,7 @@ BASE_BYTES = 5e8  # bytes that Python and the compiler take
 def describe_run(
     report: ProgressReport, request: RatingRequest, task: file_rating.RatingTask, num_rows: int | None
 ) -> Output:
-    """What a file has, the parallelism and the memory that rating it takes, and the rate of this machine.
-
-    Args:
-      report: where progress is shown.
-      request: the file.
-      task: its data, or a sample of them, and by which system they are rated.
-      num_rows: how many rows the files have that are rated in chunks; None: the data are all.
-    """
+    """What a file (of `num_rows`; None: the data) has, and parallelism, memory and rate of a run on this machine."""
     system, data, period, _ = task
     events = data.events if period is None else jr.periods(data.matches, period)
     with report.stage("scheduling"):

@@ -103,17 +103,7 @@ def load_columns(source: Any, names: Iterable[str], option: str = "", *, as_text
 def load_match_columns(
     file: str, data: jr.data.Dataset, columns_by_name: dict[str, list[str]], option: str = ""
 ) -> dict[str, Any]:
-    """[n], or [n, K] of several columns, numbers of the matches by name, NaN where the file has none.
-
-    Args:
-      file: what was read.
-      data: its matches.
-      columns_by_name: which columns belong together.
-      option: with which errors begin, as "--odds: ".
-
-    Raises:
-      ValueError: for a column that the file does not have, or that holds no numbers, as 0.3 or 30%.
-    """
+    """[n] or [n, K] numbers of the matches, by name, from columns of a file, NaN where missing."""
     if not columns_by_name:
         return {}
     numbers = _load_numbers(file, [*chain(*columns_by_name.values())], option)
@@ -157,16 +147,7 @@ def read_events(
     first: int | None = None,
     history: jr.History | None = None,
 ) -> jr.data.Dataset:
-    """The events of a file, as the reading options say.
-
-    Args:
-      report: where notes go.
-      file: what is read.
-      options: arguments of `jr.read`, or of the reader of a format.
-      source: the table of the file if it is open already.
-      first: how many rows of a table are read; None: all.
-      history: which the events follow, and whose names keep their ids.
-    """
+    """The events of a file, as reading options say, or of its first rows, after those of a history."""
     file_format = find_format(file, options)
     arguments = {name: x for name, x in options.items() if name != "format"}
     with report.stage(f"reading {Path(file).name}"), warnings_as_notes(report):
@@ -204,10 +185,7 @@ SKILLS = "skills"  # the system that learns from margins and surfaces
 def read_events_with_evidence(
     report: ProgressReport, request: RatingRequest, first: int | None = None
 ) -> tuple[jr.data.Dataset, RatingRequest]:
-    """The events of a file with all that improves predictions, and the request with the columns that were recognised.
-
-    Plain events have no more than their results, and what options name.
-    """
+    """The events of a file with all that improves predictions, and the request with columns recognised."""
     if request.plain:
         return drop_unnamed_side(read_events(report, request.file, request.columns, first=first), request), request
     recognised = recognise_evidence_columns_of_file(request.file, request.columns)
@@ -236,10 +214,7 @@ def has_informative_margins(data: jr.data.Dataset) -> bool:
 def recognise_evidence_columns_of_file(
     file: str, columns: dict[str, Any], table: lazy.TableSource | None = None
 ) -> dict[str, Any]:
-    """The arguments of `read` for columns that improve predictions, by the names of columns.
-
-    `table` is that of the file if it is open already.
-    """
+    """The arguments of `read` for columns that improve predictions, by the names of columns."""
     if file_format := find_format(file, columns):
         evidence = lazy.FORMAT_EVIDENCE.get(file_format, {})
         return {role: x for role, x in evidence.items() if role not in columns}
@@ -324,10 +299,7 @@ def make_rating_task(
 
 
 def _suggest_param(error: ValueError, *, is_named: bool) -> str:
-    """The end of a message that a system lacks a hyperparameter, if it has none like it and too many to list.
-
-    It is the nearest one of another system, unless the system was named, or else where those of this one are listed.
-    """
+    """The end of a message that a system lacks a hyperparameter, if it has none like it and too many to list."""
     if not isinstance(error, lazy.UnknownParameterError) or error.hint:
         return ""
     owners: dict[str, str] = {}
@@ -350,10 +322,7 @@ def drop_fitted_seasons_from_changes(
 def check_system(
     report: ProgressReport, system: jr.extend.RatingSystem, data: jr.data.Dataset, request: RatingRequest
 ) -> RatingTask:
-    """What to rate by a system that exists already; ValueError if it cannot rate these events.
-
-    Notes say what in the data changes nothing.
-    """
+    """What to rate by a system that exists already; ValueError if it cannot rate these events."""
     period = request.period
     if system.events == (jr.Periods,) and period is None:
         period = system.params.period

@@ -41,10 +41,7 @@ LACKING_CLAUSE = re.compile(
 
 
 def options_by_argument(command: click.Command | None) -> dict[str, click.Parameter]:
-    """The options of a command, by the arguments of the library that they give; arguments have no dashes.
-
-    Those that another option takes as NAME=VALUE are called as "--column weight".
-    """
+    """The options of a command, by the arguments of the library that they give; arguments have no dashes."""
     parameters = [] if command is None else command.params
     named = [x for parameter in parameters for x in getattr(parameter, "named", {}).values()]
     return {x.opts[0].rpartition(" ")[2].lstrip("-").replace("-", "_"): x for x in (*reversed(named), *parameters)}

@@ -406,10 +406,7 @@ COLUMN_HELP = "Another column, or how columns are read, as weight=w or dates=day
 
 
 def reading_options(names: Iterable[str] = READING_OPTIONS) -> list[CommandOption | str]:
-    """Options that say how to read a file, in their groups: some of their own, the others by --column.
-
-    `pop_column_arguments` takes what they give from the values of a command.
-    """
+    """Options that say how to read a file, in their groups: some of their own, the others by --column."""
     options = {name: READING_OPTIONS[name] for name in names}
     groups: list[CommandOption | str] = []
     for title, own in OWN_OPTIONS.items():

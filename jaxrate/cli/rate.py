@@ -69,10 +69,7 @@ def _save_leagues(out: Path, by: str, leagues: dict[Any, jr.History]) -> None:
 
 
 def league_folders(names: Iterable[Any]) -> list[str]:
-    """A folder for each league, of letters, digits and dashes; those alike are numbered, long ones cut.
-
-    Names that Windows reserves end in a dash.
-    """
+    """A folder for each league, of letters, digits and dashes; those alike are numbered, long ones cut."""
     folders: dict[str, str] = {}  # by what of the name counts where case does not
     for name in map(str, names):
         text = re.sub(r"[^\w-]+", "_", name).strip("_").encode()[:MAX_FOLDER_LENGTH].decode(errors="ignore")
@@ -492,10 +489,7 @@ def _choose_rating_task(
 
 
 def _save(report: ProgressReport, out: Path, rating: Rating, *, csv: bool) -> None:
-    """Save the run and its tables, if `csv` also for spreadsheets, and say what it replaced.
-
-    Ratings in hindsight are a table of their own; those of an earlier run are removed.
-    """
+    """Save the run and its tables, if `csv` also for spreadsheets, and say what it replaced."""
     rated, tables = rating.history, dict[str, Any]()
     no_time = ["time"] * (rated.clock is None)
     if rating.hindsight is not None:

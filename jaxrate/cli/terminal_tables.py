@@ -37,11 +37,7 @@ def print_escaped(text: Any, err: bool = False) -> None:
 
 
 def print_message(level: str, text: str, console: lazy.Console | None = None) -> None:
-    """Print an error, a warning or a note on standard error.
-
-    A terminal says the level in colour, above the bar of its `console` if there is one, and any other output the name
-    of the program.
-    """
+    """Print an error, a warning or a note on standard error: in colour above any bar, or after the program's name."""
     console = console or open_console(sys.stderr)
     if console is None:
         print_escaped(f"jaxrate: {text}", err=True)
@@ -288,11 +284,7 @@ def draw_spans(spans: Sequence[tuple[float, float, float]]) -> list[str]:
 
 
 def choose_hidden_columns(cells: list[list[str]], left_aligned: set[str], width: int) -> list[int]:
-    """The numbers of the columns that do not fit into so many columns of the terminal.
-
-    Names are cut, then minor columns are left out; and so with the other optional columns, and at last with those that
-    stand at the right; two stay in any case.
-    """
+    """Numbers of columns that do not fit the width: minor ones first, then optional, then right ones; two stay."""
     names, rank = cells[0], {name: i for i, name in enumerate(OPTIONAL_COLUMNS)}
     natural = np.array([[*map(lazy.cell_len, row)] for row in cells])
     is_left = np.array([name in left_aligned for name in names])

@@ -414,10 +414,7 @@ Hyperparameters: TypeAlias = Annotated[
 
 
 def check_that(holds: Any, complaint: str) -> None:
-    """ValueError with this complaint unless something holds.
-
-    The complaint is written each time: of many values, and in what is called often, a condition of its own is better.
-    """
+    """ValueError with this complaint unless something holds."""
     if not holds:
         raise ValueError(complaint)
 

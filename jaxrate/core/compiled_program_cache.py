@@ -44,9 +44,7 @@ def cache_programs(folder: str | os.PathLike[str] | None = None) -> Path:
 
 
 def make_cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:
-    """The folder of programs, that of this user and processor if none is given, without too many; OSError if it cannot
-    be written to.
-    """
+    """The folder of programs, this user's and processor's by default, kept small; OSError if not writable."""
     path = user_cache_folder() / "jaxrate" / processor_cache_key() if folder is None else Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):

@@ -10,10 +10,7 @@ import numpy as np
 
 
 class BoundFunction(NamedTuple):
-    """A function with its first arguments bound, as `functools.partial`, that hashes and compares by value.
-
-    Two with the same function and equal arguments are equal. They can be pickled.
-    """
+    """A function with its first arguments bound, as `functools.partial`, that hashes and compares by value."""
 
     function: Callable[..., Any]
     bound_args: tuple[Any, ...]

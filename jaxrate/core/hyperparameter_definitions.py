@@ -98,11 +98,7 @@ def _restore_params(fields: tuple[str, ...], *values: Any) -> Any:
 
 
 def check_params(system_name: str, params: Any, space: Any) -> Any:
-    """The hyperparameters of a system of this name as floats.
-
-    Raises:
-      ValueError: if one is no real number or out of its range, or lies outside of the parameters that bound it.
-    """
+    """The hyperparameters of a system of this name as floats."""
     values = {
         field: check_param_value(f"{system_name}: {field}", field, value, about)
         for field, value, about in zip(params._fields, params, space, strict=True)
@@ -184,10 +180,7 @@ def collect_params(
 
 
 def add_hyperparameters_to_docstring(make: Callable[..., Any]) -> None:
-    """Enter the hyperparameters of a factory at the end of the arguments in its docstring.
-
-    Its annotations keep the types alone, as people read them in `help`.
-    """
+    """Enter the hyperparameters of a factory at the end of the arguments in its docstring."""
     space, annotations = factory_hyperparameter_space(make), get_annotations(make, eval_str=True)
     text = cleandoc(make.__doc__ or "")
     if space and "\nArgs:\n" not in text:

@@ -40,10 +40,7 @@ def peak_memory_bytes() -> float | None:
 
 
 def check_memory_fits(purpose: str, bytes_needed: float, bytes_available: float | None = None, hint: str = "") -> None:
-    """ValueError if something needs more bytes than are available; None: than the machine has, if that is known.
-
-    The message begins with `purpose` and ends with `hint`.
-    """
+    """ValueError if something needs more bytes than are available; None: than the machine has, if that is known."""
     bytes_available = machine_memory_bytes() if bytes_available is None else bytes_available
     if bytes_available is not None and bytes_needed > bytes_available:
         raise ValueError(

@@ -62,10 +62,7 @@ def pass_time(age: AgeRule | None, seasons: tuple[float, ...], constants: Consta
 
 
 def rows_before_games(age: AgeRule | None, constants: Constants, rows: State, event: Matches | Periods) -> State:
-    """The rows as the games of an event find them: the time within a rating period has passed.
-
-    `advance` lets time pass until the period begins. For newcomers no time passes.
-    """
+    """The rows as the games of an event find them: the time within a rating period has passed."""
     length, last = rating_period_length(constants, event), getattr(rows, "time", None)
     if length is None or last is None:
         return rows

@@ -27,11 +27,7 @@ def map_items(
     items: Iterable[Item],
     on_progress: Callable[[float], Any] | None = None,
 ) -> list[Result]:
-    """The function's result for each item, in order; without an executor it is called in this thread.
-
-    Function and items are pickled if workers are other processes. Workers compute in the precision of this process.
-    `on_progress` is called with the share of items that are done.
-    """
+    """The function's result for each item, in order, by this thread or pickled for workers; reports the share done."""
     items, results = list(items), []
     if executor is None:
         found: Iterable[Result] = map(function, items)

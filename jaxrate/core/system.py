@@ -32,13 +32,7 @@ def accept_any_events(_events: Any) -> None:
 
 
 def check_event_type(system_name: str, accepted_types: tuple[type, ...], events: Any) -> None:
-    """ValueError unless a system of this name, which rates events of these types, rates such events.
-
-    Args:
-      system_name: the name of the system.
-      accepted_types: the types of events that it rates.
-      events: events, of which `Ragged` ones are of the type that they hold; or a type.
-    """
+    """ValueError unless the system rates such events; of `Ragged` ones the type that they hold counts."""
     is_bare = isinstance(events, (Periods, Rounds))
     events = events.events if isinstance(events, Ragged) else events
     kind = events if isinstance(events, type) else type(events)
@@ -223,10 +217,7 @@ def check_param_names(system: str, names: Iterable[str], allowed: Iterable[str])
 
 
 def replace_params(system: RatingSystem, params: Params) -> RatingSystem:
-    """The system with other hyperparameters; ValueError where its factory refuses them.
-
-    Rules that are not those of its factory stay as they are.
-    """
+    """The system with other hyperparameters; ValueError where its factory refuses them."""
     params = jax.tree.map(float, params)
     if system.factory is None:
         return system._replace(params=params)

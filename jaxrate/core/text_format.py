@@ -73,10 +73,7 @@ def format_percentage(chance: float, *, with_tenths: bool = False) -> str:
 
 
 def format_percentages(chances: Sequence[float]) -> list[str]:
-    """Probabilities of all that may happen in percent, as text: whole ones add up to 100, or all have tenths.
-
-    What cannot happen has 0%.
-    """
+    """Probabilities of all that may happen in percent, as text: whole ones add up to 100, or all have tenths."""
     if 0.0 in chances:
         others = iter(format_percentages([x for x in chances if x]))
         return [next(others) if x else "0%" for x in chances]
@@ -168,11 +165,7 @@ CONTROL_CHARACTERS = re.compile(
 
 
 def escape_control_characters(text: str) -> str:
-    r"""The text with characters that control a terminal or the direction of writing as escapes, such as \x1b and
-    \u202e.
-
-    Line breaks stay.
-    """
+    r"""Text with controls of terminals and of writing directions, but not line breaks, as escapes like \x1b."""
     return CONTROL_CHARACTERS.sub(lambda found: repr(found[0])[1:-1], text)
 
 

@@ -117,14 +117,7 @@ def blend_systems(
 def blend_one_step_ahead(
     expected_scores: list[Any], scores: HostArray, weight: HostArray, mask: HostArray
 ) -> tuple[HostArray, HostArray, dict[str, float]]:
-    """The weights [K], the predictions [n] one step ahead, and how good these are where `mask` [n] is true.
-
-    Args:
-      expected_scores: [K][n] expected scores of the first side by each system.
-      scores: [n] of the first side.
-      weight: [n] of the matches.
-      mask: false, then true.
-    """
+    """Weights [K] of systems' scores [K][n], predictions [n] a step ahead, and how good where `mask` (rising)."""
     x, score = log_odds_by_system(expected_scores), np.asarray(scores, np.float64)
     weights, begin, prediction = np.full(x.shape[1], 1.0 / x.shape[1]), 0, np.empty(len(score))
     limits = np.full(x.shape[1], np.inf)

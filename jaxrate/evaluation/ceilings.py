@@ -107,10 +107,7 @@ def _published_forecast(name: str, values: HostArray) -> ExternalForecast:
 
 
 def are_probabilities_in_percent(values: HostArray) -> bool:
-    """Whether probabilities [n] or [n, K], NaN where there are none, are in percent.
-
-    Those of all results sum to 100; those of a win alone are mostly above 10.
-    """
+    """Whether probabilities [n] or [n, K] are in percent: they sum to 100, or alone are mostly above 10."""
     total = values if values.ndim == 1 else values.sum(axis=1)
     if np.isnan(total).all():
         return False
@@ -135,11 +132,7 @@ def _odds_forecast(name: str, values: HostArray, method: str) -> ExternalForecas
 
 
 def numbers_of_matches(source: Any, data: Dataset) -> HostArray:
-    """[n] or [n, K] numbers of the matches: an array of them, or columns of the dataset by name.
-
-    Raises:
-      ValueError: for a column that there is not, and for another number of matches.
-    """
+    """[n] or [n, K] numbers of the matches: an array of them, or columns of the dataset by name."""
     if isinstance(source, str):
         return _named_column(source, data)
     if isinstance(source, (list, tuple)) and source and all(isinstance(name, str) for name in source):
@@ -183,14 +176,7 @@ def _count_impossible_results(probability: HostArray, target: ScoringTarget) -> 
 
 
 def past_frequencies(score: HostArray, side: HostArray, num_past: int, num_outcomes: int) -> HostArray:
-    """[n, 2 or 3] probabilities of loss, (draw) and win as often as they were in the first matches, by the side.
-
-    Args:
-      score: [n] of the first players.
-      side: [n], 1 where the first player has the side, -1 where the second, 0 where nobody has.
-      num_past: matches that count.
-      num_outcomes: 2 or 3.
-    """
+    """[n, 2 or 3] probabilities of loss, (draw) and win: frequencies in the first `num_past` matches, by side."""
     if np.ptp(side) == 0 and is_winner_first(score):  # winners come first, and not who has the side
         side = np.zeros(len(score))
     sides = np.asarray(side, np.float64)
@@ -329,13 +315,7 @@ def _outcome_log_odds(probability: HostArray) -> HostArray:
 
 
 def player_histories(data: Dataset, score: HostArray, expected: HostArray) -> dict[str, HostArray]:
-    """[n, 2] of both players before each match: rest in days, form, and the matches played in the season.
-
-    Args:
-      data: of matches; without seasons the matches of all time are counted.
-      score: [n] of the first players.
-      expected: [n] what was expected of them.
-    """
+    """[n, 2] rest in days, form, and matches played in the season (or ever), of both players before each match."""
     records, surprise = records_of_history(data), score - expected
     season = np.searchsorted(np.array([*(data.seasons or {}).values()]), records.time, side="right")
     in_season = [[(a, x), (b, x)] for (a, b), x in zip(records.player.tolist(), season.tolist(), strict=True)]
@@ -354,9 +334,6 @@ def boosted_forecast(features: Features, score: HostArray, num_past: int, num_ou
       score: [n] of the first players; of them the first `num_past` are looked at.
       num_past: matches before those that are scored.
       num_outcomes: 2, with scores from 0 to 1, or 3.
-
-    Raises:
-      ValueError: if a result is never seen in the past.
     """
     first, num_sides = first_trained_match(num_past), 1
     if (score[:num_past] >= 0.5).all():  # winners come first: the order would be all that trees learn

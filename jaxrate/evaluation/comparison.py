@@ -106,15 +106,7 @@ class Contender(NamedTuple):
 
 
 def make_contender(name: str, choice: Any, data: Dataset, num_past: int = 0, period: float | None = None) -> Contender:
-    """The system that is chosen, or that of this name adapted to the data.
-
-    Args:
-      name: of the choice.
-      choice: a system, which stays as it is; or hyperparameters to change; or the name again.
-      data: the dataset.
-      num_past: matches or contests before the scored ones, to which the system is adapted.
-      period: the length of the rating periods; None: one event after the other.
-    """
+    """The system that is chosen as it is, or that of this name, adapted to the first `num_past` events."""
     if isinstance(choice, RatingSystem):
         return Contender(name, choice, set_period_if_default(choice, period), period)
     changes = {} if isinstance(choice, str) else choice
@@ -123,11 +115,7 @@ def make_contender(name: str, choice: Any, data: Dataset, num_past: int = 0, per
 
 
 def adapt_margin_scale(contender: Contender, data: Dataset, num_past: int) -> Contender:
-    """The contender with the margin scale that predicted the first `num_past` matches best.
-
-    The same if it learns from no margins, if the user gave the scale, or without a past. Before, a mean margin is worth
-    `MEAN_MARGIN_POINTS` to it.
-    """
+    """The contender with the margin scale that predicted the first `num_past` matches best."""
     system = contender.system
     if not (contender.weighs_margins_by_default and num_past and data.of_matches):
         return contender
@@ -146,10 +134,7 @@ def adapt_margin_scale(contender: Contender, data: Dataset, num_past: int) -> Co
 
 
 def loss_minimising_mean_margin_points(losses_on_grid: HostArray) -> float:
-    """The best worth of a mean margin in points, from the summed log losses of `MARGIN_POINTS_GRID` [6].
-
-    It is the usual one if some losses are not finite.
-    """
+    """The worth of a mean margin in points, by losses [6] of `MARGIN_POINTS_GRID`; the usual if not finite."""
     if not np.isfinite(losses_on_grid).all():
         return MEAN_MARGIN_POINTS
     penalised_losses = losses_on_grid + 0.5 * ((MARGIN_POINTS_GRID - MEAN_MARGIN_POINTS) / MARGIN_POINTS_DEVIATION) ** 2
@@ -173,9 +158,6 @@ def select_candidates(
     """The choices of systems that rate the data; and why others are left out, by name.
 
     Unless the user named them, systems are left out whose requirements the data do not meet.
-
-    Raises:
-      ValueError: if none is left, or if contests are not in order of time and a system takes notice.
     """
     systems = {name: make_contender(name, choice, data).system for name, choice in choices.items()}
     systems = {name: x for name, x in systems.items() if _is_suitable(x, data, is_named=is_named)}
@@ -188,10 +170,7 @@ def select_candidates(
 
 
 def _is_suitable(system: RatingSystem, data: Dataset, *, is_named: bool) -> bool:
-    """Whether a system rates such events; unless it is named, it must be made for them.
-
-    One that rates no single matches is made for categories, in rating periods.
-    """
+    """Whether a system rates such events; unless it is named, it must be made for them."""
     if is_named or not data.of_matches:
         return can_rate_dataset(system, data)
     has_categories_in_periods = data.categories is not None and data.clock is not None
@@ -241,10 +220,7 @@ def rescale_progress(watch: Callable[[float], None] | None, begin: float, end: f
 
 
 def use_of_data_features(system: RatingSystem, data: Dataset) -> dict[str, bool]:
-    """Whether a system uses what data have beside results: the side, margins, seasons, categories, covariates, ...
-
-    Empty for systems of your own, whose use of data is unknown.
-    """
+    """Whether a system uses what data have beside results: the side, margins, seasons, categories, covariates, ..."""
     if system.factory is None or system.name not in ALL_SYSTEMS:
         return {}
     settings = system.settings

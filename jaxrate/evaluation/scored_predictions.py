@@ -78,12 +78,7 @@ class ScoringTarget(NamedTuple):
         return np.repeat(self.mask, np.diff(self.data.events.start))
 
     def select_predictions(self, prediction: Any, rating: Any = None) -> HostArray:
-        """[E] the expected scores of first sides; of contests of many [sum P] what orders their participants.
-
-        Args:
-          prediction: in any form, of all rows of the events.
-          rating: [sum P] before contests of many.
-        """
+        """[E] expected scores of first sides of predictions; of contests of many, [sum P] what orders participants."""
         expected = expected_outcomes(prediction, self.data)
         if self.row is not None:
             return np.asarray(expected[self.row])

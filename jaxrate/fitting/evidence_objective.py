@@ -116,10 +116,7 @@ def _event_evidence_losses_and_slopes(
 def negative_log_evidence(
     problem: EvidenceProblem, settings: ParameterSettings
 ) -> tuple[HostArray, HostArray, HostArray]:
-    """[S] minus the log evidence of S settings, [S, k] its slopes, [S, k, k] sums of products of events' slopes.
-
-    All matches and contests count 1.
-    """
+    """[S] minus the log evidence of S settings, [S, k] its slopes, [S, k, k] sums of products of events' slopes."""
     results = []
     for i in range(len(settings.x)):
         params = jax.tree.map(lambda y: y[i], settings.params)  # noqa: B023

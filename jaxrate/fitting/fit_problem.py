@@ -290,10 +290,7 @@ def prepare_fit(task: PredictionTask, free: Sequence[str] | None) -> FitProblem:
 def _select_effective_parameters(
     task: PredictionTask, names: Sequence[str], product: HostArray, has_effect: HostArray, *, is_named: bool
 ) -> HostArray:
-    """[m] the numbers of those parameters that are fitted, of those that change predictions.
-
-    ValueError for one that the user named and that is not. `product` [k, k] is the mean product of slopes of events.
-    """
+    """[m] numbers of the fitted parameters that change predictions; ValueError for a named one that does not."""
     system, all_names = task.system, np.array(names)
     if not has_effect.all() and (is_named or not has_effect.any()):
         raise IneffectiveHyperparametersError(system.name, tuple(all_names[~has_effect].tolist()))
@@ -355,10 +352,7 @@ def mean_curvature(problem: FitProblem, z: HostArray) -> HostArray:
 
 
 def mean_loss(problem: FitProblem, z: HostArray, weight: HostArray) -> float:
-    """The mean loss by other weights [n] at a point z [m], without the prior.
-
-    Of a short history with its slopes: their program is there, and that of losses alone would be compiled.
-    """
+    """The mean loss by other weights [n] at a point z [m], without the prior."""
     task, settings = problem.task._replace(weight=weight), _settings_at(problem, z[None], problem.system.params)
     is_short = len(weight) <= CompilePolicy().short_history
     loss = summed_losses_and_slopes(task, settings).loss if is_short else summed_losses(task, settings)

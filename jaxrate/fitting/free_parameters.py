@@ -58,10 +58,7 @@ def to_hyperparameters(free: FreeParameterTransform, x: Array, params: Params) -
 
 
 def make_free_parameters(system: RatingSystem, names: tuple[str, ...]) -> tuple[FreeParameterTransform, HostArray]:
-    """The transformation of these parameters, and their starting values [k].
-
-    ValueError for a free bound that starts at the parameter that it bounds.
-    """
+    """The transformation of these parameters, and their starting values [k]."""
     spaces: dict[str, str] = {}
     anchors: dict[str, tuple[str | float, ...]] = {}
     for name in names:

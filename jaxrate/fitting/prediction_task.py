@@ -107,10 +107,7 @@ def make_prediction_task(system: RatingSystem, data: Any, objective: Objective =
 
 
 def _check_loss_suits_events(loss: LossDefinition, name: Any, events: Any, shape: tuple[int, ...]) -> None:
-    """ValueError for a loss of other events, of players alone where there are teams, or not of predictions one by one.
-
-    `name` is that of the loss, or its function; predictions have this shape.
-    """
+    """ValueError for a loss of other events, of players where there are teams, or not of single predictions."""
     label = loss_label(name)
     if type(events.flat) not in loss.events:
         kinds = " or ".join(kind.__name__.lower() for kind in loss.events)
@@ -144,10 +141,7 @@ def replay_task(
 
 
 def constant_prediction_loss(task: PredictionTask) -> float:
-    """The mean loss of a constant prediction of what is held out; NaN of margins.
-
-    It is the mean score of what is fitted, or the frequency of each score.
-    """
+    """The mean loss held out of the mean score, or of each score's frequency, in what is fitted; NaN of margins."""
     if task.loss.even is not None:
         return task.loss.even
     if task.record is not None:
@@ -167,11 +161,7 @@ def constant_prediction_loss(task: PredictionTask) -> float:
 
 
 def _scores_and_weights(events: Any, event: HostArray, objective: Objective) -> tuple[HostArray, HostArray]:
-    """[n] what was to be predicted, in contests the share of the other teams beaten, and what each prediction counts.
-
-    A contest that ranks nobody is not scored, unless there are two teams: that is the draw of a match. ValueError if
-    nothing is scored.
-    """
+    """[n] scores, of contests the share of other teams beaten, and weights; ValueError if nothing is scored."""
     warm_up, n = objective.warm_up, len(event)
     noun = "participants" if events.nouns == "contests" else "matches"
     weight = np.ones(n) if objective.weight is None else objective.weight

@@ -211,10 +211,7 @@ def _shrink_box(search: Search, step: HostArray, new: SearchPoint, promised: flo
 
 
 def _learn_curvature(search: Search, step: HostArray, new: SearchPoint) -> Search:
-    """The search with a correction by which its curvature explains the change of the slopes along a step (BFGS).
-
-    What curves downwards teaches nothing.
-    """
+    """The search with a correction by which its curvature explains the change of the slopes along a step (BFGS)."""
     correction, change = search.curvature - search.point.information, new.slope - search.point.slope
     expected_change = (new.information + correction) @ step
     if not (step @ change > 0.0 and step @ expected_change > 0.0):
@@ -225,10 +222,7 @@ def _learn_curvature(search: Search, step: HostArray, new: SearchPoint) -> Searc
 
 
 def minimise_quadratic_in_box(slope: HostArray, curvature: HostArray, radius: float) -> HostArray:
-    """[m] the step to the least quadratic loss within a radius in every parameter, by coordinate descent.
-
-    Parameters that the events hardly determine would take long steps; they do not hold up the rest.
-    """
+    """[m] the step to the least quadratic loss within a radius in every parameter, by coordinate descent."""
     step = -np.linalg.solve(curvature, slope)
     if (np.abs(step) <= radius).all():
         return np.asarray(step)

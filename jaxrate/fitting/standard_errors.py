@@ -92,10 +92,7 @@ def coordinate_covariance(
 
 
 def _invert_known_part(information: HostArray) -> tuple[HostArray, HostArray]:
-    """[m, m] the inverse of the known information, and the projection onto directions without information.
-
-    A direction has none if parameters may go all their range along it, or if rounding may account for it.
-    """
+    """[m, m] the inverse of the known information, and the projection onto directions without information."""
     values, vectors = np.linalg.eigh(information)
     noise = np.finfo(jnp.result_type(float)).eps * (np.sqrt(np.abs(np.diag(information))) @ np.abs(vectors)) ** 2
     is_known = values > np.maximum(noise, 1.0)
@@ -104,10 +101,7 @@ def _invert_known_part(information: HostArray) -> tuple[HostArray, HostArray]:
 
 
 def find_common_scale(problem: FitProblem, point: SearchPoint) -> CommonScale | None:
-    """The null vector of the slopes of all events at a point; None without one.
-
-    The loss must be the same, too, where all of these are half as large again.
-    """
+    """The null vector of the slopes of all events at a point; None without one."""
     names, size = problem.names, np.sqrt(np.diag(point.product))
     if len(names) < 2 or not (np.isfinite(point.product).all() and (size > 0).all()):
         return None

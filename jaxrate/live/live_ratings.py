@@ -220,10 +220,7 @@ def check_player_name(name: Any, other: Any) -> None:
 
 
 def find_or_assign_player_ids(ids_by_name: Mapping[Any, int], names: Sequence[Any]) -> tuple[list[int], dict[Any, int]]:
-    """The ids of players, and those of newcomers by name, who come after all others.
-
-    ValueError for the name of a newcomer that a table cannot hold.
-    """
+    """The ids of players, and those of newcomers by name, who come after all others."""
     ids: list[int] = []
     newcomers: dict[Any, int] = {}
     for name in names:
@@ -261,10 +258,7 @@ FIELDS: dict[type, tuple[str, ...]] = {  # what may be known of an event
 
 
 def parse_fields(kind: type, context: Mapping[str, Any], categories: Sequence[Any] | None) -> dict[str, Any]:
-    """What is known of a match or contest, without what is None; sides, and categories of these names, as numbers.
-
-    ValueError for what such an event does not have, and other categories.
-    """
+    """What is known of a match or contest, sides and categories as numbers; ValueError for what it cannot have."""
     known = {name: x for name, x in context.items() if x is not None}
     for name in [x for x in known if x not in FIELDS[kind]]:
         have = f"{EVENT_NAMES[kind]} have no {name!r}; they have {join_names(FIELDS[kind])}"
@@ -280,10 +274,7 @@ def parse_fields(kind: type, context: Mapping[str, Any], categories: Sequence[An
 
 
 def teams_of_contest(players: Any, rank: Any) -> Outcome:
-    """The names of a contest's players, team by team, the sizes of the teams, and their ranks, by default in order.
-
-    A name outside a list is a team. ValueError for what is no list, an empty team, and ranks of other teams.
-    """
+    """Names of a contest's players by team, the teams' sizes and ranks (in order); ValueError where these are none."""
     if not is_list(players) or not len(players):
         raise ValueError(
             f"players must be a list of names, or of lists of names, got {format_value_for_error(players)}"

@@ -23,17 +23,9 @@ def clipped_log_odds(probability: Any, margin: float) -> HostArray:
 def fit_logistic_regression(
     x: HostArray, score: HostArray, weight: HostArray, start: HostArray, precision: float = 0.0, centre: float = 0.0
 ) -> tuple[HostArray, HostArray] | None:
-    """The coefficients b [K] with which 1 / (1 + exp(-x b)) predicts scores best, and the curvature [K, K] there.
+    """Coefficients b [K] with which 1 / (1 + exp(-x b)) predicts scores [n] best, and the curvature [K, K] there.
 
-    None where scores or columns leave some combination of the coefficients open.
-
-    Args:
-      x: [n, K] columns.
-      score: [n] from 0 to 1.
-      weight: [n] of the scores.
-      start: [K] where the search begins.
-      precision: 1 / variance of a normal prior of every coefficient.
-      centre: the mean of this prior.
+    None where columns x [n, K] or scores leave some combination open; the prior of b is normal, of this precision.
     """
     from scipy.special import expit  # type: ignore[import-untyped]  # which takes long to load
 

@@ -178,9 +178,6 @@ def losses_by_match(prediction: Any, score: Any) -> LossesByMatch:
     Args:
       prediction: [n] expected scores of player 0; `OutcomeProbabilities`; or [n, K] probabilities of each score.
       score: [n] of player 0, from 0 to 1.
-
-    Raises:
-      ValueError: for shapes that do not fit, and for the first row whose prediction or score is none.
     """
     is_expected = not isinstance(prediction, OutcomeProbabilities) and np.ndim(prediction) == 1
     if is_expected:
@@ -418,10 +415,7 @@ def _experience_row_mask(rounds: Ragged, flat: Rounds, contest_index: HostArray)
 
 
 def observed_share_of_sides_beaten(rounds: Ragged) -> HostArray:
-    """[sum P] the share of the other sides that each one's side beat, a tie counting half; NaN without other sides.
-
-    Predictions of rounds are expectations of it.
-    """
+    """[sum P] the share of the other sides that each one's side beat, a tie counting half; NaN without other sides."""
     flat: Any = rounds.events
     by_team = np.stack([event_numbers(rounds), flat.team])
     sides, first, side = np.unique(by_team, axis=1, return_index=True, return_inverse=True)
@@ -549,15 +543,7 @@ class ContestMetricSums(NamedTuple):
 def add_contest_metrics(
     metric_sums: ContestMetricSums, rounds: Ragged, prediction: Any, rating: Any, played: Any
 ) -> ContestMetricSums:
-    """The sums after further contests.
-
-    Args:
-      metric_sums: those so far.
-      rounds: the contests.
-      prediction: [sum P] expected scores before the contests.
-      rating: [sum P] ratings before the contests.
-      played: [num_players] number of earlier contests of each player, as `count_ranked_contests` counts them.
-    """
+    """The sums after further contests, by predictions and ratings [sum P] before them, and contests played."""
     matches, two_sided = metric_sums.matches, contests_as_matches(rounds)
     if matches is not None and two_sided is not None:
         row, score = two_sided

@@ -13,9 +13,7 @@ def linear_convolution_fft_length(n: int) -> int:
 
 
 def grid_differences_in_fft_order(n: int) -> Array:
-    """The differences i - j of two of n points, as `padded_spectrum_of_differences` takes them: 0 to n - 1, 1 - n to
-    -1.
-    """
+    """The differences i - j of two of n points, in the order of spectra: 0 to n - 1, 1 - n to -1."""
     return jnp.concatenate([jnp.arange(n), jnp.arange(1 - n, 0)]).astype(jnp.result_type(float))
 
 

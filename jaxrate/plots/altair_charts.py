@@ -288,10 +288,7 @@ def _json_values(values: HostArray) -> list[Any]:
 
 
 def line_chart(view: charts.LineView) -> Any:
-    """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves along time.
-
-    Lines that have panels stand below each other, each with its name above it.
-    """
+    """Lines with names at their ends; the pointer shows the nearest point, and a wheel or a drag moves along time."""
     panels = view.panels
     if len(panels) == 1:
         layers = [*_line_layers(view), *_label_layers(view)]

@@ -165,10 +165,7 @@ def _rating_text(rated: History, title: Finding | str, rules: str, unnamed: Unna
 
 
 def _career_notes(lines: Sequence[Line], unnamed: UnnamedPlayers, last: float, clock: str) -> list[str]:
-    """What stands below the name of each line: the highest rating, and the last one if the label is beside the axes.
-
-    `last` is the time at which the history ends.
-    """
+    """What stands below the name of each line: the highest rating, and the last one if the label is beside the axes."""
     span, drawn_span = duration_of_lines(lines), duration_of_lines([*lines, *unnamed.lines])
     ends = [float(line.x_numbers()[-1]) for line in [*lines, *unnamed.lines]]
     notes = []
@@ -280,10 +277,7 @@ def _count_events(rows: Participations, moments: HostArray, num_players: int) ->
 
 
 def _rank_line(name: str, at: HostArray, rank: HostArray, num_counted: int) -> Line:
-    """The line of ranks [m] from the first to the last, NaN where the player is not listed.
-
-    A note says how often they were first in those that count, the first ones, or their best rank; and the last rank.
-    """
+    """The line of ranks [m] from the first to the last, NaN where the player is not listed."""
     listed = np.flatnonzero(~np.isnan(rank))
     if not len(listed):
         raise ValueError(f"{name} is never listed while half of the others are; see active and min_games")
@@ -355,11 +349,7 @@ def default_step_length(span: float, is_dated: bool) -> float:
 def steps_of_lines(
     history: History, lines: Sequence[Line], others: Sequence[Line], span: float, length: float | None = None
 ) -> TimeSteps:
-    """Steps for lines in a history of this span, counted back from its end.
-
-    Without a length it is the default one, and more if these players take part more rarely. Who pauses for little
-    longer than usual in an off-season is not absent; without dates, whoever pauses for up to thrice the usual time.
-    """
+    """Steps for lines in a history of this span, back from its end; longer by default if players play rarely."""
     last = history.last if history.last is not None else max(float(line.x[-1]) for line in [*lines, *others])
     event_times, is_dated = [line.x_numbers() for line in lines], history.clock == "dates"
     gaps = np.concatenate([np.diff(times) for times in event_times])
@@ -444,11 +434,7 @@ def drop_early_events(lines: Sequence[Line], num_early: int) -> list[Line]:
 
 
 def thin_lines(lines: Sequence[Line], steps: TimeSteps, num_early: int = NEVER) -> list[Line]:
-    """The ratings after the last event in each step; NaN where steps are missing, as the player is absent.
-
-    The first highest rating of all but those of `num_early` events, by default of none, is there, too, also if no step
-    ends with it.
-    """
+    """The ratings after the last event in each step; NaN where steps are missing, as the player is absent."""
     return [_thin_line(line, steps, num_early) for line in lines]
 
 

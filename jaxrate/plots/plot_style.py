@@ -375,10 +375,7 @@ def set_name_ticks(
     *,
     is_left_aligned: bool = False,
 ) -> None:
-    """Set names of rows or columns as tick labels, in a font size that fits.
-
-    Names may have numbers, which are never cut, before them.
-    """
+    """Set names of rows or columns as tick labels, in a font size that fits."""
     points = float(axes_size(ax)["xy".index(axis_name)])
     font_size, step = points / max(len(labels), 1) / LINE_SPACING, 1
     if font_size < SMALLEST_NAME_FONT:
@@ -453,10 +450,7 @@ def to_dataset(data: Any) -> Dataset:
 
 
 def recent_player_mask(matches: Matches, clock: str | None, active: Any) -> tuple[HostArray, float | None]:
-    """[num_players] who played in so many days, or units of time, up to the last match; and how many these are.
-
-    `active` is None for a year if there are dates, and for everybody if not; or "all", with None in place of days.
-    """
+    """[num_players] who played in the last `active` days (None: a year, or ever; "all"); and how many these are."""
     if active is None:
         active = DEFAULT_ACTIVE_DAYS if clock == "dates" else "all"
     days = None if isinstance(active, str) and active == "all" else active
@@ -482,10 +476,7 @@ def describe_source(drawn: History | Dataset) -> str:
 
 
 def describe_counted_data(count: str, source: str | None = None) -> str:
-    """The line of so much data below a plot, with the name of its source, if it has one.
-
-    Of a source such as "FiveThirtyEight, https://... (licence)" the line has what is before the first comma or bracket.
-    """
+    """The line of so much data below a plot, with the name of its source, if it has one."""
     name = " ".join(SOURCE_NAME_END.split(source or "")[0].split())
     return f"Source: {cut_name(name, MAX_SOURCE_LENGTH)}. {count}" if name else f"Data: {count}"
 

@@ -101,10 +101,7 @@ def _curve_layers(curves: Sequence[Curve], canvas: Canvas) -> list[Layer]:
 
 
 def _calibration_curve(name: str, one: prediction_metrics.Calibration) -> Curve:
-    """Mean scores by mean predictions in bins that are not empty, with Wilson's intervals, all in percent.
-
-    Of one with a name the label has the calibration error.
-    """
+    """Mean scores by mean predictions in bins that are not empty, with Wilson's intervals, all in percent."""
     filled = one.weight > 0
     predicted, observed, count = (np.asarray(x)[filled] for x in (one.predicted, one.observed, one.weight))
     low, high = prediction_metrics.wilson_interval(observed, count)
@@ -332,10 +329,7 @@ def residuals(
 
 
 def _joint_surprise(player: Any, excess: HostArray, p: HostArray, chosen: HostArray) -> float:
-    """The surprise of the scores of all chosen players together, in standard errors; 0 if they only met each other.
-
-    `player` [n, 2] are both players of each match, `excess` [n] is the score of player 0 above the expected `p`.
-    """
+    """The surprise of the scores of all chosen players together, in standard errors; 0 if they only met each other."""
     is_chosen = chosen[np.asarray(player)].astype(float)
     sign = is_chosen[:, 0] - is_chosen[:, 1]  # what one of two chosen players scores more, the other scores less
     error = float(np.sqrt((sign**2 * p * (1.0 - p)).sum()))

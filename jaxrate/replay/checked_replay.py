@@ -114,10 +114,7 @@ def unknown_feature_message(system: RatingSystem, feature: str, where: str) -> s
 
 
 def check_contest_features_supported(system: RatingSystem, events: AnyEvents, has_teams: bool = True) -> None:
-    """ValueError for contests with noise, with teams, or with players in several of them, if the system knows none.
-
-    It would rate team-mates as opponents who tie. Of planned contests `has_teams` says whether there are team-mates.
-    """
+    """ValueError for contests with noise, teams, or players in several of them, if the system knows none."""
     flat: Any = events.flat
     if not isinstance(flat, Rounds):
         return
@@ -441,11 +438,7 @@ def untraced_events_for_check(events: AnyEvents) -> Any:
 def check_system_takes_events(
     system: RatingSystem, events: Any, key: Array | None, params: Params | None = None
 ) -> None:
-    """ValueError for events that a system does not consume, periods of another length than its own, teams that it does
-    not know, a key that it lacks, or numbers in place of one that it could not have drawn.
-
-    `params`: hyperparameters in place of those of the system.
-    """
+    """ValueError for events, periods, teams, a key or random numbers that do not fit a system."""
     check_concrete("events are checked and arranged", events, TRACED_HINT)
     check_event_type(system.name, system.events, type(events.flat) if isinstance(events, PlacedEvents) else events)
     check_contest_features_supported(system, events, has_teams=getattr(events.flat, "solo", None) is None)
@@ -455,10 +448,7 @@ def check_system_takes_events(
 
 
 def resolve_engine(engine: Engine, plan: Plan, state: State, policy: CompilePolicy) -> Engine:
-    """The engine of a replay: "auto" only where steps decide; ValueError for a kernel that is not here or does not fit.
-
-    Short histories are sooner rated by the loop than the kernel is compiled.
-    """
+    """The engine of a replay: "auto" only where steps decide; ValueError for a kernel that is missing or unfit."""
     obstacles = {
         "rates matches, not periods or rounds": plan.kind is not Matches,
         "is for one device, and the state is spread over several": is_sharded(state),

@@ -21,10 +21,7 @@ class ProgramTraits(NamedTuple):
 
     @property
     def is_faster_by_older_emitters(self) -> bool:
-        """Whether levels of matches take longer by XLA's newer emitters: those with loops within events a sixth.
-
-        Slopes of small matrices take twice as long.
-        """
+        """Whether levels of matches take longer by XLA's newer emitters: those with loops within events a sixth."""
         of_levels = self.events is Matches and not self.stream
         return of_levels and (self.inner_loops or (self.slopes and self.axes > 2))
 
@@ -109,11 +106,7 @@ def cpu_compile_options(options: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def supported_xla_options(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that this version of XLA has.
-
-    XLA has no list of them: it refuses what it does not know when it compiles. So each set is tried once on a program
-    that does nothing.
-    """
+    """The options that this version of XLA has: each set is compiled once, as XLA has no list of them."""
     return dict(_supported_xla_option_items(tuple(options.items())))
 
 

@@ -255,10 +255,7 @@ def _attach_zero_slopes(tree: Any, params: Params) -> Any:
 def zero_predictions(
     rules: ReplayRules, params: Params, state: State, columns: PlacedEvents, plan: Plan, key: Array | None
 ) -> Any:
-    """Zeros where blocks write their predictions: shapes are inferred from a small event, whose rules are soon traced.
-
-    ValueError unless what is recorded of an event has a row for each pair of a period, or participant of a contest.
-    """
+    """Zeros where blocks write predictions, of shapes inferred from a small event; ValueError for other rows."""
     is_period = plan.kind is Periods
     size = MATCH_SIZE if plan.kind is Matches else (3, 2) if is_period else (4, 2) if plan.has_teammates else (4, 4)
     shapes = _event_prediction.eval_shape(rules, params, state, first_event_shape(columns, size), key)
@@ -293,14 +290,7 @@ def compile_replay(
     policy: CompilePolicy | None = None,
     traits: ProgramTraits = LEVELS,
 ) -> Any:
-    """A program under jit: in place at the top level, plain inside somebody's transformation.
-
-    Args:
-      replay: of `scan_programs.py`: its first two arguments are static, its fourth is what it replaces.
-      inputs: all its arguments that could be traced, the state the second.
-      policy: None: `compile_policy_from_environment`.
-      traits: of the program; the axes are counted here.
-    """
+    """A program under jit: in place at the top level, plain inside a transformation; its arguments are traced."""
     policy = compile_policy_from_environment() if policy is None else policy
     axes = max((x.ndim for x in jax.tree.leaves(inputs[1])), default=1)
     rounded_otherwise = traits.stream and jnp.result_type(float) == np.float64  # TrueSkill, by the older emitters
@@ -327,10 +317,7 @@ def is_everything_traced() -> bool:
 
 
 def skips_most_padding_work(system: RatingSystem, inputs: Any, history: Ragged) -> bool:
-    """Whether a replay of a history by its own program, on a CPU, does next to nothing for the padding of large rounds.
-
-    Programs that are differentiated do as much for it as for players.
-    """
+    """Whether a history's replay, by its own program on a CPU, does little for the padding of large rounds."""
     above = system.padding_skipped_above
     drifts = getattr(system.params, "drift", None) is not None  # which is of all rows
     if above is None or drifts or not isinstance(history.events, Rounds):
@@ -363,10 +350,7 @@ def jit_with_small_matrix_compile_options(function: Callable[..., Any]) -> Calla
 
 
 def jit_for_short_runs(*static_argnums: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator for `jax.jit` of long programs that run for less time than it takes to compile them with care.
-
-    They may be called at the top level only.
-    """
+    """A decorator for `jax.jit` of long programs that run for less time than it takes to compile them with care."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @lru_cache

@@ -184,10 +184,7 @@ def to_default_dtype(x: Any) -> HostArray:
 
 
 def pad_on_device(x: Any, length: int, fill: Any = None) -> Any:
-    """A padded column on the device, floats in the default precision, ids as int32: copied, as NumPy's may change.
-
-    Without a `fill` the last value fills it.
-    """
+    """A padded copy of a column on the device, in default precision; filled by `fill`, or its last value."""
     x = np.asarray(x)
     longer = allocate_aligned((length, *x.shape[1:]), _default_dtype_of_column(x))
     longer[: len(x)] = x
@@ -320,10 +317,7 @@ def resolve_row_count(system: RatingSystem, state: State, num_players: int | Non
 def _copy_state_with_newcomers(
     system: RatingSystem, params: Params, state: State, num_rows: int, num_padded_rows: int
 ) -> State:
-    """A copy of a state in the default precision, with newcomers up to `num_rows`; padding up to `num_padded_rows`.
-
-    The replay works in place.
-    """
+    """A state's copy (replays work in place), with newcomers up to `num_rows` and padding behind them."""
     have = count_players(state)
     fresh = state_shapes(system, 1, params)
     alike = _check_shapes_and_compare_structure(system, state, fresh)

@@ -66,10 +66,7 @@ def scatter_row_tiles(state: State, player: Array, rows: State, count: Array) ->
 
 
 def unique_ids_to_write(event: Any) -> Array:
-    """The ids under which the rows of an event, or of disjoint ones, are put back, each once.
-
-    That of a further seat of a player lies past the end: what they learnt from all of them stands in each row.
-    """
+    """The ids under which the rows of an event, or of disjoint ones, are put back, each once."""
     seat = getattr(event, "seat", None)
     if seat is None:
         return event.player

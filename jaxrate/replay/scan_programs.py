@@ -121,10 +121,7 @@ def predict_event_after_elapsed_time(rules: ReplayRules, prepared: ReplayConstan
 
 
 def draw_random_numbers_for_events(rules: Rules | ReplayRules, key: Array | None, index: Array) -> Any:
-    """The random numbers of the rules for events [...], all at once: hashing in the loop takes longer than many a rule.
-
-    Numbers in place of the key are taken as they are. None for rules that draw nothing.
-    """
+    """The rules' random numbers for events [...], all at once; numbers in place of a key stay; None: no draws."""
     draw = rules.draw
     if key is None or draw is None:
         return None
@@ -175,11 +172,7 @@ def replay_matches_one_by_one(
     *,
     ids_checked: bool = True,
 ) -> tuple[State, Any]:
-    """One match after the other, in their order.
-
-    Unless all ids are known to have a row (`ids_checked`), a match with another changes nothing, and its prediction
-    is 0.
-    """
+    """Matches in their order; unless `ids_checked`, one with an unknown id changes nothing, and predicts 0."""
     del size
     events = steps.columns.flat
     number = jnp.arange(len(events.score), dtype=jnp.int32)
@@ -311,10 +304,7 @@ def scatter_predictions(out: Any, position: Array, padded: Any) -> Any:
 def replay_steps(
     rules: ReplayRules, size: tuple[int, int], params: Params, carry: tuple[State, Any], steps: Steps
 ) -> tuple[State, Any]:
-    """The state after some steps of disjoint events, and the predictions with theirs; None: those of all events.
-
-    `size` is that of a `Block`. Blocks of one shape in a row are one program, however many there are.
-    """
+    """The state after steps of disjoint events, and predictions (None: of all events) with theirs."""
     state, prediction = carry
     packed = pack_state_if_faster(state, math.prod(steps.number.shape[:-1]))
     prepared = prepare_replay(rules, params)

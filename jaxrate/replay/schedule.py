@@ -59,15 +59,7 @@ AHEAD = 8  # matches whose players are fetched before they are needed
 
 
 def assign_steps_and_slots(player: HostArray, width: int) -> Iterator[tuple[HostArray, HostArray]]:
-    """The step of each match when at most `width` share one, and its slot there: how many came to the step before it.
-
-    Args:
-      player: [n, 2] ids, in order of time.
-      width: the room of a step.
-
-    Yields:
-      ([m], [m]) int32 of the next m matches.
-    """
+    """Yields [m] steps and [m] slots (places in a step of at most `width`) of the next m of matches [n, 2] in order."""
     if player.size <= SHORT:
         yield _assign_steps_and_slots_in_python(player, width)
         return
@@ -82,12 +74,7 @@ def assign_steps_and_slots(player: HostArray, width: int) -> Iterator[tuple[Host
 
 
 def earliest_steps_of_unlimited_width(player: HostArray, player_start: HostArray) -> HostArray:
-    """The step of each event of any number of players, when steps have room for all: [E] int32.
-
-    Args:
-      player: [sum of sizes] ids of the participants, the events end to end in order of time.
-      player_start: [E + 1] where each event's participants begin; no event is empty.
-    """
+    """[E] the step of each event, when steps have room for all, from participants end to end."""
     num_events = len(player_start) - 1
     if num_events <= SHORT:
         return _earliest_steps_by_numpy(player, player_start)
@@ -107,9 +94,7 @@ def earliest_steps_of_unlimited_width(player: HostArray, player_start: HostArray
 
 
 def _earliest_steps(after: Array, player: Array, start: Array, count: Array) -> tuple[Array, Array]:
-    """The step after the last event of each player, and the step of each of `count` events, whose players are end to
-    end and begin at `start`.
-    """
+    """The step after each player's last event, and those of `count` events of players end to end from `start`."""
 
     def place_event(event: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         after, steps = carry
@@ -359,17 +344,7 @@ def make_plan(
     tiled: bool = False,
     shapes: CompiledShapes = NO_SHAPES,
 ) -> Plan:
-    """The plan that `run` makes of events.
-
-    Args:
-      events: concrete and checked.
-      schedule: of matches "stream" (one by one), "levels" or "auto": levels if a step holds `min_mean_width` matches or
-        more, else a stream. Others are always in levels.
-      min_mean_width: see `schedule`.
-      max_width: the most slots of a step of matches, which else has the width of `schedule_by_level`.
-      tiled: for a program that does little for the padding of large contests, of which one size is then enough.
-      shapes: for which programs were compiled, and which serve again unless the events need more room.
-    """
+    """The plan that `run` makes of events: of matches a stream, levels, or "auto", levels if `min_mean_width` fit."""
     if isinstance(events, Ragged):
         return arrange_blocks(events, None, shapes, tiled)
     n, player = len(events.score), np.asarray(events.player)
@@ -389,10 +364,7 @@ def make_plan(
 
 
 def plan_narrow_and_wide_parts(matches: Matches, max_width: int) -> Plan | None:
-    """A plan in levels of a history of parts with narrow steps and parts with wide ones, each in blocks of its own.
-
-    None where all are narrow, or all wide, as samples tell.
-    """
+    """A plan in blocks of narrow and of wide steps, by samples; None where all are narrow, or all wide."""
     player, n = np.asarray(matches.player), len(matches.score)
     num_parts = min(n // PART_MATCHES, MAX_PARTS)
     if num_parts < 2:
@@ -459,10 +431,7 @@ def arrange_blocks(
     shapes: CompiledShapes = NO_SHAPES,
     tiled: bool = False,
 ) -> Plan:
-    """A plan of periods or contests in `blocks`, or those of `cut_into_blocks`; of known shapes, where these fit.
-
-    `tiled`: for a program that does little for the padding of large events, of which one size is then enough.
-    """
+    """A plan of periods or contests in `blocks`, or those of `cut_into_blocks`; of known shapes, where these fit."""
     flat, kind, num_events = ragged.events, type(ragged.events), len(ragged.player_start) - 1
     counts = num_events, int(ragged.player_start[-1]), ragged.num_rows
     events, entries, rows = (
@@ -601,14 +570,7 @@ Step = tuple[int, HostArray]  # the number of the size class, and the events
 def _join_steps(
     steps: list[Step], cost: list[int], batch: list[int], price: int
 ) -> Iterator[tuple[list[Step], int, int, int]]:
-    """The steps of each block, for how many there is room, and the size class and the width of the block.
-
-    Args:
-      steps: steps in order.
-      cost: what an event of each size class costs.
-      batch: how many events of each size class share a step.
-      price: what compiling one more kind of block costs.
-    """
+    """The steps of each block, with their room, size class and width, at least `cost` with `price` a kind."""
     alone = len(cost) == 1  # then either all are windows, as even as can be, or none
     length = -(-len(steps) // -(-len(steps) // WINDOW)) if alone else WINDOW
     windows, gain = [], Counter[tuple[int, int]]()  # by kind, of having its windows compiled as well

@@ -210,10 +210,7 @@ def _find_best(systems: Sequence[ScoredForecaster], others: Sequence[ScoredForec
 def advise_best_system(
     comparison: Comparison | None, name: str, period: float | None = None, *, is_fitted: bool = False
 ) -> list[str]:
-    """How to rate better, if the system of this name is behind the one that predicted best by more than chance.
-
-    `is_fitted`: whether its hyperparameters were fitted, which is then no advice.
-    """
+    """How to rate better, if the system of this name is behind the one that predicted best by more than chance."""
     standing = find_system_standing(comparison, name, period)
     if comparison is None or standing is None or standing.shown is None:
         return []
@@ -282,11 +279,7 @@ def _count_benchmark_verdicts(sections: list[dict[str, Any]]) -> Finding:
 
 
 def _render_summary(benchmarks: Mapping[str, Benchmark]) -> Any:
-    """The best rating and the best other forecast of each data set, on the way from past frequencies to the better one.
-
-    The bar of the one behind is the interval of their difference. Without a way that is longer than that nothing is
-    drawn.
-    """
+    """The best rating and best other forecast of each data set, on the way from past frequencies to the better."""
     names, shares, starts = list[str](), list[tuple[float, float]](), dict[int, str]()
     for number, (title, benchmark) in enumerate(benchmarks.items(), 1):
         best, ceilings = benchmark.rows[0], _find_best_ceiling(benchmark)
@@ -349,10 +342,7 @@ def _list_others(benchmark: Benchmark) -> list[ScoredForecaster]:
 def _compare_with_ceiling(
     benchmark: Benchmark, best: ScoredForecaster, ceiling: ScoredForecaster, findings: Sequence[str]
 ) -> dict[str, Any]:
-    """The variables of what the page says of the best system beside the best other forecast.
-
-    The heading has how many matches both called right, and begins with the one that is ahead beyond chance.
-    """
+    """The variables of what the page says of the best system beside the best other forecast."""
     gap = ceiling.log_loss_difference
     way = _past_frequencies_log_loss(benchmark) - best.quality["log loss"]
     found = find_against_ceiling(name_in_print(ceiling), name_in_print(best), gap, way)

@@ -144,10 +144,7 @@ def _opponent_category_by_career_row(data: SiteData) -> HostArray | None:
 
 
 def _list_current_players(data: SiteData, games: HostArray, is_met: HostArray) -> tuple[HostArray, int]:
-    """The current players with enough events in a category, and how many these are; nobody if it is out of use.
-
-    They have so many `games` in it. It is out of use if its last event is earlier than that of every current player.
-    """
+    """Current players with enough `games` in a category, and their number; nobody if it is out of use."""
     time = data.careers.time
     ends = data.careers.start[data.listed + 1] - 1
     if not is_met.any() or (len(ends) and time[is_met].max() < time[ends].min()):
@@ -216,10 +213,7 @@ TOP_GAINERS = 50  # ranks among which who gains most from the category is sought
 
 
 def ranking_links_with_leaders(data: SiteData, strengths: list[CategoryStrengths]) -> list[dict[str, str]]:
-    """The rankings to choose from: over all categories, and of each that has a page; nothing without any such.
-
-    Each has its path, its name, and its leader with their rating.
-    """
+    """The rankings to choose from: over all categories, and of each that has a page; nothing without any such."""
     ranked = [x for x in strengths if x.path]
     if not ranked:
         return []
@@ -297,10 +291,7 @@ MATRIX_PLAYERS = 12  # the best, against each other
 def build_matrix_views(
     data: SiteData, matchups: Mapping[Any, Any], strengths: Sequence[CategoryStrengths]
 ) -> list[dict[str, Any]]:
-    """The matrix of each category with its place, its finding, and the path of the ranking whose first it shows.
-
-    Without categories it shows the first of the ranking.
-    """
+    """The matrix of each category with its place, its finding, and the path of the ranking whose first it shows."""
     by_category = {x.category: (x.listed, x.path) for x in strengths if len(x.listed)}
     views = []
     for category, tables in matchups.items():

@@ -76,10 +76,7 @@ def interval_bar(axis: Axis, rating: float, half_width: float, digits: int) -> s
 
 
 def ratings_to_level_letters(ratings: HostArray, rating_range: float) -> str:
-    """Ratings [COURSE_POINTS] as letters, "A" for the lowest level; blanks where they are NaN.
-
-    One level is the same number of points in all lines with the same `rating_range`, and each is around its own middle.
-    """
+    """[COURSE_POINTS] ratings as letters, "A" lowest, of levels of one height in all lines; blanks for NaN."""
     known = ratings[~np.isnan(ratings)]
     if not len(known):
         return ""
@@ -116,10 +113,7 @@ class DotPlot(NamedTuple):
 
 
 def reliability_dot_plot(bins: Curve) -> DotPlot:
-    """A dot for each bin: predicted to the right, observed upwards.
-
-    Both axes begin at one half, or below it where dots or bars are farther below.
-    """
+    """A dot for each bin: predicted to the right, observed upwards."""
     least = min(bins.low.min(), bins.x.min())
     begin, step = next((x for x in AXIS_STARTS if x[0] <= least + BAR_ROOM), AXIS_STARTS[-1])
     places = (
@@ -167,10 +161,7 @@ def draw_preview(view: RowView) -> bytes:
 
 
 def find_fonts(text: str) -> list[str]:
-    """The fonts of plots, and the first installed one that has the letters of a text that those lack.
-
-    That of last resort has a box for every letter.
-    """
+    """The fonts of plots, and the first installed one that has the letters of a text that those lack."""
     from matplotlib.font_manager import findfont, fontManager, get_font
 
     letters = {*map(ord, text)} - get_font(findfont("DejaVu Sans")).get_charmap().keys()

@@ -79,13 +79,7 @@ class ExplanationFormat(NamedTuple):
 def build_explanation_tables(
     explanations: Sequence[Explanation], matches: Sequence[MatchForecast], texts: ExplanationFormat
 ) -> tuple[list[ExplanationTable], int]:
-    """The first explanations as tables, and how many more there are.
-
-    Args:
-      explanations: of each forecast.
-      matches: the same forecasts, which say who is at home; none of contests.
-      texts: how they are told.
-    """
+    """The first explanations of forecasts, with their matches' sides, as tables, and how many more there are."""
     tables = []
     matches = matches if len(matches) == len(explanations) else [NO_MATCH] * len(explanations)
     for one, match in [*zip(explanations, matches, strict=True)][:MAX_EXPLANATIONS]:
@@ -204,10 +198,7 @@ def build_scoreline_cards(scorelines: Scorelines | None, matches: Sequence[Match
 def render_next_matches(
     cards: Sequence[ScorelineCard], places: Mapping[str, tuple[str, str]], environment: Any
 ) -> dict[str, str]:
-    """HTML of the first card of each player, by the name of their page.
-
-    `places` has the name of the page and the display name of each player of the history, by their name there.
-    """
+    """HTML of the first card of each player, by the name of their page."""
     render = environment.get_template("parts.html").module.next_match
     first: dict[str, str] = {}
     for card in cards:
@@ -218,10 +209,7 @@ def render_next_matches(
 
 
 def scoreline_drawing(probability: HostArray) -> str:
-    """The chances [K, K] of scorelines as SVG: goals of the first by row, of the second by column, percent in cells.
-
-    The strongest shade is that of the likeliest scoreline, and draws have a frame.
-    """
+    """The chances [K, K] of scorelines as SVG: goals of the first by row, of the second by column, in percent."""
     size = min(SHOWN_GOALS, len(probability) - 1) + 1
     starts = np.arange(size)
     shown = np.add.reduceat(np.add.reduceat(np.asarray(probability, float), starts, axis=0), starts, axis=1)
@@ -346,10 +334,7 @@ def build_forecast_tables(
 
 
 def _tabulate_season(season: SeasonForecast, noun: PlayerOrTeamNoun, places: Places) -> ForecastTable:
-    """The table of a season, with the last three where nobody said how many are relegated.
-
-    Once the title is decided, a word beside a name stands for the column of champions.
-    """
+    """The table of a season, with the last three where nobody said how many are relegated."""
     table = dict(season.columns())
     if "top_4" in table and not season.relegated:
         table["last_3"] = season.place[:, -3:].sum(axis=1)

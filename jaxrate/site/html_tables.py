@@ -66,17 +66,7 @@ def render_table(
     row_kinds: Mapping[int, str] | None = None,
     box: bool = False,
 ) -> Any:
-    """A table of columns as markup for templates.
-
-    Args:
-      caption: what is said of it to those who do not see it.
-      columns: its columns.
-      kind: its classes.
-      element: its id.
-      style: its style sheet variables.
-      row_kinds: classes of some rows, by number.
-      box: whether it moves sideways in a box of its own, where a page has no room for it.
-    """
+    """A table of columns as markup; its caption is for those who do not see it, a `box` lets it scroll sideways."""
     rows = table_rows(columns)
     for number, row_kind in (row_kinds or {}).items():
         rows[number] = rows[number].replace("<tr", f'<tr class="{row_kind}"', 1)
@@ -132,10 +122,7 @@ def join_figures(name: str) -> str:
 
 
 def link_player(key: str, places: Mapping[str, tuple[str, str]], root: str = "") -> Any:
-    """The name of a player as HTML, linked if they have a page.
-
-    `places` has the name of the page and the display name of each player of the history, by their name there.
-    """
+    """The name of a player as HTML, linked if they have a page."""
     slug, name = places.get(key, ("", key))
     shown = f"<bdi>{escape(name)}</bdi>"
     return mark_html_safe(f'<a href="{root}players/{slug}.html">{shown}</a>' if slug else shown)

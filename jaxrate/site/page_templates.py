@@ -74,11 +74,7 @@ MAX_SLUG_BYTES = 180  # file systems take names of 255
 
 
 def load_permalinks(folder: Path) -> dict[str, str]:
-    """The addresses that earlier builds gave, by the players' names in the history.
-
-    Raises:
-      ValueError: if the file is damaged.
-    """
+    """The addresses that earlier builds gave, by the players' names in the history."""
     path = folder / PERMALINKS_FILE
     links = load_json(path) if path.exists() else {}
     if isinstance(links, dict) and all(isinstance(x, str) and x == spell_slug(x) for x in links.values()):
@@ -95,13 +91,7 @@ def load_json(path: Path) -> Any:
 
 
 def assign_slugs(players: Any, names: list[str], permalinks: Mapping[str, str]) -> list[str]:
-    """A unique file name for each player.
-
-    Args:
-      players: [num_players] names in the history, which are the keys of `permalinks`.
-      names: names that are shown, from which new addresses are made.
-      permalinks: addresses that stay, also those of players who are gone.
-    """
+    """A unique file name for each player, from the name shown, unless permalinks have one."""
     used_slugs = set(permalinks.values())
     slugs = []
     for player, name in zip(map(str, players), names, strict=True):

@@ -251,10 +251,7 @@ def _format_value(value: Any) -> str:
 
 
 def rating_scale(data: site_data.SiteData, tables: MatchupTables | None, category: Any = None) -> RatingScale:
-    """What points are worth, by the predictions for pairs of current players; nothing without any.
-
-    Where the tables are those of a category, points are those of the strengths in it.
-    """
+    """What points are worth, by the predictions for pairs of current players; nothing without any."""
     places = data.place[data.listed]
     if tables is not None:
         places = places[places < tables.even.left.shape[1]][:SCALE_PLAYERS]
@@ -316,11 +313,7 @@ def _format_chance(logit: float) -> str:
 
 
 def _describe_method(data: site_data.SiteData) -> dict[str, str]:
-    """Sentences on the method by the names of their variables, empty where they do not hold.
-
-    They tell what skills holds of everybody, how the strength of a team follows from its members', and to which share
-    of the events the settings were fitted, if `jaxrate rate` saved it.
-    """
+    """Sentences on the method by the names of their variables, empty where they do not hold."""
     rated, settings = data.rated, data.rated.system.settings
     parts = {
         "how strong they are": True,

@@ -54,13 +54,7 @@ def write_player_pages(
     next_matches: Mapping[str, str],
     category_strengths: list[CategoryStrengths],
 ) -> list[str]:
-    """Write the pages of all players below a folder, and remove those of former builds.
-
-    `next_matches` has HTML about the next match of those of whom scorelines are predicted, by the names of their pages.
-
-    Returns:
-      The paths of the pages of players, and of those of their earlier events.
-    """
+    """Write the pages of all players, and remove former ones; returns paths of pages, and of earlier events."""
     pauses, line_ups = mark_events_after_pauses(site_data), site_data.line_ups
     names = [escape(x) for x in site_data.names]
     columns = career_columns(site_data, pauses)
@@ -138,10 +132,7 @@ def _split_template(
 
 
 def career_columns(site_data: SiteData, pauses: HostArray, extra_digits: int = EXTRA_DIGITS) -> dict[str, HostArray]:
-    """[M] the columns of all players' careers, for JSON, with whether a long pause comes before each event.
-
-    Ratings have `extra_digits` decimals beyond those that are shown.
-    """
+    """[M] the columns of all players' careers, for JSON, with whether a long pause comes before each event."""
     careers = site_data.careers
     ratings = {"rating": careers.after.mean, "change": careers.after.mean - careers.before.mean}
     if site_data.has_intervals:
@@ -271,10 +262,7 @@ PAUSE_YEARS, PAUSE_GAPS = 3, 5  # a pause is longer than so many years, and than
 
 
 def draw_career_charts(data: SiteData, pauses: HostArray, players: Sequence[int] | None = None) -> list[str]:
-    """The inside of the chart of each player, or of some by id; empty for the others and for fewer than two events.
-
-    `pauses` [M] says of each event whether a long pause comes before it.
-    """
+    """The inside of each player's chart, empty for fewer than two events; `pauses` [M] come before events."""
     careers, counts = data.careers, data.careers.totals
     charts = [""] * len(counts)
     is_drawn = (counts > 1) & (True if players is None else np.isin(np.arange(len(counts)), players))
@@ -344,10 +332,7 @@ def _lowest_and_highest_ratings_by_chart(
 
 
 def _draw_line(style: str, middle: list[str], *edges: list[str], pieces: list[slice]) -> str:
-    """The band between edges, if there are any, and the line of a career, broken into pieces, with dots over the gaps.
-
-    The points of the line and of the edges are texts.
-    """
+    """The band between edges, if any, and a career's line in pieces, with dots over gaps; points are texts."""
     drawing = ""
     if edges:
         outline = "Z".join(f"M{'L'.join(edges[0][x] + edges[1][x][::-1])}" for x in pieces)

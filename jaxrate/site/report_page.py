@@ -186,10 +186,7 @@ def _build_player_sections(views: PageViews, ids: list[int]) -> PlayerSections:
 
 
 def _choose_rows(data: SiteData, player: int, pauses: HostArray) -> tuple[HostArray, HostArray]:
-    """The rows of careers in the section of a player, and which of them are points of the line.
-
-    They are the last events, and events at even distances over all the career, with the peak and those around pauses.
-    """
+    """The career's rows in a player's section: the last, and some at even distances; and which are on the line."""
     begin, end = data.careers.start[player : player + 2].tolist()
     last = np.arange(max(begin, end - LONG_EVENTS), end)
     drawn = np.linspace(begin, end - 1, min(LONG_POINTS + LONG_EVENTS, end - begin)).astype(int)

@@ -76,9 +76,6 @@ def smoothed_event_ratings(rated: History, smoothed: Any) -> tuple[HostArray, Ho
     Args:
       rated: the history.
       smoothed: as from `jr.smooth` of the same events, or the columns that `jaxrate rate --show hindsight` saved of it.
-
-    Raises:
-      ValueError: if it is of other events, or has no deviations.
     """
     result, sides = ("score", ("_a", "_b")) if rated.contests is None else ("rank", ("",))
     table = smoothed.columns() if isinstance(smoothed, History) else smoothed
@@ -92,10 +89,7 @@ def smoothed_event_ratings(rated: History, smoothed: Any) -> tuple[HostArray, Ho
 
 
 def sort_categories(rated: History, tables: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Tables by category, beginning with that in which strengths are known best: the commonest, as a rule.
-
-    One without a name is the last.
-    """
+    """Tables by category, beginning with that in which strengths are known best: the commonest, as a rule."""
     if rated.categories is None:
         return dict(tables)
     ratings = rating_table(rated)

@@ -178,11 +178,7 @@ def find_upset_wins(data: SiteData, columns: dict[str, Any]) -> list[HostArray]:
 
 
 def find_players_met(data: SiteData, columns: dict[str, Any], others: PlayerLists) -> tuple[list[str], list[int]]:
-    """Find whom each player played with or against, from `others` of each event of the careers.
-
-    Returns:
-      Rows of those they played most often, as HTML, and how many there were, by id.
-    """
+    """HTML rows of whom each player most often played with or against, and how many there were, by id."""
     count = len(data.slugs)
     if not len(others.player):
         return [""] * count, [0] * count
@@ -217,10 +213,7 @@ class CareerLines(NamedTuple):
 
 
 def build_career_lines(data: SiteData) -> CareerLines:
-    """The lines of careers of current players, all over the same time, or by the numbers of their events.
-
-    A line goes straight from one event to the next.
-    """
+    """The lines of careers of current players, all over the same time, or by the numbers of their events."""
     careers, heading, first, last = data.careers, "Career", 0.0, 1.0
     is_timed = data.rated.clock is not None and careers.have_all_times
     if is_timed:
@@ -382,11 +375,7 @@ def _draw_seasons_in_lead(names: HostArray, begin: HostArray, end: HostArray) ->
 
 
 def build_player_season_tables(data: SiteData) -> tuple[str, list[str], list[str]]:
-    """What pages of players say of seasons, as HTML by id; empty of players with fewer than two.
-
-    Returns:
-      Heads of the tables; rows, the latest first; and strips of ranks at the ends of seasons, along the chart's axis.
-    """
+    """What players' pages say of seasons, by id: heads, HTML rows (latest first), and strips of final ranks."""
     seasons, count = list_season_begins(data), len(data.names)
     begin, careers = np.array([*seasons.values()]), data.careers
     known = np.flatnonzero(careers.time >= begin[0]) if len(begin) > 1 else np.zeros(0, int)
@@ -460,10 +449,7 @@ def _season_rank_marks(
 
 
 def find_standing_or_past_peak(data: SiteData, names: Sequence[str]) -> list[str]:
-    """Where each player stands in the ranking, by id, with these names; the peak of those who play no more.
-
-    A peak is told of others only if it is now. Who neither is listed nor has a peak has the name alone.
-    """
+    """Where each player stands in the ranking, by id, with these names; the peak of those who play no more."""
     careers, start, unit = data.careers, data.careers.start.tolist(), rating_unit(data.rated.system)
     standings, forms = _find_standings(data, names, unit), [*names]
     for i, standing in standings.items():

@@ -82,10 +82,7 @@ def event_effects(
 def event_sites_and_log_likelihoods(
     model: ModelSettings, constants: Constants, cavity: Cavity, effects: tuple[Array, ...], events: EventGroups
 ) -> tuple[GaussianSite, Array]:
-    """What events say of participants, given their cavities, and the log likelihood of each match, or contest.
-
-    A match of weight w counts as w matches.
-    """
+    """What events say of participants, given their cavities, and the log likelihood of each match, or contest."""
 
     def infer(event: Matches | Rounds, cavity: Cavity, effects: Array) -> tuple[GaussianSite, Array]:
         predictors, weight = PredictorMoments(*cavity, effects), event.context.weight

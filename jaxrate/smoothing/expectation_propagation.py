@@ -470,10 +470,7 @@ def evidence_adjoints(
 def settled_log_evidence_terms(
     model: ModelSettings, params: Any, timelines: Timelines, site: GaussianSite, adjoint: GaussianSite | None
 ) -> Array:
-    """The terms of matches or contests in the log evidence at rest, near these sites, and with its slopes.
-
-    Without adjoints it is level in the sites.
-    """
+    """The terms of matches or contests in the log evidence at rest, near these sites, and with its slopes."""
     terms, renewed = log_evidence_terms_and_next_sites(model, params, timelines, site)
     if adjoint is None:
         return terms

@@ -190,10 +190,7 @@ def backward_pass(
 
 
 def _lead_retention_of_node(dynamics: NodeDynamics) -> Array | None:
-    """[D, lanes] the share of a lead that all transitions of a node retain, [1, lanes] where parts are alike.
-
-    None if all of it.
-    """
+    """[D, lanes], or [1, lanes], the share of a lead that all transitions of a node retain; None if all of it."""
     retentions = [keep for keep, _ in dynamics.transitions if keep is not None]
     return math.prod(retentions[1:], start=retentions[0]) if retentions else None
 

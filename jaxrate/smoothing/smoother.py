@@ -149,10 +149,7 @@ def smooth_events(
 def prepare_smoothing(
     caller: str, system: RatingSystem, events: Matches | Ragged | Dataset, params: Params, num_players: int | None
 ) -> tuple[ModelSettings, Any, Matches | Ragged, Participations, Timelines]:
-    """The model, its hyperparameters, the checked events, their participations and timelines; errors as of `smooth`.
-
-    `caller` names the function in errors.
-    """
+    """The model, its hyperparameters, the checked events, their participations and timelines; errors as of `smooth`."""
     model = resolve_smoothing_model(system)
     history: Any
     history, num_players = resolve_events_and_num_players(events, num_players)

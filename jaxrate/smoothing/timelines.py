@@ -345,10 +345,7 @@ def max_lanes(belief_size: int) -> int:
 
 
 def _assign_lanes(matches_per_player: HostArray, lane_limit: int) -> tuple[HostArray, HostArray, int]:
-    """The lane of each player, where in it they begin, and the number of lanes.
-
-    Longer timelines are assigned first, each to the emptiest lane.
-    """
+    """The lane of each player, where in it they begin, and the number of lanes."""
     lanes = int(np.clip(matches_per_player.sum() // max(matches_per_player.max(initial=1), 1), MIN_LANES, lane_limit))
     lanes = min(padded_event_size(lanes), lane_limit)
     order = np.argsort(-matches_per_player, kind="stable")[: np.count_nonzero(matches_per_player)]

@@ -138,10 +138,7 @@ def encode_npz(arrays: Mapping[str, HostArray]) -> bytes:
 
 
 def read_npz_arrays(raw: bytes) -> dict[str, HostArray]:
-    """The arrays of numbers in the bytes of an uncompressed .npz file, by name.
-
-    ValueError if they claim to be larger than the file; NumPy fills no memory before it has read the numbers.
-    """
+    """The arrays of numbers in an .npz file's bytes, by name; ValueError if they claim to be larger than it."""
     with zipfile.ZipFile(BytesIO(raw)) as archive:
         check_that(sum(entry.file_size for entry in archive.infolist()) <= len(raw), "it claims more than it holds")
     with np.load(BytesIO(raw), allow_pickle=False) as stored:
@@ -152,12 +149,7 @@ def read_npz_arrays(raw: bytes) -> dict[str, HostArray]:
 
 
 def restore_state(system: RatingSystem, num_players: int, arrays: Mapping[str, HostArray]) -> State:
-    """The state of `num_players` players with these leaves, in their own precision.
-
-    Raises:
-      ValueError: if the system's state has other leaves, shapes or types, or if a number is NaN or, where newcomers
-        have finite numbers, infinite.
-    """
+    """The state of `num_players` players with these leaves, in their own precision."""
     rows = {0 if x.ndim == 0 else len(x) for x in arrays.values()}
     check_that(rows <= {num_players}, f"it is not of {num_players:,} players")
     fresh = state_shapes(system, num_players)
@@ -275,11 +267,7 @@ def _dtype_kind(column: Any) -> str:
 
 
 def read_names_and_games(name: str, raw: bytes, num_players: int) -> tuple[HostArray, HostArray]:
-    """Names and games of players by id, from the bytes of the table of ratings of this name.
-
-    Raises:
-      ValueError: if it is not the table of so many players.
-    """
+    """Names and games of players by id, from the bytes of the table of ratings of this name."""
     table = _read_table(name, raw, num_players, RATING_COLUMNS, whole=False)
     ids, names, games = (np.asarray(table[column]) for column in RATING_COLUMNS)
     order = np.argsort(ids, kind="stable")
@@ -290,13 +278,7 @@ def read_names_and_games(name: str, raw: bytes, num_players: int) -> tuple[HostA
 
 
 def read_predictions(name: str, raw: bytes, kind: str, count: int) -> Any:
-    """The table of predictions of this name from its bytes, of Arrow or, in .npz files, of NumPy.
-
-    It has one row for each of `count` matches or participations, as `kind` says.
-
-    Raises:
-      ValueError: if it is not such a table.
-    """
+    """The table of predictions from bytes, of Arrow or NumPy; ValueError if it is none of `count` rows of a `kind`."""
     required = MATCH_COLUMNS if kind == COUNT_KEYS[0] else PARTICIPATION_COLUMNS
     return _read_table(name, raw, count, required, whole=True)
 
@@ -393,11 +375,7 @@ def _finish_interrupted_save(folder: Path) -> None:
 
 
 def read_run_files(folder: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The contents of run.json and the bytes of its files: of one run, even while others are saved there.
-
-    Raises:
-      ValueError: if there is no run, if a file is missing or cannot be read, or if the format is unknown.
-    """
+    """The contents of run.json and the bytes of its files: of one run, even while others are saved there."""
     while raw := _read_file(folder, RUN_FILE):
         try:
             metadata = decode_run_json(raw)

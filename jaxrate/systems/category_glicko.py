@@ -113,10 +113,7 @@ def strengths_against(rows: State, category: Array) -> tuple[Array, Array]:
 
 
 def split_into_single_category_pairs(event: Periods, categories: int) -> tuple[Periods, Array | None]:
-    """The event as a period in which everybody plays one category.
-
-    If players mix categories, a match is split into one of each pair of categories; the shares [M, categories^2].
-    """
+    """The event as a period in which everybody plays one category."""
     num_pairs, context = event.score.shape[0], event.context
     if context.category is None:
         return event._replace(context=context._replace(category=jnp.zeros((num_pairs, 2), jnp.int32))), None
@@ -241,10 +238,7 @@ def maximize_posterior(
     is_fixed: Array,
     by_likelihood: Array | None = None,
 ) -> Array:
-    """The strengths [A, categories] at the maximum of prior times likelihood; the guess in rows that are `is_fixed`.
-
-    In `by_likelihood` rows [A] it is that of the likelihood, which must have one wherever anything was played.
-    """
+    """Strengths [A, categories] of greatest posterior, or likelihood (`by_likelihood`), or the guess (`is_fixed`)."""
     count = jnp.maximum(jnp.sum(played.astype(guess.dtype), axis=1), 1.0)
     tiny = float(np.finfo(guess.dtype).tiny)
 

@@ -278,10 +278,7 @@ TABLE_FACTOR = 4  # times the points of the tables: teams perform more evenly th
 def team_performance_priors(
     sum_or_mean: str | None, rating: Array, performance_variance: Array, event: Rounds, teams: Teams
 ) -> tuple[Array, Array, Array]:
-    """The parts c_j [P] that members have in their teams' performances, and M and V [T]; 0, 0 and 1 for padding.
-
-    Members have these ratings and variances delta^2 [P].
-    """
+    """The parts c_j [P] that members have in their teams' performances, and M and V [T]; 0, 0 and 1 for padding."""
     size = jnp.maximum(teams.size, 1).astype(rating.dtype)
     part = 1.0 / gather_team_values_to_members(teams, size) if sum_or_mean == "mean" else jnp.ones_like(rating)
     part = jnp.where(cdf_sums.participant_mask(event), part, 0.0)
@@ -292,15 +289,9 @@ def team_performance_priors(
 def infer_team_members(
     model: "ModelSettings", rating: Array, variance: Array, noise: Array, event: Rounds, table_points: int
 ) -> tuple[Performances, Array]:
-    """[P] the expected performances of the members, given their teams', and their variances sigma^2 after the round.
+    """[P] members' expected performances, given their teams', and variances sigma^2 after the round.
 
-    Args:
-      model: the settings, with teams.
-      rating: [P] mu.
-      variance: [P] sigma^2.
-      noise: [P] beta^2.
-      event: the round.
-      table_points: of tables of players.
+    `rating` is mu, `variance` sigma^2 and `noise` beta^2, each [P].
     """
     teams, square = teams_by_standing(event), variance + noise
     part, mean, spread = team_performance_priors(model.teams, rating, square, event, teams)

@@ -57,10 +57,7 @@ class OutcomeProbabilities(NamedTuple):
 
 
 def davidson_outcome_probabilities(expected_score: Array, draw_odds: Array) -> OutcomeProbabilities:
-    """Win, draw and loss with these expected scores [...] of the first player, and these odds of a draw of equals.
-
-    1 / r of the better player is the root that loses no digits, and it is at most 1.
-    """
+    """Win, draw and loss [...] with these expected scores of the first player, and these odds of a draw of equals."""
     expected_score = jnp.clip(expected_score, 0.0, 1.0)
     ahead, other_score = expected_score >= 0.5, 1.0 - expected_score
     more, less = jnp.where(ahead, expected_score, other_score), jnp.where(ahead, other_score, expected_score)
@@ -115,10 +112,7 @@ WrapperArgs = ParamSpec("WrapperArgs")
 
 
 def prediction_wrapper(wrap: Callable[WrapperArgs, RatingSystem]) -> Callable[WrapperArgs, RatingSystem]:
-    """Around a function that remakes the predictions of a system: its arguments are checked.
-
-    Those that are annotated with a `Parameter` are further hyperparameters of the system, and are documented.
-    """
+    """Around a function that remakes the predictions of a system: its arguments are checked."""
     add_hyperparameters_to_docstring(wrap)
     return enforce_argument_annotations(wrap)
 
@@ -126,18 +120,7 @@ def prediction_wrapper(wrap: Callable[WrapperArgs, RatingSystem]) -> Callable[Wr
 def wrap_predictions(
     system: RatingSystem, wrap: Callable[..., RatingSystem], values: Mapping[str, Any], predict: RuleByKind
 ) -> RatingSystem:
-    """A system that predicts what `predict` makes of its rows, and has the hyperparameters of its wrapper besides.
-
-    Args:
-      system: the system whose predictions are changed.
-      wrap: what remakes it so, a `prediction_wrapper`.
-      values: the arguments of `wrap` by name, its hyperparameters among them.
-      predict: rules of the system, `WrappedConstants`, rows and an event. The system rates rounds if one is of them.
-
-    Raises:
-      ValueError: if the system rates no events that `predict` takes, was remade so before, has a hyperparameter of such
-        a name, or if a value is out of range.
-    """
+    """A system that predicts what `predict` makes of constants, rows and event, with hyperparameters of `wrap`."""
     name = wrap.__name__
     events = tuple(kind for kind in system.events if kind is not Rounds or predict.rounds is not None)
     if not events:

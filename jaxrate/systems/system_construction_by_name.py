@@ -42,11 +42,7 @@ INITIAL_FORM_DEVIATION = 40.0  # points, from which its fit starts
 def skills_evidence_settings(
     data: Dataset, explicit_settings: Mapping[str, Any], past_events: Matches | Ragged | None
 ) -> dict[str, Any]:
-    """The settings for all evidence that the data have, with values that a fit can start from.
-
-    Who falls back between seasons does not fall back by the clock as well: histories cannot tell the two apart. Where
-    there are more categories than a modifier may have, there is none; `jr.data.add_category_lead` learns from them.
-    """
+    """The settings for all evidence that the data have, with values that a fit can start from."""
     outcome = explicit_settings.get("outcome", "margin")
     measures = EvidenceMeasures() if past_events is None else measure_evidence(data, past_events)
     options: dict[str, Any] = {"experience": DEFAULT_EXPERIENCE, "own_side": has_sides(data)}
@@ -194,9 +190,6 @@ def make_system(name: str, explicit_settings: Mapping[str, Any]) -> RatingSystem
 
     A number may stand for a setting of several. With hyperparameters of a calibration, or of draws, the system is
     wrapped by `calibrate`, or by `add_outcomes`.
-
-    Raises:
-      ValueError: if there is no such system, or as its factory does.
     """
     options = explicit_options(name, explicit_settings)
     return make_wrapped_system(requested_wrappers(name, options), ALL_SYSTEMS[name], options)

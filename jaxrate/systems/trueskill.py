@@ -117,10 +117,7 @@ def predict_match(constants: Constants, rows: State, match: Matches) -> Array:
 
 
 def predict_round(constants: Constants, rows: State, event: Rounds) -> Array:
-    """The share [P] of the other teams that one's own should beat; a draw is half a win.
-
-    In rounds of more than `max_pairwise_participants` the margin is that of equal teams.
-    """
+    """The share [P] of the other teams that one's own should beat; a draw is half a win."""
     constants, teams = scale_noise_and_margin(constants, event), teams_with_result_hidden(event)
     mean, variance = team_performance_moments(constants, rows, event, teams)
     return expected_share_of_teams_beaten(teams, mean, variance, constants.margin, teams.size.astype(mean.dtype))
@@ -129,15 +126,7 @@ def predict_round(constants: Constants, rows: State, event: Rounds) -> Array:
 def expected_share_of_teams_beaten(
     teams: Teams, mean: Array, variance: Array, unit_margin: float | Array | None, margin_square: Array
 ) -> Array:
-    """[P] for each participant the share of the other teams that one's own should beat.
-
-    Args:
-      teams: of the round.
-      mean: [T] of the teams' performances.
-      variance: [T] of the teams' performances.
-      unit_margin: the draw margin of two teams is this times sqrt(margin_square_1 + margin_square_2). None: no draws.
-      margin_square: [T].
-    """
+    """[P] the share of the other teams that one's own should beat; a draw is half a win."""
     mask, deviation = teams.size > 0, jnp.sqrt(variance)
     if len(teams.of) <= cdf_sums.DIRECT_LIMIT:
         pair_square = margin_square[:, None] + margin_square[None, :]
@@ -204,10 +193,7 @@ def round_outcome_probabilities(teams: Teams, win: Array, share: Array, quality:
 def win_probabilities(
     teams: Teams, mean: Array, variance: Array, unit_margin: float | Array, margin_square: Array
 ) -> Array:
-    """[T] the probability that a team performs better than every other one by more than their margin.
-
-    The margin is as in `expected_share_of_teams_beaten`.
-    """
+    """[T] the probability that a team performs better than every other one by more than their margin."""
     deviation, mask = jnp.sqrt(variance), teams.size > 0
     nodes, weights = (jnp.asarray(x, mean.dtype) for x in (cdf_sums.NORMAL_FINE.nodes, cdf_sums.NORMAL_FINE.weights))
     number = jnp.arange(len(mean), dtype=jnp.int32)
@@ -331,13 +317,7 @@ def standing_to_team_messages(standing: PropagatedStanding, mean: Array) -> tupl
 
 
 def chain_marginals(variance: Array, message_variance: Array, step: Array) -> tuple[Array, Array]:
-    """s and m - M [..., T] of the module's docstring for every team of a chain, one after the other.
-
-    Args:
-      variance: [..., T] V.
-      message_variance: [..., T - 1] r.
-      step: [..., T - 1] d and the difference of M, from each team to the next one.
-    """
+    """s and m - M [..., T] of the module's docstring, team after team; of V [..., T], r and step d [..., T - 1]."""
 
     def one(carry: tuple[Array, Array], entry: tuple[Array, ...]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         (s, m), (v, r, d) = carry, entry

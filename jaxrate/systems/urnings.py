@@ -194,10 +194,7 @@ def green_gain_from_game(
     uniforms: Array,
     ratio: Callable[[Array], Array] | None = None,
 ) -> Array:
-    """How many green balls the first urn gains by a game that ended X = `score`.
-
-    `uniforms` [2] are for X*, and to accept; `ratio` is Q, of the gain, or 1.
-    """
+    """How many green balls the first urn gains; `uniforms` [2] are for X* and acceptance, `ratio` is Q, or 1."""
     terms = unnormalised_simulated_score_probabilities(variant, constants, one, two, score)
     gain = score - draw_mock_score(terms, uniforms[0])
     chance = acceptance_correction(variant, constants, one, two, gain)

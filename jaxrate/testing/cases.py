@@ -98,11 +98,7 @@ def assert_equal_leaves(label: str, a: Any, b: Any) -> None:
 
 
 def assert_close_leaves(label: str, a: Any, b: Any, tolerance: float) -> None:
-    """AssertionError unless all leaves agree, relative to each number.
-
-    Small numbers need only agree relative to 1, or to the largest number of the leaf; the tails of a belief relative to
-    its largest number.
-    """
+    """AssertionError unless leaves agree, relative to each number, or to 1 or the largest if that is more."""
     for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
         largest = np.abs(y)[np.isfinite(y)].max(initial=0.0)
         scale = largest if np.ndim(y) > 1 else min(largest, 1.0)
@@ -346,12 +342,7 @@ def swap_sides(league: Matches, opposite: Mapping[str, str] | None = None) -> Ma
 
 
 def shuffle_participants(contests: Ragged, renumber: bool = False) -> tuple[Ragged, Any]:
-    """The contests with the rows of each in another order, and that order.
-
-    Args:
-      contests: contests of teams.
-      renumber: give teams new numbers too, as they have in tables whose rows are in another order.
-    """
+    """Contests with the rows of each in another order, and that order; `renumber` gives teams new numbers, too."""
     random = np.random.default_rng(4)
     order = np.concatenate([a + random.permutation(b - a) for a, b in pairwise(contests.player_start)])
     rounds: Any = contests.events
@@ -373,14 +364,7 @@ def rename_players(events: Any, new_ids: Any) -> Any:
 def reverse_results(
     events: Any, first_event: int, evidence: tuple[str, ...] = (), opposite: Mapping[str, str] | None = None
 ) -> Any:
-    """The events with reversed results from event `first_event` on.
-
-    Args:
-      events: matches or contests.
-      first_event: index of the first event with a reversed result.
-      evidence: names of columns that depend on the result, as margins do: their signs change.
-      opposite: of columns of one side, as of goals, that of the other side: these are exchanged.
-    """
+    """Events with reversed results from `first_event` on: `evidence` columns change sign, `opposite` ones swap."""
     opposite = opposite or {}
 
     if isinstance(events, Matches):

@@ -151,10 +151,7 @@ IDLE_CASES = [(idle, again) for again in (True, False) for idle in ("alone", "no
 
 @lru_cache(maxsize=4)
 def replay_groups_with_idle_contests(case: SystemFormPrecision) -> tuple[Run, Any, Any]:
-    """Groups of four players play the same contest, then an idle one as in `IDLE_CASES`, and some of them another.
-
-    Returns the run, and the groups' ratings [4, 4] after it and later.
-    """
+    """Groups of four players play the same contest, then an idle one as in `IDLE_CASES`, and some of them another."""
     table = [(4 * g, 0.0, [0, 1, 1, 3]) for g in range(len(IDLE_CASES))]
     for g, (idle, _) in enumerate(IDLE_CASES):
         table += [(4 * g, 5.0, [0])] if idle == "alone" else []

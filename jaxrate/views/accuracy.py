@@ -141,10 +141,7 @@ def _judge_lean(lean: int) -> Finding:
 
 
 def merge_small_bins(count: HostArray) -> HostArray:
-    """[B] the numbers of larger bins, from 0, of which each has enough of the events [B] in it, or all are one.
-
-    A bin with fewer joins the smaller one of its neighbours.
-    """
+    """[B] numbers from 0 of larger bins, of enough events [B] each or one in all: small ones join a neighbour."""
     totals, sizes = np.asarray(count, float).tolist(), [1] * len(count)
     while len(totals) > 1:
         i = min(range(len(totals)), key=lambda k: totals[k])
@@ -182,15 +179,7 @@ MIN_CONTESTS = 10  # from which on intervals, which are by contest, mean somethi
 
 
 def summarise_large_contests(table: EventColumns, noun: PlayerOrTeamNoun) -> AccuracySummary:
-    """Summarise contests, of which some have more than two sides: who was ahead of whom, and how far ahead.
-
-    Shares of pairs are those of `ranking_metrics`, as in all tables. In bins a team counts as one participant, by its
-    prediction.
-
-    Args:
-      table: the columns of the events.
-      noun: what those who are rated are called.
-    """
+    """Summarise contests, some of more than two sides: who was ahead of whom, by how much; a team counts once."""
     contest, rank, share = table["event"], table["rank"], table["prediction"].astype(float)
     team = table["team"] if "teams" in table else None
     _, player = np.unique(table["player"][:, 0], return_inverse=True)
@@ -280,15 +269,7 @@ def summarise_two_sided(
     words: SideWords = HOME,
     outcomes: HostArray | None = None,
 ) -> AccuracySummary:
-    """Summarise events of two sides, from the prediction and the score of one of them.
-
-    Args:
-      prediction: [n] expected scores of the first side.
-      score: [n] what the first side scored.
-      side: [n] 1 where it was at home, -1 where the other was, 0 where nobody was. None: nobody ever was.
-      words: what being at home is called.
-      outcomes: [3, n] probabilities of its loss, of a draw and of its win, where they were predicted.
-    """
+    """Summarise events of two sides: prediction, score, home (1, -1, 0) [n], outcomes' probabilities [3, n]."""
     predictions, score = prediction.astype(float), score.astype(float)
     metrics = prediction_metrics.match_metrics(predictions, score)
     about, drew = SCORE_WORDS if has_draws(score) else CHANCE_WORDS, float((score == 0.5).mean())
@@ -321,10 +302,7 @@ def has_draws(score: HostArray) -> bool:
 
 
 def _find_loss(metrics: dict[str, float], score: HostArray, outcomes: HostArray | None) -> Finding:
-    """The log loss beside that of even chances; with draws of all three outcomes, where these were predicted.
-
-    The log loss of expected scores, in which a draw counts as half, is that of no chance.
-    """
+    """The log loss beside that of even chances; with draws of all three outcomes, where these were predicted."""
     kind, loss, even = " of the expected scores" * has_draws(score), metrics["log loss"], math.log(2.0)
     if outcomes is not None:
         actual = outcomes[np.rint(2 * score).astype(int), np.arange(len(score))].astype(float)

@@ -392,10 +392,7 @@ def rank_range(ranks: HostArray) -> tuple[float, float]:
 
 
 def rank_ticks(best: float, worst: float, min_distance: float = MIN_TICK_DISTANCE) -> list[int]:
-    """The best rank, and round ones to about the worst; at even distances if these are near.
-
-    No tick is nearer to the one before than this share of a logarithmic axis.
-    """
+    """The best rank, and round ones to about the worst; at even distances if these are near."""
     first = math.ceil(best)
     ticks = [tick for tick in RANK_TICKS if first <= tick <= worst]
     if len(ticks) < MIN_RANK_TICKS:

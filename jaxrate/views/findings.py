@@ -240,10 +240,7 @@ SHARED_END = 0.05  # share of the time of all lines in which they end, if their 
 
 
 def find_lead(names: Sequence[str], ratings: HostArray, deviations: HostArray, unit: str) -> Finding:
-    """The lead on top of a list, the best first: who leads, by how much and how surely.
-
-    Deviations [n] are 0 of systems without any.
-    """
+    """The lead on top of a list, the best first: who leads, by how much and how surely."""
     if len(names) < 2 or ratings[0] < ratings[1]:  # one row, or an order by another value
         return Finding("on top", "alone", names[0])
     place = classify_first_place(ratings.tolist(), deviations.tolist())
@@ -270,16 +267,7 @@ def find_end_or_peak(
     others_peak: float = -math.inf,
     prefers_peaks: bool = False,
 ) -> Finding:
-    """The lead at the end of several lines; of one, or if lines end at other times, the highest rating.
-
-    Args:
-      lines: ratings after events.
-      clock: the clock of the axis of time.
-      unit: the unit of the ratings.
-      num_early: the number of first points of each line that are no peaks.
-      others_peak: the highest rating of players without names.
-      prefers_peaks: the highest rating also if lines end together.
-    """
+    """The lead at the end of lines of ratings; of one, of others or if `prefers_peaks`, the highest rating."""
     settled = [line.select(slice(num_early, None)) for line in lines if len(line.y) > num_early]
     if len(lines) > 1 and _do_lines_end_together(lines, clock) and not (prefers_peaks and settled):
         return _find_lead_at_end(lines, unit)
@@ -316,10 +304,7 @@ def _find_lead_at_end(lines: Sequence[Line], unit: str) -> Finding:
 
 
 def find_most_firsts(ranks: HostArray, labels: Mapping[int, str], is_yearly: bool = False) -> Finding:
-    """The player who was first most often, from ranks [m, N] of all, NaN where they are not listed, and names by id.
-
-    If somebody else was first as often, it is said of the named ones alone.
-    """
+    """The player who was first most often, from ranks [m, N] of all, NaN where they are not listed, and names by id."""
     firsts = (ranks == 1).sum(axis=0)
     most = int(firsts[[*labels]].max())
     if not most:
@@ -364,10 +349,7 @@ def find_lead_or_rank_change(name: str, standing: Standing, lead: Finding, unit:
 
 
 def find_past_peak(name: str, rating: float, days: HostArray | None, peak: int, unit: str) -> Finding:
-    """The highest rating of who plays no more, with its year or its month.
-
-    `days` are those of each event since 1970-01-01, None without dates, and `peak` is the number of the event.
-    """
+    """The highest rating of who plays no more, with its year or its month."""
     since = ""
     if days is not None:
         since = f" in {format_peak_time(np.datetime64(int(days[peak]), 'D'), float(days[-1] - days[0]))}"
@@ -378,10 +360,7 @@ def find_past_peak(name: str, rating: float, days: HostArray | None, peak: int, 
 
 
 def find_favourite(names: Sequence[str], percent: HostArray, is_cut: bool = False) -> Finding:
-    """The favourite against the others, from expected scores [n, n] in percent; NaN where there is none.
-
-    The names are in the order of the ratings. `is_cut`: further players come after them.
-    """
+    """The favourite against the others, from expected scores [n, n] in percent; NaN where there is none."""
     compared = np.where(np.eye(len(names), dtype=bool), np.inf, percent)
     least = compared.min(axis=1)  # NaN of who cannot be compared with somebody
     if np.isnan(least).all():
@@ -501,10 +480,7 @@ def _list_level_and_better_forecasts(others: Mapping[str, Any]) -> str:
 
 
 def judge_gap_to_best(gap: LogLossDifference | PairOrderDifference | None, num_comparisons: int = 1) -> str:
-    """How a forecaster and the best system compare: "ahead", "behind", or "equal".
-
-    A difference counts that is further from 0 than chance takes 5% of so many comparisons, by Bonferroni's bound.
-    """
+    """ "ahead", "behind" or "equal": a forecaster's gap to the best system, beyond chance by Bonferroni's bound."""
     if gap is None or gap.error is None or abs(gap.difference) <= surprise_limit(num_comparisons) * gap.error:
         return "equal"
     return "behind" if gap.difference > 0 else "ahead"
@@ -522,10 +498,7 @@ def format_gap(gap: LogLossDifference | None) -> str:
 
 
 def find_against_ceiling(name: str, best: str, gap: LogLossDifference | None, way: float, where: str = "") -> Finding:
-    """How a forecast of others and the best system compare, which is so far from the frequencies.
-
-    `where` says on which matches, if the forecast lacks some.
-    """
+    """How a forecast of others and the best system compare, which is so far from the frequencies."""
     if gap is None or gap.error is None:
         return Finding("ceiling", "few", name)
     kind, whole = judge_gap_to_best(gap), way - gap.difference
@@ -558,10 +531,7 @@ def surprise_limit(count: int) -> float:
 
 
 def find_surprising_player(name: str, mean: float, z: float, count: int, z_of_all: float) -> Finding:
-    """The player who scored otherwise than expected, if that is more than chance among so many players.
-
-    It is said if the scores of all together, whose surprise is `z_of_all`, are so beyond chance.
-    """
+    """The player who scored otherwise than expected, if that is more than chance among so many players."""
     others = f"{count:,}"
     if abs(z) >= surprise_limit(count):
         return Finding("surprise", "more" if mean > 0 else "less", name, amount=f"{abs(mean):.2f}")
@@ -581,10 +551,7 @@ TOP_SIZES = 2, 3, 5, 10, 20, 50  # numbers of first ranks
 def find_first_place(
     names: Sequence[str], strengths: "Strengths", ranks: "RankSets | None", noun: PlayerOrTeamNoun = PLAYERS
 ) -> Finding:
-    """The finding who is best, and who else may be.
-
-    With rank sets it is as sure as they are: it holds together with all that they say of other players.
-    """
+    """The finding who is best, and who else may be."""
     rated = rated_ids(strengths)
     if not len(rated):
         return Finding("first place", "nobody")
@@ -597,10 +564,7 @@ def find_first_place(
 
 
 def find_leader_among(leaders: Sequence[str], level: float, noun: PlayerOrTeamNoun = PLAYERS) -> Finding:
-    """The leader among all who may have rank 1, the best first, and how sure their lead is.
-
-    `level` is the probability that all sets of ranks hold.
-    """
+    """The leader among all who may have rank 1, the best first, and how sure their lead is."""
     first, *others = leaders
     if not others:
         return Finding("first place", "sure", first, amount=f"{100 * level:g}", noun=noun.one)

@@ -85,10 +85,7 @@ def side_words(rated: History) -> SideWords:
 
 
 def home_sides(rated: History) -> HostArray | None:
-    """[n] 1 where the first player of a match was at home, -1 where the second was, 0 on neutral ground.
-
-    None if the predictions do not say it, or if nobody ever was at home.
-    """
+    """[n] 1 where the first player was at home, -1 the second, 0 neutral; None if unknown, or nobody ever was."""
     if rated.contests is not None or "side" not in rated.events:
         return None
     side = np.sign(np.nan_to_num(rated.events["side"])).astype(int)

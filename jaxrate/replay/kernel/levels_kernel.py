@@ -257,16 +257,7 @@ def replay_levels_in_kernel(
     *,
     interpret: bool = False,
 ) -> tuple[State, Any]:
-    """What `replay_steps` returns of matches, with the derivatives of the loop, as the kernel has none.
-
-    Args:
-      rules: the rules of the system, as in `replay_steps`.
-      size: the size of the `Block` of these steps.
-      params: hyperparameters.
-      carry: the state before the steps, and the predictions so far; None: those of all events.
-      steps: steps of disjoint matches.
-      interpret: without a GPU, for tests: it takes long.
-    """
+    """What `replay_steps` returns of matches, with the loop's derivatives; `interpret` is for tests without GPU."""
     if obstacle := find_kernel_obstacle(rules, params, carry[0], steps.columns.flat):
         raise ValueError(f'the kernel knows {obstacle}: leave out engine="kernel"')
     replay = jax.custom_jvp(partial(_replay_in_kernel, rules, interpret))

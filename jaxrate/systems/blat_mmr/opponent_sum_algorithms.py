@@ -191,11 +191,7 @@ def does_rounding_lose_small_chances(luck: Luck, grid: Grid, beta: float, temper
 def min_interpolation_nodes(
     luck: Luck, grid: Grid, betas: tuple[float, ...], temperature: float, precision: str, far: bool = True
 ) -> NodeLayout | None:
-    """The fewest nodes that hold L, L' and sqrt(L L') within the tolerance; None if more than `NODE_COUNTS` has.
-
-    With each of these shares of luck and without any: sqrt(L L') may be harder to hold with some. If `far`, they also
-    hold the least chances with luck, to ten times the tolerance of each.
-    """
+    """The fewest nodes that hold L, L' and sqrt(L L') within the tolerance; None if more than `NODE_COUNTS` has."""
     every, least = slice(None, None, -(-grid.size // NODE_COUNTS[-1])), LEAST_CHANCE[precision]
     exact = _functions_of_chances(luck, grid.points[every], betas, temperature)
     tolerance = np.full_like(exact, INTERPOLATION_TOLERANCE[precision])
@@ -237,10 +233,7 @@ def _are_of_one_size(values: HostArray, layout: NodeLayout, precision: str) -> b
 def low_rank_opponent_sums(
     weights: Array, panel: HostArray, log_chance_table: tuple[Array, Array], belief: Array, likelihood: ResultLikelihood
 ) -> Array:
-    """The opponents' sums from the logarithms [r, r] of the chances between nodes, interpolated to and from them.
-
-    A sum below the rounding of the greatest one of its panel [n] counts as that.
-    """
+    """The opponents' sums from the logarithms [r, r] of the chances between nodes, interpolated to and from them."""
     w = likelihood(*log_chance_table)
     at = jnp.matmul(belief, weights, precision=EXACT)
     sums = jnp.stack([jnp.matmul(w, at[1], precision=EXACT), jnp.matmul(at[0], w, precision=EXACT)])

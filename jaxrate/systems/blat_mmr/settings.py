@@ -97,10 +97,7 @@ def default_deviations(luck: Luck, kernel: Kernel) -> tuple[float, float]:
 
 
 def min_kernel_width(grid: Grid, kernel: Kernel) -> float:
-    """The least kernel_width that the grid resolves, in every match: its widest part has two steps.
-
-    0 for shapes of which much is left below it.
-    """
+    """The least kernel_width that the grid resolves: its widest part has two steps; 0 where much is left below."""
     is_bounded = kernel.clock == "match" and not kernels.has_custom_shape(kernel)
     return 2.0 * grid.step / max(kernel.widths) if is_bounded else 0.0
 
@@ -246,13 +243,7 @@ class SizedAlgorithms(NamedTuple):
 
 
 def resolve_algorithm_sizes(model: Model, params: Any) -> SizedAlgorithms:
-    """The form that holds for hyperparameters: numbers or arrays of them, or traced, when they may have any value.
-
-    The sizes are those for the values given to the factory, or they are few others, so that few are compiled.
-
-    Raises:
-      ValueError: if "low_rank" was asked for, but cannot hold the luck function in this precision.
-    """
+    """The form for hyperparameters: numbers, arrays, or traced (of any value); of few sizes, so that few compile."""
     summing, nodes = model.summing, None
     if summing == "low_rank":
         nodes = _interpolation_nodes_for(model, params)
@@ -313,13 +304,7 @@ def _node_layout(model: Model, betas: tuple[float, ...], temperature: float) -> 
 
 
 def _band_reach_for(model: Model, params: Any) -> int | None:
-    """The reach of a band that holds the widest kernel; None if too wide.
-
-    One number not above the factory's has the factory's reach. Arrays are of a search, whose first steps stay within
-    a quarter more; beyond that, each reach is twice the one before. So a fit compiles few programs.
-
-    A function of one's own has a band for the values that the factory was given, as what others do to it is not known.
-    """
+    """The reach of a band that holds the widest kernel, one of few, so that a fit compiles little; None if too wide."""
     if kernels.has_custom_shape(model.kernel):
         return band_reach(model, model.kernel_width) if _kernel_params_equal_factory_arguments(model, params) else None
     widest = _value_bounds_or_range_if_traced(params.kernel_width, (0.0, math.inf))[1]

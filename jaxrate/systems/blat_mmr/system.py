@@ -283,11 +283,7 @@ MIN_DEVIATION_RATIO = 1e-15  # of the way from the prior's mean to the furthest 
 
 
 def parse_prior(prior: Any, count: int, strengths: Any) -> Prior:
-    """A checked prior for `count` strengths (or distributions); a distribution with a `pdf` gives that of `strengths`.
-
-    Raises:
-      ValueError: if it is no prior; where its values are not probabilities.
-    """
+    """A checked prior for `count` strengths (or distributions); one with a `pdf` gives that of `strengths`."""
     if prior is None:
         return None
     if callable(getattr(prior, "pdf", None)):
@@ -559,11 +555,7 @@ def bound_by_grid(space: Any, grid: Grid, kernel: Kernel, prior: Any) -> Any:
 
 
 def check_match_weights(model: Model, events: Matches) -> None:
-    """ValueError for a weight with which the algorithm loses the sum over the opponent's strengths.
-
-    Inside the sum the weight is a power of the luck function: sharper than the grid's transforms and interpolation can
-    follow in the precision in use.
-    """
+    """ValueError for a weight whose power of the luck function is sharper than the algorithm can follow."""
     weight, precision = events.context.weight, jnp.result_type(float).name
     if weight is None or model.draws != "inside" or model.summing not in ("fft", "low_rank"):
         return

@@ -38,12 +38,9 @@ def expected_by_fide_table(difference: Array, rounding: bool) -> Array:
 
 
 def performance_rating(pool: Array, further: tuple[Any, Any, Any], rounding: bool) -> Array:
-    """[...] Ra + dp(p) of games.
+    """[...] Ra + dp(p) of games in both pools.
 
-    Args:
-      pool: [..., 3] the number of games, the sum of the opponents' ratings, and points.
-      further: the same three of further games.
-      rounding: whether p has two decimals, and the rating is a whole number.
+    A pool [..., 3] has the number of games, the sum of the opponents' ratings, and points.
     """
     games, opponents, score = (pool[..., i] + x for i, x in enumerate(further))
     above = round_half_away(score / games, rounding, 2) - 0.5

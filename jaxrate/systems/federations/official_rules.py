@@ -39,14 +39,7 @@ def official_factory(make: Callable[FactoryArgs, RatingSystem]) -> Callable[Fact
 
 
 def official_system(state: Any, expected: Rule, rate: Rule, columns: Mapping[str, Any], **start: float) -> RatingSystem:
-    """The system of official rules.
-
-    Args:
-      state: the class of the state, with a rating; a field `pool` has three numbers of a player.
-      expected, rate: the rules.
-      columns: by the name of a setting, the columns of matches that it names.
-      start: what newcomers have in other fields than the rating, where it is not 0.
-    """
+    """The system of the rules `expected` and `rate`; `columns` of matches by setting, newcomers' fields in `start`."""
     settings = {setting: tuple(x) if isinstance(x, list) else x for setting, x in columns.items()}
     names = tuple((setting, (x,) if isinstance(x, str) else x or ()) for setting, x in settings.items())
     rules = PairwiseRules(bind(predict, names, expected), update=bind(update, names, expected, rate))

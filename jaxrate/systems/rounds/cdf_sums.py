@@ -113,13 +113,7 @@ class Participants(NamedTuple):
 
 
 def count_table_points(deviation: float, newcomer_deviation: float = 350.0) -> int:
-    """Points of a table for scales of this deviation or wider, in float32: one scale apart in the widest rounds.
-
-    Ratings lie as far apart as they do where newcomers have the deviation `newcomer_deviation`.
-
-    Systems take it from their own parameters. With much narrower ones given to `run` performances are as right, but not
-    their slopes, and large rounds take longer.
-    """
+    """Points of a float32 table for scales of this deviation or wider: one scale apart in the widest rounds."""
     return int(np.clip(72 * 2 ** np.ceil(np.log2(195.0 / 350.0 * newcomer_deviation / deviation)), 72, 2304))
 
 
@@ -129,17 +123,12 @@ def scale_table_points_to_precision(table_points: int) -> int:
 
 
 def max_simultaneous_pairs() -> int:
-    """How many pairs of participants are looked at together: where kernels are launched many, on a CPU as few as can
-    be (0).
-    """
+    """How many pairs of participants are looked at together: many on a GPU, 0 (as few as can be) on a CPU."""
     return PAIR_LIMIT if has_launch_overhead() else 0
 
 
 def uses_all_pairs(count: int) -> bool:
-    """Whether so many participants are compared with everybody because that takes fewer kernels.
-
-    Then there are no tables, and nothing to mend in what they say.
-    """
+    """Whether so many participants are compared with everybody because that takes fewer kernels."""
     return max_simultaneous_pairs() > 0 and count <= max_pairwise_participants()
 
 
@@ -185,11 +174,7 @@ def rating_rounding_unit(inverse: Array) -> Array:
 def make_cdf_sum_functions(
     distribution: DistributionFunction, participants: Participants, table_points: int, evaluations: int = 1
 ) -> tuple[SumFunction, InverseFunction, DoubtFunction]:
-    """sum_j g_j F((x - m_j) s_j) or the same of 1 - F, with the size of its slope; an approximate inverse; and doubts.
-
-    Where nobody is near, rounding hides what the sum changes; where points are too far apart, all of it is doubtful.
-    They are asked at `evaluations` ratings of everybody.
-    """
+    """sum_j g_j F((x - m_j) s_j), or of 1 - F, with the size of its slope; an approximate inverse; and doubts."""
     low, high = participants.low, participants.high
     if len(participants.centre) <= max_pairwise_participants(evaluations):
         at = jnp.linspace(low, high, table_points)

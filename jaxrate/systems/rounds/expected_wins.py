@@ -116,14 +116,7 @@ def _unrolled_logistic_win_probability(lead: Array, narrower_deviation: Array) -
 def pairwise_expected_wins_and_losses(
     win_probability: WinProbability, indices: Array, performances: PriorPerformances, mask: Array
 ) -> tuple[Array, Array]:
-    """How many each of `indices` [R] is expected to beat of the others, and to be beaten by.
-
-    Args:
-      win_probability: of two performances.
-      indices: [R] places in the round.
-      performances: everybody's performances.
-      mask: [P] who takes part.
-    """
+    """How many others, where `mask` [P], each of `indices` [R] is expected to beat, and to be beaten by."""
     lead = performances.centre[indices][:, None] - performances.centre[None]
     deviations = jnp.broadcast_arrays(performances.deviation[indices][:, None], performances.deviation[None])
     margin = None if performances.margin is None else performances.margin[indices][:, None]
@@ -359,16 +352,7 @@ def expected_normal_wins_and_losses(
     margin: Array | None = None,
     count: Array | None = None,
 ) -> tuple[Array, Array]:
-    """[P] how many others each is expected to beat, and to be beaten by.
-
-    Args:
-      centre: [P] the means of their performances, which are normal.
-      deviation: [P] of these, above 0.
-      mask: [P] who takes part.
-      table_points: of the tables, in float32.
-      margin: [P] within which a difference is a draw; a draw counts by halves. None: there are no draws.
-      count: `present` of `Rounds`.
-    """
+    """[P] how many others each is expected to beat and be beaten by, by normal performances; draws are half."""
     performances = PriorPerformances(centre, jnp.where(mask, deviation, 1.0), margin)
     if len(mask) <= max(cdf_sums.max_pairwise_participants(), PAIRS_PER_POINT * table_points):
         return all_expected_wins_and_losses(normal_win_probability, performances, mask)

@@ -87,11 +87,7 @@ class BlockTable(NamedTuple):
 def make_standing_sum_functions(
     noise: NoiseDensityFunctions, participants_by_standing: Participants, table_points: int
 ) -> tuple[SumsAtPlace, SumsAtPlace, RootGuess | None]:
-    """The sums of l over those before a place k [P] in the standings, and of v over the others.
-
-    Each is a function of k, and that of x [P], with values and slopes [P]. Large rounds tabulate them at some
-    ratings, with a first guess of the zeros of q.
-    """
+    """Functions of k [P] and of x [P]: sums of l over those before place k, of v over the others; with slopes."""
     low, high, present = (getattr(participants_by_standing, name) for name in ("low", "high", "present"))
     num_players = len(participants_by_standing.centre)
     size = num_players + 1 if num_players <= DIRECT_LIMIT else BLOCK_SIZE
@@ -181,14 +177,7 @@ def _guess_root(
 def _exclusive_block_sums_by_tile(
     tabulate: Callable[[list[Array]], tuple[Array, Array]], columns: list[Array], table_points: int, tiles: Array
 ) -> tuple[Array, Array]:
-    """[blocks, points] the exclusive sums over blocks: of the losses before each one, and of the wins after it.
-
-    Args:
-      tabulate: both sums over some blocks, of their columns [block, some].
-      columns: [block, blocks] each.
-      table_points: at which they are tabulated.
-      tiles: [] how many tiles of participants there are.
-    """
+    """[blocks, points] exclusive sums over blocks, in tiles: losses before each one, and wins after it."""
     size = selective_evaluation.TILE_ROWS // BLOCK_SIZE
     zeros = jnp.zeros((columns[0].shape[1], table_points), columns[0].dtype)
     before = np.tri(size + 1, size, -1)  # of each block those before it, and at last all
@@ -228,17 +217,7 @@ def solve_ratings_for_target_sums(
     participants: Participants,
     tiles: TiledRootInputs | None = None,
 ) -> Array:
-    """The ratings [P] at which sums are as given.
-
-    Args:
-      sum_function: below or above a rating.
-      from_below: [P] which of them is given: the smaller one keeps its relative accuracy.
-      target: [P] what it is.
-      guess: [P] to start from; it stays where nobody is there.
-      mask: [P] where the answer is asked for.
-      participants: in the round, with the interval in which it lies.
-      tiles: as of `decreasing_root`, of further columns that the function takes. None: it is given all [P] at once.
-    """
+    """The ratings [P] at which sums are as given, where `mask`: of below or above a rating, whichever is smaller."""
     tiles = TiledRootInputs() if tiles is None else tiles
 
     def log_ratio(x: Array, mask: Array, from_below: Array, target: Array, *more: Array) -> tuple[Array, Array]:
@@ -283,12 +262,6 @@ def exact_logistic_performance(
     Of those above x nearly all that was won of them is won too much, and of those below nearly all that was lost is
     lost too much. What these two differ by is a constant between two participants, and the rest are tails. They are
     summed relative to the largest, which may be too small for a float.
-
-    Args:
-      tie_weights: what a tie counts of a loss, and of a win.
-      indices: [R] places in the round.
-      participants: with gains 1 / scale.
-      group: [P] the rank of each.
     """
     rank, others = group[indices][None, :, None], group[None, None]
     centre, inverse, gain = (x[None] for x in participants[:3])
@@ -364,15 +337,7 @@ class LogisticCdfSums(NamedTuple):
 def make_logistic_cdf_sums(
     centre: Array, deviation: Array, event: Rounds, table_points: int, ties: TieWeights = None
 ) -> LogisticCdfSums:
-    """The sums over logistic performances of a round.
-
-    Args:
-      centre: [P] ratings before it.
-      deviation: [P] of each one's performance about their rating: skill and noise together.
-      event: the round; of it ranks and weights (0: padding) are read.
-      table_points: of the table, which is for more than `max_pairwise_participants` participants.
-      ties: what a tie counts of a loss and of a win.
-    """
+    """The sums over logistic performances [P] of a round, about `centre`, of skill's and noise's common `deviation`."""
     mask, inverse = cdf_sums.participant_mask(event), C / deviation
     gain = jnp.where(mask, inverse, 0.0)
     margin = jnp.log(
@@ -460,11 +425,7 @@ def make_round_standing_sums(
     table_points: int,
     ties: TieWeights = None,
 ) -> RoundStandingSums:
-    """The round, with the arguments of `make_logistic_cdf_sums`.
-
-    In large rounds each block of participants has a table of 3/2 so many points. Six of them interpolate, which is off
-    by at most h^6/205 of the sixth derivative.
-    """
+    """The round, with the arguments of `make_logistic_cdf_sums`; large ones have tables of 3/2 `table_points`."""
     mask, num_players = cdf_sums.participant_mask(event), len(event.rank)
     inverse = jnp.where(mask, 1.0 / deviation, 0.0)
     group = jnp.minimum(event.rank, num_players - 1)

@@ -28,13 +28,7 @@ from jaxrate.systems.rounds.cdf_sums import max_pairwise_participants, max_simul
 
 
 def merge_multi_team_evidence(event: Rounds, mean_change: Array, variance_share_kept: Array) -> tuple[Array, Array]:
-    """The evidence of all seats of a player, in each of their rows: the change of the mean, the variance's share kept.
-
-    Args:
-      event: the contest.
-      mean_change: [P] d, of the seat alone.
-      variance_share_kept: [P] k, above 0.
-    """
+    """The evidence of all seats of a player, in each row [P]: change of the mean, share of the variance kept."""
     if event.seat is None:
         return mean_change, variance_share_kept
     information = event.combine_by_player(1.0 / variance_share_kept - 1.0)
@@ -128,10 +122,7 @@ def teams_with_result_hidden(event: Rounds) -> Teams:
 
 
 def scale_performance_noise(constants: Any, event: Any) -> Any:
-    """Constants whose `noise`, a variance, is that of performances in this event, which may scatter more than usual.
-
-    A contest of weight w has a noise of w^-1/2, so that its result says w times as much about performances.
-    """
+    """Constants whose `noise`, a variance, is that of performances in an event of weight w: noise times w^-1/2."""
     factor = getattr(event, "noise", None)
     return constants if factor is None else constants._replace(noise=constants.noise * factor**2)
 

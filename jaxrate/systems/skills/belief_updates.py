@@ -121,10 +121,7 @@ def apply_league_seasons(model: ModelSettings, constants: Constants, rows: State
 
 
 def max_value_per_player(event: Any, names: tuple[str, ...], padding_value: float) -> Array:
-    """[...] of each player the highest value that participations in the event have, see `participant_values`.
-
-    Games that are padding have the `padding_value`.
-    """
+    """[...] of each player the highest value that participations in the event have, see `participant_values`."""
     values, weight = participant_values(event, names), event.context.weight
     if event.participant_rows is None:
         return values
@@ -141,10 +138,7 @@ def age_by_clock(model: ModelSettings, constants: Constants, rows: State, durati
 def time_transition(
     model: ModelSettings, constants: Constants, own: PlayerKindConstants, duration: Array
 ) -> tuple[Array | None, Array]:
-    """[..., D] the shares of leads that some time leaves (None: all), and what it adds to variances.
-
-    Shares are [..., 1] where all parts fall back alike.
-    """
+    """[..., D] or [..., 1] shares of leads that time leaves (None: all), [..., D] what it adds to variances."""
     parts, params = model_parts(model), constants.params
     passed = {
         name: mean_reversion.lead_retention_and_growth_time(getattr(params, name), duration)
@@ -191,15 +185,7 @@ def distribute_event_growth(model: ModelSettings, added: Array) -> Array:
 def revert_means_and_grow_variances(
     constants: Constants, own: PlayerKindConstants, rows: State, keep: Array | None, added: Array
 ) -> State:
-    """What sets rows apart from newcomers falls back, and variances grow, but never beyond the limit.
-
-    Args:
-      constants: what `prepare` computed.
-      own: the constants of these kinds of players.
-      rows: the beliefs.
-      keep: [..., D] or [..., 1] the share that is left of leads; None: all of it.
-      added: [..., D] to the variances.
-    """
+    """Leads over newcomers keep these shares (None: all); variances grow by these, but never beyond the limit."""
     mean, covariance = rows.mean, rows.covariance
     newcomer, limit = (jnp.broadcast_to(x, mean.shape) for x in (constants.newcomer, own.limit))
     if keep is not None:
@@ -274,10 +260,7 @@ def _count_matches(model: ModelSettings, constants: Constants, rows: State, coun
 
 
 def condition_on_precision(covariance: Array, precision: Array) -> Array:
-    """Covariances [..., D, D] after messages of these precisions about all numbers.
-
-    A precision is split into D messages about one direction each, told one after the other.
-    """
+    """Covariances [..., D, D] after precisions about all numbers, split into D messages about a direction each."""
     size, rest = covariance.shape[-1], precision
     whole, least = diagonals(precision), message_rounding_tolerance(size, precision.dtype)
     for i in range(size):

@@ -275,11 +275,7 @@ def _log_likelihood_and_factor(gap: Array, level: Array, observation: GoalObserv
 def _shift_to_mode_and_spread(
     belief: LogRateBelief, observation: GoalObservation
 ) -> tuple[tuple[Array, Array], CovarianceRoot]:
-    """The distance of the most likely gap and level from the means before, and the root of their covariance.
-
-    By Newton's steps, from where they would be if the logs of goals were measured; corrections of low scores do not
-    count.
-    """
+    """Newton's steps to the likeliest gap and level, low scores uncorrected, and the root of their covariance."""
     goals, counts = zip(*(goals_and_match_counts(side, observation) for side in (0, 1)), strict=True)
     information = goals[0] + 0.5, goals[1] + 0.5
     pull = tuple(

@@ -240,10 +240,7 @@ def infer_from_margin(
 
 
 def log_density_of_margin(constants: Constants, sign: Array, size: Array, lead: Array, square: Array) -> Array:
-    """[...] of margins of these signs and sizes, about a lead of this variance; of sign 0, of less than half a unit.
-
-    A draw has a probability and not a density, which compression could raise without end at 0.
-    """
+    """[...] of margins of these signs and sizes, about a lead of this variance; of sign 0, of less than half a unit."""
     inverse = lax.rsqrt(square)
     y = sign * margin_to_rating_points(constants, size)
     half = margin_to_rating_points(constants, jnp.full_like(size, 0.5))

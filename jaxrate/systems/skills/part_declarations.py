@@ -227,12 +227,7 @@ Arguments = ParamSpec("Arguments")
 def skills_part(
     setting: str | None = None, /, **names_in_system: str
 ) -> Callable[[Callable[Arguments, dict[str, Any]]], Callable[Arguments, ModelPart]]:
-    """Around a function of a part's arguments that gives settings of the model, and arguments as they are kept.
-
-    It makes the part. Arguments that are annotated with a `Parameter` are hyperparameters, checked and documented; in
-    the system they have these names, or else their own. Where parts are made by names, the setting stands for the part,
-    or else its hyperparameters do.
-    """
+    """A decorator of a function that gives a part's settings; arguments with a `Parameter` are hyperparameters."""
 
     def decorate(make_settings: Callable[Arguments, dict[str, Any]]) -> Callable[Arguments, ModelPart]:
         add_hyperparameters_to_docstring(make_settings)

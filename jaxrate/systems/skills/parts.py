@@ -127,9 +127,7 @@ def participants_of_parts(event: Matches | Periods | Rounds) -> Participants:
 
 
 def participant_values(event: Matches | Periods | Rounds, names: tuple[str, ...]) -> Array:
-    """[...] of participants the values of a column, or in matches of one of each side; `SIDES`: 0 of first players and
-    1 of second ones.
-    """
+    """[...] of participants, or of one side each, values of columns; `SIDES`: 0 of first players, 1 of second."""
     one = participants_of_parts(event).one
     if names == (SIDES,):
         return jnp.stack([0.0 * one[0], one[1]])
@@ -164,15 +162,7 @@ def hide_fields_from_user_functions(events: Matches | Ragged) -> Any:
 def check_user_function(
     are_right: Callable[[Any], Array], events: Matches | Ragged, failure: str, use: str, mistake: str
 ) -> None:
-    """ValueError where a function that a user wrote fails, or does not give what it should.
-
-    Args:
-      are_right: [n] whether it gives what it should, of n matches or participants of contests.
-      events: those of the history.
-      failure: that it fails.
-      use: how it is used.
-      mistake: that it gives something else.
-    """
+    """ValueError where a user's function fails (`failure`), or does not give what it should (`mistake`)."""
     seen, count = hide_fields_from_user_functions(events), events.num_rows
     for start in range(0, count, CHECKED_AT_ONCE):
         rows = np.minimum(np.arange(start, start + CHECKED_AT_ONCE), count - 1)

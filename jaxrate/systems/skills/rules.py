@@ -186,11 +186,7 @@ def predict_outcome_probabilities(
 
 
 def update(model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds) -> State:
-    """Learn from the games, at the ratings before them; seasons that begin within a rating period follow its games.
-
-    Who is in several teams of a contest has an independent performance in each, as if the others were those of somebody
-    like them.
-    """
+    """Learn from the games, at ratings before them; in several teams of a contest performances are independent."""
     return update_and_infer(model, constants, rows, event)[0]
 
 
@@ -305,10 +301,7 @@ def find_prediction_parts_rule(system: RatingSystem) -> tuple[RatingSystem, Rule
 
 
 def match_prediction_parts(model: ModelSettings, constants: Constants, rows: State, event: Matches) -> PredictionParts:
-    """The parts of both players' points, whose sums differ by the lead that the prediction uses.
-
-    Covariates speak for the first player, and the side advantage for who has it.
-    """
+    """The parts of both players' points, whose sums differ by the lead; covariates are the first one's."""
     parts, covariates = skill_parts(model, constants, rows, event), covariate_parts(model, constants, event)
     if event.context.side is not None:
         lead = side_advantage_at_event_time(model, constants.params, event) * event.context.side

@@ -264,9 +264,7 @@ def check_categories_fit(model: ModelSettings, category: Any, axes: int, events:
 
 
 def check_player_kinds(model: ModelSettings, events: Any) -> None:
-    """ValueError where a player is on both sides, which tell the kinds, or where their column is not 0 or 1, or is not
-    the same in all teams of a player.
-    """
+    """ValueError where a player is on both sides that tell kinds, or their column is not 0 or 1, or differs by team."""
     if model.kinds == (SIDES,):
         pair = np.asarray(events.pairs)
         both = np.isin(pair[:, 1], pair[:, 0])

@@ -208,10 +208,7 @@ def neighbour_draw_margins(constants: Constants, performances: TeamPerformances)
 
 
 def link_moments_without_draw_margin(spread: Array) -> LinkMoments:
-    """The moments of a difference above 0; of none between teams that share a level.
-
-    Of two that tie without one they are half those of a win and half those of a loss.
-    """
+    """Moments of a difference above 0; of teams that tie half those of a win and half those of a loss."""
 
     def link_moments(lead: Array, margin: Array, tied: Array) -> tuple[Array, Array, Array, Array]:
         win = normal_moments_above_margin(lead, margin)
@@ -228,10 +225,7 @@ def link_moments_without_draw_margin(spread: Array) -> LinkMoments:
 
 
 def neighbour_point_margins(model: ModelSettings, event: Rounds, teams: Teams) -> Array:
-    """[T - 1] the differences of the points of neighbours, in their own units; 0 of those who tie.
-
-    Teams that tie count with the mean of their points, so that their order does not.
-    """
+    """[T - 1] differences of the mean points of neighbours, in their own units; 0 of those who tie."""
     (name,) = model.margin
     real = teams.size > 0
     total = sum_by_team(teams, jnp.where(event.weight > 0, (event.columns or {})[name], 0.0))
@@ -289,10 +283,7 @@ def member_messages(
 def condition_on_statistics(
     model: ModelSettings, constants: Constants, members: NormalBelief, share: Array, event: Rounds, teams: Teams
 ) -> tuple[ScalarMessage, Array]:
-    """[P] what the statistics of each participant say of them, and the log density of all.
-
-    The density of each one's own is told whatever those of the others are.
-    """
+    """[P] what the statistics of each participant say of them, and the log density of all."""
     lead, opponents, counts = leads_over_opponents(members, share > 0, teams)
     variance = members.variance + opponents
     measured = condition_lead_on_statistics(model, constants, lead, variance, event.columns, counts)
@@ -339,10 +330,7 @@ def tied_level_log_density(ahead: Array, square: Array, spread: Array, teams: Te
 
 
 def neighbour_result_log_probability(lead: Array, margin: Array, tied: Array, has_draws: bool) -> Array:
-    """[T - 1] of a difference N(lead, 1) beyond the margin, or within it where teams tie.
-
-    Without draws half the log probabilities of a win and of a loss.
-    """
+    """[T - 1] of a difference N(lead, 1) beyond the margin, or within it of ties; no draws: half of both."""
     win = log_ndtr(lead - margin)
     if has_draws:
         return jnp.where(tied, log_normal_within(lead, jnp.where(tied, margin, 1.0)), win)

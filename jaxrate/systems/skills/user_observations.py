@@ -123,10 +123,7 @@ def check_own_observation(model: ModelSettings, params: Any, events: Matches | R
 
 
 def sum_of_terms(model: ModelSettings, params: Any, event: Matches | Periods, deviations: Any) -> Array:
-    """[...] the sum of all that functions say of matches of newcomers, at leads of so many deviations.
-
-    NaN where precisions are negative, or chances not from 0 to 1.
-    """
+    """[...] the sum of what functions say of newcomers' matches, at such leads; NaN where it is impossible."""
     own, constants = model.outcome, prepare(model, params)
     assert isinstance(own, OwnObservation)
     variance = jnp.full(jnp.shape(event.score), 2.0 * constants.params.initial_deviation**2)
