@@ -78,7 +78,7 @@ from jaxrate.data.result_parsing import (
     winner_codes_notation,
     winner_codes_to_scores,
 )
-from jaxrate.data.role_resolution import ColumnRoles, check_line_up_roles, resolve_roles
+from jaxrate.data.role_resolution import ColumnRoles, resolve_roles
 from jaxrate.data.table_sources import (
     Column,
     MissingColumnError,
@@ -174,7 +174,7 @@ def find_player_columns(
     players = recognise_players(header, arguments, upcoming)
     if players is None and (pair := split_pairs_in_cells(table)):
         return pair
-    players = players or next(_scored_contest_columns(header, arguments, upcoming), None)
+    players = players or next(_spelt_contest_columns(header, arguments, upcoming, "score"), None)
     if players is None:
         raise _missing_players_error(table, header)
     season = _season_of_contests(table, players, arguments)
@@ -314,7 +314,7 @@ def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bo
     """
     check_layout_arguments(arguments, upcoming)
     rows_of_one_side = [
-        _spelt_contest_columns(header, arguments, upcoming),
+        _spelt_contest_columns(header, arguments, upcoming, "rank"),
         _find_side_player_columns(header, arguments, upcoming, "own"),
     ]
     rules = (
@@ -445,42 +445,33 @@ def _check_numbers_without_gap(role: str, columns: Mapping[int, str], template: 
         )
 
 
-def _contest_roles(arguments: Mapping[str, Any], upcoming: bool) -> tuple[str, ...]:
-    """The roles that every contest has; those to come have no rank, and others may have a score."""
-    return CONTEST_ROLES[: 2 if upcoming or arguments["score"] else 3]
+def _contest_roles(arguments: Mapping[str, Any], upcoming: bool, result: str) -> list[str]:
+    """The roles that every contest has; those to come have no result, and others may have a score that is named."""
+    return [*CONTEST_ROLES[:2], *([] if upcoming or arguments["score"] else [result])]
 
 
 def _named_contest_columns(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> PlayerColumns:
     """The columns of contests: named, or of the library's own names, or spelt so; assumed where there are none."""
-    roles = _contest_roles(arguments, upcoming)
-    has_score = arguments["score"] is None and header.find_own("score") is not None
-    columns = {role: arguments[role] or header.find_own(role) for role in roles}
-    sought = [role for role in roles[: 3 - has_score] if columns[role] is None]
-    spelt = {role: header.find_first(SPELLINGS[role]) for role in sought}
-    if "rank" in spelt and spelt["rank"] is None and (score := _undeclared_score_column(header, arguments)):
-        del spelt["rank"], columns["rank"]
-        spelt["score"] = score
+    columns = {role: arguments[role] or header.find_own(role) for role in _contest_roles(arguments, upcoming, "rank")}
+    spelt = {role: header.find_first(SPELLINGS[role]) for role, name in columns.items() if name is None}
+    if "rank" in spelt and arguments["score"] is None:
+        if header.find_own("score") is not None:
+            del spelt["rank"]
+        elif spelt["rank"] is None and (score := header.find_first(SPELLINGS["contest score"])):
+            del spelt["rank"], columns["rank"]
+            spelt["score"] = score
     spelt = {role: name or COLUMN_ROLES[role].default[0] for role, name in spelt.items()}
     return PlayerColumns(CONTEST_ROLES, columns | spelt, notes=_describe_contest(spelt))
 
 
-def _undeclared_score_column(header: Header, arguments: Mapping[str, Any]) -> str | None:
-    """The column that is called as scores of contests are, unless an argument names one."""
-    return header.find_first(SPELLINGS["contest score"]) if arguments["score"] is None else None
-
-
-def _spelt_contest_columns(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
-    """The columns of contests, if all of them are spelt as people call them."""
-    spelt = {role: header.find_first(SPELLINGS[role]) for role in _contest_roles(arguments, upcoming)}
-    if None not in spelt.values():
-        yield PlayerColumns(CONTEST_ROLES, spelt, notes=_describe_contest(spelt))
-
-
-def _scored_contest_columns(header: Header, arguments: Mapping[str, Any], upcoming: bool) -> Iterator[PlayerColumns]:
-    """The columns of contests that have scores in place of ranks."""
-    roles = {"contest": "contest", "participant": "participant", "score": "contest score"}
-    spelt = {role: header.find_first(SPELLINGS[spelling]) for role, spelling in roles.items()}
-    if None not in spelt.values() and not upcoming and not (arguments["rank"] or arguments["score"] is False):
+def _spelt_contest_columns(
+    header: Header, arguments: Mapping[str, Any], upcoming: bool, result: str
+) -> Iterator[PlayerColumns]:
+    """The columns of contests whose result is a rank or a score, if all of them are spelt as people call them."""
+    spellings = {"score": "contest score"}
+    roles = _contest_roles(arguments, upcoming, result)
+    spelt = {role: header.find_first(SPELLINGS[spellings.get(role, role)]) for role in roles}
+    if None not in spelt.values() and (result == "rank" or arguments["score"] is None):
         yield PlayerColumns(CONTEST_ROLES, spelt, notes=_describe_contest(spelt))
 
 
@@ -495,13 +486,11 @@ def is_standard_role_name(role: str, name: Any) -> bool:
 
 
 def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping[str, Any]) -> None:
-    """Check that the columns of players exist and are all different, and that line-ups have only arguments for them."""
+    """ValueError unless the columns of players exist and differ, and those of a winner have no scores beside them."""
     check_columns_exist_and_unique(table.names, [x for role in players.roles for x in as_column_list(arguments[role])])
     for role in players.roles[:3]:
         if not {*as_column_list(players.columns.get(role))} <= {*table.names}:
             raise missing_column_error(table, role, {**arguments, **players.columns})
-    if players.are_teams:
-        check_line_up_roles(arguments)
     if "item" in players.sides.second:
         _check_players_and_items_differ(table, players.names)
     first, second = (as_column_list(players.columns[role]) for role in players.roles[:2])

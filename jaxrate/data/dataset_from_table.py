@@ -491,29 +491,25 @@ def _read_season_starts(
 
 
 def _read_ranks(roles: ColumnRoles, columns: dict[str, Column], n: int) -> HostArray:
-    """[n] the ranks of participants, lower is better; 0 without a column of results, and of contests to come."""
-    if roles.result is None or roles.upcoming:
+    """[n] the ranks of participants, lower is better; 0 without a column of results, and of contests to come.
+
+    RowError where one is missing, and at the first row of each text that is no number.
+    """
+    name = roles.result
+    if name is None or roles.upcoming:
         return np.zeros(n)
-    result = _to_ranks(roles.result, columns[roles.result])
-    return result if roles.ranked else -result
-
-
-def _to_ranks(name: str, column: Column) -> HostArray:
-    """The column as float64. RowError with one row for each text that is no number, and how many rows have it."""
-    ranks = numbers_or_nan(column)
+    column, ranks = columns[name], numbers_or_nan(columns[name])
     is_text = np.isnan(ranks) & ~missing_mask(column)
     if is_text.any():
         _, first, code, count = np.unique(distinct_cells(column).codes, True, True, True)
-        is_first = is_text & (first[code] == np.arange(len(code)))
-        fail_where(
-            is_first,
-            lambda row: (
-                f"column {name!r} is {format_value_for_error(cell_value(column, row))} in "
-                f"{format_count(int(count[code[row]]), 'row')}, not a number"
-            ),
-        )
+
+        def describe_text(row: int) -> str:
+            cell, rows = format_value_for_error(cell_value(column, row)), format_count(int(count[code[row]]), "row")
+            return f"column {name!r} is {cell} in {rows}, not a number"
+
+        fail_where(is_text & (first[code] == np.arange(n)), describe_text)
     check_no_missing_values(name, column)
-    return ranks
+    return ranks if roles.ranked else -ranks
 
 
 def _team_codes(roles: ColumnRoles, columns: dict[str, Column], values: Mapping[str, Any]) -> dict[str, HostArray]:
@@ -563,7 +559,12 @@ def parse_result_columns(
         raise ValueError("unfinished is for the ranks of contests; name their columns as contest and rank")
     if roles.contest is None:
         return _score_matches(rows, na_values, notation)
-    return rows if name is None else _parse_ranks(rows, na_values, unfinished, notation)
+    if name is None:
+        return rows
+    column = rows.columns[name]
+    notation = notation if roles.ranked else notation_of_contest_scores(name, column)
+    ranks, notation, note = parse_contest_results(name, column, na_values, unfinished, notation)
+    return rows.change({name: ranks}, note)._replace(notation=notation)
 
 
 def _score_matches(rows: TableRows, na_values: Sequence[str], notation: Notation | None) -> TableRows:
@@ -583,17 +584,6 @@ def _score_matches(rows: TableRows, na_values: Sequence[str], notation: Notation
         lead = first_player_lead([to_numbers(name, rows.columns[name], np.nan) for name in roles.points])
         rows = rows._replace(scores=0.5 + 0.5 * np.sign(lead))
     return rows
-
-
-def _parse_ranks(
-    rows: TableRows, na_values: Sequence[str], unfinished: Sequence[str], notation: Notation | None
-) -> TableRows:
-    """The rows of contests, with ranks or scores as numbers."""
-    name = str(rows.roles.result)
-    column = rows.columns[name]
-    notation = notation if rows.roles.ranked else notation_of_contest_scores(name, column)
-    ranks, notation, note = parse_contest_results(name, column, na_values, unfinished, notation)
-    return rows.change({name: ranks}, note)._replace(notation=notation)
 
 
 def hide_results_in_play(rows: TableRows) -> TableRows:
