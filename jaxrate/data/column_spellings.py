@@ -60,8 +60,13 @@ SIDE_PAIRS = (
     SidesSpelling(("a",), ("b",)),
     SidesSpelling(("left",), ("right",)),
     SidesSpelling(
-        _split_at_blanks("winner winners winning w chosen preferred ganador vencedor vainqueur vincitore sieger"),
-        _split_at_blanks("loser losers losing l rejected perdedor vencido perdant perdente verlierer"),
+        ("winner", "winners", "winning", "w", "chosen", "preferred"),
+        ("loser", "losers", "losing", "l", "rejected"),
+        kind="winner",
+    ),
+    SidesSpelling(
+        ("ganador", "vencedor", "vainqueur", "vincitore", "sieger"),
+        ("perdedor", "vencido", "perdant", "perdente", "verlierer"),
         kind="winner",
     ),
     SidesSpelling(("team", "club", "squad", "country", "nation", ""), OPPONENT, kind="own"),
