@@ -234,12 +234,6 @@ def fail_at_cells(bad: HostArray, name: str, column: Column, complaint: str) -> 
     fail_where(bad, lambda row: f"column {name!r} is {format_value_for_error(cell_value(column, row))}, {complaint}")
 
 
-def check_no_lists(name: str, column: Column) -> None:
-    """RowError at the cells of a column of lists, which are no names."""
-    is_bad = np.full(len(column), import_pyarrow().types.is_nested(column.type))
-    fail_at_cells(is_bad, name, column, "which cannot be a name; write text or a number")
-
-
 def check_no_missing_values(name: str, column: Column) -> None:
     """RowError at the missing values."""
     fail_where(missing_mask(column), lambda row: f"column {name!r} has no value")
@@ -278,7 +272,8 @@ def _to_name_column(name: str, column: Column, known: Sequence[Column], subject:
     arrow = import_pyarrow()
     kinds = arrow.types
     check_no_missing_values(name, column)
-    check_no_lists(name, column)
+    if kinds.is_nested(column.type):
+        fail_at_cells(np.ones(len(column), bool), name, column, "which cannot be a name; write text or a number")
     if kinds.is_decimal(column.type):
         column = column.cast(arrow.large_string())
     if known and is_text(known[0]) and kinds.is_integer(column.type):

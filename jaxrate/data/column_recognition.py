@@ -20,7 +20,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_table, join_names, to_one_line, truncate_text
 from jaxrate.data.column_conversion import (
     add_columns,
-    check_no_lists,
+    distinct_cells,
     is_text,
     load_columns,
     missing_mask,
@@ -226,9 +226,7 @@ def _season_of_contests(table: TableSource, players: "PlayerColumns", arguments:
     if players.roles != CONTEST_ROLES or not seasons or not {*names} <= {*table.names}:
         return None
     columns = load_columns(table, names)
-    for name, column in columns.items():
-        check_no_lists(name, column)
-    rows = import_pyarrow().table(columns)
+    rows = import_pyarrow().table({name: distinct_cells(column).codes for name, column in columns.items()})
     num_places, num_within = (rows.group_by(keys).aggregate([]).num_rows for keys in (names[:2], names))
     return seasons[0] if num_places < num_within == len(rows) else None
 

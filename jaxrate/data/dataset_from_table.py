@@ -1035,13 +1035,8 @@ def _unclear_score_hints(resolved: ResolvedTable, roles: ColumnRoles, columns: M
     if score is not None and normalise_column_name(score) in SPELLINGS["rank"]:
         advice = f"but of a score higher is better; say rank={score!r}"
         yield f"{score} looks like a rank, of which lower is better, {advice}"
-    elif result is not None and score is None and not (result in columns and _holds_only_win_scores(columns[result])):
+    elif score is None and result is not None and not np.isin(numbers_or_nan(columns[result]), (0.0, 0.5, 1.0)).all():
         yield f"{result}: the higher is the better; if lower is, say rank={result!r}"
-
-
-def _holds_only_win_scores(column: Column) -> bool:
-    """Whether a column holds nothing but 1 for a win, 0 for a loss and 0.5 for a draw."""
-    return bool(np.isin(numbers_or_nan(column), (0.0, 0.5, 1.0)).all())
 
 
 def level_points_hints(rows: TableRows) -> Iterator[str]:

@@ -282,28 +282,24 @@ OPENERS_BY_MARK = {  # the first bytes
 }
 
 
-def _count_fields(open_stream: Callable[[], Any], mark: str) -> int:
-    """How many fields the first row below the header has, if this divides them."""
-    with suppress(*READ_ERRORS):
-        return len(next(islice(iterate_csv(open_stream, mark), 1, None), (0, []))[1])
-    return 0
-
-
 def _read_csv_header_and_delimiter(open_stream: Callable[[], Any], is_tsv: bool) -> tuple[list[str], str]:
-    """The names of columns of CSV, and the first delimiter that gives several, at best as many as the next row."""
-    headers = [(_read_csv_header(open_stream, mark), mark) for mark in ("\t" if is_tsv else DELIMITERS)]
-    several = [(names, mark) for names, mark in headers if len(names) > 1]
-    fitting = [(names, mark) for names, mark in several if len(names) == _count_fields(open_stream, mark)]
-    return [*fitting, *several, *headers][0]
+    """The columns of CSV, and the first delimiter by which there are several, at best as many as in the row below."""
+    heads = [(*_read_csv_header(open_stream, mark), mark) for mark in ("\t" if is_tsv else DELIMITERS)]
+    names, _, delimiter = max(heads, key=lambda head: (len(head[0]) > 1) + (len(head[0]) == head[1] > 1))
+    return names, delimiter
 
 
-def _read_csv_header(open_stream: Callable[[], Any], delimiter: str) -> list[str]:
-    line, header = next(iterate_csv(open_stream, delimiter), (0, None))
+def _read_csv_header(open_stream: Callable[[], Any], delimiter: str) -> tuple[list[str], int]:
+    """The names of the columns of CSV with this delimiter, and the number of fields in the row below."""
+    records = iterate_csv(open_stream, delimiter)
+    line, header = next(records, (0, None))
     if header is None:
         raise ValueError("the file is empty")
     if re.search("[\ufffd\0]", "".join(header)):
         raise ValueError(f"line {line}: {NOT_UTF8}")
-    return header
+    with suppress(*READ_ERRORS):
+        return header, len(next(records, (0, []))[1])
+    return header, 0
 
 
 def make_csv_row_to_line(open_stream: Callable[[], Any], delimiter: str = ",") -> Callable[[int], str | None]:
@@ -415,36 +411,32 @@ def _records_of_inner_lists(records: Sequence[Mapping[Any, Any]]) -> Sequence[Ma
 
 
 def records_to_columns(records: Sequence[Any]) -> dict[str, list[Any]]:
-    """Columns of records, None where one lacks a value; nested objects as "team.name", two in a list as "score.1"."""
+    """Columns of records; None where one lacks a value.
+
+    Nested objects become columns as "team.name", and two objects, points, teams or players in a list "score.1" and
+    "score.2".
+    """
     for i, record in enumerate(records):
         if not isinstance(record, Mapping):
             raise ValueError(f"{row_label(i)}: not a dict, as the first row is, but a {type(record).__name__}")
-    flat, columns = [dict(_flatten_values(record)) for record in records], dict[str, list[Any]]()
-    for name in dict.fromkeys(chain(*flat)):
-        columns |= _split_points_by_side(name, [record.get(name) for record in flat])
+    flat = [dict(_flatten_values(record)) for record in records]
+    columns = {name: [record.get(name) for record in flat] for name in dict.fromkeys(chain(*flat))}
     parents = {str(name)[: dot.start()] for name in columns for dot in re.finditer(r"\.", str(name))}  # of objects
     empty = {name for name in parents & columns.keys() if {*map(type, columns[name])} == {type(None)}}
     return {name: x for name, x in columns.items() if name not in empty}
 
 
-def _flatten_values(record: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """The names and values of a record, with those of objects within it, and of both in a list of two by number."""
-    for name, value in record.items():
-        value = dict(enumerate(value, 1)) if is_list_of_records(value) and len(value) == 2 else value
+def _flatten_values(record: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[Any, Any]]:
+    """The names and values of a record, with those of objects within it, and of both sides in a list by number."""
+    for key, value in record.items():
+        name = f"{prefix}{key}" if prefix else key
+        is_pair = isinstance(value, list) and len(value) in (0, 2)
+        if is_pair and (is_list_of_records(value) or normalise_column_name(f"{name}1") in NAMES_OF_PAIRS):
+            value = dict(enumerate(value, 1))
         if isinstance(value, Mapping):
-            yield from ((f"{name}.{key}", x) for key, x in _flatten_values(value))
+            yield from _flatten_values(value, f"{name}.")
         else:
             yield name, value
-
-
-def _split_points_by_side(name: Any, values: list[Any]) -> dict[Any, list[Any]]:
-    """Two columns of lists of both sides' names or points, and others as they are."""
-    nothing = (None, None)
-    pairs = [(value if isinstance(value, list) else ()) or nothing for value in values]
-    are_of_sides = normalise_column_name(f"{name}1") in NAMES_OF_PAIRS and {*map(len, pairs)} == {2}
-    if not are_of_sides or pairs == [nothing] * len(pairs):
-        return {name: values}
-    return {f"{name}.{side}": [*points] for side, points in enumerate(zip(*pairs, strict=True), 1)}
 
 
 # Tables in memory, and several files as one

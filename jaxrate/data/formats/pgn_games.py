@@ -125,13 +125,11 @@ def read_games(path: Path, names: list[str]) -> TaggedGames:
             for name, codes in texts.items():
                 text = tags.get(name)
                 places[name].append(-1 if text in UNKNOWN else codes.setdefault(text, len(codes)))
-    cells = (DistinctCells([*map(_unescape, texts[name])], np.array(codes, np.int32)) for name, codes in places.items())
-    return TaggedGames(np.array(line, np.int64), dict(zip(names, cells, strict=True)))
-
-
-def _unescape(text: bytes) -> str:
-    """The text of a tag, with quotation marks and backslashes as they are meant."""
-    return re.sub(r"\\(.)", r"\1", decode_utf8_or_latin1(text))
+    cells = {}
+    for tag, numbers in places.items():
+        values = [re.sub(r"\\(.)", r"\1", decode_utf8_or_latin1(text)) for text in texts[tag]]
+        cells[tag.decode()] = DistinctCells(values, np.array(numbers, np.int32))
+    return TaggedGames(np.array(line, np.int64), cells)
 
 
 def _iterate_game_tags(path: Path, tag_pattern: re.Pattern[bytes]) -> Iterator[tuple[int, dict[bytes, bytes]]]:
