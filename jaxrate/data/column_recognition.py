@@ -494,10 +494,9 @@ def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping
     first, second = (as_column_list(players.columns[role]) for role in players.roles[:2])
     columns, roles = [*first, *second], " and ".join(players.roles[:2])
     is_scored = players.roles == WINNER_LOSER and arguments["score"]
-    same_column = f"{roles} are the same column, {players.columns[players.roles[0]]!r}; name one for each player"
+    twice = f"{roles} name a column twice: {', '.join(map(str, columns))}; name one for each player"
     raise_first_applicable_error(
-        (first == second, same_column),
-        (len({*columns}) < len(columns), f"the line-ups name a column twice: {', '.join(map(str, columns))}"),
+        (len({*columns}) < len(columns), twice),
         (is_scored, "the score of a winner is 1; give a and b, not winner and loser, to use a column of scores"),
     )
 

@@ -859,7 +859,8 @@ def read(
         resolved = resolve_table(opened, arguments, upcoming, dates, na_values)
         loaded = load_rows(resolved.table, resolved.roles)
         converted = convert_columns(resolved, loaded, dates, na_values, unfinished)
-        check_times_to_sort_by(converted, sort)
+        if sort and converted.clock is None:
+            raise ValueError("sort=True needs a column of time, with values")
         split = split_played_and_upcoming_rows(converted, na_values)
         used = _select_played_or_upcoming_rows(converted, split, upcoming)
         warn_about_columns(resolved, used, dates)
@@ -884,15 +885,6 @@ def warn_of_each(messages: Iterable[str], category: type[Warning] = UserWarning)
     """A warning for each of these messages."""
     for message in messages:
         warn_caller(message, category)
-
-
-def check_times_to_sort_by(converted: TableRows, sort: bool) -> None:
-    """ValueError if rows are to be sorted, and have no times."""
-    time = converted.roles.time
-    if sort and time is None:
-        raise ValueError("sort=True needs a column of time")
-    if sort and missing_mask(converted.columns[str(time)]).all():
-        raise ValueError(f"sort=True needs times, but column {time!r} has no value")
 
 
 def check_read_arguments(

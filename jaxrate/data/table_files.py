@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from glob import glob
@@ -353,7 +353,7 @@ def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
     if is_list_of_records(document):
         return records_to_columns(_records_of_inner_lists(document))
     if isinstance(document, list):
-        return _columns_of_rows({"columns": document[0], "data": document[1:]}) if document else None
+        return _columns_of_rows({"columns": document[0], "data": document[1:]})
     shapes = _columns_of_rows, _columns_of_event_list, _columns_by_name, _columns_of_objects
     tables = (columns_of_shape(document) for columns_of_shape in shapes if isinstance(document, Mapping))
     return next((table for table in tables if table is not None), None)
@@ -362,10 +362,13 @@ def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
 def _columns_of_rows(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
     """The columns of an object with their names and lists of the values of each row."""
     header, rows = document.get("columns"), document.get("data")
-    if not isinstance(header, list) or not isinstance(rows, list) or {*map(type, header)} != {str}:
-        return None
-    is_table = all(isinstance(row, list) and len(row) == len(header) for row in rows)
+    is_table = isinstance(rows, list) and _are_lists_of_one_length([header, *rows]) and {*map(type, header)} == {str}
     return {name: [row[i] for row in rows] for i, name in enumerate(header)} if is_table else None
+
+
+def _are_lists_of_one_length(values: Collection[Any]) -> bool:
+    """Whether all of these are lists, as long as each other."""
+    return {*map(type, values)} == {list} and len({*map(len, values)}) == 1
 
 
 def _columns_of_event_list(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
@@ -379,8 +382,7 @@ def _columns_of_event_list(document: Mapping[Any, Any]) -> dict[str, list[Any]] 
 
 def _columns_by_name(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
     """The columns of an object that holds nothing but lists of one length."""
-    are_lists = {*map(type, document.values())} == {list} and len({*map(len, document.values())}) == 1
-    return {str(name): value for name, value in document.items()} if are_lists else None
+    return {str(name): x for name, x in document.items()} if _are_lists_of_one_length(document.values()) else None
 
 
 def _columns_of_objects(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:

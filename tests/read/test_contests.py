@@ -75,7 +75,7 @@ def test_a_column_of_time_without_a_value_is_no_time(source, nothing):
             dataset = read(source(columns), **arguments)
             assert dataset.clock is None
             assert not (dataset.events if "a" in columns else dataset.rounds.events).time.any()
-        with pytest.raises(ValueError, match="sort=True needs times, but column 'time' has no value"):
+        with pytest.raises(ValueError, match="sort=True needs a column of time, with values"):
             read(source(columns), sort=True)
 
 
