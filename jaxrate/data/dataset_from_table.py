@@ -1109,8 +1109,7 @@ def read_by_cli_options(
     The names of a history keep their ids, and its matches are those before.
     """
     arguments = {name: x for name, x in options.items() if name not in (*DATASET_OPTIONS, "skip_incomplete")}
-    arguments |= {"on_faulty": "skip"} if options.get("skip_incomplete") else {}
-    arguments |= {} if history is None else {"history": history}
+    arguments |= {"history": history} | ({"on_faulty": "skip"} if options.get("skip_incomplete") else {})
     table = open_table_source(source) if reader is read else None
     source = source if table is None else table
     with warnings.catch_warnings():
