@@ -389,6 +389,7 @@ class StrengthUncertainty(NamedTuple):
     source: str  # as `Strengths.errors`
     error: HostArray  # [N + E]
     covariance: HostArray | None = None  # [N + E, N + E]
+    curvature: HostArray | None = None  # [N + E, N + E] the covariance if the model holds and votes are independent
     samples: HostArray | None = None  # [B, N + E]
     notes: tuple[str, ...] = ()
     degrees_of_freedom: float = np.inf  # of the errors, by the number of clusters
@@ -401,29 +402,29 @@ def estimate_uncertainty(
     model, problem, _, counts, x = fitted
     matrix, scale = (np.asarray(part) for part in grounded_hessian_at(model, problem, counts, x))
     inverse_curvature = symmetric_inverse(matrix)
-    covariance = covariance_without_ground(problem, inverse_curvature, scale)
+    curvature = covariance_without_ground(problem, inverse_curvature, scale)
     source = errors or ("sandwich" if votes.clusters else "curvature")
     if source == "curvature":
-        return StrengthUncertainty(source, standard_deviations(covariance), covariance)
+        return StrengthUncertainty(source, standard_deviations(curvature), curvature, curvature)
     clustered = _cells_outcomes_and_clusters_of_votes(fitted.cells, votes)
     num_clusters = min((int(code.max()) + 1 for code in clustered[2]), default=np.inf)
     note = f"only {num_clusters} clusters: the intervals are wide, as their errors are uncertain themselves"
     notes = (note,) if num_clusters < FEW_CLUSTERS else ()
     if source == "bootstrap":
         replicates = _maximise_bootstrap_replicates(fitted, clustered, inverse_curvature, samples, seed)
-        uncertainty = uncertainty_of_replicates(*replicates)
+        uncertainty = uncertainty_of_replicates(*replicates, curvature)
     else:
-        covariance = _sandwich_covariance(fitted, clustered, covariance, num_clusters < FEW_CLUSTERS)
-        uncertainty = StrengthUncertainty(source, standard_deviations(covariance), covariance)
+        covariance = _sandwich_covariance(fitted, clustered, curvature, num_clusters < FEW_CLUSTERS)
+        uncertainty = StrengthUncertainty(source, standard_deviations(covariance), covariance, curvature)
     return uncertainty._replace(notes=(*notes, *uncertainty.notes), degrees_of_freedom=float(num_clusters - 1))
 
 
-def uncertainty_of_replicates(x: HostArray, converged: HostArray) -> StrengthUncertainty:
+def uncertainty_of_replicates(x: HostArray, converged: HostArray, curvature: HostArray) -> StrengthUncertainty:
     """The uncertainty by bootstrap replicates [B, N + E], of those whose search `converged` [B]."""
     count, samples = int((~converged).sum()), x[converged]
     notes = (f"{count} of {len(x)} replicates have no maximum and are left out",) if count else ()
     covariance = np.cov(samples.T) if len(samples) > 1 else np.full((x.shape[1],) * 2, np.nan)
-    return StrengthUncertainty("bootstrap", standard_deviations(covariance), covariance, samples, notes)
+    return StrengthUncertainty("bootstrap", standard_deviations(covariance), covariance, curvature, samples, notes)
 
 
 def standard_deviations(covariance: HostArray) -> HostArray:

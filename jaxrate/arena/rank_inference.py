@@ -11,7 +11,6 @@ which is then computed again from the rest (step-down, Romano and Wolf 2005), un
 """
 
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import jax
@@ -116,7 +115,7 @@ def rank_sets(strengths: Strengths, *, level: float = 0.95, samples: int = 4000,
         samples_drawn = _normal_samples(square, samples, seed)
     else:
         samples_drawn = strengths.samples[:, rated_ids] - rating
-    error = np.sqrt(np.maximum(_difference_variance(square), 0.0))
+    error = np.sqrt(difference_variance(square))
     exact = error <= 1e-9 * max(1.0, float(error.max(initial=0.0)))  # of a player with themselves, of two anchors
     difference = rating[:, None] - rating[None, :]
     sure = exact & (difference > 0)
@@ -147,8 +146,9 @@ def votes_needed(
 
         jr.arena.votes_needed(jr.arena.fit_strengths(data), "Ada", "Bo")
 
-    Each vote adds the information of one vote under the model to that about the difference. Votes of other pairs stay
-    as they are.
+    Further votes are as dependent as the present ones: where errors are larger than those of independent votes under
+    the model, by how much the variance of this difference is larger, so much less does a vote tell. Votes of other
+    pairs stay as they are.
 
     Args:
       strengths: the estimates, from `fit_strengths`.
@@ -165,25 +165,26 @@ def votes_needed(
       ValueError: for an unknown player or one without a rating, a level or power out of range, or strengths that did
         not converge.
     """
-    points, error = strengths.difference(a, b)
+    points, _ = strengths.difference(a, b)
     check_in_open_unit_interval("level", level)
     check_in_open_unit_interval("power", power)
-    first, second = (find_player_id(strengths.players, player) for player in (a, b))
-    lead = float(strengths.rating[first] - strengths.rating[second])
-    return float(further_votes(strengths, lead, points if difference is None else difference, error, level, power))
+    ids = [find_player_id(strengths.players, player) for player in (a, b)]
+    return float(further_votes(strengths, ids, points if difference is None else difference, level, power)[0, 1])
 
 
 def further_votes(
-    strengths: Strengths, lead: Any, difference: Any, error: Any, level: float = 0.95, power: float = 0.8
+    strengths: Strengths, ids: Any, difference: Any, level: float = 0.95, power: float = 0.8
 ) -> HostArray:
-    """Further votes on pairs, whole or inf, until a difference (points) from a lead (points) is detected so surely."""
-    normal = NormalDist()
-    error_needed = np.abs(difference) / (normal.inv_cdf(0.5 + 0.5 * level) + normal.inv_cdf(power))
-    log_odds = np.asarray(lead) / POINTS_PER_LOG_STRENGTH
+    """[n, n] further votes on players, whole or inf, until differences (points) are detected so surely."""
+    error_needed = np.abs(difference) / stdtrit(strengths.degrees_of_freedom, [0.5 + 0.5 * level, power]).sum()
+    square = np.ix_(ids, ids)
+    variance, model_variance = (difference_variance(x[square]) for x in (strengths.covariance, strengths.curvature))
+    log_odds = (strengths.rating[ids, None] - strengths.rating[ids]) / POINTS_PER_LOG_STRENGTH
     information_per_vote = vote_information(strengths.model, log_odds, strengths.kappa) / POINTS_PER_LOG_STRENGTH**2
     with np.errstate(divide="ignore", invalid="ignore"):
-        missing = np.ceil((error_needed**-2.0 - np.asarray(error, float) ** -2.0) / information_per_vote)
-    return np.where(error_needed > 0, np.where(error <= error_needed, 0.0, missing), np.inf)
+        precision_per_vote = information_per_vote * model_variance / variance
+        missing = np.ceil((error_needed**-2.0 - 1.0 / variance) / precision_per_vote)
+    return np.where(error_needed > 0, np.where(variance <= error_needed**2, 0.0, missing), np.inf)
 
 
 def check_in_open_unit_interval(name: str, value: float) -> None:
@@ -191,10 +192,10 @@ def check_in_open_unit_interval(name: str, value: float) -> None:
         raise ValueError(f"{name} must be above 0 and below 1, got {value!r}")
 
 
-def _difference_variance(covariance: HostArray) -> HostArray:
-    """[n, n] variances of the differences of two players."""
+def difference_variance(covariance: HostArray) -> HostArray:
+    """[n, n] variances of the differences of two players; those that are negative by rounding are 0."""
     variance = np.diag(covariance)
-    return variance[:, None] + variance[None, :] - 2.0 * covariance
+    return np.maximum(variance[:, None] + variance[None, :] - 2.0 * covariance, 0.0)
 
 
 def _normal_samples(covariance: HostArray, count: int, seed: int) -> HostArray:

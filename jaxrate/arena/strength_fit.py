@@ -166,6 +166,7 @@ class Strengths(PrintedResult):
     rating: HostArray  # [N] points; inf: never lost to those compared, -inf: never won, NaN: never met them
     standard_error: HostArray  # [N] points: of the rating less the mean, or of the rating if there are anchors
     covariance: HostArray | None  # [N, N] points^2, NaN without a finite rating; None for too many players
+    curvature: HostArray | None  # [N, N] points^2: the covariance if the model holds and votes are independent
     errors: str  # their source: "curvature" | "sandwich" | "bootstrap" | "curvature, others held"
     games: HostArray  # [N] votes on each
     score: HostArray  # [N] share of wins, with a tie as half a win
@@ -588,14 +589,14 @@ def _estimate_uncertainty_of_rankings(
 ) -> StrengthUncertainty:
     """The uncertainty of the maximum: by its curvature, by contests as clusters, or by weighted replicates of these."""
     errors, rankings, n = choices.errors or "curvature", problem.rankings, len(problem.rankings.weight)
+    matrix, scale, scores = (np.asarray(part) for part in information_and_scores_of_rankings(problem, x))
+    covariance = curvature = covariance_without_ground(problem, symmetric_inverse(matrix), scale)
     if errors == "bootstrap":
         random = np.random.default_rng(choices.seed)
         weight = rankings.weight * random.standard_exponential((choices.samples, n))
         centers = draw_prior_centers(random, float(problem.precision), (choices.samples, len(x)))
         search = jax.tree.map(np.asarray, maximise_reweighted_ranking_replicates(problem, x, weight, centers))
-        return uncertainty_of_replicates(search.x, search.size <= CONVERGED_STEP)
-    matrix, scale, scores = (np.asarray(part) for part in information_and_scores_of_rankings(problem, x))
-    covariance = covariance_without_ground(problem, symmetric_inverse(matrix), scale)
+        return uncertainty_of_replicates(search.x, search.size <= CONVERGED_STEP, curvature)
     degrees_of_freedom = np.inf
     if errors == "sandwich":
         if n < 2:
@@ -604,7 +605,7 @@ def _estimate_uncertainty_of_rankings(
         covariance = covariance @ (squares + float(problem.precision) * np.eye(len(x))) @ covariance
         degrees_of_freedom = n - 1.0
     error = standard_deviations(covariance)
-    return StrengthUncertainty(errors, error, covariance, degrees_of_freedom=degrees_of_freedom)
+    return StrengthUncertainty(errors, error, covariance, curvature, degrees_of_freedom=degrees_of_freedom)
 
 
 def _contest_counts_and_beaten_shares(rows: RankingRows, num_players: int) -> tuple[HostArray, HostArray]:
@@ -824,9 +825,9 @@ def _build_strengths(estimate: LikelihoodMaximum, players: ComparedPlayers, prio
     kappa = float(np.exp(maximum.x[-1])) if has_ties else None
     reason = _describe_search_end(maximum, np.abs(maximum.x - start)[: n + len(factor)].max())
     if reason != "maximum":  # where alone errors are defined
-        errors = uncertainty.error, uncertainty.covariance
-        error, covariance = jax.tree.map(lambda x: np.full_like(x, np.nan), errors)
-        uncertainty = uncertainty._replace(error=error, covariance=covariance, samples=None)
+        errors = uncertainty.error, uncertainty.covariance, uncertainty.curvature
+        error, covariance, curvature = jax.tree.map(lambda x: np.full_like(x, np.nan), errors)
+        uncertainty = uncertainty._replace(error=error, covariance=covariance, curvature=curvature, samples=None)
 
     def covariance_in_points(x: HostArray) -> HostArray:
         return players.expand(players.expand(x[:n, :n]).T) * POINTS_PER_LOG_STRENGTH**2
@@ -839,7 +840,7 @@ def _build_strengths(estimate: LikelihoodMaximum, players: ComparedPlayers, prio
         players.names,
         np.where(players.is_rated, rating, unbounded_rating),
         players.expand(uncertainty.error[:n]) * POINTS_PER_LOG_STRENGTH,
-        jax.tree.map(covariance_in_points, uncertainty.covariance),
+        *jax.tree.map(covariance_in_points, (uncertainty.covariance, uncertainty.curvature)),
         uncertainty.source,
         players.games,
         players.score,

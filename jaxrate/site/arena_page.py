@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from jaxrate.arena.rank_inference import RankSets, further_votes
+from jaxrate.arena.rank_inference import RankSets, difference_variance, further_votes
 from jaxrate.arena.strength_drift import StrengthDrift
 from jaxrate.arena.strength_fit import Strengths
 from jaxrate.core.argument_checks import enforce_argument_annotations
@@ -264,15 +264,13 @@ def encode_pairs(strengths: Strengths, ranks: RankSets | None) -> dict[str, Any]
     if strengths.covariance is None or not strengths.converged or len(ids) < 2:
         return {}
     lead = strengths.rating[ids, None] - strengths.rating[ids]
-    covariance = strengths.covariance[np.ix_(ids, ids)]
-    variance = np.add.outer(np.diag(covariance), np.diag(covariance)) - 2.0 * covariance
-    error = np.sqrt(np.maximum(variance, 0.0))
+    error = np.sqrt(difference_variance(strengths.covariance[np.ix_(ids, ids)]))
     percent = encode_percentages_as_bytes(strengths.expected_percentages(ids))
     surely = np.zeros(percent.shape, bool) if ranks is None else ranks.surely_better[np.ix_(ids, ids)]
     tables = {
         "score": percent + np.where(surely, SURELY_BETTER, 0).astype(np.uint8),
         "error": np.minimum(np.rint(10.0 * error), np.iinfo(np.uint16).max).astype("<u2"),
-        "needed": np.minimum(further_votes(strengths, lead, lead, error), np.iinfo(np.uint32).max).astype("<u4"),
+        "needed": np.minimum(further_votes(strengths, ids, lead), np.iinfo(np.uint32).max).astype("<u4"),
     }
     facts: dict[str, Any] = {"players": len(ids), "first": int(np.isposinf(strengths.rating).sum())}
     facts["width"] = strengths.errors_to_either_side
