@@ -199,7 +199,7 @@ def test_systems_lists_them_all(jaxrate):
         lines = {line.split()[0]: line for line in listed if line.strip()}
         for field, about in make_system(name, {}).space._asdict().items():
             line = lines[field]
-            assert about.meaning.replace("`", "") in line and about.unit in line and about.range.text in line
+            assert about.meaning.replace("`", "") in line and about.unit_in_print in line and about.range.text in line
     assert jaxrate("systems", "elow")[0] == 2 and "luck=bradley_terry, size=1001" in jaxrate("systems", "blat_mmr")[1]
     told = json.loads(jaxrate("systems", "--json")[1])
     assert len({x["source"] for x in told.values()}) == len(told)  # elo_mmr and elo_mmx had one

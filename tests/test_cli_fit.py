@@ -83,6 +83,7 @@ def test_fit_says_what_is_open_which_is_no_failure(jaxrate, tmp_path):
     arguments = "fit", path, "--system", "elo", "--side", "home", "--save", saved
     code, text, _ = jaxrate(*arguments)
     assert code == 0 and "left open by these events: k" in text and "--free side_advantage" in text
+    assert "elo converged, but for what is left open, after" in text
     assert tomllib.loads(saved.read_text())["left_open"] == ["k"]
     code, text, _ = jaxrate(*arguments, "--json")
     told = json.loads(text)

@@ -648,7 +648,7 @@ def test_a_prior_keeps_tau_from_growing_where_a_history_says_little_of_it():
     """
     with jax.enable_x64(True):
         fit = jr.fit(jr.glicko2(), leaps(2), free=("tau", "initial_volatility"))
-        assert 0.65 < fit.params.tau < 2.4 and fit.standard_error["tau"] < math.inf
+        assert 0.65 < fit.params.tau < 2.4 and fit.standard_error["tau"] < math.inf and fit.table_rows()[0][-1] == ""
 
         def total(log_tau):
             guess = predicted(fit.system, leaps(2), tau=math.exp(log_tau))

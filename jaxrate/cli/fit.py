@@ -21,8 +21,8 @@ LOSS_TEXT = (
 )
 MAX_CALL_LENGTH = 400  # characters of a call that is printed
 HINTS = {  # by the reason why a search ended without the best result
-    "steps": "not converged: all steps used; try more --steps",
-    "diverged": "diverged: this is the best point found; start elsewhere with --param",
+    "steps": "all steps are used; try more --steps",
+    "diverged": "this is the best point found; start elsewhere with --param",
 }
 
 

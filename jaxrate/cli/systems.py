@@ -59,7 +59,7 @@ def _describe_parameters(system: jr.extend.RatingSystem) -> list[dict[str, Any]]
     own = zip(system.params._fields, system.params, system.space, strict=True)
     further = lazy.list_further_hyperparameters() if system.name == SKILLS else ()
     return [
-        {"name": field, "default": default, "range": x.range.text, "unit": x.unit, "meaning": x.meaning}
+        {"name": field, "default": default, "range": x.range.text, "unit": x.unit_in_print, "meaning": x.meaning}
         for field, default, x in (*own, *further)
     ]
 

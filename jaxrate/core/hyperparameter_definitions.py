@@ -84,6 +84,11 @@ class Parameter(NamedTuple):
             return "fixed"
         return "real" if self.range.low < 0 else "positive" if math.isinf(self.range.high) else "unit"
 
+    @property
+    def unit_in_print(self) -> str:
+        """The unit; "" of a plain number, whose unit is 1."""
+        return "" if self.unit == "1" else self.unit
+
 
 @cache
 def make_params_class(fields: tuple[str, ...]) -> Any:
@@ -192,8 +197,7 @@ def add_hyperparameters_to_docstring(make: Callable[..., Any]) -> None:
 
 
 def _hyperparameter_docstring_entry(name: str, about: Parameter) -> str:
-    unit = "" if about.unit == "1" else f"{about.unit}, "
-    text = f"{name}: {about.meaning} ({unit}{about.range})."
+    text = f"{name}: {about.meaning} ({', '.join(filter(None, [about.unit_in_print, str(about.range)]))})."
     text += f" None: {about.if_none}." if about.if_none else ""
     text += " Not fitted." if not about.fitted else ""
     return fill(text, LINE_WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)

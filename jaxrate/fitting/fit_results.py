@@ -69,11 +69,9 @@ class Fit(NamedTuple):
 
     def summary(self) -> str:
         """The lines above the table: losses, parameters without effect or left open, held-out losses."""
-        steps = len(self.loss_history) - 1
-        lines = [
-            f"{self.system.name} after {format_count(steps, 'step')} ({self.reason}): "
-            f"loss {self.loss_history[0]:.5f} at the start, {self.loss:.5f} now"
-        ]
+        steps = format_count(len(self.loss_history) - 1, "step")
+        losses = f"loss {self.loss_history[0]:.5f} at the start, {self.loss:.5f} now"
+        lines = [f"{self.system.name} {SEARCH_ENDS[self.reason]} after {steps}: {losses}"]
         if self.idle:
             lines.append(f"of no effect here: {', '.join(self.idle)}")
         if self.ratios:
@@ -107,10 +105,10 @@ class Fit(NamedTuple):
 
     def table_rows(self) -> list[tuple[str, ...]]:
         """A row for each hyperparameter that was fitted, or moved with a fitted one."""
-        errors = {name: f"{self.standard_error[name]:.2g}" for name in self.free}
+        errors = {name: f"{self.standard_error[name]:.2g}".replace("inf", "open") for name in self.free}
         errors |= dict.fromkeys(self.moved_bounds, "moved along")
         return [
-            (name, f"{getattr(self.params, name):.5g}", error, getattr(self.system.space, name).unit)
+            (name, f"{getattr(self.params, name):.5g}", error, getattr(self.system.space, name).unit_in_print)
             for name, error in errors.items()
         ]
 
@@ -121,6 +119,13 @@ def format_held_out_losses(losses: HeldOutLosses) -> str:
     return "loss " + ", ".join(f"{value:.5f} {kind}" for kind, value in kinds if math.isfinite(value))
 
 
+SEARCH_ENDS = {  # in print, by `Fit.reason`
+    "gradient": "converged",
+    "no further decrease": "converged",
+    "flat": "converged, but for what is left open,",
+    "steps": "has not converged",
+    "diverged": "diverged",
+}
 TABLE_HEADER = ["hyperparameter", "fitted", "standard error", "unit"]
 LEFT_ALIGNED = "hyperparameter", "unit"
 
@@ -138,8 +143,7 @@ class LossProfile(NamedTuple):
     likelihood: bool = True  # whether its sum is minus a log likelihood, so that it gives intervals
 
     def __repr__(self) -> str:
-        unit = getattr(self.system.space, self.name).unit
-        summary = f"{self.system.name} by {self.name} ({unit}), all others fitted anew: {len(self.value)} values"
+        summary = f"{self.system.name} by {self.name}, all others fitted anew: {len(self.value)} values"
         if not np.isfinite(self.loss).any():
             return f"{summary}, none with a finite loss"
         least = int(np.nanargmin(self.loss))

@@ -249,7 +249,8 @@ def _choose_two_fitted_parameters(fit: Fit, x: str | None, y: str | None) -> tup
 
 
 def _parameter_label(system: RatingSystem, name: str) -> str:
-    return f"{name.replace('_', ' ')} ({getattr(system.space, name).unit})"
+    unit = getattr(system.space, name).unit_in_print
+    return name.replace("_", " ") + f" ({unit})" * bool(unit)
 
 
 def _parameter_scale(system: RatingSystem, name: str, values: HostArray) -> Scale:

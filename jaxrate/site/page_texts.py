@@ -229,10 +229,10 @@ def _format_hyperparameter(system: RatingSystem, name: str, value: Any, is_dated
     about = getattr(system.space, name, None)
     if about is None:  # of a system of your own
         return _format_value(value)
-    unit = about.unit.replace("days, or the unit of time", "days" if is_dated else "units of time")
+    unit = about.unit_in_print.replace("days, or the unit of time", "days" if is_dated else "units of time")
     for time in ("period", "event"):
         unit = unit.replace(f"per sqrt({time})", f"in one {time}, and twice that in four")
-    unit = "" if unit == "1" else " " + "\u00d7 " * unit[:1].isdigit() + unit
+    unit = " " * bool(unit) + "\u00d7 " * unit[:1].isdigit() + unit
     return f"{_format_value(value)}{unit} \u2013 {about.meaning}"
 
 
