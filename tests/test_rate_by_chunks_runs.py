@@ -475,6 +475,7 @@ def test_the_command_rates_a_folder_and_goes_on(games, tmp_path, jaxrate, monkey
     ):
         code, _, errors = jaxrate(*options, *more)
         assert code == 2 and message in errors
+    assert f"{out}/*.csv: no such file" in jaxrate("rate", f"{out}/*.csv")[2]
     before = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as changed:
         stop_at(changed, 2, press_ctrl_c)

@@ -152,9 +152,12 @@ def expand_multi_value_options(words: Iterable[str], most_words: Mapping[str, fl
 
 
 def _names_file(word: str) -> bool:
-    """Whether a word names a file, a sheet of one, a folder, a pattern of files or the shipped dataset."""
-    exists = Path(word).exists() or ("#" in word and Path(word.rpartition("#")[0]).is_file())
-    return exists or word == SHIPPED_DATASET or any(iglob(word)) or lazy.has_readable_suffix(word)
+    """Whether a word names a file, a sheet of one, a folder, a pattern of files or the shipped dataset.
+
+    What ends as a file that can be read is one, too, if only by a misspelt name, and so is a pattern that none matches.
+    """
+    is_known = word == SHIPPED_DATASET or "*" in word or lazy.has_readable_suffix(word)
+    return is_known or any(iglob(word)) or any(Path(x).exists() for x in {word, word.partition("#")[0]} - {""})
 
 
 def write_paragraphs(formatter: click.HelpFormatter, text: str, count: int | None = None) -> None:

@@ -100,11 +100,11 @@ def rate_by_chunks(report: ProgressReport, request: RatingRequest, chunks: lazy.
     check_no_other_options(ALLOWED_OPTIONS, "rating in chunks")
     if unknown := [name for name in request.columns if name not in (*COLUMN_ROLES, "sort")]:
         raise ValueError(f"--column {unknown[0]} cannot be combined with rating in chunks")
+    files = lazy.join_files(request.file)
     if asked.out is None:
         raise ValueError("the results of rating by chunks go into a folder; name one with --out")
     if (asked.out / "checkpoint").exists():
         report.note(f"going on with the run in {asked.out}")
-    files = lazy.join_files(request.file)
     reading, task, columns = choose_reading_and_system(report, request, asked, files)
     n, noun = files.count_rows(), "participations" if reading.roles.contest else "matches"
     with report.stage(f"rating {n:,} {noun}", n, is_even=True) as progress:
