@@ -98,6 +98,7 @@ def test_who_has_played_little_is_left_out_by_default_where_many_have_played_mor
     is_wide = everybody.deviation > 0.7 * rated.system.params.initial_deviation
     listed = [x[0] for x in slowly(rated, rated.last, 365.0, enough)]
     assert board.player.tolist() == [x for x in listed if x not in everybody.player[is_wide]]
+    assert {*jr.leaderboard(rated, top=41, cautious=2.0).player} == {*board.player}
     assert len(board.player) < len(everybody.player) and (enough > 0) == ("had played 10 times" in board.scope)
     assert (len(listed) > len(board.player)) == (enough == 0) == ("at most 0.7 times a newcomer's" in board.scope)
     (rank,) = ranks_over_time(rated, np.array([rated.last]))

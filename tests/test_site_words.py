@@ -267,6 +267,7 @@ def test_a_system_within_chance_of_the_best_is_equal_and_no_worse():
     twice = several._replace(results=[best, *near, elo._replace(period=7.0), elo._replace(name="glicko", period=7.0)])
     assert find_system_standing(twice, "glicko").shown is None  # it is behind in periods alone
     assert find_system_standing(twice, "glicko", 7.0).shown.period == 7.0
+    assert advise_best_system(twice, "glicko", 7.0)[0].startswith("Glicko in periods of 7 was number 5 of 5")
     assert find_system_standing(twice, "elo").shown.name == "elo"
     assert (
         "610 of 1,000" in find_system_standing(several, "elo").describe()

@@ -375,7 +375,7 @@ class HistoryLeaderboardBuilder:
         counts = counts[top_ids]
         mean, deviation = self.ratings_at(now, top_ids, counts)
         columns: dict[str, Any] = {"rank": rank[:top], "player": rated.players[top_ids]}
-        columns |= {"rating": mean, "deviation": deviation}
+        columns |= {"rating": mean, "deviation": None if self.cautious else deviation}
         columns["group"] = self.groups[top_ids] + 1 if len(numbers) > 1 else None
         columns["games"] = counts if len(rows.seat) else rated.games[top_ids]
         columns["last"] = rated.display_times(rows.last_times(top_ids, counts)) if self.has_all_times else None
@@ -409,7 +409,7 @@ class HistoryLeaderboardBuilder:
             raise ValueError(f"since {since_text} must be before the moment of the list, {end_text}")
 
     def apply_caution(self, rating: Rating) -> Rating:
-        """The rating, or with `cautious` the mean less so many deviations."""
+        """The rating, or with `cautious` one whose mean is less by so many deviations."""
         system = self.rated.system
         if not self.cautious:
             return rating
@@ -417,7 +417,7 @@ class HistoryLeaderboardBuilder:
             raise ValueError(f"{system.name} has no deviations to be cautious about")
         has_limit = system.name in ("elo_mmr", "elo_mmx")  # at which the deviations of those who play on settle
         limit: Any = contest_variances(system.params).limit ** 0.5 if has_limit else 0.0
-        return Rating(rating.mean - self.cautious * (rating.deviation - limit), None)
+        return rating._replace(mean=rating.mean - self.cautious * (rating.deviation - limit))
 
     def _peak_columns(self, counts: HostArray, top_ids: HostArray) -> tuple[dict[str, HostArray], HostArray | None]:
         """The peaks of so many events, and the level of ratings that they are above; None if it does not drift."""

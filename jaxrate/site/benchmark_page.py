@@ -218,9 +218,9 @@ def advise_best_system(
     option = f"--system {best.name}" + ("" if best.period is None else f" --period {format_number(best.period)}")
     fit = "jaxrate fit FILE --data-share 0.8 --save fitted.toml; jaxrate report FILE --param fitted.toml"
     return [
-        f"{name} was number {place} of {len(comparison.results)} systems by its predictions",
+        f"{name_in_print(standing.shown)} was number {place} of {len(comparison.results)} systems by its predictions",
         *[f"to fit it to earlier results: {fit}"] * (not is_fitted),
-        f"to rate by {best.name}, which predicted best: jaxrate report FILE {option}",
+        f"to rate by {name_in_print(best)}, which predicted best: jaxrate report FILE {option}",
     ]
 
 
