@@ -180,9 +180,10 @@ def _comparison_sections(
     heads, cells = comparison.heads_and_cells()
     scored = "" if last == 1 else f", the last {comparison.scored:,} scored"
     standing = lazy.find_system_standing(comparison, "")
+    found = [] if standing is None else [f"{standing.finding}.", standing.describe()]
     return [
         f"{counts} of {comparison.players:,} {nouns}{scored}",
-        "" if standing is None else f"{standing.finding}. {standing.describe()}",
+        " ".join([*found, *comparison.warnings]),
         TextTable([*map(metric_heading, heads)], cells, comparison.left_aligned, "\n".join(notes)),
     ]
 
@@ -204,7 +205,8 @@ def _json_result(comparison: lazy.Comparison, file: str) -> dict[str, Any]:
         for one in comparison.published
     ]
     top = {"file": file, **comparison.counts, "players": comparison.players, "scored": comparison.scored}
-    values: dict[str, Any] = top | {"notes": comparison.notes, "results": results}
+    notes = [*comparison.warnings, *comparison.notes]
+    values: dict[str, Any] = top | {"notes": notes, "results": results}
     if (blend := comparison.blend) is not None:
         behind = _json_difference(blend.log_loss_difference)
         values["blend"] = {"weights": blend.weights, "quality": blend.quality} | behind

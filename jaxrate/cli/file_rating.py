@@ -434,7 +434,9 @@ def rate_and_evaluate_task(
         seconds = time.perf_counter() - start
     counts += "" if data.of_matches else f", {format_count(len(data.rows), 'participation')}"
     metrics = lazy.evaluate_predictions(history, data)
-    constant = lazy.describe_constant_forecast(data, loss=metrics.get("log loss"))
+    losses = {"the predictions": metrics.get("log loss")}
+    constant, warnings = lazy.describe_constant_forecast(data, 1.0, losses)
+    constant = constant * report.verbose + [f"{x} To do better: {'; '.join(lazy.WAYS_OUT)}" for x in warnings]
     lines = [f"{counts} in {seconds:.2f} s, compilation included"]
     lines += quality_lines(history, metrics, constant, verbose=report.verbose)
     return Rating(history, text="\n".join(lines).replace("FILE", quote(request.file)), metrics=metrics)
@@ -443,11 +445,10 @@ def rate_and_evaluate_task(
 def quality_lines(
     rated: jr.History, metrics: Mapping[str, float | None], constant: list[str], *, verbose: bool
 ) -> Iterator[str]:
-    """The metrics, what those of contests are, and who loses to the `constant` forecast; or more."""
+    """The metrics, what those of contests are, and the lines on a `constant` forecast; or more."""
     yield "; ".join(f"{metric_heading(name)} {lazy.format_metric(name, value)}" for name, value in metrics.items())
     yield from contest_metrics_notes(metrics)
-    if verbose or len(constant) > 1:  # of which the second line is advice
-        yield from constant
+    yield from constant
     if verbose and (text := lazy.describe_calibration(rated.system, rated.options)):
         yield text + " (--no-calibrate turns this off.)" * (lazy.OPTION in rated.options)
 

@@ -115,7 +115,7 @@ if TYPE_CHECKING:
         make_system_for_data,
         split_unsupported_teams,
     )
-    from jaxrate.views.accuracy import LOSING_ADVICE, summarise_accuracy
+    from jaxrate.views.accuracy import LOSING_ADVICE, WAYS_OUT, summarise_accuracy
     from jaxrate.views.charts import half_widths
     from jaxrate.views.findings import find_first_place, find_lead
     from jaxrate.views.wording import (

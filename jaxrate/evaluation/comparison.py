@@ -10,7 +10,7 @@ fifth unseen: the calibration slope there went from 0.68 to 1.00 on club footbal
 football, from 1.21 to 0.98 on college basketball, from 0.88 to 0.95 on the NBA, and from 0.99 to 1.07 on the NFL.)
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Unpack
@@ -308,6 +308,7 @@ class Comparison(PrintedResult):
     notes: list[str]  # sentences on hyperparameters and on data that systems do not use
     left_out: dict[str, str]  # why systems were left out, by name
     others: tuple[ScoredForecaster, ...] = ()  # the blend of two or more systems, of matches; published forecasts
+    warnings: Sequence[str] = ()  # the sentence on systems that a constant forecast beats
 
     @property
     def blend(self) -> ScoredForecaster | None:
@@ -356,8 +357,8 @@ class Comparison(PrintedResult):
         }
 
     def closing_lines(self) -> list[str]:
-        """Which events were scored, and notes."""
-        return ["", self.scored_on, *self.notes]
+        """Which events were scored, warnings and notes."""
+        return ["", self.scored_on, *self.warnings, *self.notes]
 
 
 def _row_label(row: ScoredForecaster) -> str:
@@ -449,12 +450,16 @@ def compare(
     scored = map_items(executor, score_one, contenders, rescale_progress(watch, begin, 1.0))
     results, others = _compare_with_best(target, scored, forecasts)
     counts, num_scored = _count_by_noun(data), int(np.count_nonzero(target.mask))
-    notes = compose_notes(data, contenders, target.num_past, fit=fit) + describe_constant_forecast(data, last)
+    losses: dict[str, Any] = {}
+    for x in results:  # of which the best form of each system comes first
+        losses.setdefault(system_title(x.name), x.quality.get("log loss"))
+    constant, warnings = describe_constant_forecast(data, last, losses)
+    notes = compose_notes(data, contenders, target.num_past, fit=fit) + constant
     if len(results) > 1 and results[0].log_loss_difference is not None:
         notes.append(LOSS_DIFFERENCE_NOTE)
     notes += _note_absent_systems(choices, contenders) if is_named else []
     scored_on = _describe_scored(counts, num_scored, lengths)
-    return Comparison(results, counts, len(data.players), num_scored, scored_on, notes, left_out, others)
+    return Comparison(results, counts, len(data.players), num_scored, scored_on, notes, left_out, others, warnings)
 
 
 def _split_systems_and_forecasts(

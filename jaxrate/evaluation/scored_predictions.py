@@ -1,14 +1,14 @@
 """What forecasters are scored by: matches and events of two sides by their scores, contests of many by their order."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import format_decimals
+from jaxrate.core.text_format import format_decimals, join_names
 from jaxrate.events.dataset import Dataset, count_first_share
 from jaxrate.events.event_types import count_games, match_weights
 from jaxrate.history.column_table import ColumnTable, to_numbers_or_texts
@@ -26,7 +26,7 @@ from jaxrate.metrics.prediction_metrics import (
 )
 from jaxrate.metrics.ranking_metrics import PairOrderDifference, compare_pair_order
 from jaxrate.systems.system_construction_by_name import has_sides
-from jaxrate.views.accuracy import MIN_MATCHES_FOR_CONSTANT, WAYS_OUT
+from jaxrate.views.accuracy import MIN_MATCHES_FOR_CONSTANT
 
 INTERVAL_ERRORS = 1.96  # standard errors to either side: 95%
 LOSS_DIFFERENCE_HEAD = "log loss behind"
@@ -136,24 +136,24 @@ def evaluate_predictions(rated: History, data: Dataset, last: float = 1.0) -> di
     return target.compute_metrics(selected, played)
 
 
-def describe_constant_forecast(data: Dataset, last: float = 1.0, loss: float | None = None) -> list[str]:
-    """The sentences on the log loss of a constant forecast of the last share of the matches; none of few matches.
+def describe_constant_forecast(data: Dataset, last: float, losses: Mapping[str, float]) -> tuple[list[str], list[str]]:
+    """A note on the log loss of a constant forecast of the last share of the matches; none of few matches.
 
     The forecast of those who have the side is their mean score in these matches, known afterwards; without a side it
-    is one half. Predictions with a log loss of `loss` lose to it, or not.
+    is one half. If some of these log losses are worse, the second list has a warning, and the first none.
     """
     target = make_scoring_target(data, last)
     mask = target.mask
     if target.row is None or np.count_nonzero(mask) < MIN_MATCHES_FOR_CONSTANT:
-        return []
+        return [], []
     forecast = "A constant forecast, one half for all,"
     if has_sides(data):
         forecast = "The best constant forecast, which gives whoever has the side the same chance,"
     constant = constant_log_loss(target.score[mask], target.side[mask], target.weight[mask])
-    sentences = [f"{forecast} has log loss {constant:.4f}."]
-    if loss is not None and loss > constant:
-        sentences.append(f"The predictions lose to it. To do better: {'; '.join(WAYS_OUT)}")
-    return sentences
+    worse = [name for name, loss in losses.items() if loss > constant]
+    if worse:
+        return [], [f"{forecast} beats {join_names(worse)}: its log loss is {constant:.4f}."]
+    return [f"{forecast} has log loss {constant:.4f}."], []
 
 
 def format_metric(metric: str, value: float | None) -> str:

@@ -73,7 +73,7 @@ def comparison_view(
     view = {
         "title": "Other systems",
         "text": "",
-        "notes": " ".join(_name_systems_in_print(comparison.notes, results)),
+        "notes": " ".join(_name_systems_in_print([*comparison.warnings, *comparison.notes], results)),
         "scored_on": comparison.scored_on.replace("contests", events),
         "bars": "",
         "others": _describe_others(comparison),
