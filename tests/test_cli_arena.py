@@ -65,6 +65,11 @@ def test_counts_of_pairs_are_known_by_their_columns(jaxrate, votes, file, tmp_pa
     columns = "--wins", "up", "--losses", "down", "--tied", "bad", "--tied", "ok"
     assert plain(jaxrate, half, *columns)["players"] == two
     same(plain(jaxrate, whole), jr.arena.fit_strengths(whole))  # also in Python, which read no counts
+    tags = {f"maker_{key}": np.where(np.isin(x, NAMES[:2]), "<M>", "N") for key, x in (("a", a), ("b", b))}
+    jr.data.write({"a": a, "b": b, "wins_a": wins, "wins_b": losses, "ties": ties} | tags, whole)
+    assert "took" not in jaxrate("arena", whole, "--report", tmp_path / "page.html")[2]
+    page = (tmp_path / "page.html").read_text()
+    assert "<bdi>Ada</bdi> <small>&lt;M&gt;</small>" in page and '<a href="#search=%3CM%3E">&lt;M&gt;</a>' in page
     out = tmp_path / "table.csv"
     clustered = plain(jaxrate, half, *columns, "--cluster", "first", "--out", out)
     assert pa.csv.read_csv(out)["player"].to_pylist() == [row["player"] for row in clustered["players"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ class VoteData(NamedTuple):
     rows: Any  # [n] the row of each vote, or count, in the file
     clusters: Sequence[Any]  # [n] numbers of them, for each way of clustering
     left_out: str  # which counts of ties are not used
+    tags: dict[str, Any]  # [N] texts of the players, by what they are
 
 
 def read_votes(
@@ -42,10 +44,11 @@ def read_votes(
     """The votes, counts or contests of a file, as columns, clusters of votes and columns of counts say."""
 
     def read(source: Any, arguments: dict[str, Any]) -> jr.data.Dataset:
-        """The events of the file by these arguments."""
-        return file_rating.read_events(report, file, arguments, source=source)
+        """The events of the file by these arguments; of counts, which come as `upcoming`, without hints on results."""
+        shown = ProgressReport(True, report.verbose) if "upcoming" in arguments else report
+        return file_rating.read_events(shown, file, arguments, source=source)
 
-    left_out, codes = "", list[Any]()
+    left_out, codes, tags = "", list[Any](), dict[str, Any]()
     if file_format := file_rating.find_format(file, columns):
         if clusters or any(named):
             raise ValueError("--cluster, --wins, --losses and --tied name columns, and not those of a public format")
@@ -62,8 +65,26 @@ def read_votes(
             left_out = _note_uncounted_ties(report, table, counts, data.rows)
         with _add_file_rows_to_errors(table._replace(title=""), ()):
             codes = lazy.cluster_codes(table, clusters, data.rows)
+            tags = read_tags(table, data) if data.of_matches else {}
     sides = ("side",) if lazy.has_sides(data) else ()
-    return VoteData(votes, (*data.covariates, *sides) if data.of_matches else (), table, data.rows, codes, left_out)
+    return VoteData(
+        votes, (*data.covariates, *sides) if data.of_matches else (), table, data.rows, codes, left_out, tags
+    )
+
+
+def read_tags(table: lazy.TableSource, data: jr.data.Dataset) -> dict[str, Any]:
+    """[N] texts of the players by name, of pairs of columns, as maker_a and maker_b, that agree on each of them."""
+    pairs = {x[:-2]: [x, f"{x[:-2]}_b"] for x in table.names if x.endswith("_a") and f"{x[:-2]}_b" in table.names}
+    texts = table.load([*chain(*pairs.values())], [*chain(*pairs.values())]) if pairs else {}
+    tags = {}
+    for name, pair in pairs.items():
+        columns = [np.array(lazy.to_column(x, texts[x]).to_pylist(), object) for x in pair]
+        of_players = np.where(np.equal(values := np.stack(columns, axis=1)[data.rows], None), "", values)
+        own = np.full(len(data.players), "", object)
+        own[data.matches.player] = of_players
+        if (own[data.matches.player] == of_players).all() and (own != data.players).any():
+            tags[name.replace("_", " ")] = own
+    return tags
 
 
 def _note_uncounted_ties(report: ProgressReport, source: lazy.TableSource, counts: lazy.CountColumns, rows: Any) -> str:
@@ -172,7 +193,7 @@ def arena(
             text = jr.site.arena_page_html(
                 fitted.strengths, ranks=fitted.ranks, drift=fitted.drift,
                 title=title or file_rating.title_from_file(file), source=source or "", left_out=votes.left_out,
-                noun=noun, clusters=clusters, dates=lazy.describe_vote_dates(votes.source, reading.get("dates")),
+                noun=noun, clusters=clusters, tags=votes.tags, dates=lazy.describe_vote_dates(votes.source, reading.get("dates")),
             )  # fmt: skip
             page.write_text(text, encoding="utf-8")
         report.note(f"saved the page to {page}")

@@ -1,7 +1,8 @@
 """The page of an arena."""
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
 from itertools import pairwise
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -40,6 +41,7 @@ NUM_GROUPS = 100  # groups of players with adjacent places
 MAX_HEAT_LABELS = 14  # names beside the heat map
 TOP_ROWS = 25  # of more than 30 players, which a script shows until all are asked for
 MAX_DRIFT_ROWS = 10
+MAX_LINKED_TAGS = 12  # of a kind, each with a link to those who have it
 MAX_COMPARED_PLAYERS = 64  # of whom any two are compared
 SURELY_BETTER = 128  # added to the percentage of who is
 FAR_SPREADS = 1.5  # distances of the quartiles, or widths of intervals, below the lower quartile, where the axis ends
@@ -68,6 +70,7 @@ class VoteFacts(TypedDict, total=False):
     dates: str
     left_out: str
     clusters: Sequence[str]
+    tags: Mapping[str, Sequence[str]]
 
 
 @enforce_argument_annotations
@@ -102,6 +105,7 @@ def arena_page_html(
       source: where the votes are from, as "Chatbot Arena".
       dates: when the votes were cast, as "2024-01-01 to 2024-06-30".
       left_out: which votes are not counted, as "12 votes for neither are left out".
+      tags: texts [N] of the players by what they are, as {"maker": [...]}: shown beside names, searched and linked.
       clusters: the columns of dependent votes to which the strengths were fitted, as ["voter", "prompt"].
 
     Raises:
@@ -112,7 +116,8 @@ def arena_page_html(
         if other is not None and not np.array_equal(other.players, strengths.players):
             raise ValueError(f"{name} must be of the same players as the strengths")
     words, names = make_noun(noun, MODELS), [" ".join(str(x).split()) for x in strengths.players]
-    views = _certainty_view(strengths, ranks, names, words) | _ranking_view(strengths, ranks, names, words)
+    tags = about.get("tags", {})
+    views = _certainty_view(strengths, ranks, names, words) | _ranking_view(strengths, ranks, names, words, tags)
     views |= _matrix_view(strengths, names) | _drift_view(drift, words)
     pairs = encode_pairs(strengths, ranks)
     certain = f"What is {'not ' * (not views['findings'])}certain" * bool(views["findings"] or views["doubt"])
@@ -121,7 +126,7 @@ def arena_page_html(
     links |= {"#moved": "Who changed" * (drift is not None), "#about": "Method"}
     data: dict[str, Any] = {"noun": words.one, "heat": views["heat_map"] and views["heat_map"].data}
     data["pairs"] = pairs or None
-    data["low"] = views["axis"].low
+    data |= {"low": views["axis"].low, "tags": [*tags]}
     return render_page(
         "arena.html",
         SCRIPT_FILES,
@@ -139,7 +144,7 @@ def arena_page_html(
         noun=words,
         assumption=confidence_assumption(strengths, about.get("clusters", ())),
         errors=ERROR_WORDS.get(strengths.errors, strengths.errors),
-        data=_player_list_columns(strengths, ranks, names) | data,
+        data=_player_list_columns(strengths, ranks, names, tags) | data,
     )
 
 
@@ -160,10 +165,13 @@ def _certainty_view(
     }
 
 
-def _player_list_columns(strengths: Strengths, ranks: RankSets | None, names: list[str]) -> dict[str, Any]:
+def _player_list_columns(
+    strengths: Strengths, ranks: RankSets | None, names: list[str], tags: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
     """The table of all players for the script and for downloads, the best first."""
     half, rating = np.nan_to_num(strengths.half_width, posinf=0.0), strengths.rating
     columns = {"place": np.argsort(strengths.order) + 1, "name": np.array(names, object)}
+    columns |= {name: np.array(x, object) for name, x in tags.items()}
     columns |= {"rating": rating, "low": rating - half, "high": rating + half}
     columns |= {} if ranks is None else {"best rank": ranks.least, "worst rank": ranks.greatest}
     columns |= {"votes": strengths.games, "score": strengths.score}
@@ -173,7 +181,11 @@ def _player_list_columns(strengths: Strengths, ranks: RankSets | None, names: li
 
 
 def _ranking_view(
-    strengths: Strengths, ranks: RankSets | None, names: list[str], noun: PlayerOrTeamNoun
+    strengths: Strengths,
+    ranks: RankSets | None,
+    names: list[str],
+    noun: PlayerOrTeamNoun,
+    tags: Mapping[str, Sequence[str]],
 ) -> dict[str, Any]:
     """The variables of the table of all players, the best first."""
     ids, border = strengths.order, _find_borders(strengths, ranks)
@@ -190,7 +202,7 @@ def _ranking_view(
     marks = np.where(border, "border", "").tolist()
     columns = [
         make_column("figure rank", "place", range(1, len(ids) + 1), str, label="rank", marks=marks),
-        make_column("words name", noun.one, [names[i] for i in ids], name_to_html, label="name"),
+        Column("words name", noun.one, [_name_with_tags(names[i], [x[i] for x in tags.values()]) for i in ids], "name"),
         make_column("figure rating", "rating", rating.tolist(), _format_rating, label="rating"),
         make_column("figure margin", "margin", np.where(is_known, margins, "").tolist()),
         Column("interval", head, bars),
@@ -203,8 +215,15 @@ def _ranking_view(
         "num_off_axis": int((rating[is_known] < axis.low).sum()),
         "board": render_table("Ranking", columns, "rows ranking strengths", element="board", style=axis.grid),
         "has_border": border.any(),
+        "filters": {x: links for x, y in tags.items() if len(links := sorted({*y} - {""})) <= MAX_LINKED_TAGS},
         "shown": TOP_ROWS if len(ids) > 1.2 * TOP_ROWS else len(ids),
     }
+
+
+def _name_with_tags(name: str, tags: Sequence[str]) -> str:
+    """A name as HTML, with the tags of its player."""
+    shown = " · ".join(escape(x) for x in tags if x)
+    return f"<span>{name_to_html(name)} <small>{shown}</small></span>" if shown else name_to_html(name)
 
 
 def _rating_axis(rating: HostArray, half_width: HostArray) -> Axis:

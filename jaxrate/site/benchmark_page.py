@@ -28,6 +28,7 @@ from jaxrate.views.findings import (
     judge_gap_to_best,
     surprise_limit,
 )
+from jaxrate.views.wording import list_names
 
 BLEND_TITLE = "All blended"
 STANDINGS = {"behind": "ahead", "equal": "level within chance", "ahead": "behind"}  # of ratings, by others'
@@ -239,8 +240,8 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
         page = jr.site.benchmark_page_html({"Our league": result})
         pathlib.Path("benchmark.html").write_text(page, encoding="utf-8")
 
-    Its heading is what was found. Of several data sets it begins with a picture of how far the best rating and the best
-    other forecast of each come on the way from past frequencies to the better one of them.
+    Its heading is what was found. It begins with a picture of how far the best rating and the best other forecast of
+    each data set come on the way from past frequencies to the better one of them.
 
     Args:
       benchmarks: from `evaluation.benchmark_systems`, by the titles of their data sets; one or more.
@@ -253,10 +254,10 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
     if not benchmarks:
         raise ValueError("benchmarks is empty; give one or more, as {'Our league': benchmark}")
     sections = [_build_section(f"history-{i}", *x) for i, x in enumerate(benchmarks.items(), 1)]
-    about = {"headline": str(_count_benchmark_verdicts(sections)), "lead": "", "summary": _render_summary(benchmarks)}
+    about = {"headline": str(_find_benchmark_verdict(sections)), "lead": ""}
     if len(sections) == 1:
         sections[0] |= sections[0]["alone"]
-        about = {"headline": sections[0]["verdict"], "lead": sections[0]["lead"], "summary": ""}
+        about = {"headline": sections[0]["verdict"], "lead": sections[0]["lead"]}
     return render_page(
         "benchmark.html",
         ("words.js", "boxes.js"),
@@ -264,18 +265,17 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
         links={f"#{x['anchor']}": x["title"] for x in sections} | {"#about": "Method"},
         sections=sections,
         is_fitted=any(row.fit_seconds is not None for benchmark in benchmarks.values() for row in benchmark.rows),
+        summary=_render_summary(benchmarks),
         data={},
         **about,
     )
 
 
-def _count_benchmark_verdicts(sections: list[dict[str, Any]]) -> Finding:
-    """On how many data sets ratings are ahead of the best other forecast, within chance, or behind."""
-    standings, count = [section["standing"] for section in sections], f"{len(sections):,}"
-    told = [f"{word} on {standings.count(x):,}" for x, word in STANDINGS.items() if x in standings]
-    if not told:
-        return Finding("ceilings", "none", other=count)
-    return Finding("ceilings", "some", other=count, amount=join_names(told))
+def _find_benchmark_verdict(sections: list[dict[str, Any]]) -> Finding:
+    """On which data sets ratings are ahead of the best other forecast, level within chance, or behind."""
+    titles = {x: [section["title"] for section in sections if section["standing"] == x] for x in STANDINGS}
+    told = [f"{STANDINGS[x]} on {list_names(names)}" for x, names in titles.items() if names]
+    return Finding("ceilings", "some" if told else "none", other=f"{len(sections):,}", amount=", ".join(told))
 
 
 def _render_summary(benchmarks: Mapping[str, Benchmark]) -> Any:
@@ -294,7 +294,7 @@ def _render_summary(benchmarks: Mapping[str, Benchmark]) -> Any:
     middle, half_width = np.array(shares).T
     low, high = middle - half_width, middle + half_width
     axis = make_axis(float(np.nanmin([0.0, *low])), float(np.nanmax([100.0, *high])))
-    head = '<span class="label">% of the way to the best known</span>'
+    head = '<span class="label">from knowing nothing to the best known</span>'
     texts, bars = zip(*(_draw_share_of_way(axis, *x) for x in shares), strict=True)
     columns = [
         Column("words name", "data set", names, "name"),

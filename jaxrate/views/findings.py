@@ -111,7 +111,7 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
     },
     "ceilings": {
         "none": "Ratings of {other} data sets, without other forecasts to compare with",
-        "some": "Beside the best other forecast, ratings are {amount} of {other} data sets",
+        "some": "Beside the best other forecast, ratings are {amount}",
     },
     "surprise": {
         "more": "{subject} scored more than expected, by {amount} a match",

@@ -25,6 +25,7 @@ const border = (_, { i }) => (inOrder() && borders[i] ? "border" : "");
 const columns = [
   { name: "place", kind: "rank", value: of("place"), mark: border },
   { name: data.noun, kind: "name", text: true, searched: true, value: of("name"), show: asWritten("name") },
+  ...data.tags.map((name) => ({ name, kept: true, value: of(name) })),
   { name: "rating", kind: "rating", value: of("rating"), show: asWritten("rating") },
   { name: "margin", kind: "margin", unsaved: true, value: half, show: asWritten("margin") },
   { name: "low", kept: true, value: of("low") },
@@ -45,7 +46,7 @@ const drawn = (some) => {
 };
 
 document.documentElement.dataset.script = "";
-const source = () => Promise.resolve(data.board.map((_, i) => ({ i })));
+const source = () => Promise.resolve(data.board.map((_, i) => ({ i, folded: fold(["name", ...data.tags].map((key) => of(key)({ i })).join("\n")) })));
 const table = new Table(board, columns, { caption: "Ranking", file: "ranking", length: Math.max(data.board.length, 1), search: byId("search"), empty: "No such name.", source, drawn });
 if (byId("rest")) {
   const top = rows.flatMap((row, i) => (row.offsetParent ? [{ i }] : []));
