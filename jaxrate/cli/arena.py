@@ -193,7 +193,8 @@ def arena(
             text = jr.site.arena_page_html(
                 fitted.strengths, ranks=fitted.ranks, drift=fitted.drift,
                 title=title or file_rating.title_from_file(file), source=source or "", left_out=votes.left_out,
-                noun=noun, clusters=clusters, tags=votes.tags, dates=lazy.describe_vote_dates(votes.source, reading.get("dates")),
+                noun=noun, clusters=clusters, tags=votes.tags,
+                dates=lazy.describe_vote_dates(votes.source, reading.get("dates")),
             )  # fmt: skip
             page.write_text(text, encoding="utf-8")
         report.note(f"saved the page to {page}")

@@ -71,13 +71,7 @@ MESSAGES = (
 
 
 class HelpCommand(click.Command):
-    """A command whose --help has its usual options, and whose --help-all has all of them, in groups.
-
-    Args:
-      groups: its options by the titles of their groups.
-      usual: the names of the options that --help shows; none: all.
-      examples: lines of the shell.
-    """
+    """A command whose --help has its usual options, or all if none are named; --help-all has all of them, in groups."""
 
     def __init__(
         self,
@@ -152,10 +146,7 @@ def expand_multi_value_options(words: Iterable[str], most_words: Mapping[str, fl
 
 
 def _names_file(word: str) -> bool:
-    """Whether a word names a file, a sheet of one, a folder, a pattern of files or the shipped dataset.
-
-    What ends as a file that can be read is one, too, if only by a misspelt name, and so is a pattern that none matches.
-    """
+    """Whether a word names a file, perhaps a misspelt one, a sheet, a folder, a pattern or the shipped dataset."""
     is_known = word == SHIPPED_DATASET or "*" in word or lazy.has_readable_suffix(word)
     return is_known or any(iglob(word)) or any(Path(x).exists() for x in {word, word.partition("#")[0]} - {""})
 
@@ -190,11 +181,7 @@ def write_examples(formatter: click.HelpFormatter, lines: Sequence[str]) -> None
 
 
 class LazyGroup(click.Group):
-    """The commands, whose modules are imported when they are called.
-
-    Args:
-      summaries: what each does, in a line, by the titles of groups and their names.
-    """
+    """The commands, whose modules are imported when they are called; `summaries` say what each does, in groups."""
 
     def __init__(self, *args: Any, summaries: Mapping[str, Mapping[str, str]], **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -232,13 +219,9 @@ class LazyGroup(click.Group):
 def command(
     *parameters: click.Parameter | str, json: bool = True, usual: Sequence[str] = (), examples: Sequence[str]
 ) -> Callable[[Callable[..., Output | None]], click.Command]:
-    """A command with these parameters. Its function gets them and a `report`, and returns an `Output`, or nothing.
+    """A command with these parameters, of which a text is the title of the group of the options that follow it.
 
-    Args:
-      parameters: arguments and options; a text is the title of the group of the options that follow it.
-      json: whether the option --json prints the output as JSON.
-      usual: the names of the options that --help shows; none: all.
-      examples: lines of the shell.
+    Its function gets them and a `report`, and returns an `Output`, or nothing. `usual` options are those of --help.
     """
     groups: dict[str, list[CommandOption]] = {}
     arguments: list[Any] = []

@@ -138,14 +138,7 @@ PAGE_FILE = PageFile(".html", ".htm")
 
 
 class CommandOption(click.Option):
-    """An option that may need another or exclude some, or take several words.
-
-    Args:
-      needs: the option without which it is nothing, or FILE.
-      excludes: the options that it cannot be combined with.
-      reason: why so, or what to do.
-      most_words: how many words it takes at most.
-    """
+    """An option that may need another, or FILE, or exclude some, for a reason, or take several words."""
 
     named: Mapping[str, CommandOption] = {}  # the options whose values it takes as NAME=VALUE
 
@@ -199,15 +192,10 @@ class NamedValuesOption(CommandOption):
 def option(
     name: str, metavar: str = "", text: str = "", *, to: str = "", within: str = "", **settings: Any
 ) -> CommandOption:
-    """An option whose value is of the kind that its `metavar` says; a flag if it has none.
+    """An option whose value is of the kind that its `metavar` says, of `KINDS` or a text; a flag if it has none.
 
-    Args:
-      name: as users write it.
-      metavar: of `KINDS`, or the name of another text.
-      text: its help, which tells its default where there is one.
-      to: the name of the argument of the command, if it is another.
-      within: the option that takes it as NAME=VALUE.
-      settings: limits of numbers, and settings of `CommandOption` and of click.
+    It is given to the argument `to` of the command, if not to that of its name; `within` is the option that takes it as
+    NAME=VALUE.
     """
     limits = {key: settings.pop(key) for key in LIMITS if key in settings}
     names = [f"--{within} {name}" if within else f"--{name}", to or name.replace("-", "_")]

@@ -261,14 +261,9 @@ def match_features(
     columns: Mapping[str, HostArray],
     num_past: int,
 ) -> Features:
-    """The features of each match for trees, from what is known before it.
+    """The features of each match for trees, from what is known before it: later matches know scores [n] and results.
 
-    Args:
-      data: of matches.
-      score: [n] of the first players, which counts for later matches only.
-      predictions: [n, K] probabilities of each result by each system, one step ahead.
-      columns: further ones by name, [n], or [n, 2] of each player.
-      num_past: the first matches, by which the system is chosen whose expectations form is measured by.
+    Form is measured by the expectations of the system that predicts the first `num_past` matches best.
     """
     odds_of_sides = [[_outcome_log_odds(p[:, ::step]) for p in predictions] for step in (1, -1)]
     features = {"ratings": np.stack([np.concatenate(odds, axis=1) for odds in odds_of_sides])}
@@ -327,14 +322,7 @@ def player_histories(data: Dataset, score: HostArray, expected: HostArray) -> di
 
 
 def boosted_forecast(features: Features, score: HostArray, num_past: int, num_outcomes: int) -> HostArray:
-    """[m, K] probabilities of each result of the scored matches, by trees that were trained on the matches before.
-
-    Args:
-      features: of all matches.
-      score: [n] of the first players; of them the first `num_past` are looked at.
-      num_past: matches before those that are scored.
-      num_outcomes: 2, with scores from 0 to 1, or 3.
-    """
+    """[m, K] probabilities of each result of later matches, by trees that were trained on the first `num_past` ones."""
     first, num_sides = first_trained_match(num_past), 1
     if (score[:num_past] >= 0.5).all():  # winners come first: the order would be all that trees learn
         num_sides = 2

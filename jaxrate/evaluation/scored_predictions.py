@@ -137,11 +137,7 @@ def evaluate_predictions(rated: History, data: Dataset, last: float = 1.0) -> di
 
 
 def describe_constant_forecast(data: Dataset, last: float, losses: Mapping[str, float]) -> tuple[list[str], list[str]]:
-    """A note on the log loss of a constant forecast of the last share of the matches; none of few matches.
-
-    The forecast of those who have the side is their mean score in these matches, known afterwards; without a side it
-    is one half. If some of these log losses are worse, the second list has a warning, and the first none.
-    """
+    """A note on the best constant forecast of the last share of many matches; or a warning if it beats some losses."""
     target = make_scoring_target(data, last)
     mask = target.mask
     if target.row is None or np.count_nonzero(mask) < MIN_MATCHES_FOR_CONSTANT:

@@ -23,7 +23,6 @@ from jaxrate.views.findings import (
     MIN_SHARE_OF_WAY,
     Finding,
     count_pairs,
-    find_against_ceiling,
     find_best_system,
     judge_gap_to_best,
     surprise_limit,
@@ -254,10 +253,7 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
     if not benchmarks:
         raise ValueError("benchmarks is empty; give one or more, as {'Our league': benchmark}")
     sections = [_build_section(f"history-{i}", *x) for i, x in enumerate(benchmarks.items(), 1)]
-    about = {"headline": str(_find_benchmark_verdict(sections)), "lead": ""}
-    if len(sections) == 1:
-        sections[0] |= sections[0]["alone"]
-        about = {"headline": sections[0]["verdict"], "lead": sections[0]["lead"]}
+    is_alone, has_others = len(sections) == 1, any(map(_find_best_ceiling, benchmarks.values()))
     return render_page(
         "benchmark.html",
         ("words.js", "boxes.js"),
@@ -265,9 +261,9 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
         links={f"#{x['anchor']}": x["title"] for x in sections} | {"#about": "Method"},
         sections=sections,
         is_fitted=any(row.fit_seconds is not None for benchmark in benchmarks.values() for row in benchmark.rows),
-        summary=_render_summary(benchmarks),
+        headline=sections[0]["verdict"] if is_alone else str(_find_benchmark_verdict(sections)),
+        summary=_render_summary(benchmarks) if has_others or not is_alone else "",
         data={},
-        **about,
     )
 
 
@@ -325,12 +321,10 @@ def _build_section(anchor: str, title: str, benchmark: Benchmark) -> dict[str, A
         "bars": render_system_bars(title, "forecast", [*systems, *others], len(systems)),
         "metrics": _render_metrics(title, benchmark),
         "verdict": str(find_best_system([*map(name_in_print, systems)], [x.log_loss_difference for x in systems])),
-        "lead": "",
         "standing": "",
-        "alone": {},
     }
     for ceiling in _find_best_ceiling(benchmark):
-        section |= _compare_with_ceiling(benchmark, systems[0], ceiling, findings)
+        section |= _compare_with_ceiling(systems[0], ceiling)
     return section
 
 
@@ -339,23 +333,15 @@ def _list_others(benchmark: Benchmark) -> list[ScoredForecaster]:
     return [row for row in benchmark.rows if row.kind != "system" and row.scored]
 
 
-def _compare_with_ceiling(
-    benchmark: Benchmark, best: ScoredForecaster, ceiling: ScoredForecaster, findings: Sequence[str]
-) -> dict[str, Any]:
-    """The variables of what the page says of the best system beside the best other forecast."""
+def _compare_with_ceiling(best: ScoredForecaster, ceiling: ScoredForecaster) -> dict[str, str]:
+    """How many matches the best system and the best other forecast called right, and which is ahead beyond chance."""
     gap = ceiling.log_loss_difference
-    way = _past_frequencies_log_loss(benchmark) - best.quality["log loss"]
-    found = find_against_ceiling(name_in_print(ceiling), name_in_print(best), gap, way)
     pair = [ceiling, best] if judge_gap_to_best(gap) == "ahead" else [best, ceiling]
     (first, second), (amount, since) = map(name_in_print, pair), map(_format_calls, pair)
-    heading = Finding("verdict", "same" if amount == since else "apart", first, second, amount, since=since)
-    uncalled = [row for row in _list_others(benchmark) if row is not ceiling]
-    rest = [_keep_figures_on_one_line(x) for x in findings[1:] if x != str(found)]
+    verdict = Finding("verdict", "same" if amount == since else "apart", first, second, amount, since=since)
     return {
-        "verdict": str(heading),
-        "lead": _keep_figures_on_one_line(f"In log loss {found}"),
+        "verdict": str(verdict),
         "standing": "" if gap is None or gap.error is None else judge_gap_to_best(gap),
-        "alone": {"findings": [*rest, *map(_describe_calls, [uncalled] * bool(uncalled))]},
     }
 
 

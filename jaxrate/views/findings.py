@@ -480,7 +480,7 @@ def _list_level_and_better_forecasts(others: Mapping[str, Any]) -> str:
 
 
 def judge_gap_to_best(gap: LogLossDifference | PairOrderDifference | None, num_comparisons: int = 1) -> str:
-    """ "ahead", "behind" or "equal": a forecaster's gap to the best system, beyond chance by Bonferroni's bound."""
+    """Whether a gap to the best system is "ahead", "behind" or "equal", beyond chance by Bonferroni's bound."""
     if gap is None or gap.error is None or abs(gap.difference) <= surprise_limit(num_comparisons) * gap.error:
         return "equal"
     return "behind" if gap.difference > 0 else "ahead"
