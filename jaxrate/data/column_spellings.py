@@ -204,7 +204,7 @@ SPELLINGS = {  # of the roles that one column has
     "contest": _split_at_blanks("""
         contest race raceid event eventid contestid tournamentid gameid matchid heat racename eventname contestname
         tournament tournamentname tourney tourneyname competition wettkampf rennen meet match game round play playid
-        prompt promptid question questionid stage etappe etape etapa tappa course carrera gara
+        prompt promptid question questionid epreuve gara prova prueba
     """),
     "participant": _split_at_blanks("""
         player participant driver driverid drivername driverref athlete competitor rider horse swimmer skater runner

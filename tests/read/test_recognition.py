@@ -278,7 +278,7 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
              "took tournament for the contest; golfer for the participant; pos for the rank; pos as places, as T2; .*"),
     **{f"a {race}": ({race: [1, 1], driver: ["x", "y"], place: places}, {}, [1, 0], f".*{place} for the rank.*")
        for race, driver, place, places in (("Rennen", "Fahrer", "Platz", ["2.", "1."]), ("Gara", "Atleta", "Posizione", [2, 1]),
-                                           ("Course", "Coureur", "Classement", ["2e", "1er"]))},
+                                           ("Épreuve", "Coureur", "Classement", ["2e", "1er"]))},
     "times of runners": ({"race": [1, 1], "runner": ["x", "y"], "finish_time": ["34:10", "33:59"]}, {}, [1, 0],
                          ".*finish_time for the rank; finish_time as times.*"),
     "the second player first": (
