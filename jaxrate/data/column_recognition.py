@@ -597,7 +597,8 @@ def _possible_result_columns(header: Header, players: PlayerColumns, arguments: 
         return AmbiguousColumns(results, [margin] if {*margin} <= {*header.names} else [])
     sides = players.possible_sides
     goals = [*header.find_points(GOAL_TEMPLATES, sides), *header.find_points_beside(players.names)]
-    points = [*goals, *header.find_points((*GOAL_TEMPLATES, *SET_TEMPLATES, *POINT_TEMPLATES, *COUNT_TEMPLATES), sides)]
+    points = [*header.find_points(SET_TEMPLATES, sides), *goals]
+    points += header.find_points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides)
     possible = dict.fromkeys([*header.find_columns(SPELLINGS["score"]), *_find_first_side_win_columns(header, sides)])
     for name in chain(*map(as_column_list, players.columns.values()), *goals):
         possible.pop(name, None)
@@ -931,8 +932,10 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
     players = recognise_players(header, select_role_arguments(arguments))
     if players is None or players.roles == CONTEST_ROLES:
         return {}
-    templates = WINNER_TEMPLATES if players.roles == WINNER_LOSER else POINT_TEMPLATES
-    points = [*header.find_points_beside(players.names), *header.find_points(templates, players.possible_sides)]
+    templates, sides = WINNER_TEMPLATES if players.roles == WINNER_LOSER else POINT_TEMPLATES, players.possible_sides
+    points = [*header.find_points_beside(players.names), *header.find_points(templates, sides)]
+    if header.find_points(SET_TEMPLATES, sides):  # which the winner may have won with fewer points
+        points = []
     found = {role: header.find_columns(SPELLINGS[role]) for role in ("margin", "season", "category")}
     found["margin"] = [*map(list, points), *found["margin"]]
     known = {*arguments, *(["season"] if players.are_teams or "league_season" in arguments else [])}

@@ -110,7 +110,7 @@ GOAL_NOUNS = _split_at_blanks(
 )  # of a match, while points may be those of a ranking
 POINT_NOUNS = *GOAL_NOUNS, "points", "pts"  # the first are sought first
 REPEATED_POINTS = {
-    (noun + first, noun + second) for noun in (*POINT_NOUNS, "g", "r") for first, second in (("1", "2"), ("", "1"))
+    (noun + first, noun + second) for noun in (*POINT_NOUNS, "g") for first, second in (("1", "2"), ("", "1"))
 }
 POINT_PATTERNS = _split_at_blanks("""
     {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} teams{{}}{0} {{}}player{0} player{{}}{0} {0}{{}}team {0}team{{}}
@@ -128,8 +128,8 @@ OWN_POINTS = tuple(  # of a row of one side
     for first, second in words
 )
 PARTNER_TEMPLATES = _split_at_blanks("{}partner partner{} {}playerpartner {}partnername partner{}name {}namepartner")
-SET_NOUNS = "sets", "frames", "legs", "maps"  # which win a match, whoever has more points
-COUNT_NOUNS = *SET_NOUNS, "gameswon", "rounds", "wins"  # whose difference says little
+SET_NOUNS = "sets", "frames", "legs"  # which win a match, whoever has more points
+COUNT_NOUNS = *SET_NOUNS, "gameswon", "maps", "rounds", "wins"  # whose difference says little
 COUNT_PATTERNS = _split_at_blanks("""
     {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} player{{}}{0} {{}}{0}won {0}won{{}} {0}wins{{}} team{{}}{0}won
     player{{}}{0}won

@@ -350,7 +350,7 @@ READINGS = {  # the table, the scores, and a word of the note
     "only a as the winner": ({"model_a": X, "model_b": Y, "winner": ["a", "model_a", "a", "a"]}, [1, 1, 1, 1], ""),
     "sets": ({"player1": X, "player2": Y, "score": ["6-4 6-3", "3-6, 7-6(5), 2-6", "11-9 11-5 11-7", "6/4 6/1"]},
              [1, 0, 1, 1], "sets of the first player"),
-    "sets and points": ({"home": X, "away": Y, "home_points": [9, 1, 9, 9], "away_points": [1, 9, 1, 1], "home_sets": [0, 3, 2, 1],
+    "sets and points": ({"home": X, "away": Y, "home_score": [9, 1, 9, 9], "away_score": [1, 9, 1, 1], "home_sets": [0, 3, 2, 1],
                          "away_sets": [3, 1, 3, 3]}, [0, 1, 0, 0], "home_sets and away_sets for the points"),
     "both in a list": ([{"teams": [{"name": "x"}, {"name": "y"}], "score": [2, 1]}], [1], "teams.1.name and teams.2.name for a"),
     "sets of a winner": ({"player1": X, "player2": Y, "score": ["6-4 6-3"] * 4, "winner": ["y", "y", "x", "x"]}, [0, 1, 0, 1], ""),
