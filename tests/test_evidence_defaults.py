@@ -21,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:took ")
         ("Date HomeTeam AwayTeam FTHG FTAG FTR HTHG HTAG", {"margin": ["FTHG", "FTAG"]}),
         ("tourney_date winner_name loser_name surface WPts LPts", {"category": "surface"}),  # points of a ranking
         ("Season DayNum WTeamID WScore LTeamID LScore", {"margin": ["WScore", "LScore"], "season": "Season"}),
+        ("team opp pts_for pts_against", {"margin": ["pts_for", "pts_against"]}),
         ("a b score margin season", {"margin": "margin", "season": "season"}),
         ("a b time sets_a sets_b points_a points_b", {}),  # sets may be won with fewer points
         ("contest player rank season surface", {}),

@@ -331,7 +331,7 @@ def _add_partner_columns(header: Header, arguments: Mapping[str, Any], players: 
     first, second = roles = players.roles[:2]
     is_told = players.roles == CONTEST_ROLES or players.are_teams or arguments[first] or arguments[second]
     sides = () if is_told else players.possible_sides
-    for pair in header.find_pairs(chain(*(spell_pairs(PARTNER_TEMPLATES, one) for one in sides))):
+    for pair in header.find_side_pairs(PARTNER_TEMPLATES, sides):
         columns = {role: [*names] for role, *names in zip(roles, players.names, pair, strict=True)}
         return PlayerColumns(players.roles, columns, notes=(_describe_line_ups(columns),))
     return players
@@ -597,7 +597,7 @@ def _possible_result_columns(header: Header, players: PlayerColumns, arguments: 
         return AmbiguousColumns(results, [margin] if {*margin} <= {*header.names} else [])
     sides = players.possible_sides
     goals = [*header.find_points(GOAL_TEMPLATES, sides), *header.find_points_beside(players.names)]
-    points = [*header.find_points(SET_TEMPLATES, sides), *goals]
+    points = [*header.find_side_pairs(SET_TEMPLATES, sides), *goals]
     points += header.find_points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides)
     possible = dict.fromkeys([*header.find_columns(SPELLINGS["score"]), *_find_first_side_win_columns(header, sides)])
     for name in chain(*map(as_column_list, players.columns.values()), *goals):
@@ -934,7 +934,7 @@ def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any
         return {}
     templates, sides = WINNER_TEMPLATES if players.roles == WINNER_LOSER else POINT_TEMPLATES, players.possible_sides
     points = [*header.find_points_beside(players.names), *header.find_points(templates, sides)]
-    if header.find_points(SET_TEMPLATES, sides):  # which the winner may have won with fewer points
+    if header.find_side_pairs(SET_TEMPLATES, sides):  # which the winner may have won with fewer points
         points = []
     found = {role: header.find_columns(SPELLINGS[role]) for role in ("margin", "season", "category")}
     found["margin"] = [*map(list, points), *found["margin"]]

@@ -295,8 +295,11 @@ class Header(NamedTuple):
         pairs = self.find_pairs({(first, second)} & REPEATED_POINTS)
         return pairs if self.names[places[0]] == players[0] else [pair[::-1] for pair in pairs]
 
-    def find_points(self, templates: tuple[str, ...], sides: Iterable[SidesSpelling]) -> list[tuple[Any, Any]]:
+    def find_side_pairs(self, templates: tuple[str, ...], sides: Iterable[SidesSpelling]) -> list[tuple[Any, Any]]:
+        """The pairs of columns of both sides that templates spell."""
+        return self.find_pairs(pair for one in sides for pair in spell_pairs(templates, one))
+
+    def find_points(self, templates: tuple[str, ...], sides: Sequence[SidesSpelling]) -> list[tuple[Any, Any]]:
         """The pairs of columns of both sides' points, also as points for and against in a row of one side."""
-        spellings = {one: spell_pairs(templates, one) for one in sides}
-        own = OWN_POINTS if any(one.kind == "own" for one in spellings) else ()
-        return [pair for pairs in (*spellings.values(), own) for pair in self.find_pairs(pairs)]
+        own = OWN_POINTS if any(one.kind == "own" for one in sides) else ()
+        return [*self.find_side_pairs(templates, sides), *self.find_pairs(own)]
