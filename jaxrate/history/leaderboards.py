@@ -1,11 +1,11 @@
 """Leaderboards at any date, ranks through time, since when somebody leads and how surely, and peaks."""
 
 import math
+from bisect import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from statistics import NormalDist
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import jax
 import numpy as np
@@ -22,15 +22,13 @@ from jaxrate.core.rules import Rating
 from jaxrate.core.text_format import (
     format_credible_intervals,
     format_decimals,
-    format_html_table,
     format_number,
-    format_table,
     format_unquoted_name,
     format_value_for_error,
     join_names,
     rating_decimals,
 )
-from jaxrate.history.column_table import ColumnTable, PrintedResult
+from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.event_columns import empty_event_columns
 from jaxrate.history.history import History, find_player_id, format_time
 from jaxrate.history.participations import Participations
@@ -48,12 +46,12 @@ MAX_NAMED_GROUPS = 5
 RATING_HEADS = {  # of the columns of lists of ratings in their order; "": it is not shown
     **{"rank": "rank", "group": "group", "player": "player", "rank_then": "move", "rating": "rating"},
     **{"deviation": "95% interval", "change": "change", "games": "games", "last": "last played", "peak": "peak"},
-    **{"peak_median": "", "peak_time": "at", "above_median": "above median", "time": "time"},
+    **{"peak_median": "", "peak_time": "at", "above_median": "above median", "match": "", "time": "time"},
 }
 
 
-class Leaderboard(ColumnTable):
-    """The best players first: columns by name, and as attributes. `print` shows a table.
+class RatingTable(ColumnTable):
+    """Players by rating: columns by name, and as attributes. `print` shows a table.
 
         board["player"][0], board.rating[0], pandas.DataFrame(board)
 
@@ -61,10 +59,43 @@ class Leaderboard(ColumnTable):
     """
 
     rank: HostArray  # [top] from 1, in each group
-    group: HostArray | None  # [top] from 1, the largest first; None if chains of events join all who are listed
     player: HostArray  # [top] names, or ids if no names were given
     rating: HostArray  # [top]
     deviation: HostArray | None  # [top], None if the system has none or ratings are cautious
+
+    def __init__(self, columns: Mapping[str, HostArray | None]) -> None:
+        super().__init__({name: columns.get(name) for name in RATING_HEADS})
+
+    def __getattr__(self, name: str) -> Any:
+        if name in RATING_HEADS:
+            return self.get(name)
+        raise AttributeError(f"a list of ratings has no column {name!r}")
+
+    @enforce_argument_annotations
+    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
+        """The heads, and the cells of the first `top` rows, as text for people."""
+        missing = np.array([np.nan])
+        hidden = {"peak", "peak_time"} if np.isnan(self.get("peak", missing)).all() else {""}
+        heads = RATING_HEADS | ({"peak_time": "on"} if self.get("peak_time", missing).dtype.kind == "M" else {})
+        heads = {name: heads[name] for name in self if heads[name] and name not in hidden}
+        points = partial(_format_points, rating_decimals(self.rating), False)
+        differences = partial(_format_points, rating_decimals(self.rating), True)
+        formats: dict[str, Callable[[HostArray], Iterable[Any]]] = {
+            "deviation": partial(format_credible_intervals, self.rating),
+            "rank_then": partial(map, _format_move, self.rank),
+            "games": partial(map, "{:,}".format),
+            **dict.fromkeys(("last", "time", "peak_time"), format_times),
+            **{"rating": points, "change": differences, "above_median": differences},
+            "peak": differences if "peak_median" in self else points,
+        }
+        cells = [formats.get(name, list)(self[name]) for name in heads]
+        return [*heads.values()], [*zip(*cells, strict=True)][:top]
+
+
+class Leaderboard(RatingTable):
+    """The best players first, of those who fulfil the rules of a list; see `leaderboard`."""
+
+    group: HostArray | None  # [top] from 1, the largest first; None if chains of events join all who are listed
     change: HostArray | None  # [top] of the rating since a time; NaN for players who had not played by then
     rank_then: HostArray | None  # [top] at that time; 0 for players who were not listed
     games: HostArray | None  # [top] matches or contests
@@ -76,66 +107,38 @@ class Leaderboard(ColumnTable):
     num_listed: int  # of whom these are the first
     group_sizes: tuple[int, ...]  # how many are listed of each group
 
-    def __init__(
-        self, columns: Mapping[str, HostArray | None], scope: str, num_listed: int, group_sizes: Iterable[int] = ()
-    ) -> None:
-        super().__init__({name: columns.get(name) for name in RATING_HEADS})
+    def __init__(self, columns: Mapping[str, HostArray | None], scope: str, group_sizes: Iterable[int]) -> None:
+        super().__init__(columns)
         self.scope = scope
-        self.num_listed = num_listed
-        self.group_sizes = tuple(group_sizes) or (num_listed,)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in RATING_HEADS and name not in ("time", "above_median"):  # which other lists have
-            return self.get(name)
-        raise AttributeError(f"a leaderboard has no column {name!r}")
+        self.group_sizes = tuple(group_sizes) or (0,)
+        self.num_listed = sum(self.group_sizes)
 
     def first_group(self) -> "Leaderboard":
         """The rows of the group of the first player, whose ratings alone can be compared with theirs."""
         if self.group is None:
             return self
         is_first = self.group == self.group[:1]
-        columns = {name: x[is_first] for name, x in self.items() if name != "group"}
-        return Leaderboard(columns, self.scope, self.group_sizes[0])
+        columns = {name: x[is_first] for name, x in self.drop_columns("group").items()}
+        return Leaderboard(columns, self.scope, self.group_sizes[:1])
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, [format_table(*self.heads_and_cells()), self.scope]))
+        return "\n".join(filter(None, [super().__str__(), self.scope]))
 
     def _repr_html_(self) -> str:
-        return format_html_table(*self.heads_and_cells()) + (f"<p>{self.scope}</p>" if self.scope else "")
-
-    @enforce_argument_annotations
-    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
-        """The heads, and the cells of the first `top` rows, as text for people."""
-        hidden = ("peak", "peak_time") if self.peak is None or np.isnan(self.peak).all() else ()
-        shown = {name: x for name, x in self.items() if name not in hidden}
-        return format_rating_columns(shown, ("change",) if self.peak_median is None else ("change", "peak"), top)
+        return super()._repr_html_() + f"<p>{self.scope}</p>" * bool(self.scope)
 
 
-def format_rating_columns(
-    columns: Mapping[str, HostArray], signed: tuple[str, ...], top: int | None
-) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """The heads and the cells of the first `top` rows of ratings, as text for people, of columns that have heads.
+class PeakRatings(RatingTable):
+    """The greatest first, each at the best moment of their career. `print` shows a table."""
 
-    Points of `signed` columns have a sign, as they are differences.
-    """
-    rating, names = columns["rating"], RATING_HEADS
+    above_median: HostArray | None  # [top] the lead over the median of the active then; None where that does not drift
+    match: HostArray  # [top] the match, or row of the predictions, of that rating
+    time: HostArray | None  # [top] when, as dates or numbers; None if there are no times
 
-    def format_points(name: str) -> Iterable[str]:
-        format_one = partial(format_decimals, digits=rating_decimals(rating), signed=name in signed)
-        return ["" if x != x else format_one(x) for x in columns[name]]
 
-    formats: dict[str, Callable[[str], Iterable[Any]]] = {
-        "deviation": lambda name: format_credible_intervals(rating, columns[name]),
-        "rank_then": lambda name: map(_format_move, columns["rank"], columns[name]),
-        "games": lambda name: map("{:,}".format, columns[name]),
-        **dict.fromkeys(("last", "time", "peak_time"), lambda name: format_times(columns[name])),
-        **dict.fromkeys(("rating", "peak", *signed), format_points),
-    }
-    if columns.get("peak_time", rating).dtype.kind == "M":
-        names = names | {"peak_time": "on"}
-    heads = {name: names[name] for name in columns if names.get(name)}
-    cells = [formats.get(name, columns.__getitem__)(name) for name in heads]
-    return [*heads.values()], [*zip(*cells, strict=True)][:top]
+def _format_points(digits: int, signed: bool, values: HostArray) -> list[str]:
+    """Points with so many decimals, nothing where there are none; differences have a sign."""
+    return ["" if x != x else format_decimals(x, digits, signed=signed) for x in values]
 
 
 def _format_move(rank: int, earlier: int) -> str:
@@ -171,10 +174,29 @@ NUM_TIMES = 100  # at which the median is taken; between them it is interpolated
 NUM_PARTS = 10  # of the history: those with the highest and the lowest level say how far it drifts
 
 
-def lead_over_drift(rows: Participations, score: HostArray, clock: str | None) -> tuple[HostArray, HostArray | None]:
-    """The numbers [R] that peaks are chosen by: scores, or leads over the level where ratings drift; and that level."""
+class Peaks(NamedTuple):
+    """The best moments of K players, among R participations."""
+
+    level: HostArray | None  # [R] the median rating of the active then; None where it does not drift
+    lead: HostArray  # [R] what peaks are chosen by: the score, or its lead over the level
+    row: HostArray  # [K] of the greatest lead; -1 of players who have none
+
+
+def find_peaks(
+    rows: Participations,
+    clock: str | None,
+    score: HostArray,
+    players: HostArray,
+    counts: HostArray,
+    min_events: int = PEAK_MIN_EVENTS,
+) -> Peaks:
+    """The peaks of players [K] by scores [R], of so many of their rows [K] and from the row number `min_events` on.
+
+    `clock` is that of the history, as in `Dataset`, and rows are one for each event.
+    """
     level = drifting_level(rows, clock)
-    return (score if level is None else score - level), level
+    lead = score if level is None else score - level
+    return Peaks(level, lead, rows.peak_rows(lead, players, counts, min_events))
 
 
 def drifting_level(rows: Participations, clock: str | None) -> HostArray | None:
@@ -358,6 +380,7 @@ class HistoryLeaderboardBuilder:
         self.is_eligible = _eligible_player_mask(among, rated.players)
         self.has_all_times = rated.clock is not None and rows.have_all_times and len(rows.seat) > 0
         self.has_dates = self.has_all_times and rated.clock == "dates"
+        self.seasons = rated.system.settings.get("seasons") or ()
         times = rows.time_of_row if self.has_all_times else np.array([-np.inf])
         self.first, self.end = float(np.min(times)), float(np.max(times))
         self.hindsight_at = None if rated.hindsight is None else lru_cache(maxsize=2)(rated.hindsight.at)
@@ -378,16 +401,22 @@ class HistoryLeaderboardBuilder:
         columns |= {"rating": mean, "deviation": None if self.cautious else deviation}
         columns["group"] = self.groups[top_ids] + 1 if len(numbers) > 1 else None
         columns["games"] = counts if len(rows.seat) else rated.games[top_ids]
-        columns["last"] = rated.display_times(rows.last_times(top_ids, counts)) if self.has_all_times else None
+        columns["last"] = self._display_if_timed(rows.last_times(top_ids, counts))
         level = None
         if self.category is None:
             peaks, level = self._peak_columns(counts, top_ids)
             since = self._default_since(now) if since is None else since
-            columns |= peaks | ({} if since is None else self._change_columns(since, top_ids, mean))
-        return Leaderboard(columns, self._describe_scope(now, since, ranked_ids, level), len(ranked_ids), sizes)
+            columns |= peaks | self._change_columns(since, top_ids, mean)
+        return Leaderboard(columns, self._describe_scope(now, since, ranked_ids, level), sizes)
 
-    def _change_columns(self, since: float, top_ids: HostArray, mean: HostArray) -> dict[str, HostArray]:
-        """The ranks at an earlier time, and how much these ratings have changed since."""
+    def _display_if_timed(self, times: HostArray) -> HostArray | None:
+        """Times as people read them; None where some events have none."""
+        return self.rated.display_times(times) if self.has_all_times else None
+
+    def _change_columns(self, since: float | None, top_ids: HostArray, mean: HostArray) -> dict[str, HostArray]:
+        """The ranks at an earlier time, and how much these ratings have changed since; nothing without that time."""
+        if since is None:
+            return {}
         counts, ids, rank = self.ranked_list_at(since)
         rank_then = np.zeros(len(counts), int)
         rank_then[ids] = rank
@@ -419,42 +448,41 @@ class HistoryLeaderboardBuilder:
         limit: Any = contest_variances(system.params).limit ** 0.5 if has_limit else 0.0
         return rating._replace(mean=rating.mean - self.cautious * (rating.deviation - limit))
 
-    def _peak_columns(self, counts: HostArray, top_ids: HostArray) -> tuple[dict[str, HostArray], HostArray | None]:
+    def _peak_columns(self, counts: HostArray, top_ids: HostArray) -> tuple[dict[str, Any], HostArray | None]:
         """The peaks of so many events, and the level of ratings that they are above; None if it does not drift."""
         rows = self.rows
         if not len(rows.seat):
             return {}, None
-        lead, level = lead_over_drift(rows, self.apply_caution(rows.after).mean, self.rated.clock)
-        peak = rows.peak_rows(lead, top_ids, counts, PEAK_MIN_EVENTS)
-        values = {"peak": lead, "peak_median": level, "peak_time": rows.time if self.has_all_times else None}
-        columns = {name: np.where(peak < 0, np.nan, x[peak]) for name, x in values.items() if x is not None}
-        if self.has_all_times:
-            columns["peak_time"] = self.rated.display_times(columns["peak_time"])
-        return columns, level
+        score = self.apply_caution(rows.after).mean
+        level, lead, peak = find_peaks(rows, self.rated.clock, score, top_ids, counts)
+        values = {"peak": lead, "peak_time": rows.time} | ({} if level is None else {"peak_median": level})
+        columns: dict[str, Any] = {name: np.where(peak < 0, np.nan, x[peak]) for name, x in values.items()}
+        return columns | {"peak_time": self._display_if_timed(columns["peak_time"])}, level
 
     def choose_who_is_listed(self, now: float) -> None:
         """By default those with enough games, and of them those of whom enough is known, if they are many then."""
-        if self.min_games is not None:
+        is_chosen = self.min_games is None and self.by_default and self.has_dates
+        self.min_games = self.min_games or 0
+        if not is_chosen:
             return
-        self.min_games = 0
-        if not (self.by_default and self.has_dates):
-            return
-        counts = self.rows.counts_at(now)
-        last = self.rows.last_times(np.arange(len(counts)), counts)
+        counts, last = self._counts_and_last_times(now)
         recent = np.flatnonzero(self.is_eligible & (last >= self._active_since(now)))
         if _excludes_some_and_keeps_enough(counts[recent] >= DEFAULT_MIN_GAMES):
             self.min_games, recent = DEFAULT_MIN_GAMES, recent[counts[recent] >= DEFAULT_MIN_GAMES]
-        deviation = self.ratings_at(now, recent, counts[recent]).deviation
+        deviation, system = self.ratings_at(now, recent, counts[recent]).deviation, self.rated.system
         if deviation is not None:
-            system = self.rated.system
             newcomer: Any = system.summary(system.params, system.init(system.params, 1)).deviation
             limit = KNOWN_SHARE * float(newcomer[0])
             self.max_deviation = limit if _excludes_some_and_keeps_enough(deviation <= limit) else np.inf
 
+    def _counts_and_last_times(self, now: float) -> tuple[HostArray, HostArray]:
+        """[num_players] how many events of each count by a time, and when the last of them was."""
+        counts = self.rows.counts_at(now)
+        return counts, self.rows.last_times(np.arange(len(counts)), counts)
+
     def ranked_list_at(self, now: float) -> tuple[HostArray, HostArray, HostArray]:
         """[num_players] how many events of each count by a time, the ids [K] of those on its list, and their ranks."""
-        counts = self.rows.counts_at(now)
-        last = self.rows.last_times(np.arange(len(counts)), counts)
+        counts, last = self._counts_and_last_times(now)
         return counts, *self.rank_players(now, counts, last)
 
     def rank_players(self, now: float, counts: HostArray, last: HostArray) -> tuple[HostArray, HostArray]:
@@ -482,21 +510,19 @@ class HistoryLeaderboardBuilder:
 
     def ratings_at(self, now: float, players: HostArray, counts: HostArray, with_deviation: bool = True) -> Rating:
         """[K] cautious ratings of players after their last events by then; without later events, as of then."""
+        if self.hindsight_at is not None and now < np.inf:
+            found = self.hindsight_at(now)
+            return self.apply_caution(jax.tree.map(lambda x: np.asarray(x)[players], found))
+        final = self.final_ratings(now)
+        final = final if with_deviation else final._replace(deviation=None)
         if self.hindsight_at is not None:
-            rating = self.final_ratings(now) if now == np.inf else self.hindsight_at(now)
-            rating = jax.tree.map(lambda x: np.asarray(x)[players], rating)
-        else:
-            final, seasons = self.final_ratings(now), self.rated.system.settings.get("seasons") or ()
-            final = final if with_deviation else Rating(final.mean, None)
-            rating = self.rows.ratings_at(players, counts, now, seasons, final)
-        return self.apply_caution(rating)
+            return self.apply_caution(jax.tree.map(lambda x: x[players], final))
+        return self.apply_caution(self.rows.ratings_at(players, counts, now, self.seasons, final))
 
     def mean_if_known(self, rating: Rating) -> HostArray:
         """The mean ratings; NaN of those whose deviation is too great for a list."""
         mean: HostArray = np.asarray(rating.mean)
-        if self.max_deviation == np.inf or rating.deviation is None:
-            return mean
-        return np.where(rating.deviation > self.max_deviation, np.nan, mean)
+        return mean if rating.deviation is None else np.where(rating.deviation > self.max_deviation, np.nan, mean)
 
     def final_ratings(self, now: float) -> Rating:
         """[N] ratings after everybody's last event, with the time since then passed."""
@@ -536,14 +562,12 @@ class HistoryLeaderboardBuilder:
 
     def _describe_scope(self, now: float, since: float | None, ranked_ids: HostArray, level: HostArray | None) -> str:
         """Who is listed, unless everybody is, the groups if there are several, and what changes and peaks are."""
-        lines = []
-        if self.category is not None and self.rated.categories is not None:
-            lines.append(f"rating: where they meet {self.rated.categories[self.category]}")
-        lines.append(self._describe_conditions(now, len(ranked_ids)))
+        lines = [self._describe_conditions(now, len(ranked_ids))]
         lines.append(describe_unconnected_groups(*self._groups_and_leaders(ranked_ids), self.rated.nouns))
+        if self.category is not None and self.rated.categories is not None:
+            lines.insert(0, f"rating: where they meet {self.rated.categories[self.category]}")
         if level is not None:
-            digits = rating_decimals(level)
-            low, high = (format_decimals(float(x), digits) for x in (level.min(), level.max()))
+            low, high = (format_decimals(float(x), rating_decimals(level)) for x in (level.min(), level.max()))
             lines.append(f"ratings drift: the median of the active was from {low} to {high}; peaks are above it")
         if since is not None:
             lines.append(f"change and move: since {self._format_day(since)}")
@@ -551,19 +575,19 @@ class HistoryLeaderboardBuilder:
 
     def _describe_conditions(self, now: float, listed: int) -> str:
         """How many are listed, of those who fulfil what; nothing if all are."""
-        total, conditions = int(self.is_eligible.sum()), []
-        if self.active < np.inf:
-            since_when = f"in the {self.active:.0f} days to" if self.has_dates else f"in the {self.active:g} up to"
-            conditions.append(f"played {since_when} {self._format_day(min(now, self.end))}")
-        if self.min_games:
-            conditions.append(f"{'had ' * bool(conditions)}played {self.min_games:,} times")
-        if self.max_deviation < np.inf:
-            conditions.append(f"have an interval of at most {KNOWN_SHARE} times a newcomer's")
-        if not conditions or listed == total:
+        total, is_timed = int(self.is_eligible.sum()), self.active < np.inf
+        length = f"in the {self.active:.0f} days to" if self.has_dates else f"in the {self.active:g} up to"
+        conditions = {
+            f"played {length} {self._format_day(min(now, self.end))}" if is_timed else "": is_timed,
+            f"{'had ' * is_timed}played {self.min_games:,} times": bool(self.min_games),
+            f"have an interval of at most {KNOWN_SHARE} times a newcomer's": self.max_deviation < np.inf,
+        }
+        fulfilled = [text for text, holds in conditions.items() if holds]
+        if not fulfilled or listed == total:
             return ""
         hint = f" ({ALL_PLAYERS_HINT})" * (self.by_default and self.has_dates)
         hint = f" ({FEWER_GAMES_HINT})" if self.min_games and not listed else hint
-        return f"{listed:,} of {total:,} players, who {join_names(conditions)}{hint}"
+        return f"{listed:,} of {total:,} players, who {join_names(fulfilled)}{hint}"
 
     def _format_day(self, time: float) -> str:
         """A time as text, dates without the time of day."""
@@ -643,8 +667,7 @@ def _listed_ratings(leaderboards: HistoryLeaderboardBuilder, players: HostArray,
     counts = np.stack([np.searchsorted(rows.end[i:j], times, side="right") for i, j in slices])
     players = players[:, None]
     is_listed = leaderboards.listed_mask(players, counts, rows.last_times(players, counts), times)
-    seasons = leaderboards.rated.system.settings.get("seasons") or ()
-    found = rows.ratings_at(players, counts, times, seasons, leaderboards.final_ratings(np.inf))
+    found = rows.ratings_at(players, counts, times, leaderboards.seasons, leaderboards.final_ratings(np.inf))
     rating = np.array(leaderboards.mean_if_known(leaderboards.apply_caution(found)))
     is_last = is_listed & (counts == rows.totals[players])
     for at in np.flatnonzero(is_last.any(axis=0)):
@@ -653,26 +676,28 @@ def _listed_ratings(leaderboards: HistoryLeaderboardBuilder, players: HostArray,
     return np.where(is_listed & ~np.isnan(rating), rating, -np.inf)
 
 
-LEVEL_CHANCE = 0.6  # of the leader to be the better one, up to which two are almost level
-CLEAR_CHANCE = 0.95  # from which on a lead is told without "probably"
+LEAD_CHANCES = (
+    0.6,
+    0.95,
+)  # of the leader to be the better one: below two are almost level; from it on without "probably"
 NUM_QUANTILES = 64  # of the leader's rating, over which the chance to be the best of all is a mean
 EVEN_PERCENT = 54.5  # expected score in percent, above which it is shown as 55 or more and a player is favoured
 FAR_DEVIATIONS = 5.0  # of a difference, beyond which a player is surely not the best
 
 FirstPlace = Literal["level", "probably ahead", "ahead", "probably best", "best"]
+AHEAD: dict[str, FirstPlace] = {"probable": "probably ahead", "clear": "ahead"}  # of the second, perhaps not of all
 
 
-def classify_lead(gap: float, deviations: Sequence[float] | None) -> Literal["level", "probable", "clear"]:
+def classify_lead(gap: float, deviations: Sequence[float]) -> Literal["level", "probable", "clear"]:
     """Whether two players are almost level, or one is the better one, probably or clearly.
 
-    `gap` is the difference of their ratings, `deviations` are those of both, or that of the difference alone. Without
-    deviations, any gap above 0 is a clear lead.
+    `gap` is the difference of their ratings, `deviations` are those of both. Where these are 0, any gap above 0 is a
+    clear lead.
     """
-    spread = 0.0 if deviations is None else math.hypot(*deviations)
-    if spread == 0.0:
-        return "level" if gap <= 0.0 else "clear"
-    chance = NormalDist().cdf(gap / spread)
-    return "level" if chance < LEVEL_CHANCE else "probable" if chance < CLEAR_CHANCE else "clear"
+    spread = math.hypot(*deviations)
+    chance = NormalDist().cdf(gap / spread) if spread else float(gap > 0.0)
+    leads: tuple[Literal["level", "probable", "clear"], ...] = "level", "probable", "clear"
+    return leads[bisect(LEAD_CHANCES, chance)]
 
 
 def chance_to_be_best(
@@ -690,51 +715,18 @@ def chance_to_be_best(
     return float(ndtr(gaps).prod(axis=1).mean())
 
 
-def classify_first_place(ratings: Sequence[float], deviations: Sequence[float] | None) -> FirstPlace:
+def classify_first_place(ratings: Sequence[float], deviations: Sequence[float]) -> FirstPlace:
     """The lead of the first of a list in order of ratings: level, better than the second, or than all.
 
-    Without deviations, any lead is one over all.
+    Where deviations are 0, any lead is one over all.
     """
-    lead = classify_lead(ratings[0] - ratings[1], None if deviations is None else deviations[:2])
+    lead = classify_lead(ratings[0] - ratings[1], deviations[:2])
     if lead == "level":
         return "level"
-    if deviations is None or not any(deviations[:2]):
+    if not any(deviations[:2]):
         return "best"
-    chance = chance_to_be_best(ratings, deviations)
-    if chance >= CLEAR_CHANCE:
-        return "best"
-    return "probably best" if chance >= LEVEL_CHANCE else "ahead" if lead == "clear" else "probably ahead"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PeakRatings(PrintedResult):
-    """The greatest first. `print` shows a table; `jr.data.to_frame` makes a data frame of the columns."""
-
-    rank: HostArray  # [top] from 1
-    player: HostArray  # [top] names, or ids if there are none
-    rating: HostArray  # [top] after the match at which they stood highest
-    deviation: HostArray | None  # [top] of the rating then; None if the system has none
-    above_median: HostArray | None  # [top] the lead over the median of the active then; None where that does not drift
-    match: HostArray  # [top] the match, or row of the predictions, of that rating
-    time: HostArray | None  # [top] when, as dates or numbers; None if there are no times
-
-    def columns(self) -> ColumnTable:
-        """The table as columns."""
-        return ColumnTable(vars(self))
-
-    def heads_and_cells(self, top: int | None = None) -> tuple[list[str], list[Any]]:
-        """The heads, and the cells of the first `top` rows, as text for people."""
-        return format_rating_columns(self.columns(), ("above_median",), top)
-
-
-def peak_rows_and_level(rated: History, rows: Participations) -> tuple[HostArray | None, HostArray]:
-    """The level of ratings, and the rows of peaks, among the participations of a history, one for each event.
-
-    The level [R] is the median of the active, above which peaks are measured; None where it does not drift. The rows
-    [num_players] are those of the peaks of leaderboards, -1 of players who have none.
-    """
-    lead, level = lead_over_drift(rows, rows.after.mean, rated.clock)
-    return level, rows.peak_rows(lead, np.arange(len(rows.totals)), rows.totals, PEAK_MIN_EVENTS)
+    places: tuple[FirstPlace, ...] = AHEAD[lead], "probably best", "best"
+    return places[bisect(LEAD_CHANCES, chance_to_be_best(ratings, deviations))]
 
 
 @enforce_argument_annotations
@@ -769,17 +761,12 @@ def peak_ratings(
     min_events = (PEAK_MIN_EVENTS if rated.hindsight is None else 1) if min_games is None else max(min_games, 1)
     leaderboards = HistoryLeaderboardBuilder(rated, cautious=cautious)
     rows = leaderboards.rows
-    score, level = lead_over_drift(rows, leaderboards.apply_caution(rows.after).mean, rated.clock)
-    highest = rows.peak_rows(score, np.arange(len(rows.totals)), rows.totals, min_events)
-    player_ids = np.flatnonzero(highest >= 0)
-    player_ids = player_ids[np.argsort(-score[highest[player_ids]], kind="stable")[:top]]
-    peaks = rows.select(highest[player_ids])
-    return PeakRatings(
-        np.arange(1, len(player_ids) + 1),
-        rated.players[player_ids],
-        peaks.after.mean,
-        peaks.after.deviation,
-        None if level is None else peaks.after.mean - level[highest[player_ids]],
-        peaks.row,
-        rated.time_column(peaks.time),
-    )
+    score, everybody = leaderboards.apply_caution(rows.after).mean, np.arange(len(rows.totals))
+    level, lead, highest = find_peaks(rows, rated.clock, score, everybody, rows.totals, min_events)
+    ids = np.flatnonzero(highest >= 0)
+    ids = ids[np.argsort(-lead[highest[ids]], kind="stable")[:top]]
+    peaks = rows.select(highest[ids])
+    columns = {"rank": np.arange(1, len(ids) + 1), "player": rated.players[ids]}
+    columns |= {"rating": peaks.after.mean, "deviation": peaks.after.deviation}
+    columns |= {"match": peaks.row, "time": rated.time_column(peaks.time)}
+    return PeakRatings(columns | {"above_median": None if level is None else peaks.after.mean - level[highest[ids]]})

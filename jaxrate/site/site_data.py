@@ -19,7 +19,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import rating_decimals
 from jaxrate.history.event_columns import lookup_ids
 from jaxrate.history.history import History
-from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, leaderboard, peak_rows_and_level
+from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, find_peaks, leaderboard
 from jaxrate.history.participations import Participations
 from jaxrate.history.player_records import rating_table
 from jaxrate.site.page_templates import assign_slugs
@@ -302,11 +302,12 @@ def build_site_data(
         return column
 
     rank_then = by_id(listed, current.get("rank_then", 0), 0)
-    level, peak = peak_rows_and_level(rated, careers)
+    everybody = np.arange(len(careers.totals))
+    level, lead, peak = find_peaks(careers, rated.clock, careers.after.mean, everybody, careers.totals)
     return SiteData(
         rated,
         careers,
-        careers.after.mean if level is None else careers.after.mean - level,
+        lead,
         level is not None,
         peak,
         by_id(order, board.rating, np.nan),
