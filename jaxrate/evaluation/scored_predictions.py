@@ -12,7 +12,7 @@ from jaxrate.core.text_format import format_decimals, join_names
 from jaxrate.events.dataset import Dataset, count_first_share
 from jaxrate.events.event_types import count_games, match_weights
 from jaxrate.history.column_table import ColumnTable, to_numbers_or_texts
-from jaxrate.history.event_columns import expected_outcomes
+from jaxrate.history.event_columns import event_prediction_columns
 from jaxrate.history.history import History
 from jaxrate.metrics.prediction_metrics import (
     LogLossDifference,
@@ -79,7 +79,7 @@ class ScoringTarget(NamedTuple):
 
     def select_predictions(self, prediction: Any, rating: Any = None) -> HostArray:
         """[E] expected scores of first sides of predictions; of contests of many, [sum P] what orders participants."""
-        expected = expected_outcomes(prediction, self.data)
+        expected = event_prediction_columns(prediction, self.data)["prediction"]
         if self.row is not None:
             return np.asarray(expected[self.row])
         return np.asarray(numbers_that_predict_order(self.data.rounds, expected, rating))

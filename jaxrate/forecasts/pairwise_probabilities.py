@@ -172,16 +172,12 @@ def cross_approximation(matrix_entry: Any, n: int, *, skew: bool = True) -> LowR
     left, right, scale = np.zeros((0, n)), np.zeros((0, n)), np.zeros(0)
 
     def outer_terms(x: HostArray, y: HostArray, a: HostArray, b: HostArray) -> HostArray:
-        return x[..., a] * y[..., b] - (y[..., a] * x[..., b] if skew else 0.0)
+        return x[..., a] * y[..., b] - skew * (y[..., a] * x[..., b])
 
     def residual(a: HostArray, b: HostArray) -> HostArray:
-        return np.asarray(matrix_entry(a, b) - scale @ outer_terms(left, right, a, b))
-
-    def residual_line(index: Any, is_column: bool = False) -> HostArray:
-        """The residual of a row, or of a column."""
-        other_index = np.where(all_indices == index, (index + 1) % n, all_indices) if skew else all_indices
-        values = residual(*((other_index, np.full(n, index)) if is_column else (np.full(n, index), other_index)))
-        return np.where(all_indices == index, 0.0, values) if skew else values
+        is_zero = skew & (a == b)
+        entry = np.where(is_zero, 0.0, matrix_entry(a, np.where(is_zero, (b + 1) % n, b)))
+        return np.asarray(entry - scale @ outer_terms(left, right, a, b))
 
     num_checked = -1
     while num_checked < len(scale):  # the last sample needed one
@@ -190,15 +186,17 @@ def cross_approximation(matrix_entry: Any, n: int, *, skew: bool = True) -> LowR
             a, b = np.triu_indices(n, 1) if skew else np.divmod(np.arange(n * n), n)
         else:
             a, b = (random.beta(0.5, 0.5, (2, SAMPLE_SIZE)) * n).astype(np.int64)
-            b = np.where(skew & (a == b), (a + 1) % n, b)
         sample_residual = residual(a, b)
         while np.abs(sample_residual).max() > TOLERANCE:
             if 2 * n * (len(scale) + 1) > MAX_NUMBERS:
                 return None
-            first_line = residual_line(a[np.argmax(np.abs(sample_residual))])
+            first_line = residual(np.full(n, a[np.argmax(np.abs(sample_residual))]), all_indices)
             pivot = np.argmax(np.abs(first_line))
-            second_line = residual_line(pivot, is_column=not skew)
-            u, v = (first_line, second_line) if skew else (second_line, first_line)
+            pivots = np.full(n, pivot)
+            if skew:
+                u, v = first_line, residual(pivots, all_indices)
+            else:
+                u, v = residual(all_indices, pivots), first_line
             scales = np.abs(u).max() / INT16_MAX, np.abs(v).max() / INT16_MAX
             x, y, c = np.rint(u / scales[0]), np.rint(v / scales[1]), scales[0] * scales[1] / first_line[pivot]
             left, right, scale = np.vstack([left, x]), np.vstack([right, y]), np.append(scale, c)

@@ -15,7 +15,7 @@ from jaxrate.events import seats
 from jaxrate.events.dataset import Dataset
 from jaxrate.forecasts.upcoming_events import FixtureOptions, read_upcoming_events
 from jaxrate.history.column_table import ColumnTable
-from jaxrate.history.event_columns import expected_outcomes
+from jaxrate.history.event_columns import event_prediction_columns
 from jaxrate.history.history import History, format_time
 from jaxrate.history.ratings_at_times import ratings
 from jaxrate.replay.checked_replay import predict
@@ -97,7 +97,8 @@ def explain_fixtures(rated: History, source: Any, **options: Unpack[FixtureOptio
     else:
         explaining = inner._replace(rules=inner.rules._replace(predict=rule))
         parts = PredictionParts(*predict(explaining, rated.state, data.events, num_players=count))
-    expected = expected_outcomes(predict(system, rated.state, data.events, num_players=count), data)
+    prediction = predict(system, rated.state, data.events, num_players=count)
+    expected = event_prediction_columns(prediction, data)["prediction"]
     return explain_events(rated, data, parts, np.asarray(expected, np.float64))
 
 

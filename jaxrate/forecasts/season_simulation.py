@@ -17,7 +17,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import chain, combinations, filterfalse
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Unpack
 
@@ -201,11 +201,11 @@ def check_standing_rules(points: tuple[float, ...], ties: tuple[str, ...], has_g
     """ValueError for points that are not finite, or a tie-break that there is not, or that needs goals."""
     if not np.isfinite(points).all():
         raise ValueError(f"points must be finite numbers, got {format_value_for_error(points)}")
-    tie_breaks = (*TIE_BREAKS, *(x for x in GOAL_TIE_BREAKS if x not in TIE_BREAKS))
-    for name in ties:
+    tie_breaks = dict.fromkeys((*TIE_BREAKS, *GOAL_TIE_BREAKS))
+    for name in filterfalse(TIE_BREAKS.__contains__, ties):
         if name not in tie_breaks:
             raise ValueError(f"no tie-break {name!r}; there are {join_names(tie_breaks)}")
-        if name not in TIE_BREAKS and not has_goals:
+        if not has_goals:
             raise ValueError(f"the tie-break {name!r} needs goals: rate with jr.skills(observe=jr.parts.goals(...))")
 
 
@@ -486,15 +486,11 @@ class TournamentForecast(PrintedResult):
 
     def columns(self) -> ColumnTable:
         """The table: the chances to win the group, to reach each round, and to win."""
-        win_group = None if self.place is None else self.place[:, 0]
-        columns: dict[str, Any] = {"player": self.player, "group": self.group, "win_group": win_group}
-        rounds = self.reach.shape[1] - 1
-        for r in range(rounds + 1):
-            num_left = 1 << (rounds - r)
-            name = ROUND_NAMES.get(num_left, f"last_{num_left}")
-            if r or self.group is not None:
-                columns[name] = self.reach[:, r]
-        return ColumnTable(columns)
+        num_left = [1 << r for r in range(self.reach.shape[1])][::-1]
+        reach = dict(zip([ROUND_NAMES.get(n, f"last_{n}") for n in num_left], self.reach.T, strict=True))
+        if self.place is None:  # everybody is in the knock-out
+            return ColumnTable({"player": self.player, **dict([*reach.items()][1:])})
+        return ColumnTable({"player": self.player, "group": self.group, "win_group": self.place[:, 0], **reach})
 
     def closing_lines(self) -> list[str]:
         """How often the tournament was simulated."""

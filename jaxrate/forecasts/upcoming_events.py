@@ -194,7 +194,7 @@ def _check_after_history(rated: History, data: Dataset) -> None:
     early = np.flatnonzero(time < last)
     if len(early):
         early_text, end = (format_time(x, rated.clock) for x in (time[early[0]], last))
-        others = f" and {len(early) - 1:,} more" if len(early) > 1 else ""
+        others = f" and {len(early) - 1:,} more" * (len(early) > 1)
         raise ValueError(
             f"row {data.rows[early[0]]} (counting from 0){others}: time {early_text} is before the end of the run, "
             f"{end}, whose ratings know more than was known then; leave it out, or look at the predictions of the run"
@@ -240,12 +240,10 @@ def is_list_of_name_tuples(source: Any) -> bool:
 def _match_table_from_pairs(pairs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Pairs of names as a table of matches, and the columns of it that `read` must be told of."""
     if not all(isinstance(x, (tuple, list)) and len(x) == 2 and list not in map(type, x) for x in pairs):
-        example = (
-            f"; of one match it is [{tuple(pairs)!r}]"
-            if len(pairs) == 2
-            else ": the run is of matches, and not of contests of teams"
+        raise ValueError(
+            "fixtures must be pairs of names, as [('Ada', 'Bo')] for one match, or a table; the run is of matches, and "
+            "not of contests of teams"
         )
-        raise ValueError(f"fixtures must be pairs of names, as [('Ada', 'Bo')], or a table{example}")
     return {name: to_object_array([x[i] for x in pairs]) for i, name in enumerate("ab")}, {}
 
 
@@ -256,7 +254,7 @@ def _contest_table_from_line_ups(contests: Any) -> tuple[dict[str, Any], dict[st
         if not isinstance(teams, (tuple, list)) or not len(teams):
             example = "[(['Ada', 'Bo'], ['Cy', 'Di'])]"
             raise ValueError(f"fixtures of contests must be line-ups, as {example}, got {teams!r}")
-        line_up = [[*x] if isinstance(x, (tuple, list)) else [x] for x in teams]
+        line_up = [*map(as_column_list, teams)]
         if not all(line_up):
             raise ValueError(f"contest {number} (counting from 0): team {line_up.index([])} has no players")
         rows += [(number, i, name) for i, members in enumerate(line_up) for name in members]
@@ -294,9 +292,8 @@ def _read_source(rated: History, source: Any, columns: dict[str, Any]) -> Datase
     elif not np.array_equal(data.players[: len(rated.players)], rated.players):
         raise ValueError("the players have other ids than in the run; read what is to come with history=rated")
     if data.of_matches != of_matches:
-        kinds = ("matches", "contests") if of_matches else ("contests", "matches")
-        hint = "; if sides are of several players, name their columns, as a=['team1'], b=['team2']"
-        raise ValueError("the run is of {}, these are {}".format(*kinds) + ("" if of_matches else hint))
+        hint = "; if sides are of several players, name their columns, as a=['team1'], b=['team2']" * data.of_matches
+        raise ValueError(f"the run is of {rated.nouns}, these are {data.events.nouns}{hint}")
     return data
 
 
@@ -415,11 +412,12 @@ def _results_in_history(
 
 def _find_season_start(rated: History, source: Any, coming: Dataset, options: FixtureOptions) -> float:
     """When the season of what is to come has begun; infinity if the history does not know it."""
-    labels = _season_labels(rated, source, options)
     starts = rated.seasons | (coming.seasons or {}) if rated.seasons else {}
-    named = starts.keys() if labels is None else {*labels[coming.rows].tolist()}
-    begins = [start for name, start in starts.items() if name in named and start <= coming.matches.time.min()]
-    return (max if labels is None else min)(begins, default=np.inf)
+    begun = {name: start for name, start in starts.items() if start <= coming.matches.time.min()}
+    labels = _season_labels(rated, source, options)
+    if labels is None:
+        return max(begun.values(), default=np.inf)
+    return min(map(begun.__getitem__, begun.keys() & {*labels[coming.rows].tolist()}), default=np.inf)
 
 
 def _season_event_mask(events: Any, coming: Dataset, season_start: float) -> HostArray:
@@ -483,8 +481,8 @@ def _check_no_unknown_players(rated: History, data: Dataset, newcomers: bool) ->
     if newcomers or not names:
         return
     quoted = [f"{format_value_for_error(name)}{similar_names_hint(name, rated.players)}" for name in names[:shown]]
-    others = f" and {len(names) - shown:,} more" if len(names) > shown else ""
-    noun = "players" if len(names) > 1 else "player"
+    others = f" and {len(names) - shown:,} more" * (len(names) > shown)
+    noun = "player" + "s" * (len(names) > 1)
     raise ValueError(f"no {noun} {', '.join(quoted)}{others}; newcomers=True takes them as new players")
 
 
@@ -554,22 +552,22 @@ def forecast_matches(rated: History, system: RatingSystem, data: Dataset) -> Col
     prediction_columns = match_prediction_columns(predict(system, rated.state, matches, num_players=len(data.players)))
     a, b = data.players[matches.player].T
     side = matches.context.side
-    columns = {"row": data.rows, "time": event_time_column(data, matches.time), "a": a, "b": b}
+    columns: dict[str, Any] = {"row": data.rows, "time": event_time_column(data, matches.time), "a": a, "b": b}
     if side is not None and np.any(side):
-        columns["side"] = np.where(np.asarray(side) > 0, a, np.where(np.asarray(side) < 0, b, ""))
+        columns["side"] = np.select([np.greater(side, 0.0), np.less(side, 0.0)], [a, b], "")
     return ColumnTable(columns | _chances_and_odds(prediction_columns))
 
 
-def _chances_and_odds(prediction_columns: dict[str, HostArray]) -> dict[str, HostArray]:
+def _chances_and_odds(columns: dict[str, HostArray]) -> dict[str, HostArray]:
     """The chances of the first player, or of each participant's team, to win, draw and lose, and the fair odds."""
-    win, draw, loss = map(prediction_columns.get, ("win", "draw", "loss"))
-    win = np.asarray(prediction_columns["prediction"] if win is None else win, np.float64)
-    chances = {"win": win} | ({} if draw is None else {"draw": np.asarray(draw, np.float64)})
-    chances["loss"] = 1.0 - win - chances.get("draw", 0.0) if loss is None else np.asarray(loss, np.float64)
+    win = np.asarray(columns.get("win", columns["prediction"]), np.float64)
+    draw = np.asarray(columns.get("draw", 0.0), np.float64)
+    loss = np.asarray(columns.get("loss", 1.0 - win - draw), np.float64)
+    chances = {"win": win, "draw": draw, "loss": loss} if "draw" in columns else {"win": win, "loss": loss}
     with np.errstate(divide="ignore"):
         odds = {f"odds_{name}": 1.0 / x for name, x in chances.items()}
-    others = {name: x for name, x in prediction_columns.items() if name not in {*chances, "prediction"}}
-    return chances | {"expected": prediction_columns["prediction"]} | odds | others
+    others = {name: x for name, x in columns.items() if name not in {*chances, "prediction"}}
+    return chances | {"expected": columns["prediction"]} | odds | others
 
 
 def _forecast_contests(rated: History, system: RatingSystem, data: Dataset) -> ColumnTable:

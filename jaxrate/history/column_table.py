@@ -132,9 +132,9 @@ class PrintedResult(ABC):
 def _format_cells(name: str, values: HostArray, rating: HostArray | None) -> list[str]:
     """The values of a column as text; points have the decimals of the ratings, if there are ratings."""
     if values.dtype.kind == "M":
-        whole_days = values.astype("datetime64[D]") == values
-        text = values.astype("datetime64[D]") if whole_days.all() else values.astype("datetime64[m]")
-        return ["" if np.isnat(x) else str(x).replace("T", " ") for x in text]
+        unit = "D" if (values.astype("datetime64[D]") == values).all() else "m"
+        texts = np.where(np.isnat(values), "", values.astype(f"datetime64[{unit}]").astype(str))
+        return [text.replace("T", " ") for text in texts.tolist()]
     format_one = _number_format(name, values if rating is None else rating) if values.dtype.kind == "f" else str
     return ["" if x != x else format_one(x) for x in values]
 
@@ -153,7 +153,7 @@ def _number_format(name: str, ratings: HostArray) -> Callable[[Any], str]:
 
 def _json_values(values: HostArray) -> list[Any]:
     if values.dtype.kind == "M":
-        return [None if np.isnat(x) else str(x) for x in values]
+        return list(np.where(np.isnat(values), None, values.astype(str)).tolist())
     if values.dtype.kind == "f":
-        return [float(x) if np.isfinite(x) else None for x in values]
+        return list(np.where(np.isfinite(values), values, None).tolist())
     return [x.decode(errors="replace") if isinstance(x, bytes) else x for x in values.tolist()]

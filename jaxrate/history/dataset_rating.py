@@ -11,11 +11,11 @@ import numpy as np
 from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, FilePath, Key, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.parallel_map import Executor, map_items
-from jaxrate.core.rules import Params
+from jaxrate.core.rules import Params, Rating
 from jaxrate.core.system import RatingSystem, set_period_if_default
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import is_missing_value
-from jaxrate.data.column_role_definitions import Columns
+from jaxrate.data.column_role_definitions import Columns, raise_first_applicable_error
 from jaxrate.data.dataset_from_table import as_dataset
 from jaxrate.data.dataset_names import check_known_categories
 from jaxrate.data.faulty_rows import describe_example_rows, warn_caller
@@ -99,14 +99,15 @@ def check_data_can_continue_history(system: RatingSystem, data: Dataset, period:
     if onto.seasons and data.seasons and not onto.seasons.items() <= data.seasons.items():
         raise ValueError("the seasons differ from the saved run's; read the matches with history=saved")
     continued_system = system_with_extended_seasons(onto, system.settings.get("seasons") or ())
-    if (system.rules, system.params) != (continued_system.rules, continued_system.params):
-        raise ValueError(
+    previous_form = "match by match" if onto.period is None else f"in periods of {onto.period:g}"
+    raise_first_applicable_error(
+        (
+            (system.rules, system.params) != (continued_system.rules, continued_system.params),
             f"the saved run is of {onto.system.name} with its own parameters; carry on with those, "
-            f"as jr.rate(saved.system, data, onto=saved) does, or rate all matches again by {system.name}"
-        )
-    if period != onto.period:
-        previous_form = "match by match" if onto.period is None else f"in periods of {onto.period:g}"
-        raise ValueError(f"the saved run was rated {previous_form}; carry on the same way")
+            f"as jr.rate(saved.system, data, onto=saved) does, or rate all matches again by {system.name}",
+        ),
+        (period != onto.period, f"the saved run was rated {previous_form}; carry on the same way"),
+    )
     _check_names_and_clock_continue(data, onto)
     if onto.last is not None and data.clock is not None and len(data.rows):
         _check_events_are_later(system, data, period, onto)
@@ -114,39 +115,46 @@ def check_data_can_continue_history(system: RatingSystem, data: Dataset, period:
 
 def _check_names_and_clock_continue(data: Dataset, onto: History) -> None:
     """ValueError unless players and categories have their ids, and events and times are of the kind of the history."""
-    if not np.array_equal(data.players[: len(onto.players)], onto.players):
-        raise ValueError(
+    raise_first_applicable_error(
+        (
+            not np.array_equal(data.players[: len(onto.players)], onto.players),
             "the players have other ids than in the saved run; read the events with history=saved, the run that is "
-            "given as onto"
-        )
+            "given as onto",
+        ),
+    )
     check_known_categories(data, onto.categories)
-    known, categories = onto.categories, data.categories
-    if known is not None and (categories is None or not np.array_equal(categories, known)):
-        raise ValueError("the categories differ from the saved run's; read the matches with history=saved")
-    nouns = data.events.nouns
-    if nouns != onto.nouns:
-        raise ValueError(f"the saved run is of {onto.nouns}, these are {nouns}")
-    if data.clock != onto.clock and (data.of_matches or (data.clock and onto.clock)):
-        clocks = {None: "no times", "dates": "dates", "numbers": "numbers for times"}
-        raise ValueError(f"the saved run has {clocks[onto.clock]}, the new {nouns} have {clocks[data.clock]}")
+    nouns, clocks = data.events.nouns, {None: "no times", "dates": "dates", "numbers": "numbers for times"}
+    needs_same_clock = data.of_matches or bool(data.clock and onto.clock)
+    raise_first_applicable_error(
+        (
+            onto.categories is not None and not np.array_equal(data.categories, onto.categories),
+            "the categories differ from the saved run's; read the matches with history=saved",
+        ),
+        (nouns != onto.nouns, f"the saved run is of {onto.nouns}, these are {nouns}"),
+        (
+            data.clock != onto.clock and needs_same_clock,
+            f"the saved run has {clocks[onto.clock]}, the new {nouns} have {clocks[data.clock]}",
+        ),
+    )
 
 
 def _check_events_are_later(system: RatingSystem, data: Dataset, period: float | None, onto: History) -> None:
     """ValueError if the events begin before the end of the history, or within its last rating period."""
-    time, last = data.events.flat.time, onto.last
-    assert last is not None
+    time, last = data.events.flat.time, onto.last or 0.0
     event, end = "match" if data.of_matches else "contest", format_time(last, onto.clock)
     first = f"row {data.rows[0]} (counting from 0): time {format_time(time[0], onto.clock)}"
-    if time[0] < last and (data.of_matches or depends_on_time(system, system.params)):
-        raise ValueError(
+    raise_first_applicable_error(
+        (
+            time[0] < last and (data.of_matches or depends_on_time(system, system.params)),
             f"{first} is earlier than the last {event} of the saved run, {end}; leave out "
-            f"what is rated already, which is all before that"
-        )
-    if period is not None and period_number(time[0], period) == period_number(last, period):
-        raise ValueError(
+            f"what is rated already, which is all before that",
+        ),
+        (
+            period is not None and period_number(time[0], period) == period_number(last, period),
             f"{first} is in the same rating period as the last match of the saved run, {end}; a period is "
-            "rated as a whole, so carry on only where one has ended"
-        )
+            "rated as a whole, so carry on only where one has ended",
+        ),
+    )
 
 
 def warn_doubtful_continuation(system: RatingSystem, data: Dataset, onto: History) -> None:
@@ -369,8 +377,8 @@ def build_history(
     before = 0 if onto is None else onto.contests or 0
     events = make_event_columns(data, result.prediction, recorded_columns(result, performances), before)
     last, clock = float(time[-1]) if data.clock and len(time) else None, data.clock
-    options = {"dates": data.dates, "source": data.source, "derived": data.derived}
-    options = {name: x for name, x in options.items() if x is not None}
+    known = {"dates": data.dates, "source": data.source, "derived": data.derived}
+    options = {name: x for name, x in known.items() if x is not None}
     if onto is not None:
         games[: len(onto.games)] += onto.games
         events = concatenate_event_columns(onto.events, events)
@@ -478,22 +486,9 @@ def smooth(
     found = smooth_events(
         system, events, params=params, num_players=num_players, tolerance=float(tolerance), sweeps=sweeps
     )
-    count = count_players(found.state)
-    data = (
-        events if isinstance(events, Dataset) else Dataset(events, np.arange(count), np.arange(len(events.flat.player)))
-    )
-    data = data._replace(events=found.events)
-    time: Any = data.events.flat.time
-    ratings = {"rating_after": found.rating.mean, "deviation_after": found.rating.deviation}
-    return History(
-        found.system,
-        found.state,
-        data.players,
-        count_games(data.events, count),
-        None,
-        float(time[-1]) if data.clock else None,
-        data.clock,
-        make_event_columns(data, found.prediction, ratings),
-        {} if data.source is None else {"source": data.source},
-        hindsight=found,
-    )
+    data = events
+    if not isinstance(events, Dataset):
+        data = Dataset(events, np.arange(count_players(found.state)), np.arange(len(events.flat.player)))
+    result = RecordedRun(found.state, found.prediction, Rating(None, None), found.rating)
+    history = build_history(found.system, data._replace(events=found.events), None, None, result, None)
+    return history._replace(hindsight=found)

@@ -15,6 +15,7 @@ of a row, as scores and predictions, is [n]. A kind of history that knows less h
     side, points, venue, category, performance, rank_needed   as far as they are known
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -29,6 +30,7 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.systems.prediction_wrapping import OutcomeProbabilities, expected_score_from_prediction
 
 PROBABILITY_PREFIX = "probability_"  # and the score, of more than three
+OUTCOME_COLUMNS = re.compile(f"win|draw|loss|quality|{PROBABILITY_PREFIX}.*")
 
 
 def match_prediction_columns(prediction: Any) -> dict[str, HostArray]:
@@ -64,14 +66,9 @@ def event_prediction_columns(prediction: Any, data: Dataset) -> dict[str, HostAr
     return contest_prediction_columns(prediction, data.rounds)
 
 
-def expected_outcomes(prediction: Any, data: Dataset) -> HostArray:
-    """[n] expected scores of matches, or shares of the others to be beaten, from predictions in any form."""
-    return event_prediction_columns(prediction, data)["prediction"]
-
-
 def outcome_columns(names: Iterable[str]) -> list[str]:
     """The columns with the probabilities of outcomes, and the quality, in their order."""
-    return [x for x in names if x in ("win", "draw", "loss", "quality") or x.startswith(PROBABILITY_PREFIX)]
+    return [*filter(OUTCOME_COLUMNS.fullmatch, names)]
 
 
 def mirrored_column(name: str, names: Iterable[str]) -> str | None:
@@ -128,11 +125,11 @@ def _contest_columns(data: Dataset, num_contests_before: int, in_teams: bool) ->
 def _side_point_and_venue_columns(data: Dataset) -> dict[str, Any]:
     """Who of a match has the side, the points of both, and the ground; None where they are not known."""
     context: Any = data.matches.context
-    points = [context.columns[name] for name in data.margin] if context.columns is not None else []
+    points = data.margin if len(data.margin) == len(SIDES) and context.columns else ()
     return {
         "venue": data.venues,
-        "side": None if context.side is None else np.asarray(context.side, np.float32),
-        "points": np.stack(points, axis=1) if len(points) == len(SIDES) else None,
+        "side": jax.tree.map(np.float32, context.side),
+        "points": np.stack([context.columns[name] for name in points], axis=1) if points else None,
     }
 
 
@@ -149,15 +146,15 @@ def concatenate_event_columns(first: EventColumns, second: EventColumns) -> Even
     sizes = len(first["row"]), len(second["row"])
     second = second | {"event": second["event"] + (first["event"][-1] + 1 if sizes[0] else 0)}
     if "teams" in first or "teams" in second:
-        first, second = (_add_team_column(columns) for columns in (first, second))
+        first, second = map(_add_team_column, (first, second))
     if "contest" in first:
         first, second = _unify_contest_labels(first, second)
-    both = {**(first if len(first) > len(second) else second), **first, **second}
+    known = {**max(second, first, key=len), **first, **second}
     return {
         name: np.concatenate(
-            [first.get(name, _missing_values(known, sizes[0])), second.get(name, _missing_values(known, sizes[1]))]
+            [columns.get(name, _missing_values(x, size)) for columns, size in zip((first, second), sizes, strict=True)]
         )
-        for name, known in both.items()
+        for name, x in known.items()
     }
 
 
@@ -168,10 +165,8 @@ def _missing_values(known: HostArray, count: int) -> HostArray:
 
 def _add_team_column(columns: EventColumns) -> EventColumns:
     """Columns with those of teams: everybody is alone where there were none, and 0 where they are not known."""
-    if "team" in columns:
-        return columns
     if "teams" in columns:
-        return columns | {"team": np.zeros(len(columns["teams"]), np.int32)}
+        return columns | {"team": columns.get("team", np.zeros(len(columns["teams"]), np.int32))}
     first_row = np.searchsorted(columns["event"], columns["event"])
     place = np.arange(1, len(first_row) + 1, dtype=np.int32) - first_row.astype(np.int32)
     end = [*columns].index("participants") + 1
@@ -253,12 +248,10 @@ def contest_numbers(participants: HostArray) -> HostArray:
     """[n] the number of each participant's contest, from 0, from the size of each one's contest."""
     if (participants < 1).any():
         raise ValueError("a contest has less than one participant")
-    number, row, contest = np.empty(len(participants), int), 0, 0
-    while row < len(participants):
-        size = int(participants[row])
-        number[row : row + size] = contest
-        row, contest = row + size, contest + 1
-    return number
+    starts = [0]
+    while starts[-1] < len(participants):
+        starts.append(starts[-1] + int(participants[starts[-1]]))
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))[: len(participants)]
 
 
 def lookup_ids(column: str, names: Any, players: HostArray) -> HostArray:

@@ -135,15 +135,12 @@ def rating_table(rated: History, time: Any = None) -> dict[str, HostArray]:
         }
     )
     excluded = {"variance", "time", *columns}
-    state_columns = {name: np.asarray(x) for name, x in leaves_by_name(state).items()}
-    columns |= {
-        name: x for name, x in state_columns.items() if x.ndim == 1 and name not in excluded and "." not in name
-    }
+    leaves = {name: np.asarray(x) for name, x in leaves_by_name(state).items() if name not in excluded}
+    columns |= {name: x for name, x in leaves.items() if x.ndim == 1 and "." not in name}
     if rated.categories is not None and has_modifiers(rated.system, state):
-        mean, deviation = map(np.asarray, modifiers(rated.system, state))
-        for i, name in enumerate(rated.categories):
-            columns[f"modifier {name}"] = mean[:, i]
-            columns[f"deviation {name}"] = deviation[:, i]
+        mean, deviation = (np.asarray(x).T for x in modifiers(rated.system, state))
+        for name, *values in zip(rated.categories, mean, deviation, strict=True):
+            columns |= dict(zip((f"modifier {name}", f"deviation {name}"), values, strict=True))
     order = np.argsort(-columns["rating"], kind="stable")
     return {name: values[order] for name, values in columns.items()}
 

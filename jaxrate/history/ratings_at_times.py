@@ -81,13 +81,12 @@ def parse_time_after_last_events(rated: Any, state: State, time: Any) -> Any:
     query_time, last_times = parse_query_time(rated, time), getattr(state, "time", None)
     if query_time is None or is_traced((query_time, last_times)):
         return query_time
-    times, end = np.array(last_times, float), getattr(rated, "last", None)  # NaN of None
-    end = -np.inf if end is None else end
+    times, last = (np.array(x, float) for x in (last_times, getattr(rated, "last", None)))  # NaN of None
     played = float(times[np.isfinite(times)].max(initial=-np.inf))
     rounding = 4.0 * np.finfo(jnp.result_type(float)).eps * abs(played)  # of times in the state
-    if query_time < max(played - rounding, end):
-        clock = getattr(rated, "clock", None)
-        asked_text, last_text = format_time(query_time, clock), format_time(max(played, end), clock)
+    if query_time < np.fmax(played - rounding, last):
+        asked_and_last = float(query_time), float(np.fmax(played, last))
+        asked_text, last_text = (format_time(x, getattr(rated, "clock", None)) for x in asked_and_last)
         raise ValueError(
             f"time {asked_text} is before the last event of the history, at {last_text}; {PAST_RATINGS_HINT}"
         )
@@ -149,9 +148,7 @@ def _is_before_end(rated: History, query_time: Any) -> bool:
 
 
 @enforce_argument_annotations
-def modifiers(
-    system: RatingSystem | History, state: State = None, *, time: Any = None, params: Params = None
-) -> Rating:
+def modifiers(system: RatingSystem | History, state: State = None, *, time: Any = None) -> Rating:
     """Every player's modifier of each category [num_players, categories], and its deviation.
 
     In a match or contest of category c, as a surface or a mode, a player of skills has the strength rating +
@@ -164,38 +161,34 @@ def modifiers(
       system: a system, or a rated history in place of system and state.
       state: the state that `run` left.
       time: as of when, as in `ratings`.
-      params: hyperparameters, by default `system.params`.
 
     Raises:
       ValueError: as `ratings`, or if the system has no modifiers.
     """
-    params = (system.system if isinstance(system, History) else system).params if params is None else params
-    system, rows = _rows_with_modifiers(system, state, time, params)
+    system, rows = _rows_with_modifiers(system, state, time)
     if hasattr(rows, "modifiers"):
-        mean, variance = rows.modifiers, rows.modifier_variance
-    else:
-        end = 1 + system.settings["categories"]
-        mean, variance = rows.mean[:, 1:end], jnp.diagonal(rows.covariance, axis1=1, axis2=2)[:, 1:end]
-    return Rating(mean, _deviation(variance))
+        return Rating(rows.modifiers, _deviation(rows.modifier_variance))
+    of_categories = slice(1, 1 + system.settings["categories"])
+    variance = jnp.diagonal(rows.covariance, axis1=1, axis2=2)
+    return Rating(rows.mean[:, of_categories], _deviation(variance[:, of_categories]))
 
 
 @enforce_argument_annotations
-def category_ratings(system: RatingSystem | History, category: Any, state: State = None, *, time: Any = None) -> Rating:
+def category_ratings(rated: History, category: Any, *, time: Any = None) -> Rating:
     """Every player's rating [num_players] where they meet a category: on a surface, in a mode, against a race.
 
         jr.history.category_ratings(rated, "doubles").mean
 
     Args:
-      system: a system, or a rated history in place of system and state.
-      category: its name in a rated history, or its number.
-      state: the state that `run` left.
+      rated: the history, as from `rate` or `load`.
+      category: its name, or its number.
       time: as of when, as in `ratings`.
 
     Raises:
       ValueError: as `modifiers`, or if there is no such category.
     """
-    number = category_number(system, category)
-    system, rows = _rows_with_modifiers(system, state, time, None)
+    number = category_number(rated, category)
+    system, rows = _rows_with_modifiers(rated, None, time)
     return category_rating(system, system.params, system.summary(system.params, rows), rows, number)
 
 
@@ -241,15 +234,12 @@ def check_has_modifiers(system: RatingSystem, state: State) -> None:
         raise ValueError(f"{system.name} has no modifiers; take category_glicko, or skills with categories")
 
 
-def _rows_with_modifiers(
-    system: RatingSystem | History, state: State, time: Any, params: Params
-) -> tuple[RatingSystem, Any]:
+def _rows_with_modifiers(rated: RatingSystem | History, state: State, time: Any) -> tuple[RatingSystem, Any]:
     """The system, and the rows of all players as of a time; ValueError without modifiers."""
-    rated: Any = system
-    own, state, _ = resolve_system_state_and_players(rated, state)
-    check_has_modifiers(own, state)
+    system, state, _ = resolve_system_state_and_players(rated, state)
+    check_has_modifiers(system, state)
     query_time = parse_time_after_last_events(rated, state, time)
-    return own, advance_state_to_time(own, state, query_time, own.params if params is None else params)
+    return system, advance_state_to_time(system, state, query_time, system.params)
 
 
 @jax.jit

@@ -36,7 +36,7 @@ from jaxrate.systems.prediction_wrapping import (
     observes_goals,
     wrapper_names,
 )
-from jaxrate.systems.rounds.performance_inference import PERFORMANCE_COLUMNS, Performances
+from jaxrate.systems.rounds.performance_inference import Performances
 
 FADING_HYPERPARAMETERS = "reversion", "season_keep", "form_reversion"  # each None where nothing fades
 
@@ -81,19 +81,15 @@ def record_prediction_and_ratings(
     """The prediction, the ratings before, those after and what is inferred; None in place of what is not asked for."""
     params, _, before, after, _, event, inferred = rated_event
     left = _ratings_of_event_players(summary, params, after, event) if with_ratings_after else None
-    return (
-        rated_event.prediction,
-        _ratings_of_event_players(summary, params, before, event),
-        left,
-        inferred if with_performances else None,
-    )
+    ratings_before = _ratings_of_event_players(summary, params, before, event)
+    return rated_event.prediction, ratings_before, left, inferred if with_performances else None
 
 
 def _ratings_of_event_players(summary: Any, params: Params, rows: State, event: Any) -> Rating:
     """The ratings of both players of a match or of each pair, or of participants."""
-    rating = summary(params, rows)
+    rating: Rating = summary(params, rows)
     if isinstance(event, Periods):
-        rating = jax.tree.map(lambda *x: jnp.stack(x, axis=-1), *split_sides(rating, event))
+        return jax.tree.map(lambda *x: jnp.stack(x, axis=-1), *split_sides(rating, event))
     return rating
 
 
@@ -139,11 +135,11 @@ def performance_ratings(
     if isinstance(system, History):
         if contests is not None or options:
             raise ValueError("a rated history has contests of its own; give nothing else")
-        performance, rank = (system.events.get(name, np.zeros(0)) for name in PERFORMANCE_COLUMNS)
-        if (np.isnan(performance).all() and len(system.events["row"])) or "performance" not in system.events:
+        events: Any = system.events
+        if "performance" not in events or (np.isnan(events["performance"]).all() and len(events["row"])):
             _check_infers_performances(system.system)
             raise ValueError("this history was rated without performances; rate the contests again")
-        return Performances(performance.astype(float), rank)
+        return Performances(events["performance"].astype(float), events["rank_needed"])
     _check_infers_performances(system)
     _, inferred = rating_history_with_performances(system, contests, **options)
     if inferred is None:
@@ -192,10 +188,9 @@ def mask_performances_of_contests_without_effect(
 
 def recorded_columns(result: RecordedRun, performances: Performances | None = None) -> dict[str, Any]:
     """The ratings before the events, those that they left if these were recorded, and performances, by column."""
-    left = Rating(None, None) if result.after is None else result.after
-    columns = {"rating": result.before.mean, "deviation": result.before.deviation}
-    columns |= {"rating_after": left.mean, "deviation_after": left.deviation}
-    return columns | ({} if performances is None else performances._asdict())
+    names, left_names = ("rating", "deviation"), ("rating_after", "deviation_after")
+    columns = dict(zip(names, result.before, strict=True)) | dict(zip(left_names, result.after or (), strict=False))
+    return columns | (performances._asdict() if performances else {})
 
 
 OPTION = "calibration"  # of a history, with the fields of its `OnlineSlope`

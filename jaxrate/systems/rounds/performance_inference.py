@@ -660,6 +660,3 @@ def _rank_excluding_self(place: Array, rank: Array, event: Rounds) -> Array:
     """The rank in a place of the standings, without oneself."""
     place = jnp.minimum(place, jnp.sum(cdf_sums.participant_mask(event), dtype=jnp.int32))
     return place + 1 - (place > rank).astype(jnp.int32)
-
-
-PERFORMANCE_COLUMNS = Performances._fields  # of the tables of contests
