@@ -192,6 +192,8 @@ def test_other_rules_are_not_saved_under_the_name_of_a_system(tmp_path):
         jr.save(tmp_path, rated)
     with pytest.raises(ValueError, match="was made with bonus of its own, which a saved run cannot hold"):
         jr.save(tmp_path, jr.rate(own(bonus=(1.0, print)), data))
+    with pytest.raises(ValueError, match="a history with hindsight is not saved"):  # it could not be loaded
+        jr.save(tmp_path, jr.smooth(jr.skills(), data))
     assert not list(tmp_path.iterdir())
 
 

@@ -133,7 +133,7 @@ def balance_teams(
     strength = (offset + scale * np.bincount(team_of_player, score, teams)) * unit
     best = np.argsort(-strength, kind="stable")
     members = [ids[team_of_player == t][np.argsort(-mean[team_of_player == t], kind="stable")] for t in best]
-    names = [[rated.players[i] for i in team] for team in members]
+    names = [list(rated.players[team]) for team in members]
     share = _expected_share_of_teams_beaten(rated, members, category)
     return BalancedTeams(names, strength[best], share, solution.status == 0)
 
@@ -234,16 +234,15 @@ def _cheapest_matching(
     limits = [(incidence, 0, 1), (np.ones((1, len(edge_index))), n // 2, n // 2)]
     solution = _solve_integer_program(cost, np.ones(len(edge_index)), (0, 1), limits, time_limit)
     found = [] if solution.x is None else [np.flatnonzero(solution.x > 0.5)]
-    adjacent = _pair_adjacent_players(n, first, second, cost)
-    found += [] if adjacent is None else [adjacent]
+    found += _pair_adjacent_players(n, first, second, cost)
     if not found:
         message = "so many cannot be kept apart" if solution.status == 2 else "no pairing was found in time; give more"
         raise ValueError(message)
     return min(found, key=lambda edges: float(cost[edges].sum())), solution.status == 0
 
 
-def _pair_adjacent_players(n: int, first: HostArray, second: HostArray, cost: HostArray) -> HostArray | None:
-    """Edges that pair neighbours in strength; of an odd number of players the best one to omit is left out."""
+def _pair_adjacent_players(n: int, first: HostArray, second: HostArray, cost: HostArray) -> list[HostArray]:
+    """Edges that pair neighbours in strength, if there are; of an odd number the best one to omit is left out."""
     edge_to_next = np.full(n - 1, -1)
     neighbour_edges = np.flatnonzero(second - first == 1)
     edge_to_next[first[neighbour_edges]] = neighbour_edges
@@ -255,7 +254,7 @@ def _pair_adjacent_players(n: int, first: HostArray, second: HostArray, cost: Ho
         cost_after = np.append(np.cumsum(edge_costs[1::2][::-1])[::-1], 0.0)
         left_out = int(np.argmin(cost_before + cost_after))
         pairs = np.append(edge_to_next[: 2 * left_out : 2], edge_to_next[2 * left_out + 1 :: 2])
-    return None if (pairs < 0).any() else pairs
+    return [pairs] * bool((pairs >= 0).all())
 
 
 def _check_pool_players(rated: History, players: Sequence[Any], search_seconds: float) -> HostArray:

@@ -220,7 +220,7 @@ def typical_team_size(rated: History) -> int:
 
 
 def predict_pairs_with_partners(
-    rated: History, players: HostArray, partners: EqualPartners, category: int | None
+    rated: History, players: HostArray, partners: EqualPartners, category: Any
 ) -> LowRankPairProbabilities:
     """The chances of each pair of players [N], each in a team with equal partners, at the end of the history.
 
@@ -234,11 +234,11 @@ def predict_pairs_with_partners(
 
     state = jax.tree.map(add_partners, rated.state)
     others = count + np.arange(2 * partners.number).reshape(2, -1)
-    team, time = np.repeat([0, 1], size), rated.last or 0.0
+    team, time, number = np.repeat([0, 1], size), rated.last or 0.0, resolve_category(rated, category)
 
     def predict_pair(a: HostArray, b: HostArray) -> HostArray:
         sides = [np.column_stack([players[x], np.tile(y, (len(a), 1))]) for x, y in zip((a, b), others, strict=True)]
-        return predict_shares_of_teams(rated.system, state, np.hstack(sides), team, time, category)[:, 0]
+        return predict_shares_of_teams(rated.system, state, np.hstack(sides), team, time, number)[:, 0]
 
     return _factor_probabilities(predict_pair, len(players))
 
@@ -250,9 +250,9 @@ class MatchupTables(NamedTuple):
     """Predictions for every two players, as factors from `cross_approximation`."""
 
     even: LowRankPairProbabilities  # nobody has the side
-    draw: LowRankPairProbabilities | None  # the probability of a draw; None if there are none, or too many numbers
-    home: LowRankPairProbabilities | None  # the expected score of a, who has the side; None if sides do not matter
-    home_draw: LowRankPairProbabilities | None  # the chance of a draw then
+    draw: LowRankPairProbabilities | None = None  # the probability of a draw; None without, or with too many numbers
+    home: LowRankPairProbabilities | None = None  # the expected score of a, who has the side; None if none matters
+    home_draw: LowRankPairProbabilities | None = None  # the chance of a draw then
 
 
 def build_matchup_tables_by_category(
@@ -265,11 +265,9 @@ def build_matchup_tables_by_category(
     categories = [None] if rated.categories is None else rated.categories.tolist()
     if len(players) < 2 or len(categories) > MAX_CATEGORIES:
         return {}
-    if partners is not None:
-        numbers = {name: resolve_category(rated, name) for name in categories}
-        even = {name: predict_pairs_with_partners(rated, players, partners, x) for name, x in numbers.items()}
-        return {name: MatchupTables(x, None, None, None) for name, x in even.items()}
-    return {category: build_matchup_tables(rated, players, category) for category in categories}
+    if partners is None:
+        return {name: build_matchup_tables(rated, players, name) for name in categories}
+    return {name: MatchupTables(predict_pairs_with_partners(rated, players, partners, name)) for name in categories}
 
 
 def build_matchup_tables(rated: History, players: HostArray, category: Any = None) -> MatchupTables:

@@ -145,50 +145,46 @@ def team_size_excess_shares(data: Dataset, weight: HostArray) -> HostArray:
 class EventRows(NamedTuple):
     """Matches or contests as rows of players, one after the other."""
 
-    title: list[str]  # [E] who meets, or which contest
-    time: HostArray  # [E]
+    title: list[str]  # [E] who meets, or which contest, and when
     start: HostArray  # [E + 1] where the players of each event begin
-    side: HostArray  # [rows] "a" and "b", or the numbers of teams
-    player: HostArray  # [rows] names
-    category: HostArray | None  # that players meet, ids or shares, one after the other
+    columns: dict[str, HostArray]  # [rows] side ("a" and "b", or numbers of teams), player, and category if known
     expected: HostArray  # [rows] of the side
 
 
-def list_event_rows(data: Dataset, expected: HostArray) -> EventRows:
+def list_event_rows(rated: History, data: Dataset, expected: HostArray) -> EventRows:
     """Two rows for each match, or one for each participant of each contest."""
     (player, _), flat = seats(data.events), cast(Any, data.events.flat)
-    names, time, category = data.players[player], np.asarray(flat.time), flat.context.category
+    names, category, start = data.players[player], flat.context.category, (1 + data.of_matches) * data.events.start
     if data.of_matches:
-        titles, start = [f"{x} against {y}" for x, y in names.reshape(-1, 2).tolist()], 2 * np.arange(len(time) + 1)
-        side = np.tile(np.array(["a", "b"], object), len(time))
+        titles = [f"{x} against {y}" for x, y in names.reshape(-1, 2).tolist()]
+        side = np.tile(np.array(["a", "b"], object), len(titles))
         category = None if category is None else np.asarray(category)[:, ::-1]
-        of_sides = np.stack([expected, 1.0 - expected], axis=1).ravel()
-        return EventRows(titles, time, start, side, names, category, of_sides)
-    labels = np.arange(len(time)) if data.contests is None else data.contests
-    side = 1 + np.asarray(flat.team)
-    return EventRows(
-        [f"contest {x}" for x in labels.tolist()], time, data.events.start, side, names, category, expected
-    )
+        expected = np.stack([expected, 1.0 - expected], axis=1).ravel()
+    else:
+        labels = np.arange(len(flat.time)) if data.contests is None else data.contests
+        titles, side = [*map("contest {}".format, labels.tolist())], 1 + np.asarray(flat.team)
+    if rated.clock is not None:
+        times = [format_time(x, rated.clock) for x in np.asarray(flat.time)]
+        titles = [*map("{}, {}".format, titles, times)]
+    columns = {"side": side, "player": names}
+    if category is not None and rated.categories is not None:
+        columns["category"] = categories_met_by_players(np.asarray(category), rated.categories, len(names))
+    return EventRows(titles, start, columns, expected)
 
 
 def explain_events(rated: History, data: Dataset, parts: PredictionParts, expected: HostArray) -> list[Explanation]:
     """The explanation of each event, from the parts of all players and what is expected of them."""
-    rows = list_event_rows(data, expected)
-    columns = {"side": rows.side, "player": rows.player}
-    if rows.category is not None and rated.categories is not None:
-        columns["category"] = categories_met_by_players(np.asarray(rows.category), rated.categories, len(rows.player))
+    rows, points = list_event_rows(rated, data, expected), points_by_part(parts)
     weight = np.asarray(parts.weight, np.float64).ravel()
-    points = points_by_part(parts)
     total = np.sum([*points.values()], axis=0)
     explanations = []
     for i, title in enumerate(rows.title):
         at = slice(rows.start[i], rows.start[i + 1])
-        table = {name: x[at] for name, x in columns.items()}
-        table |= {"weight": weight[at]} if (weight[at] != 1.0).any() else {}
+        columns = {name: x[at] for name, x in rows.columns.items()}
+        table = columns | ({"weight": weight[at]} if (weight[at] != 1.0).any() else {})
         table |= {name: x[at] for name, x in points.items() if x[at].any() or name in ("skill", "rating")}
-        when = "" if rated.clock is None else f", {format_time(rows.time[i], rated.clock)}"
-        sides = side_table(rows.side[at], rows.player[at], total[at], rows.expected[at])
-        explanations.append(Explanation(f"{title}{when}", ColumnTable(table | {"points": total[at]}), sides))
+        sides = side_table(columns["side"], columns["player"], total[at], rows.expected[at])
+        explanations.append(Explanation(title, ColumnTable(table | {"points": total[at]}), sides))
     return explanations
 
 

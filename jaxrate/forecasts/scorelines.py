@@ -143,8 +143,7 @@ def total_goals_probabilities(probability: Any, line: float) -> LineProbabilitie
     Raises:
       ValueError: for tables that hold no chances of scorelines, or another line.
     """
-    table, number = check_scorelines(probability), np.arange(np.shape(probability)[-1])
-    return _line_probabilities(table, number[:, None] + number, line)
+    return _line_probabilities(probability, np.add, line)
 
 
 @enforce_argument_annotations
@@ -163,8 +162,7 @@ def goal_difference_probabilities(probability: Any, line: float) -> LineProbabil
     Raises:
       ValueError: as `total_goals_probabilities`.
     """
-    table, number = check_scorelines(probability), np.arange(np.shape(probability)[-1])
-    return _line_probabilities(table, number[:, None] - number, line)
+    return _line_probabilities(probability, np.subtract, line)
 
 
 @enforce_argument_annotations
@@ -190,14 +188,14 @@ def check_scorelines(probability: Any) -> HostArray:
     return table
 
 
-def _line_probabilities(table: HostArray, quantity: HostArray, line: float) -> LineProbabilities:
-    """The chances [...] that whole numbers [K, K] are above, on and below a line."""
-    quarters = line * 4.0
+def _line_probabilities(probability: Any, of_goals: np.ufunc, line: float) -> LineProbabilities:
+    """The chances [...] that the sum or difference of both sides' goals is above, on and below a line."""
+    table, number, quarters = check_scorelines(probability), np.arange(np.shape(probability)[-1]), line * 4.0
     if not np.isfinite(quarters) or quarters != np.rint(quarters):
         raise ValueError(f"line must be a number of quarters of a goal, as 2.5, got {format_value_for_error(line)}")
     lines = [line] if quarters % 2 == 0 else [line - 0.25, line + 0.25]
     above, on, below = (
-        np.mean([table[..., compare(quantity, x)].sum(axis=-1) for x in lines], axis=0)
+        np.mean([table[..., compare(of_goals.outer(number, number), x)].sum(axis=-1) for x in lines], axis=0)
         for compare in (np.greater, np.equal, np.less)
     )
     return LineProbabilities(above, on, below)

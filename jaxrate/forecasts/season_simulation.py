@@ -643,14 +643,12 @@ def _simulate_tournaments(
         standings = Standings.empty(n, dtype).add(group_matches.player, *group_matches.play(playing, strengths))
         order, total = rank_by_points(lots, standings, rules.points, rules.ties, group)
         order = order[:in_groups].astype(jnp.int32)
-        slot_players = [order]
-        if best[1]:
-            placed = order[np.cumsum([0, *group_sizes])[:-1] + best[0] - 1]
-            uniforms = jax.random.uniform(jax.random.fold_in(lots, 1), placed.shape, dtype)
-            scored, conceded = standings.goals.T
-            criteria = standings.won.sum(axis=1), scored, scored - conceded, total  # the last one counts first
-            slot_players.append(placed[jnp.lexsort([uniforms, *(-x[placed] for x in criteria)])[: best[1]]])
-        all_slots = jnp.concatenate([*slot_players, jnp.arange(n + 1, dtype=jnp.int32)])  # number n is a bye
+        placed = order[np.cumsum([0, *group_sizes])[:-1] + best[0] - 1]
+        uniforms = jax.random.uniform(jax.random.fold_in(lots, 1), placed.shape, dtype)
+        scored, conceded = standings.goals.T
+        criteria = standings.won.sum(axis=1), scored, scored - conceded, total  # the last one counts first
+        best_placed = placed[jnp.lexsort([uniforms, *(-x[placed] for x in criteria)])[: best[1]]]
+        all_slots = jnp.concatenate([order, best_placed, jnp.arange(n + 1, dtype=jnp.int32)])  # number n is a bye
 
         def win_probability(upper: Array, lower: Array) -> Array:
             i, j = jnp.minimum(upper, n - 1), jnp.minimum(lower, n - 1)

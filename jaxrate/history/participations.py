@@ -276,7 +276,7 @@ def make_participations(history: Any) -> Participations:
             row = seat[i:j] // player.shape[1]
             end[row] = np.maximum.accumulate(end[row])
     names = ("rating", "deviation"), ("rating_after", "deviation_after")
-    before, left = (Rating(*(events[x].take(seat) if x in events else None for x in pair)) for pair in names)
+    before, left = (jax.tree.map(lambda x: x.take(seat), Rating(*map(events.get, pair))) for pair in names)
     if history.hindsight is not None:
         return Participations(start, seat, left, left, events, time, end, True)
     after = jax.tree.map(lambda x: np.append(x[1:], x[:1]), before)  # what the player's next event found

@@ -65,6 +65,8 @@ from jaxrate.systems.skills.settings import OwnObservation, OwnPart
 
 def make_run_metadata(rated: History) -> dict[str, Any]:
     """The contents of run.json for a rated history; ValueError if JSON cannot hold them."""
+    if rated.hindsight is not None:
+        raise ValueError("a history with hindsight is not saved; save the rated one, and smooth its events again")
     system = rated.system
     settings = {name: _replace_functions_by_names(x) for name, x in system.settings.items()}
     for name, value in settings.items():
@@ -135,9 +137,9 @@ def save(folder: FilePath, rated: History | MakesHistory) -> None:
     `make=lambda own_parts, **saved: system.make(**saved)`; of an observation of your own it is `outcome`.
 
     Raises:
-      ValueError: if the system was made with something else, such as your own function, or has its own rules under the
-        name of a system that comes with the package; if the state holds NaN; if another process saves into the folder
-        for long; or if the folder is a file, or one of a run by chunks.
+      ValueError: if the history has hindsight; if the system was made with something else, such as your own function,
+        or has its own rules under the name of a system that comes with the package; if the state holds NaN; if another
+        process saves into the folder for long; or if the folder is a file, or one of a run by chunks.
       OSError: if the files cannot be written. The run that was saved there before stays.
 
     Warns:
