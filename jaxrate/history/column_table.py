@@ -152,8 +152,9 @@ def _number_format(name: str, ratings: HostArray) -> Callable[[Any], str]:
 
 
 def _json_values(values: HostArray) -> list[Any]:
+    missing: Any = None
     if values.dtype.kind == "M":
-        return list(np.where(np.isnat(values), None, values.astype(str)).tolist())
+        return list(np.where(np.isnat(values), missing, values.astype(str)).tolist())
     if values.dtype.kind == "f":
-        return list(np.where(np.isfinite(values), values, None).tolist())
+        return list(np.where(np.isfinite(values), values, missing).tolist())
     return [x.decode(errors="replace") if isinstance(x, bytes) else x for x in values.tolist()]

@@ -127,7 +127,7 @@ def _check_names_and_clock_continue(data: Dataset, onto: History) -> None:
     needs_same_clock = data.of_matches or bool(data.clock and onto.clock)
     raise_first_applicable_error(
         (
-            onto.categories is not None and not np.array_equal(data.categories, onto.categories),
+            onto.categories is not None and not np.array_equal(np.array(data.categories), onto.categories),
             "the categories differ from the saved run's; read the matches with history=saved",
         ),
         (nouns != onto.nouns, f"the saved run is of {onto.nouns}, these are {nouns}"),
@@ -216,7 +216,7 @@ def rate(
     the number of teams and the number of the player's team, from 1 (0: unknown). Deviations are left out if the system
     has none. Systems that infer performances add them, and the rank that would have kept the rating (see
     `performance_ratings`); both are null where there is none. If leads fade, from season to season or with time,
-    `rating_after` and `deviation_after` have the ratings after the event; all matches of a rating period have those
+    "rating_after" and "deviation_after" have the ratings after the event; all matches of a rating period have those
     after the period.
 
     Where the data say who has the side, `side` follows: 1 for a, -1 for b, 0 for nobody. Where they have the points of
@@ -486,7 +486,7 @@ def smooth(
     found = smooth_events(
         system, events, params=params, num_players=num_players, tolerance=float(tolerance), sweeps=sweeps
     )
-    data = events
+    data: Any = events
     if not isinstance(events, Dataset):
         data = Dataset(events, np.arange(count_players(found.state)), np.arange(len(events.flat.player)))
     result = RecordedRun(found.state, found.prediction, Rating(None, None), found.rating)

@@ -149,7 +149,8 @@ def concatenate_event_columns(first: EventColumns, second: EventColumns) -> Even
         first, second = map(_add_team_column, (first, second))
     if "contest" in first:
         first, second = _unify_contest_labels(first, second)
-    known = {**max(second, first, key=len), **first, **second}
+    longer: EventColumns = max(second, first, key=len)
+    known = {**longer, **first, **second}
     return {
         name: np.concatenate(
             [columns.get(name, _missing_values(x, size)) for columns, size in zip((first, second), sizes, strict=True)]

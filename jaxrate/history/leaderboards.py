@@ -766,7 +766,7 @@ def peak_ratings(
     ids = np.flatnonzero(highest >= 0)
     ids = ids[np.argsort(-lead[highest[ids]], kind="stable")[:top]]
     peaks = rows.select(highest[ids])
-    columns = {"rank": np.arange(1, len(ids) + 1), "player": rated.players[ids]}
+    columns: dict[str, Any] = {"rank": np.arange(1, len(ids) + 1), "player": rated.players[ids]}
     columns |= {"rating": peaks.after.mean, "deviation": peaks.after.deviation}
     columns |= {"match": peaks.row, "time": rated.time_column(peaks.time)}
     return PeakRatings(columns | {"above_median": None if level is None else peaks.after.mean - level[highest[ids]]})
