@@ -426,7 +426,7 @@ def test_trajectories_are_interrupted_by_absence(is_smoothed):
 def seasons(first, last, names=("x", "y", "z"), begin=60, matches=40):
     """A match each other day in a season of each year, between these three in turn; x always wins."""
     years = np.arange(f"{first}", f"{last + 1}", dtype="M8[Y]").astype("M8[D]")
-    days = (years[:, None] + begin + 2 * np.arange(matches)).ravel()
+    days = (years[:, None] + (begin + 2 * np.arange(matches))).ravel()
     a, b = np.array(names)[np.resize([[0, 1], [1, 2], [0, 2]], (len(days), 2)).T]
     return {"a": a, "b": b, "score": np.ones(len(days)), "time": days}
 

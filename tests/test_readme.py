@@ -64,7 +64,7 @@ def alike(said, shown):
 
 # Those that take seconds: .ci/run types what they say to type, with -m full.
 SLOW = ["README", "arena", "command_line", "contests", "contributing", "examples", "fitting", "large_histories"]
-SLOW += ["own_system", "pictures", "predicting", "service", "systems"]
+SLOW += ["official_ratings", "own_system", "pictures", "predicting", "service", "skills", "systems"]
 
 
 @pytest.mark.filterwarnings("ignore:took ", "ignore:.* no result and ")
