@@ -361,7 +361,7 @@ def columns_of_document(document: Any) -> dict[str, list[Any]] | None:
 
 def _columns_of_rows(document: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
     """The columns of an object with their names and lists of the values of each row."""
-    header, rows = document.get("columns"), document.get("data")
+    header, rows = document.get("columns", []), document.get("data", ())
     is_table = isinstance(rows, list) and _are_lists_of_one_length([header, *rows]) and {*map(type, header)} == {str}
     return {name: [row[i] for row in rows] for i, name in enumerate(header)} if is_table else None
 
