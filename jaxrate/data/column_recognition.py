@@ -491,8 +491,7 @@ def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping
             raise missing_column_error(table, role, {**arguments, **players.columns})
     if "item" in players.sides.second:
         _check_players_and_items_differ(table, players.names)
-    first, second = (as_column_list(players.columns[role]) for role in players.roles[:2])
-    columns, roles = [*first, *second], " and ".join(players.roles[:2])
+    columns, roles = [*chain(*map(as_column_list, players.columns.values()))], " and ".join(players.roles[:2])
     is_scored = players.roles == WINNER_LOSER and arguments["score"]
     twice = f"{roles} name a column twice: {', '.join(map(str, columns))}; name one for each player"
     raise_first_applicable_error(
