@@ -253,7 +253,7 @@ MUTATIONS = [
     M("defaults worth of a margin", "-0.5 * linear / square if", "-linear / square if",
       "tests/test_evidence.py -k 'few_matches'"),
     M("terminal gaps between columns", "widths.sum() - GAP - np", "widths.sum() - np",
-      "tests/test_terminal.py -k 'last_cell'"),
+      "tests/test_terminal.py -k 'fit_into_80'"),
     # Tables
     M("tables nanoseconds", '"ns": 86_400_000_000_000}', '"ns": 86_400_000_000}',
       "tests/read/test_times.py -k 'types'"),

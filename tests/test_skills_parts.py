@@ -13,7 +13,7 @@ from jaxrate.parts import covariate, expected_goals, goals, logistic, margin, qu
 from jaxrate.smoothing.smoother import smooth_events
 from jaxrate.systems.skills.part_declarations import PARAMETER_NAMES
 from jaxrate.systems.skills.system import list_further_hyperparameters, skills_by_name
-from tests.conftest import draw_pairs, refused
+from tests.conftest import draw_pairs, mark_full, refused
 
 SYSTEMS = {
     "usual": (lambda: jr.skills(), "skills()"),
@@ -172,7 +172,7 @@ COPIES = {  # a part of one's own, the known one that it equals, further argumen
 }
 
 
-@pytest.mark.parametrize("name", COPIES)
+@pytest.mark.parametrize("name", mark_full(COPIES, "goals", "margin", "teams"))
 def test_a_copy_of_a_part_equals_it(double, name):
     own, known, options, make_events = COPIES[name]
     events, systems = make_events(), [jr.skills(part, **options) for part in (own, known)]
