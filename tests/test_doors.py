@@ -236,10 +236,7 @@ def read_again(rated):
 REFUSALS = [  # of a rated history
     (lambda _: jr.history.performance_ratings(jr.elo_mmr(), MATCH), "performances are of contests"),
     (lambda _: jr.fitting.sweep_parameters(jr.elo(), MATCH, {"k": [1.0]}), "params._replace(k="),
-    (
-        lambda x: jr.forecasts.predict_fixtures(x, ("p", "q")),
-        "as [('Ada', 'Bo')] for one match, or a table",
-    ),
+    (lambda x: jr.forecasts.predict_fixtures(x, ("p", "q")), "as [('Ada', 'Bo')] for one match, or a table"),
     (lambda _: read_goals([1, "x", 1]), "if it means that there is none, say na_values=['x']"),
     (lambda _: read_goals([1, -2, 1]), "row 1 (counting from 0): column 'home_goals' is -2, and points are not"),
     (lambda _: jr.read(LEAGUE, side="home"), "where 'home' has the side in all matches, say side='a'"),
