@@ -188,11 +188,11 @@ def test_leaderboard_is_the_leaderboard(ax, name):
     told = truncate_names([format_plot_name(name) for name in board.player], ax)
     rows = [f"{i + 1}  {name}" for i, name in enumerate(told)]
     assert [label.get_text().strip() for label in ax.get_yticklabels()] == rows
-    wide = [""] * 12 if board.deviation is None else [f" ± {1.96 * x:,.0f}" for x in board.deviation]
-    assert [text.get_text() for text in ax.texts] == [f"{x:,.0f}{y}" for x, y in zip(board.rating, wide, strict=True)]
+    half = 0.0 * board.rating if board.deviation is None else 1.96 * board.deviation
+    values = [f"{x:,.0f}" + f" ± {y:,.0f}" * bool(y) for x, y in zip(board.rating, half, strict=True)]
+    assert [text.get_text() for text in ax.texts] == values
     low, high = sorted(ax.get_ylim())
     assert ax.yaxis_inverted() and low < 0 and high > 11
-    half = 0.0 * board.rating if board.deviation is None else 1.96 * board.deviation
     ends = board.rating[:, None] + half[:, None] * [-1, 1]
     np.testing.assert_allclose(interval_ends(ax)[:, :, 0], ends, rtol=1e-6)
 

@@ -186,8 +186,8 @@ def summary_line(rated: jr.History) -> str:
     return f"{rated.system.name}: {count} of {format_count(len(rated.players), noun)}{periods}"
 
 
-def leaderboard_sections(board: lazy.Leaderboard, rated: jr.History) -> list[Section]:
-    """Who leads, and the board to print, whose caption names options where Python names arguments."""
+def leaderboard_sections(board: lazy.Leaderboard, rated: jr.History, *, is_cautious: bool) -> list[Section]:
+    """Who leads, of cautious ratings without how far, and the board, whose caption names options for arguments."""
     scope = name_options(board.scope, click.get_current_context().command).splitlines()
     lines = [*scope, terminal_tables.first_rows_caption(len(board.rank), board.num_listed, "players")]
     lines.sort(key=lambda line: not line.startswith("ranked in groups"))
@@ -197,11 +197,8 @@ def leaderboard_sections(board: lazy.Leaderboard, rated: jr.History) -> list[Sec
         table = table._replace(spans=terminal_tables.intervals_to_draw(board.rating, half))
     if not len(first.rank):
         return [table]
-    unit = lazy.rating_unit(rated.system)
-    return [
-        str(lazy.find_lead([*map(str, first.player)], first.rating, first.get("deviation", 0.0 * first.rating), unit)),
-        table,
-    ]
+    names, unit = [*map(str, first.player)][: 1 if is_cautious else None], lazy.rating_unit(rated.system)
+    return [str(lazy.find_lead(names, first.rating, first.get("deviation", 0.0 * first.rating), unit)), table]
 
 
 def _answer_leaderboard(rating: Rating, asked: RateOptions) -> Output:
@@ -215,7 +212,8 @@ def _answer_leaderboard(rating: Rating, asked: RateOptions) -> Output:
     board = jr.leaderboard(rated, top=asked.top or SHOWN_PLAYERS, as_of=until, **rules)
     sections: list[Section] = []
     if not asked.players:
-        sections = [*leaderboard_sections(board, rated), *_strengths_by_category(rated, board), rating.text]
+        shown = leaderboard_sections(board, rated, is_cautious=bool(rules.get("cautious")))
+        sections = [*shown, *_strengths_by_category(rated, board), rating.text]
     return Output(sections, {"leaderboard": board.to_records()})
 
 

@@ -69,9 +69,10 @@ def leaderboard(rated: History, *, ax: Any = None, backend: Backend = "matplotli
         style.check_ratings_finite(name, rating)
     deviation = board.get("deviation", np.zeros(len(labels)))
     half_width, interval = half_widths(deviation), ", with 95% intervals" * ("deviation" in board)
+    named = labels[: 1 if options.get("cautious") else None]  # no lead of ratings whose certainty they contain
     cut = f" of the first {len(board.rank):,} of {board.num_listed:,}" * bool(len(board.rank) < board.num_listed)
     text = PictureText(
-        findings.find_lead(labels, board.rating, deviation, rating_unit(rated.system)),
+        findings.find_lead(named, board.rating, deviation, rating_unit(rated.system)),
         f"Ratings{cut} by {system_title(rated.system.name)}{interval}{_describe_listed_players(board.scope)}{apart}",
         style.rating_axis_label(rated.system), source=style.describe_source(rated),
     )  # fmt: skip
