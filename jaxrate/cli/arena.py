@@ -75,8 +75,7 @@ def read_votes(
 def read_tags(table: lazy.TableSource, data: jr.data.Dataset) -> dict[str, Any]:
     """[N] texts of the players by name, of pairs of columns, as maker_a and maker_b, that agree on each of them."""
     pairs = {x[:-2]: [x, f"{x[:-2]}_b"] for x in table.names if x.endswith("_a") and f"{x[:-2]}_b" in table.names}
-    texts = table.load([*chain(*pairs.values())], [*chain(*pairs.values())]) if pairs else {}
-    tags = {}
+    texts, tags = file_rating.load_columns(table, chain(*pairs.values()), as_texts=True), dict[str, Any]()
     for name, pair in pairs.items():
         columns = [np.array(lazy.to_column(x, texts[x]).to_pylist(), object) for x in pair]
         of_players = np.where(np.equal(values := np.stack(columns, axis=1)[data.rows], None), "", values)

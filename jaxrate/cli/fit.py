@@ -139,7 +139,6 @@ def _format_fit_summary(fit_result: jr.fitting.Fit, switch_off_losses: dict[str,
     call = re.sub(r"\d+\.\d+(e[-+]?\d+)?", lambda number: f"{float(number[0]):.6g}", repr(fit_result.system))
     if len(call) <= MAX_CALL_LENGTH:
         yield f"in Python: jr.{call}"
-    yield f"({fit_result.seconds:.1f} s, compilation included)"
 
 
 def _json_result(fit_result: jr.fitting.Fit, task: file_rating.RatingTask, file: str) -> dict[str, Any]:
