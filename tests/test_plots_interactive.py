@@ -85,13 +85,6 @@ def test_what_was_known_then_is_dashed(ax):
     assert title(chart).endswith(", in hindsight") and "Dashed: at the time" in chart["title"]["subtitle"][0]
 
 
-def test_others_are_grey_lines():
-    chart = plots.ranks(rated(), "P7", step=30.0, others=["P1", "P2"], backend="altair").to_dict()
-    assert len({row["name"] for row in chart["layer"][0]["data"]["values"]}) == 2
-    (names,) = [layer["encoding"] for layer in chart["layer"] if "lineHeight" in layer["mark"]]
-    assert names["x"]["value"] == "width" and chart["width"] == "container"  # beside all lines, as wide as the page
-
-
 def test_leaderboards_have_their_rows():
     board = jr.leaderboard(rated(), top=5)
     values, _ = rows(plots.leaderboard(rated(), top=5, backend="altair"), "low")

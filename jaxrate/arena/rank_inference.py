@@ -177,8 +177,8 @@ def further_votes(
 ) -> HostArray:
     """[n, n] further votes on players, whole or inf, until differences (points) are detected so surely."""
     error_needed = np.abs(difference) / stdtrit(strengths.degrees_of_freedom, [0.5 + 0.5 * level, power]).sum()
-    square = np.ix_(ids, ids)
-    variance, model_variance = (difference_variance(x[square]) for x in (strengths.covariance, strengths.curvature))
+    square, covariances = np.ix_(ids, ids), (strengths.covariance, strengths.curvature)
+    variance, model_variance = (difference_variance(np.asarray(x)[square]) for x in covariances)
     log_odds = (strengths.rating[ids, None] - strengths.rating[ids]) / POINTS_PER_LOG_STRENGTH
     information_per_vote = vote_information(strengths.model, log_odds, strengths.kappa) / POINTS_PER_LOG_STRENGTH**2
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -77,8 +77,8 @@ def read_tags(table: lazy.TableSource, data: jr.data.Dataset) -> dict[str, Any]:
     pairs = {x[:-2]: [x, f"{x[:-2]}_b"] for x in table.names if x.endswith("_a") and f"{x[:-2]}_b" in table.names}
     texts, tags = file_rating.load_columns(table, chain(*pairs.values()), as_texts=True), dict[str, Any]()
     for name, pair in pairs.items():
-        columns = [np.array(lazy.to_column(x, texts[x]).to_pylist(), object) for x in pair]
-        of_players = np.where(np.equal(values := np.stack(columns, axis=1)[data.rows], None), "", values)
+        columns = [[text or "" for text in lazy.to_column(x, texts[x]).to_pylist()] for x in pair]
+        of_players = np.array(columns, object).T[data.rows]
         own = np.full(len(data.players), "", object)
         own[data.matches.player] = of_players
         if (own[data.matches.player] == of_players).all() and (own != data.players).any():

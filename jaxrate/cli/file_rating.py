@@ -434,7 +434,7 @@ def rate_and_evaluate_task(
         seconds = time.perf_counter() - start
     counts += "" if data.of_matches else f", {format_count(len(data.rows), 'participation')}"
     metrics = lazy.evaluate_predictions(history, data)
-    losses = {"the predictions": metrics.get("log loss")}
+    losses: dict[str, Any] = {"the predictions": metrics.get("log loss")}
     constant, warnings = lazy.describe_constant_forecast(data, 1.0, losses)
     constant = constant * report.verbose + [f"{x} To do better: {'; '.join(lazy.WAYS_OUT)}" for x in warnings]
     lines = [f"{counts} in {seconds:.2f} s, compilation included"]
