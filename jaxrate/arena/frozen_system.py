@@ -47,7 +47,7 @@ def predict(model: str, constants: Params, rows: State, event: Matches | Periods
 
 
 def update(_constants: Params, rows: State, _event: Matches | Periods) -> State:
-    """Rows do not change."""
+    """Leave the players' rows as they are: fixed strengths learn nothing."""
     return rows
 
 

@@ -204,7 +204,7 @@ class StrengthDrift(PrintedResult):
         return np.lexsort([self.p, self.adjusted])
 
     def summary_lines(self) -> list[str]:
-        """The result in sentences."""
+        """The result of the test for drift in sentences."""
         count = int(self.moved.sum())
         verdict = f"{count} of {len(self.players):,} players moved" if count else "nobody surely moved"
         saving = f"{round(float(self.gain_of_all), 4) + 0.0:+.4f} ± {self.gain_of_all_error:.4f} saved"

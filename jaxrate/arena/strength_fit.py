@@ -70,7 +70,7 @@ from jaxrate.history.history import find_player_id
 
 
 class Comparability(NamedTuple):
-    """Which players can be compared."""
+    """Which players have strengths that can be compared with each other."""
 
     component: HostArray  # [N] numbers from 0 of groups that never met, the largest first; -1: never played
     is_main: HostArray  # [N] whether their strength can be estimated

@@ -301,7 +301,7 @@ def describe_vote_dates(table: TableSource, dates: str | None) -> str:
 
 
 class VoteTable(NamedTuple):
-    """What a table holds."""
+    """The votes, counts or contests that a table holds."""
 
     votes: Any  # a `Dataset` of votes or contests, or counts
     data: Dataset  # what was read

@@ -296,7 +296,7 @@ def _strength_columns(fitted: FittedVotes) -> lazy.ColumnTable:
 
 
 def _json_result(file: str, fitted: FittedVotes) -> dict[str, Any]:
-    """The result for JSON."""
+    """The strengths and tests of the command as values for JSON."""
     strengths, drift = fitted.strengths, fitted.drift
     kept = "model", "errors", "votes", "log_likelihood", "converged", "reason", "tie", "tie_error"
     values = {name: getattr(strengths, name) for name in (*kept, "coefficient", "coefficient_error")}

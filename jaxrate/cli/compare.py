@@ -189,7 +189,7 @@ def _comparison_sections(
 
 
 def _json_result(comparison: lazy.Comparison, file: str) -> dict[str, Any]:
-    """The result for JSON."""
+    """The comparison of systems as values for JSON."""
     results = [
         {
             "system": result.name,

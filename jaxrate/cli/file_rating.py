@@ -68,7 +68,7 @@ def is_about_teams(file: str, options: dict[str, Any]) -> bool:
 
 
 def plural_of_rated(file: str, options: dict[str, Any]) -> str:
-    """What those who are rated are called."""
+    """The noun for several of those who are rated, as "players" or "teams"."""
     return "teams" if is_about_teams(file, options) else "players"
 
 

@@ -142,7 +142,7 @@ def _format_fit_summary(fit_result: jr.fitting.Fit, switch_off_losses: dict[str,
 
 
 def _json_result(fit_result: jr.fitting.Fit, task: file_rating.RatingTask, file: str) -> dict[str, Any]:
-    """The result for JSON."""
+    """The fit as values for JSON."""
     kept = "free", "idle", "open", "moved_bounds", "standard_error", "loss_history"
     return {
         "file": file,

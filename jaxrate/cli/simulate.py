@@ -68,7 +68,7 @@ def simulate(
 
 
 def _parse_size_range(text: str) -> tuple[int, int]:
-    """10 or 20-500."""
+    """The least and the greatest size that a text such as 10 or 20-500 says."""
     low, _, high = text.partition("-")
     try:
         return int(low), int(high or low)

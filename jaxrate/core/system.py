@@ -28,7 +28,7 @@ from jaxrate.events import Matches, Periods, Ragged, Rounds
 
 
 def accept_any_events(_events: Any) -> None:
-    """Any events do."""
+    """The check of events of a system that takes all: it refuses none."""
 
 
 def check_event_type(system_name: str, accepted_types: tuple[type, ...], events: Any) -> None:

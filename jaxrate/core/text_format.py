@@ -22,7 +22,7 @@ CONTEST_METRICS_NOTE = (
 
 
 def metric_heading(metric: str) -> str:
-    """A metric in words."""
+    """The name of a metric as people write it in headings."""
     for name, words in METRIC_WORDS.items():
         metric = metric.replace(name, words)
     return metric

@@ -101,11 +101,7 @@ def omit_any(app: Any, kind: str, name: str, value: Any, options: Any, signature
 
 
 def mend_accessibility(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Mend what axe-core and links would stumble over.
-
-    Parameters are no definitions without terms. The gallery has several empty lists of tags. Links from the source back
-    to the reference take names of the code for public names.
-    """
+    """Name unnamed buttons, drop empty lists of tags, lists without terms, and links back from code, in a page."""
     body = context.get("body", "").replace("<dl>\n<dd><em", '<dl role="presentation">\n<dd><em')
     body = re.sub(r'<a class="viewcode-back".*?</a>', "", body)
     context["body"] = body.replace("<div id='sg-tag-list' class='sphx-glr-tag-list'></div>", "")

@@ -44,10 +44,7 @@ def list_examples() -> dict[str, list[str]]:
 
 
 def example_variables() -> dict[str, Any]:
-    """What examples take for known: a league of some who play often, and what was made of it.
-
-    Its files are written into the current folder.
-    """
+    """What examples take for known: a league of some who play often, and files of it in the current folder."""
     names = np.array(["Ada", "Bo", "Cy", "Di", "Eve", "Flo", "Chicago Bears", "Green Bay Packers"], object)
     matches = jr.data.simulate.league(8, 240, days=480, draws=0.2).matches
     (a, b), scores = names[matches.player.T], matches.score

@@ -29,7 +29,7 @@ FIRST_DRAW_ODDS = 1.0  # of the matches before
 
 
 def add_draw_probabilities_if_needed(rated: History, system: RatingSystem) -> RatingSystem:
-    """The system with probabilities of draws, if the history has draws and the system does not predict them."""
+    """The system with probabilities of draws, its own or fitted, if the history has plain draws without any."""
     if has_outcome_wrapper(system) or {"draw", "probability_1"} & rated.events.keys():
         return system
     expected, score = _expected_scores_and_scores(rated)

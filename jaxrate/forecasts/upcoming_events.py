@@ -264,7 +264,7 @@ def _contest_table_from_line_ups(contests: Any) -> tuple[dict[str, Any], dict[st
 
 
 def to_object_array(values: Any) -> HostArray:
-    """[n] of objects, also of tuples."""
+    """Values, which may be tuples, as an array [n] of objects."""
     array = np.empty(len(values), object)
     array[:] = values
     return array

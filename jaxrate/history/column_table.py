@@ -75,7 +75,7 @@ class ColumnTable(dict[str, HostArray]):
         return [name.replace("_", " ") for name in self], [*zip(*cells, strict=True)]
 
     def drop_columns(self, *names: str) -> "ColumnTable":
-        """All other columns."""
+        """The table without these columns."""
         return ColumnTable({name: values for name, values in self.items() if name not in names})
 
     def to_records(self) -> list[dict[str, Any]]:

@@ -197,7 +197,7 @@ class LiveEvent(NamedTuple):
 
     @property
     def kind(self) -> type:
-        """`Matches` or `Rounds`."""
+        """The type of events that are rated: `Matches` or `Rounds`."""
         return Matches if self.sizes is None else Rounds
 
 

@@ -344,7 +344,7 @@ def make_plan(
     tiled: bool = False,
     shapes: CompiledShapes = NO_SHAPES,
 ) -> Plan:
-    """The plan that `run` makes of events: of matches a stream, levels, or "auto", levels if `min_mean_width` fit."""
+    """The plan of events for `run`: a stream of matches, or levels of `min_mean_width`; other events in blocks."""
     if isinstance(events, Ragged):
         return arrange_blocks(events, None, shapes, tiled)
     n, player = len(events.score), np.asarray(events.player)

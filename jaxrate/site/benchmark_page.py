@@ -93,7 +93,7 @@ def comparison_view(
 
 
 def _describe_others(comparison: Comparison) -> str:
-    """The forecasts that are no systems' of the comparison."""
+    """The forecasts of a comparison that no system makes, in words: the blend, and published models."""
     texts = ["a blend of all systems, weighted by how well each predicted earlier matches"] * bool(comparison.blend)
     if comparison.published:
         names = join_names(x.name for x in comparison.published)

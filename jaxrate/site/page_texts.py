@@ -79,7 +79,7 @@ def page_template_context(data: site_data.SiteData, title: str | None) -> dict[s
 
 
 def script_settings(data: site_data.SiteData, context: Mapping[str, Any], course: str) -> dict[str, Any]:
-    """What the scripts of all pages need to know."""
+    """The settings of the scripts of all pages, as values for JSON: nouns, switches and limits."""
     settings = {name: context[name] for name in ("dated", "event", "events", "noun", "nouns", "peak", "ways")}
     return settings | {
         "halves": data.is_draw_half,
@@ -144,7 +144,7 @@ def _describe_player_groups(data: site_data.SiteData) -> str:
 
 
 def _explain_table_columns(data: site_data.SiteData) -> str:
-    """What the columns of tables of events hold."""
+    """The meaning of each column of the tables of events, in words."""
     rated, of_team = data.rated, "of the team " * data.line_ups.in_teams
     when = "Between seasons" if rated.system.settings.get("seasons") else "With time"
     is_match, after = data.event == "match", "The rating is the one after it."

@@ -344,7 +344,7 @@ def _draw_line(style: str, middle: list[str], *edges: list[str], pieces: list[sl
 
 
 def write_chart_note(data: SiteData, pauses: HostArray, player: int) -> str:
-    """What the chart of a player shows besides the line."""
+    """The note below a player's chart on what it shows besides the line."""
     own, event, events = slice(*data.careers.start[player : player + 2].tolist()), data.event, data.events
     time, band = data.careers.time[own], "The band is the 95% interval at the time."
     if data.hindsight is not None:

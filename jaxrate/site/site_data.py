@@ -111,7 +111,7 @@ EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are show
 
 
 class SiteData(NamedTuple):
-    """Data of all pages."""
+    """The data that all pages of a site share."""
 
     rated: History
     careers: Participations  # rows [R], one for each player and event

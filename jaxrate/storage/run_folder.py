@@ -400,7 +400,7 @@ def read_run_metadata(folder: Path) -> dict[str, Any]:
 
 
 def encode_run_json(metadata: dict[str, Any]) -> bytes:
-    """The bytes of run.json."""
+    """The metadata of a run as the bytes of its file run.json."""
     try:
         return f"{json.dumps(metadata, indent=2)}\n".encode()
     except (TypeError, ValueError, RecursionError) as error:

@@ -112,7 +112,7 @@ def predict(estimate: str, constants: Constants, rows: State, event: Matches) ->
 
 
 def predict_score_probabilities(estimate: str, constants: Constants, rows: State, event: Matches) -> Array:
-    """[m + 1] P(x)."""
+    """[m + 1] P(x), the probability of each score x of a match."""
     return jnp.stack(score_probabilities(constants, ESTIMATES[estimate](*split_sides(rows, event))))
 
 
@@ -204,7 +204,7 @@ def green_gain_from_game(
 
 
 def score_level(constants: Constants, event: Matches) -> Array:
-    """X of a match."""
+    """X of a match: its score as one of the levels 0 to m."""
     return jnp.round(event.score * (len(constants.weights) - 1)).astype(jnp.int32)
 
 

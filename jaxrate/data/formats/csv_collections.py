@@ -145,7 +145,7 @@ def rating_difference(ratings: Sequence[Column]) -> dict[str, HostArray]:
 
 
 def decode_utf8_or_latin1(text: bytes) -> str:
-    """UTF-8, or else Latin-1."""
+    """Bytes as text: of UTF-8, or of Latin-1 where they are none."""
     try:
         return text.decode()
     except UnicodeDecodeError:

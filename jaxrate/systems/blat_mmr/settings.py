@@ -35,7 +35,7 @@ PREFERENCES = {  # by kind of device: measured by `experiments/speed.py` and `ex
 
 
 def device_preferences() -> AlgorithmPreferences:
-    """The preferences of the device in use."""
+    """The preferences among algorithms on the device in use: those of a CPU, or of a GPU."""
     return PREFERENCES["gpu" if has_launch_overhead() else "cpu"]
 
 

@@ -23,7 +23,7 @@ TABLE_8_1_1 = """0 7 14 21 29 36 43 50 57 65 72 80 87 95 102 110 117 125 133 141
 
 
 def parse_table(text: str, dtype: Any) -> Array:
-    """The numbers of a table."""
+    """The numbers of a text, with blanks between them, as an array."""
     return jnp.asarray(np.array(text.split(), float), dtype)
 
 

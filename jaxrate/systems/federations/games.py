@@ -114,7 +114,7 @@ class Games(NamedTuple):
         return sum_over_games(rows, self.event, first, second)
 
     def results(self, rows: Any, opponents: Any) -> Results:
-        """What the games add up to."""
+        """The sums that a player's games add up to."""
 
         def terms(params: Any, player: Any, opponent: Any, game: Game) -> Terms:
             score, one = game.score, jnp.ones_like(game.score)

@@ -30,7 +30,7 @@ DistributionFunction = Callable[[Array], tuple[Array, Array, Array, Array]]
 
 
 class PerformanceDistribution(NamedTuple):
-    """A distribution of performances."""
+    """The distribution of performances of a system, in its standard form, with a quadrature over it."""
 
     shape: DistributionFunction
     deviation: float  # of the standard form
@@ -220,7 +220,7 @@ def _is_cell_doubtful(participants: Participants, grid: Array, doubtful: Array, 
 
 
 def _interpolate_inverse_sum(grid: Array, below: Array, above: Array, target: Array) -> Array:
-    """Linear interpolation."""
+    """The rating at which a tabulated sum has a value, by linear interpolation."""
     tiny = float(np.finfo(grid.dtype).tiny)
     ratio = jnp.log(jnp.maximum(below, tiny)) - jnp.log(jnp.maximum(above, tiny))
     number = jnp.clip(jnp.sum(target[:, None] > ratio[None, :], axis=1) - 1, 0, len(grid) - 2)

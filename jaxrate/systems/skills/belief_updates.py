@@ -292,7 +292,7 @@ def take_from_covariance(covariance: Array, lost: Array) -> Array:
 
 
 def multiply(matrix: Array, vector: Array) -> Array:
-    """[..., D] of matrices [..., D, D] and vectors, by sums, which fuse with what is beside them."""
+    """[..., D] products of matrices [..., D, D] and vectors, by sums, which fuse with what is beside them."""
     return jnp.sum(matrix * vector[..., None, :], axis=-1)
 
 
@@ -352,7 +352,7 @@ def attenuation(precision: Array, covariance: Array) -> Array:
 
 
 def symmetric_pair(first: Array, cross: Array, second: Array) -> Array:
-    """[..., 2, 2] of the entries of symmetric matrices."""
+    """[..., 2, 2] symmetric matrices from their entries."""
     return jnp.stack([jnp.stack([first, cross], axis=-1), jnp.stack([cross, second], axis=-1)], axis=-2)
 
 

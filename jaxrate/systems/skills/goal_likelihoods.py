@@ -368,7 +368,7 @@ def goal_score(model: ModelSettings, constants: Constants, two: PredictorMoments
 
 
 def _mean(values: Array, weight: Array) -> Array:
-    """[...] of [..., n], as a product of matrices: XLA would compute all values again for each of several sums."""
+    """[...] means of [..., n], as a product of matrices: XLA would compute values again for each of several."""
     return jnp.matmul(values, weight.ravel(), precision=lax.Precision.HIGHEST)
 
 
@@ -402,7 +402,7 @@ def _normal_cdf(z: Array) -> Array:
 def goal_outcomes(
     model: ModelSettings, constants: Constants, two: PredictorMoments, event: Matches | Periods
 ) -> OutcomeProbabilities:
-    """[..., 2] of both sides. Match quality is the chance of a draw, relative to equals at the same level."""
+    """[..., 2] outcomes for both sides; match quality is the chance of a draw, relative to that of equals."""
     belief, dependence = make_log_rate_belief(constants, two), constants.params.low_score_dependence
     win, draw, loss = result_probabilities(belief, dependence)
     rate = jnp.exp(jnp.clip(belief.level, -4.0, 4.0))

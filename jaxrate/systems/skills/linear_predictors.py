@@ -38,7 +38,7 @@ class PredictorMoments(NamedTuple):
 
     @property
     def variances(self) -> Array:
-        """[...] of strengths."""
+        """[...] the variances of the strengths."""
         return self.covariance[..., STRENGTH, STRENGTH]
 
 

@@ -165,7 +165,7 @@ def make_outcomes_of_two(constants: Constants, two: PredictorMoments, win: Array
 
 
 def normal_cdf(z: Array) -> Array:
-    """Phi."""
+    """The standard normal cdf, Phi."""
     return 0.5 * erfc(-(0.5**0.5) * z)
 
 

@@ -237,7 +237,7 @@ def select_by_player_kind(constants: Constants, kind: Array | None) -> PlayerKin
 
 
 def concatenate_numbers(parts: tuple[Part, ...], values: list[Any]) -> Any:
-    """[D] of a number for each part; NumPy's if none is JAX's."""
+    """[D] one vector of the numbers of all parts; NumPy's if none is JAX's."""
     each = [value for part, value in zip(parts, values, strict=True) for _ in range(part.size)]
     if any(isinstance(x, jax.Array) for x in each):
         return jnp.stack([jnp.asarray(x, float) for x in each])
@@ -261,7 +261,7 @@ def indices_counted_in_rating(model: ModelSettings) -> Any:
 
 
 def newcomer_means(model: ModelSettings, params: Any) -> Any:
-    """[D] of a newcomer."""
+    """[D] the means of the numbers of a newcomer."""
     parts = model_parts(model)
     return concatenate_numbers(parts, [0.0 if part.mean is None else getattr(params, part.mean) for part in parts])
 
