@@ -37,7 +37,6 @@ from jaxrate.smoothing.timelines import Timelines, build_timelines
 from jaxrate.systems.skills.settings import ModelSettings
 
 TOLERANCE, MAX_SWEEPS = 3e-4, 400
-MAX_DIFFERENCE_STEP = 0.1  # the longest step of differences of slopes
 
 
 class EvidenceProblem(NamedTuple):
@@ -138,17 +137,3 @@ def _negative_log_evidence_at(
     event_terms = _event_evidence_losses_and_slopes(statics, timelines, sweep_result, point, other_params)
     losses, slope = (np.asarray(y, np.float64) for y in event_terms)
     return float(losses.sum()), slope.sum(axis=1), slope @ slope.T
-
-
-def negative_log_evidence_curvature(
-    problem: EvidenceProblem, settings: ParameterSettings, indices: HostArray
-) -> HostArray:
-    """[k, k] the curvature of one setting, by differences of slopes over about a standard error to either side."""
-    product, axes = negative_log_evidence(problem, settings)[2][0], np.eye(settings.x.shape[1])
-    curvature = np.zeros_like(axes)
-    for i in indices:
-        step = MAX_DIFFERENCE_STEP / max(1.0, MAX_DIFFERENCE_STEP * np.sqrt(product[i, i])) * axes[i]
-        ends = (settings._replace(x=settings.x + sign * step) for sign in (1.0, -1.0))
-        above, below = (negative_log_evidence(problem, end)[1][0] for end in ends)
-        curvature[i] = (above - below) / (2.0 * step[i])
-    return 0.5 * (curvature + curvature.T)

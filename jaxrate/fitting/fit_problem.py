@@ -39,6 +39,7 @@ from jaxrate.replay.player_rows import as_device_arrays
 
 BATCH_MEMORY = 1 << 29  # bytes that settings computed together may take
 KERNEL_SETTINGS = 256  # settings that the kernel of a GPU rates at once sooner than the loop (gpu_record.json)
+MAX_DIFFERENCE_STEP = 0.1  # the longest step of differences of slopes
 LONG_HISTORY = 1 << 17  # predictions from which two halves of the slopes run side by side: a replay keeps one core busy
 SUM_ROW = 1024  # losses are summed so many at a time in the default precision, and these sums on the host in float64
 
@@ -158,41 +159,6 @@ def summed_losses_and_slopes(task: PredictionTask, settings: ParameterSettings) 
     sums = _weighted_sums_in_chunks(weight, parts[0][0]), *_slope_sums_and_products(weight, slope, event)
     loss, slope_sums, product = (np.asarray(y, np.float64)[:count] for y in sums)
     return LossesAndSlopes(loss.sum(axis=-1), slope_sums.sum(axis=-1), product)
-
-
-def summed_curvature(task: PredictionTask, settings: ParameterSettings, indices: HostArray) -> HostArray:
-    """[k, k] second slopes of the summed losses of one setting, between the free parameters of these; 0 elsewhere."""
-    if task.evidence_problem is not None:
-        return evidence_objective.negative_log_evidence_curvature(task.evidence_problem, settings, indices)
-    k, weight = settings.x.shape[1], as_device_arrays(task.weight)
-    axes, curvature = np.eye(k, dtype=jnp.result_type(float)), np.zeros((k, k))
-    threads = _num_threads(task)
-    first, second = (indices[y] for y in np.triu_indices(len(indices)))
-    size = settings_per_batch(task, -(-len(first) // threads), copies_per_setting=threads)
-    batches = [*equal_size_index_chunks(len(first), size)]
-    evaluate = _evaluate_settings(task, settings, ())
-
-    def evaluate_pairs(pairs: HostArray) -> Any:
-        along = jax.device_put((axes[first[pairs]], axes[second[pairs]]))
-        return evaluate(partial(_second_slopes, weight, along))[0]
-
-    sums = _map_in_threads(threads, evaluate_pairs, batches)
-    for pairs, slopes in zip(batches, sums, strict=True):
-        i, j = first[pairs], second[pairs]
-        curvature[i, j] = curvature[j, i] = np.asarray(slopes, np.float64).sum(axis=-1)
-    return curvature
-
-
-def _second_slopes(weight: Array, axis_pairs: tuple[Array, Array], losses: Callable[[Array], Array], x: Array) -> Array:
-    """[pairs, rows] second slopes of the summed losses along pairs of axes [pairs, k]."""
-
-    def slope(x: Array, axis: Array) -> Array:
-        return jax.jvp(lambda x: _weighted_sums_in_chunks(weight, losses(x)), (x,), (axis,))[1]
-
-    def second_slope(first_axis: Array, second_axis: Array) -> Array:
-        return jax.jvp(partial(slope, axis=first_axis), (x,), (second_axis,))[1]
-
-    return jax.vmap(second_slope)(*axis_pairs)
 
 
 def _num_threads(task: PredictionTask) -> int:
@@ -343,12 +309,16 @@ def evaluate(problem: FitProblem, z: HostArray, params: Params) -> LossesAndSlop
     return _add_prior(problem, z, LossesAndSlopes(sums.loss / total, slope / total, product / total))
 
 
-def mean_curvature(problem: FitProblem, z: HostArray) -> HostArray:
-    """[m, m] second slopes of the mean loss, with the prior, at a point z [m]."""
-    settings, unit = _settings_at(problem, z[None], problem.system.params), problem.unit
-    curvature = summed_curvature(problem.task, settings, problem.active)[np.ix_(problem.active, problem.active)]
-    mean = curvature * unit * unit[:, None] / problem.task.weight.sum()
-    return np.asarray(mean + prior_penalties(problem, z[None]).product[0])
+def mean_curvature(problem: FitProblem, z: HostArray, product: HostArray) -> HostArray:
+    """[m, m] second slopes of the mean loss, with the prior, at a point z [m] with this mean product of slopes [m, m].
+
+    They are differences of slopes over about a standard error to either side: so far the loss counts. Where variances
+    are kept below a limit, second slopes at a point leave out its bends, and standard errors would be too large.
+    """
+    step = 1.0 / np.maximum(1.0 / MAX_DIFFERENCE_STEP, np.sqrt(problem.task.weight.sum() * np.diag(product)))
+    ends = [[evaluate(problem, (z + x)[None], problem.system.params).slope[0] for x in (x, -x)] for x in np.diag(step)]
+    curvature = np.array([(above - below) / (2.0 * h) for (above, below), h in zip(ends, step, strict=True)])
+    return 0.5 * (curvature + curvature.T)
 
 
 def mean_loss(problem: FitProblem, z: HostArray, weight: HostArray) -> float:

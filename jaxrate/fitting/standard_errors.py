@@ -72,7 +72,7 @@ def coordinate_covariance(
     problem: FitProblem, point: SearchPoint, method: str, common_scale: CommonScale | None
 ) -> tuple[HostArray, HostArray]:
     """[m, m] the covariance of what the search moves, and [m] which of it is open."""
-    curvature = point.product if method == "products" else mean_curvature(problem, point.z)
+    curvature = point.product if method == "products" else mean_curvature(problem, point.z, point.product)
     if not np.isfinite(curvature).all():
         return UNKNOWN_VARIANCE * np.eye(len(curvature)), np.ones(len(curvature), bool)
     total, is_real = problem.task.weight.sum(), problem.is_real
