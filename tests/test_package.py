@@ -85,7 +85,10 @@ def test_names_where_nothing_was_imported():
     assert subprocess.run([sys.executable, "-c", f"\n{FORGET}\n".join([*FRESH, WITHOUT_EXTRAS])]).returncode == 0
 
 
-@pytest.mark.parametrize("checker", [("mypy", "--strict", "--follow-imports=silent", "--config-file="), ("pyright",)])
+MYPY = pytest.param(("mypy", "--strict", "--follow-imports=silent", "--config-file="), marks=pytest.mark.full)
+
+
+@pytest.mark.parametrize("checker", [MYPY, ("pyright",)])  # .ci/run gives the script to mypy with the package
 def test_type_checkers_know_what_calls_of_a_script_return(checker, tmp_path):
     pytest.importorskip(checker[0])
     command = [sys.executable, "-m", *checker]
