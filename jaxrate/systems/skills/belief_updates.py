@@ -10,6 +10,7 @@ positive definite.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -231,15 +232,17 @@ def learn_from_messages(
     loadings: Array,
     message: Message,
     count: Array,
+    games: Array,
 ) -> State:
     """The rows after messages about the predictors X theta of participants, X being loadings.
 
-    Of a player with several, in a rating period or in several teams of a contest, messages are made at the beliefs
-    before them, and add up: precisions X^T M X, and X^T V. `count` says as how many matches they count for each row.
+    A message counts `count` times, and each row has played so many `games`. Of a player with several, in a rating
+    period or in several teams of a contest, messages are made at the beliefs before them, and add up: precisions
+    X^T M X, and X^T V.
     """
-    rows = _count_matches(model, constants, rows, count)
     if event.participant_rows is None:
-        return apply_to_players(_learn_from_message, rows, loadings, message)
+        return apply_to_players(partial(_learn_from_message, model, constants), rows, loadings, message, count, games)
+    rows, message = _count_matches(model, constants, rows, games), repeat_message(message, count)
     surprise = jnp.sum(loadings * message.surprise[..., None], axis=-2)
     terms = sum_outer_products(message.precision, loadings), surprise
     precision, surprise = map(event.combine_by_player, terms)
@@ -247,10 +250,24 @@ def learn_from_messages(
     return rows._replace(mean=rows.mean + multiply(covariance, surprise), covariance=covariance)
 
 
-def _learn_from_message(rows: State, loadings: Array, message: Message) -> State:
-    """The rows after a message about their predictors."""
-    covariance, change = condition_on_message(rows.covariance, loadings, message)
+def _learn_from_message(
+    model: ModelSettings,
+    constants: Constants,
+    rows: State,
+    loadings: Array,
+    message: Message,
+    count: Array,
+    games: Array,
+) -> State:
+    """The rows after one message each about their predictors."""
+    rows = _count_matches(model, constants, rows, games)
+    covariance, change = condition_on_message(rows.covariance, loadings, repeat_message(message, count))
     return rows._replace(mean=rows.mean + change, covariance=covariance)
+
+
+def repeat_message(message: Message, count: Array) -> Message:
+    """What messages say that count so many times [...]."""
+    return Message(count[..., None, None] * message.precision, count[..., None] * message.surprise)
 
 
 def _count_matches(model: ModelSettings, constants: Constants, rows: State, count: Array) -> State:

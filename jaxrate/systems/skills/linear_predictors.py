@@ -1,5 +1,6 @@
 """What participants are believed to bring to an event: their linear predictors, and what counts beside the parts."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -37,9 +38,9 @@ class PredictorMoments(NamedTuple):
         return self.mean[0, ..., STRENGTH] - self.mean[1, ..., STRENGTH] + self.effects
 
     @property
-    def variances(self) -> Array:
-        """[...] the variances of the strengths."""
-        return self.covariance[..., STRENGTH, STRENGTH]
+    def variances(self) -> tuple[Array, Array]:
+        """[...] the variances of the strengths of both players of a match, which XLA reads without making a pair."""
+        return self.covariance[0, ..., STRENGTH, STRENGTH], self.covariance[1, ..., STRENGTH, STRENGTH]
 
 
 def predict_participants(
@@ -50,8 +51,8 @@ def predict_participants(
     if players is not None:
         rows = State(*(None if x is None else x[players] for x in rows))
     count = None if count is None else jnp.broadcast_to(count, rows.time.shape)
-    rows = rows._replace(covariance=add_match_growth(model, constants, rows.covariance, rows.kind, count))
-    mean, covariance = apply_to_players(_predictors_of_rows, rows, participant_loadings(model, event))
+    of_rows = partial(_predictors_of_rows, model, constants)
+    mean, covariance = apply_to_players(of_rows, rows, participant_loadings(model, event), count)
     return PredictorMoments(
         mean,
         covariance,
@@ -59,10 +60,13 @@ def predict_participants(
     )
 
 
-def _predictors_of_rows(rows: State, loadings: Array) -> tuple[Array, Array]:
-    """The means [..., k] and covariances [..., k, k] of linear predictors."""
+def _predictors_of_rows(
+    model: ModelSettings, constants: Constants, rows: State, loadings: Array, count: Array | None
+) -> tuple[Array, Array]:
+    """The means [..., k] and covariances [..., k, k] of linear predictors, after the growth by so many matches."""
+    covariance = add_match_growth(model, constants, rows.covariance, rows.kind, count)
     mean = jnp.sum(loadings * rows.mean[..., None, :], axis=-1)
-    return mean, predictor_covariance(loadings, multiply_rows(rows.covariance, loadings))
+    return mean, predictor_covariance(loadings, multiply_rows(covariance, loadings))
 
 
 def effects_beside_parts(

@@ -108,8 +108,8 @@ def split_message_between_players(variances: Array, message: ScalarMessage, sign
 
 def stack_messages(first: ScalarMessage, second: ScalarMessage) -> Message:
     """The messages about one linear predictor of both players."""
-    precision, surprise = (jnp.stack(x) for x in zip(first, second, strict=True))
-    return Message(precision[..., None, None], surprise[..., None])
+    each = (Message(precision[..., None, None], surprise[..., None]) for precision, surprise in (first, second))
+    return jax.tree.map(lambda *both: jnp.stack(both), *each)
 
 
 def infer_from_logistic(

@@ -49,7 +49,6 @@ from jaxrate.systems.rounds.round_teams import (
 )
 from jaxrate.systems.skills.belief_updates import (
     Inference,
-    Message,
     advance,
     apply_clock_seasons,
     learn_from_messages,
@@ -200,10 +199,9 @@ def update_and_infer(
     predictors = predict_participants(model, constants, before, event, count)
     inference = observation.infer(model, constants, predictors, event)
     count = jnp.broadcast_to(1.0 if count is None else count, predictors.mean.shape[:-1])
-    precision, surprise = inference.message
-    message = Message(count[..., None, None] * precision, count[..., None] * surprise)
     games = event.combine_by_player(count) if is_learnt_from is None else count  # a contest is one, whatever the teams
-    after = learn_from_messages(model, constants, before, event, participant_loadings(model, event), message, games)
+    loadings = participant_loadings(model, event)
+    after = learn_from_messages(model, constants, before, event, loadings, inference.message, count, games)
     end, length = event.time, rating_period_length(constants, event)
     if length is not None:
         end = end + length
@@ -211,7 +209,7 @@ def update_and_infer(
     end = jnp.full_like(rows.time, end)
     if is_learnt_from is not None:
         end = jnp.where(is_learnt_from | jnp.isfinite(rows.time), end, jnp.inf)
-    return squeeze_single_number_rows(after._replace(time=end)), inference
+    return squeeze_single_number_rows(after)._replace(time=end), inference
 
 
 def predict_scorelines(

@@ -106,7 +106,7 @@ class TeamPerformances(NamedTuple):
 
 def member_strengths(players: PredictorMoments) -> NormalBelief:
     """[P] what each participant should bring: x^T theta, experience and covariates."""
-    return NormalBelief(players.mean[..., STRENGTH] + players.effects, players.variances)
+    return NormalBelief(players.mean[..., STRENGTH] + players.effects, players.covariance[..., STRENGTH, STRENGTH])
 
 
 def member_shares(model: ModelSettings, event: Rounds, teams: Teams) -> Array:
@@ -424,6 +424,6 @@ def contest_outcomes(
     margin = unit_draw_margin(constants)
     win = win_probabilities(teams, mean, variance, margin, square)
     share = expected_share_of_teams_beaten(teams, mean, variance, margin, square)
-    skill = sum_by_team(teams, weight**2 * players.variances)
+    skill = sum_by_team(teams, weight**2 * players.covariance[..., STRENGTH, STRENGTH])
     quality = match_quality(variance - skill, mean, variance, teams.size > 0)
     return round_outcome_probabilities(teams, win, share, quality)
