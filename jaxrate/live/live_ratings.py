@@ -249,7 +249,7 @@ def ids_of_different_players(players: Any) -> dict[Any, int]:
 # --- Matches and contests as they are told. ---
 
 SIDES = {"a": 1.0, "b": -1.0}  # as in `read`
-NUMBER_RANGES = {"side": (-1.0, 1.0), "weight": (MIN_WEIGHT, MAX_WEIGHT)}  # of a match
+NUMBER_RANGES = {"score": (0.0, 1.0), "side": (-1.0, 1.0), "weight": (MIN_WEIGHT, MAX_WEIGHT)}  # of a match
 EVENT_NAMES: dict[type, str] = {Matches: "matches", Rounds: "contests"}
 FIELDS: dict[type, tuple[str, ...]] = {  # what may be known of an event
     Matches: ("side", "weight", "category", "columns"),
@@ -307,16 +307,15 @@ MATCH_FORMS: dict[tuple[str, ...], Any] = {  # forms of matches without category
 
 def pack_plain_match(match: LiveEvent, ids: list[int]) -> PackedEvent | None:
     """A match of numbers in their ranges, without category and columns, in a tenth of the time; None: it is another."""
-    fields = sorted(match.context)
-    form = MATCH_FORMS.get(tuple(fields))
-    if form is None or not (isinstance(match.result, (float, int)) and 0.0 <= match.result <= 1.0):
+    values = match.context | {"score": match.result}
+    form = MATCH_FORMS.get(tuple(fields := sorted(match.context)))
+    if form is None:
         return None
-    values = [match.context[name] for name in fields]
-    for x, name in zip(values, fields, strict=True):
+    for name, value in values.items():
         low, high = NUMBER_RANGES[name]
-        if not (isinstance(x, (float, int)) and low <= x <= high):
+        if not (isinstance(value, (float, int)) and low <= value <= high):
             return None
-    return PackedEvent(form, ids, [match.result, match.time, *values])
+    return PackedEvent(form, ids, [match.result, match.time, *(values[name] for name in fields)])
 
 
 def build_live_events(events: Sequence[LiveEvent], ids: Mapping[Any, int]) -> Matches | Ragged:

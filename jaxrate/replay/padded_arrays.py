@@ -73,13 +73,9 @@ def round_row_count_to_shards(state: State, num_rows: int) -> int:
     return -(-num_rows // shards) * shards
 
 
-def append_newcomers(init: Any, params: Params, state: State, num_newcomers: int) -> State:
-    """A copy of a state with so many newcomers, spread as it is."""
-    return _append_newcomers(init, num_newcomers, jax.tree.map(lambda x: x.sharding, state), params, state)
-
-
 @partial(jax.jit, static_argnums=(0, 1, 2))
-def _append_newcomers(init: Any, num_newcomers: int, shardings: Any, params: Params, state: State) -> State:
+def append_newcomers(init: Any, num_newcomers: int, shardings: Any, params: Params, state: State) -> State:
+    """A copy of a state with so many newcomers, spread as these shardings of its leaves say."""
     newcomers = init(params, num_newcomers)
 
     def join(x: Any, new: Any, sharding: Any) -> Any:
@@ -327,7 +323,8 @@ def _copy_state_with_newcomers(
     if is_sharded(state):
         num_rows = round_row_count_to_shards(state, num_rows)
         if num_rows > have:
-            return append_newcomers(system.init, params, state, num_rows - have)
+            shardings = jax.tree.map(lambda x: x.sharding, state)
+            return append_newcomers(system.init, num_rows - have, shardings, params, state)
         num_padded_rows = num_rows
     count, more = num_rows - have, None
     if count:

@@ -214,14 +214,13 @@ def add_to_diagonal(covariance: Array, added_variance: Array) -> Array:
 
 
 def add_match_growth(
-    model: ModelSettings, constants: Constants, covariance: Array, kind: Array | None, count: Array | None
+    model: ModelSettings, constants: Constants, covariance: Array, kind: Array | None, count: Array
 ) -> Array:
-    """The covariances after so many matches [...], but for what they say; None: after one."""
+    """The covariances after so many matches [...], but for what they say."""
     growth = select_by_player_kind(constants, kind).match_growth
     if growth is None:
         return covariance
-    growth = jnp.broadcast_to(growth, covariance.shape[:-2]) if count is None else growth * count
-    return add_to_diagonal(covariance, distribute_event_growth(model, growth))
+    return add_to_diagonal(covariance, distribute_event_growth(model, growth * count))
 
 
 def learn_from_messages(
@@ -304,8 +303,10 @@ def condition_on_message(covariance: Array, loadings: Array, message: Message) -
 
 def take_from_covariance(covariance: Array, lost: Array) -> Array:
     """Covariances less what messages take from them, which rounding leaves positive definite."""
-    slack = message_rounding_tolerance(covariance.shape[-1], covariance.dtype) * unit_matrices(covariance)
-    return (1.0 + slack) * covariance - (1.0 - ROUNDINGS * slack) * lost
+    size, dtype = covariance.shape[-1], covariance.dtype
+    slack = message_rounding_tolerance(size, dtype) * np.eye(size)
+    kept, taken = (jnp.broadcast_to(jnp.asarray(x, dtype), lost.shape) for x in (1.0 + slack, 1.0 - ROUNDINGS * slack))
+    return kept * covariance - taken * lost
 
 
 def multiply(matrix: Array, vector: Array) -> Array:

@@ -44,14 +44,13 @@ class PredictorMoments(NamedTuple):
 
 
 def predict_participants(
-    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds, count: Array | None
+    model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds, count: Any = 1.0
 ) -> PredictorMoments:
-    """The predictors of rows with vectors, where an event counts as so many matches for growth; None: as one."""
+    """The predictors of rows with vectors, where an event counts as so many matches for growth."""
     players = event.participant_rows
     if players is not None:
         rows = State(*(None if x is None else x[players] for x in rows))
-    count = None if count is None else jnp.broadcast_to(count, rows.time.shape)
-    of_rows = partial(_predictors_of_rows, model, constants)
+    of_rows, count = partial(_predictors_of_rows, model, constants), jnp.broadcast_to(count, rows.time.shape)
     mean, covariance = apply_to_players(of_rows, rows, participant_loadings(model, event), count)
     return PredictorMoments(
         mean,
@@ -61,7 +60,7 @@ def predict_participants(
 
 
 def _predictors_of_rows(
-    model: ModelSettings, constants: Constants, rows: State, loadings: Array, count: Array | None
+    model: ModelSettings, constants: Constants, rows: State, loadings: Array, count: Array
 ) -> tuple[Array, Array]:
     """The means [..., k] and covariances [..., k, k] of linear predictors, after the growth by so many matches."""
     covariance = add_match_growth(model, constants, rows.covariance, rows.kind, count)

@@ -167,7 +167,7 @@ def upcoming_predictors(
     model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds
 ) -> PredictorMoments:
     """What is believed of the participants before an event."""
-    return predict_participants(model, constants, rows_before_games(model, constants, rows, event), event, None)
+    return predict_participants(model, constants, rows_before_games(model, constants, rows, event), event)
 
 
 def predict(model: ModelSettings, constants: Constants, rows: State, event: Matches | Periods | Rounds) -> Array:
@@ -194,11 +194,12 @@ def update_and_infer(
 ) -> tuple[State, Inference]:
     """The rows after `update`, and what it infers from the event, where a match counts by its weight."""
     before, observation = rows_before_games(model, constants, rows, event), choose_observation(model, event)
-    is_learnt_from = observation.is_contested(event)
-    count: Any = event.context.weight if is_learnt_from is None else is_learnt_from.astype(rows.time.dtype)
+    is_learnt_from, weight = observation.is_contested(event), event.context.weight
+    of_match = 1.0 if weight is None else weight
+    count: Any = of_match if is_learnt_from is None else is_learnt_from.astype(rows.time.dtype)
     predictors = predict_participants(model, constants, before, event, count)
     inference = observation.infer(model, constants, predictors, event)
-    count = jnp.broadcast_to(1.0 if count is None else count, predictors.mean.shape[:-1])
+    count = jnp.broadcast_to(count, predictors.mean.shape[:-1])
     games = event.combine_by_player(count) if is_learnt_from is None else count  # a contest is one, whatever the teams
     loadings = participant_loadings(model, event)
     after = learn_from_messages(model, constants, before, event, loadings, inference.message, count, games)
@@ -245,7 +246,7 @@ def predict_goal_rate_factors(
 ) -> GoalRateFactors:
     """The logs of the rates of goals, by what both teams bring, of skills that learn from goals."""
     before = rows_before_games(model, constants, rows, event)
-    predictors = predict_participants(model, constants, before, event, None)
+    predictors = predict_participants(model, constants, before, event)
     return goal_rate_factors(constants, predictors, participant_loadings(model, event), before.covariance)
 
 
