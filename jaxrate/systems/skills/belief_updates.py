@@ -10,7 +10,6 @@ positive definite.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -239,29 +238,20 @@ def learn_from_messages(
     period or in several teams of a contest, messages are made at the beliefs before them, and add up: precisions
     X^T M X, and X^T V.
     """
+
+    def learn_from_one(rows: State, loadings: Array, message: Message, count: Array) -> State:
+        rows = _count_matches(model, constants, rows, count)
+        covariance, change = condition_on_message(rows.covariance, loadings, repeat_message(message, count))
+        return rows._replace(mean=rows.mean + change, covariance=covariance)
+
     if event.participant_rows is None:
-        return apply_to_players(partial(_learn_from_message, model, constants), rows, loadings, message, count, games)
+        return apply_to_players(learn_from_one, rows, loadings, message, count)
     rows, message = _count_matches(model, constants, rows, games), repeat_message(message, count)
     surprise = jnp.sum(loadings * message.surprise[..., None], axis=-2)
     terms = sum_outer_products(message.precision, loadings), surprise
     precision, surprise = map(event.combine_by_player, terms)
     covariance = condition_on_precision(rows.covariance, precision)
     return rows._replace(mean=rows.mean + multiply(covariance, surprise), covariance=covariance)
-
-
-def _learn_from_message(
-    model: ModelSettings,
-    constants: Constants,
-    rows: State,
-    loadings: Array,
-    message: Message,
-    count: Array,
-    games: Array,
-) -> State:
-    """The rows after one message each about their predictors."""
-    rows = _count_matches(model, constants, rows, games)
-    covariance, change = condition_on_message(rows.covariance, loadings, repeat_message(message, count))
-    return rows._replace(mean=rows.mean + change, covariance=covariance)
 
 
 def repeat_message(message: Message, count: Array) -> Message:

@@ -1,6 +1,5 @@
 """What participants are believed to bring to an event: their linear predictors, and what counts beside the parts."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -28,9 +27,7 @@ class PredictorMoments(NamedTuple):
 
     mean: Array  # [..., k]
     covariance: Array  # [..., k, k]
-    # What counts beside the parts: of matches [...] by how much the first of two equals should perform better; of
-    # contests [P]
-    effects: Array
+    effects: Array  # beside the parts: [...] how much better the first of two equals performs; [P] of contests
 
     @property
     def lead(self) -> Array:
@@ -50,22 +47,19 @@ def predict_participants(
     players = event.participant_rows
     if players is not None:
         rows = State(*(None if x is None else x[players] for x in rows))
-    of_rows, count = partial(_predictors_of_rows, model, constants), jnp.broadcast_to(count, rows.time.shape)
-    mean, covariance = apply_to_players(of_rows, rows, participant_loadings(model, event), count)
+
+    def predictors_of_rows(rows: State, loadings: Array, count: Array) -> tuple[Array, Array]:
+        covariance = add_match_growth(model, constants, rows.covariance, rows.kind, count)
+        mean = jnp.sum(loadings * rows.mean[..., None, :], axis=-1)
+        return mean, predictor_covariance(loadings, multiply_rows(covariance, loadings))
+
+    count = jnp.broadcast_to(count, rows.time.shape)
+    mean, covariance = apply_to_players(predictors_of_rows, rows, participant_loadings(model, event), count)
     return PredictorMoments(
         mean,
         covariance,
         effects_beside_parts(model, constants, experience_points(constants, rows.kind, rows.games), event),
     )
-
-
-def _predictors_of_rows(
-    model: ModelSettings, constants: Constants, rows: State, loadings: Array, count: Array
-) -> tuple[Array, Array]:
-    """The means [..., k] and covariances [..., k, k] of linear predictors, after the growth by so many matches."""
-    covariance = add_match_growth(model, constants, rows.covariance, rows.kind, count)
-    mean = jnp.sum(loadings * rows.mean[..., None, :], axis=-1)
-    return mean, predictor_covariance(loadings, multiply_rows(covariance, loadings))
 
 
 def effects_beside_parts(
