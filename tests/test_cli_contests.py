@@ -36,7 +36,7 @@ def test_rate_of_contests_prints_and_saves_what_run_computes(jaxrate, contests, 
     assert code == 0 and errors == f"jaxrate: saved the run to {out}\n"
     data = jr.read(contests, contest="race", participant="driver", rank="place")
     rated = jr.rate(jr.extend.SYSTEMS["share"](k=60), data)
-    assert text.startswith("share: 30 contests, 180 participations of 13 players\n\n")
+    assert text.startswith("share: 30 contests, 180 participations of 13 drivers\n\n")
     assert to_text_table(jr.leaderboard(rated, top=10)).describe() in text
     rating, metrics = rated.predictions["rating"].to_numpy(), (jr.metrics.pairwise_accuracy, jr.metrics.rank_deviation)
     masks = [jr.metrics.experience_mask(data.rounds, games) for games in (1, 5)]

@@ -74,7 +74,7 @@ def line(name, mean, deviation=None, times=YEARS):
 ADA, BO = line("Ada", [1500.0, 1700.0, 1601.0]), line("Bo", [1500.0, 1550.0, 1600.0])
 RETIRED = line("Cy", [1400.0, 1450.0, 1400.0], times=YEARS - np.timedelta64(4000, "D"))
 AWAY = line("Di", [1400.0, 1450.0, 1400.0], times=YEARS - np.timedelta64(150, "D"))  # since a fifth of the time
-UNSURE, SURER = ([x._replace(deviation=np.full(3, y)) for x in (ADA, BO)] for y in (90.0, 1.0))
+UNSURE, NARROW, SURER = ([x._replace(deviation=np.full(3, y)) for x in (ADA, BO)] for y in (90.0, 3.0, 1.0))
 COUNTED = line("Ada", [1.0, 3.0, 2.0], times=np.arange(1, 4))
 
 
@@ -83,6 +83,7 @@ COUNTED = line("Ada", [1.0, 3.0, 2.0], times=np.arange(1, 4))
     [
         ([BO, ADA], {}, "Ada ended 1 point ahead of Bo"),
         (UNSURE, {}, "Ada and Bo ended almost level"),
+        (NARROW, {}, "Ada narrowly ahead of Bo at the end, by 1 point"),
         (SURER, {}, "Ada probably ahead of Bo at the end, by 1 point"),
         ([ADA], {}, "Ada peaked at 1,700 points in May 1991"),
         ([ADA], {"num_early": 2}, "Ada peaked at 1,601 points in May 1992"),

@@ -164,7 +164,7 @@ def test_a_chart_says_what_is_at_the_pointer(opened, history):
     )
     assert tip[1] < box[1] - 10  # what is at the pointer is free
     (note,) = texts(opened, "#note")
-    assert "dot is the peak" not in note and "The bands are" in note
+    assert "The bands are" in note
     opened.find_element("css selector", "#choice option:nth-child(1)").click()
     assert texts(opened, "#chart .key") == [first] and opened.find_element("id", "other").get_attribute("value") == ""
 

@@ -32,7 +32,10 @@ def test_pairs_in_order_are_one_count(tmp_path, jaxrate):
     jaxrate("site", tmp_path / "run", "--out", tmp_path / "site")
     for page in ("report.html", "site/quality.html"):
         said = page_text(tmp_path / page)
-        assert f"{share:.0%} of pairs were in the predicted order" in said and f" {share:.1%} (95% interval" in said
+        assert (
+            f"The player expected to finish ahead did so {share:.0%} of the time" in said
+            and f" {share:.1%} (95% interval" in said
+        )
     assert f"pairs in order {100 * share:.2f}%" in page_text(tmp_path / "report.html")
 
 
@@ -66,7 +69,7 @@ def test_three_chances_are_the_same_and_add_up_to_100(tmp_path, jaxrate):
 def test_who_cannot_be_overtaken_is_champion(tmp_path, jaxrate, matches):
     """The table gave them > 99.9%, as those whom nobody overtook in any of the simulations."""
     rated = jr.rate(jr.elo(), jr.read({"winner": [*"AAAAB"], "loser": [*"BCBCC"]}))
-    jr.save(tmp_path / "run", rated._replace(options={"teams": True}))
+    jr.save(tmp_path / "run", rated._replace(options={"noun": "team"}))
     (tmp_path / "coming.csv").write_text("a,b\n" + "B,C\n" * matches)
     (tmp_path / "results.csv").write_text("winner,loser\nA,B\nA,C\nA,B\n")
     given = (

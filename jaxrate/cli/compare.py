@@ -88,7 +88,7 @@ def compare(
         file_rating.note_evidence(report, best[file_rating.SKILLS].system, data)
     file_rating.note_idle_side_advantage(report, data, [x.system for x in best.values()])
     options.hint_scored_on_fitted_data(report, [*fits.values()], file, last)
-    nouns = file_rating.plural_of_rated(file, request.columns)
+    nouns = lazy.name_rated({"noun": data.noun}).many
     shown = comparison.results if period or fits else [*best.values()]
     notes = _compose_notes(comparison, len(shown), is_calibrated=not data.of_matches or bool(fitting or fits))
     sections = _comparison_sections(comparison._replace(results=shown), nouns, last, notes)

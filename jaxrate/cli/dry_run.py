@@ -41,7 +41,7 @@ def describe_run(
     kind = data.events.nouns if period is None else "periods"
     values = {unit: count, "players": len(data.players), **span, "system": system.name, "steps": steps}
     values |= {"device": device.device_kind, "device_memory": available, "memory": needed, "per_second": per_second}
-    nouns = file_rating.plural_of_rated(request.file, request.columns)
+    nouns = lazy.name_rated({"noun": data.noun}).many
     at_least, times = "at least " * (count > len(data.rows)), " to ".join(span.values()) or "no times"
     rate = "too little memory here: rate fewer players, or use a larger device"
     if per_second is not None:

@@ -53,25 +53,6 @@ def published_forecasts(file: str, data: jr.data.Dataset) -> dict[str, Any]:
     return {"FiveThirtyEight": jr.data.datasets.nfl_forecast()[data.rows]} if is_shipped_dataset(file) else {}
 
 
-PLAYER_COLUMN = re.compile("driver|rider|runner|athlete|swimmer|skier|golfer|fighter|horse|engine")
-TEAM_COLUMN = re.compile(
-    "(home|away|visitors?|visiting|winning|losing|winner|loser|[abh12])(team|club|franchise|goals?)(name|id|tag)?"
-    "|(team|club|goals?)([ab12]|one|two|home|away)(name|id)?|ft[ha]g"
-)
-
-
-def is_about_teams(file: str, options: dict[str, Any]) -> bool:
-    """Whether a file is about teams: results of football, or columns such as home and away or home_team."""
-    names = {re.sub(r"[^a-z0-9]", "", name.lower()) for name in column_names(file, options)}
-    are_named = {"home", "away"} <= names or any(map(TEAM_COLUMN.fullmatch, names))
-    return are_named or find_format(file, options) == "football"
-
-
-def plural_of_rated(file: str, options: dict[str, Any]) -> str:
-    """The noun for several of those who are rated, as "players" or "teams"."""
-    return "teams" if is_about_teams(file, options) else "players"
-
-
 def has_chess_colours(file: str, options: dict[str, Any]) -> bool:
     """Whether the side of a file is White: games of chess, or columns such as white and black."""
     are_named = {"white", "black"} <= {*map(str.lower, column_names(file, options))}
@@ -460,16 +441,10 @@ def check_players_exist(data: jr.data.Dataset, names: Iterable[str]) -> None:
 
 
 def file_facts_to_save(request: RatingRequest, data: jr.data.Dataset, before: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether a file is about teams, sides and colours, or goes on with such a run, and where it is from."""
-    file, columns = request.file, request.columns
-    are_teams = is_about_teams(file, columns) and not lazy.dataset_has_teams(data)  # whose members are rated
-    facts: dict[str, Any] = {
-        "sided": lazy.has_sides(data),
-        "teams": are_teams or bool(before.get("teams")),
-        "colours": has_chess_colours(file, columns) or bool(before.get("colours")),
-    }
-    nouns = [*filter(PLAYER_COLUMN.fullmatch, map(str.lower, column_names(file, columns))), before.get("noun")]
-    facts |= {"noun": nouns[0]} if nouns[0] else {}
+    """Whether a file has sides and colours, or goes on with such a run, and where it is from."""
+    file = request.file
+    colours = has_chess_colours(file, request.columns) or bool(before.get("colours"))
+    facts: dict[str, Any] = {"sided": lazy.has_sides(data), "colours": colours}
     return facts | ({"source": jr.data.datasets.NFL_SOURCE} if is_shipped_dataset(file) else {})
 
 

@@ -79,7 +79,7 @@ def fit(
         options.write_hyperparameters(save, result, task.system, task.period, Path(request.file).name)
         report.note(f"saved the hyperparameters to {save}")
     counts = lazy.describe_event_counts(len(task.data.rows), None if task.data.of_matches else len(events.start) - 1)
-    nouns = file_rating.plural_of_rated(request.file, request.columns)
+    nouns = lazy.name_rated({"noun": task.data.noun}).many
     periods = "" if task.period is None else f" in periods of {task.period:g}"
     is_done = result.converged or result.reason == "flat"  # the best result, whatever the open hyperparameters are
     sections: list[str | TextTable] = [

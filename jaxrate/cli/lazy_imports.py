@@ -121,9 +121,9 @@ if TYPE_CHECKING:
     from jaxrate.views.wording import (
         MODELS,
         PlayerOrTeamNoun,
-        choose_player_or_team_noun,
         list_names,
         make_noun,
+        name_rated,
         rating_unit,
     )
 else:

@@ -61,7 +61,7 @@ def arrange_prediction_columns(predictions: lazy.ColumnTable, rated: jr.History)
         columns["connected"] = np.where(columns["connected"], "yes", "no")
     if {"odds_win", "player"} <= columns.keys():
         columns = _merge_rows_by_contest(columns)
-    if rated.options.get("teams") and "side" in columns:
+    if lazy.name_rated(rated.options).is_collective and "side" in columns:
         columns = _name_home_and_away(columns)
     columns = columns_in_percent(columns) | _odds_texts(columns)
     words = {"share": "opponents beaten"} | ({"time": "date"} if rated.clock == "dates" else {})
@@ -247,7 +247,7 @@ def _forecast_table(columns: lazy.ColumnTable, caption: str, rated: jr.History) 
     """The table of how it may end, with chances in percent."""
     shown = columns_in_percent(columns)
     if "champion" in shown:
-        word = "champions" if rated.options.get("teams") else "champion"
+        word = "champion" + "s" * lazy.name_rated(rated.options).is_collective
         shown["win"] = np.where(shown.pop("champion"), word, "")
     return terminal_tables.label_team_columns(to_text_table(shown, caption), rated)
 

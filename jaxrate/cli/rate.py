@@ -41,7 +41,7 @@ def rate_leagues(report: ProgressReport, request: RatingRequest, by: str, asked:
     task = file_rating.make_rating_task(report, request, data)
     with report.stage("rating leagues"), prefix_errors_with_file(request.file):
         leagues = jr.history.rate_leagues(task.system, task.data, league, period=task.period, calibrate=task.calibrate)
-    facts = {"columns": request.columns, "teams": file_rating.is_about_teams(request.file, request.columns)}
+    facts = {"columns": request.columns}
     sections: list[Section] = []
     records = []
     for name, history in leagues.items():
@@ -182,8 +182,7 @@ def summary_line(rated: jr.History) -> str:
     """The system and the counts of a rated history, as text."""
     count = lazy.describe_event_counts(rated.num_rows, rated.contests)
     periods = "" if rated.period is None else f" in periods of {rated.period:g}"
-    noun = "team" if rated.options.get("teams") else "player"
-    return f"{rated.system.name}: {count} of {format_count(len(rated.players), noun)}{periods}"
+    return f"{rated.system.name}: {count} of {lazy.name_rated(rated.options).quantify(len(rated.players))}{periods}"
 
 
 def leaderboard_sections(board: lazy.Leaderboard, rated: jr.History, *, is_cautious: bool) -> list[Section]:

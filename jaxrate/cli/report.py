@@ -84,7 +84,7 @@ def report(
     better = lazy.advise_best_system(settings["comparison"], *own, is_fitted=bool(request.fitted.system))
     for advice in (*losing, *better):
         report.note(advice.replace("FILE", quote(request.file)))
-    _, plural = lazy.choose_player_or_team_noun(rated, settings["noun"])
+    _, plural = lazy.name_rated(rated.options, settings["noun"])
     print_escaped(f"{out}: {len(rated.players):,} {plural}, {out.stat().st_size / 1e6:.1f} MB; open it in a browser")
 
 

@@ -92,7 +92,7 @@ def site(
         jr.site.write_site(rated, out, smoothed=smoothed, **settings, **rules)
     for advice in lazy.summarise_accuracy(rated).advice:
         report.note(advice.replace("FILE", quote(str(file or "FILE"))).replace("RUN", quote(str(run))))
-    _, plural = lazy.choose_player_or_team_noun(rated, settings["noun"])
+    _, plural = lazy.name_rated(rated.options, settings["noun"])
     print_escaped(
         f"{out}: {len(rated.players):,} {plural}\nOpen {out / 'index.html'} in a browser, or copy the folder to a host."
     )

@@ -176,10 +176,11 @@ def to_text_table(table: Any, caption: str = "", top: int | None = None) -> Text
 
 def label_team_columns(table: TextTable, rated: jr.History) -> TextTable:
     """A table of a history; of teams with their word in the heading and below."""
-    if not rated.options.get("teams"):
+    noun = lazy.name_rated(rated.options)
+    if not noun.is_collective:
         return table
     headings = ["team" if heading == "player" else heading for heading in table.headings]
-    return table._replace(headings=headings, caption=re.sub(r"\bplayers\b", "teams", table.caption))
+    return table._replace(headings=headings, caption=re.sub(r"\bplayers\b", noun.many, table.caption))
 
 
 RESULT_COLUMNS = "win", "draw", "loss"  # whose chances add up

@@ -69,7 +69,7 @@ def format_percentage(chance: float, *, with_tenths: bool = False) -> str:
     """A probability in percent, as text; with tenths near 0 and 1, and where they are asked for."""
     unit = Decimal(1 if 0.02 < chance < 0.98 and not with_tenths else "0.1")
     text = str(Decimal(100 * float(chance)).quantize(unit, ROUND_HALF_UP))  # as scripts round
-    return f"{ {'100.0': '> 99.9', '0.0': '< 0.1'}.get(text, text) }%"
+    return {"100.0": ">\u00a099.9", "0.0": "<\u00a00.1"}.get(text, text) + "%"
 
 
 def format_percentages(chances: Sequence[float]) -> list[str]:

@@ -1,5 +1,6 @@
 """Names that people give to columns, in lower-case letters and digits; {} is a side. Earlier ones come first."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -231,6 +232,28 @@ SPELLINGS = {  # of the roles that one column has
 def normalise_column_name(name: Any) -> str:
     """A name in lower case without accents, and without anything but letters and digits."""
     return "".join(x for x in unicodedata.normalize("NFKD", str(name).casefold()) if x.isalnum())
+
+
+TEAM_NAME = re.compile(
+    "(home|away|visitors?|visiting|winning|losing|winner|loser|[abh12])(team|club|franchise|goals?)(name|id|tag)?"
+    "|(team|club|goals?)([ab12]|one|two|home|away)(name|id)?|ft[ha]g"
+)
+PLAYER_NAME = re.compile("driver|rider|runner|athlete|swimmer|skier|golfer|fighter|horse|engine")
+GROUP_NAME = re.compile("(home)?(team|club|country|nation|franchise)(name|id|[a1])?")  # of the first column of players
+
+
+def find_noun(names: Iterable[Any], player_column: Any, *, has_members: bool) -> str:
+    """What columns with these names say that each player is, as "team" or "driver"; empty if they do not say it.
+
+    Where teams have members, these are rated.
+    """
+    spelt = {*map(normalise_column_name, names)}
+    if not has_members:
+        if group := GROUP_NAME.fullmatch(normalise_column_name(player_column)):
+            return group[2]
+        if {"home", "away"} <= spelt or any(map(TEAM_NAME.fullmatch, spelt)):
+            return "team"
+    return min(filter(PLAYER_NAME.fullmatch, spelt), default="")
 
 
 @cache

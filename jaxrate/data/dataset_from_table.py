@@ -59,6 +59,7 @@ from jaxrate.data.column_spellings import (
     NAME_TEMPLATES,
     SPELLINGS,
     Header,
+    find_noun,
     normalise_column_name,
     spell_pairs,
 )
@@ -874,10 +875,12 @@ def read(
                 dataset = build_dataset(used.keep(~np.isin(used.rows, mirrors)), earlier, sort or upcoming)
         dataset = _add_fixtures(dataset, converted, split.coming & (not upcoming))
     warn_of_each(_doubts_about_dataset(dataset, resolved.table, earlier, upcoming))
+    roles = used.roles
     return dataset._replace(
         dates=converted.date_style if is_date_style(converted.date_style) else None,
         played=int(split.played.sum()) if upcoming and not split.played.all() else 0,
         upcoming=upcoming,
+        noun=find_noun(opened.names, roles.players[0], has_members=bool(roles.team or roles.num_first)),
     )
 
 

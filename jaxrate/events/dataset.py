@@ -33,6 +33,7 @@ class Dataset(NamedTuple):
     derived: dict[str, float] | None = None  # the spans of columns that follow from the matches before: rest, form ...
     venues: HostArray | None = None  # [n] names of the grounds of matches, None where it is not known
     played: int = 0  # rows with a result that were left out, as the others are to come
+    noun: str = ""  # what the columns say that each player is, as "team" or "driver"; empty if they do not
 
     @property
     def of_matches(self) -> bool:

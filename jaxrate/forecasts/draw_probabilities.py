@@ -62,8 +62,7 @@ def add_fitted_outcomes(rated: History) -> History:
     for name, values in rated.events.items():
         columns |= {name: values} | (chances if name == "prediction" else {})
     system = add_outcomes(rated.system, draw_odds=last)
-    options = rated.options | {"draws_fitted": True}
-    return rated._replace(system=system, events=columns, options=options)
+    return rated._replace(system=system, events=columns)
 
 
 @jax.jit

@@ -28,6 +28,7 @@ from jaxrate.systems.skills.settings import (
 
 TOLERANCE = 2.5e-4  # of a probability
 SAMPLE_SIZE = 100_000  # pairs checked at a time
+FIRST_SAMPLE = 10_000  # pairs of which the first terms are made
 MAX_NUMBERS = 1_500_000  # most numbers of the factors
 INT16_MAX = np.iinfo(np.int16).max
 
@@ -179,13 +180,13 @@ def cross_approximation(matrix_entry: Any, n: int, *, skew: bool = True) -> LowR
         entry = np.where(is_zero, 0.0, matrix_entry(a, np.where(is_zero, (b + 1) % n, b)))
         return np.asarray(entry - scale @ outer_terms(left, right, a, b))
 
-    num_checked = -1
-    while num_checked < len(scale):  # the last sample needed one
-        num_checked = len(scale)
+    num_checked, size = -1, FIRST_SAMPLE
+    while num_checked < len(scale) or size < SAMPLE_SIZE:  # the last sample needed one, or was the first
+        num_checked, size = len(scale), FIRST_SAMPLE if num_checked < 0 else SAMPLE_SIZE
         if n * (n - 1) // 2 <= SAMPLE_SIZE:
             a, b = np.triu_indices(n, 1) if skew else np.divmod(np.arange(n * n), n)
         else:
-            a, b = (random.beta(0.5, 0.5, (2, SAMPLE_SIZE)) * n).astype(np.int64)
+            a, b = (random.beta(0.5, 0.5, (2, size)) * n).astype(np.int64)
         sample_residual = residual(a, b)
         while np.abs(sample_residual).max() > TOLERANCE:
             if 2 * n * (len(scale) + 1) > MAX_NUMBERS:

@@ -377,8 +377,8 @@ def build_history(
     before = 0 if onto is None else onto.contests or 0
     events = make_event_columns(data, result.prediction, recorded_columns(result, performances), before)
     last, clock = float(time[-1]) if data.clock and len(time) else None, data.clock
-    known = {"dates": data.dates, "source": data.source, "derived": data.derived}
-    options = {name: x for name, x in known.items() if x is not None}
+    known = {"dates": data.dates, "source": data.source, "derived": data.derived, "noun": data.noun}
+    options = {name: x for name, x in known.items() if x}
     if onto is not None:
         games[: len(onto.games)] += onto.games
         events = concatenate_event_columns(onto.events, events)

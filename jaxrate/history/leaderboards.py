@@ -676,27 +676,25 @@ def _listed_ratings(leaderboards: HistoryLeaderboardBuilder, players: HostArray,
     return np.where(is_listed & ~np.isnan(rating), rating, -np.inf)
 
 
-LEAD_CHANCES = (
-    0.6,
-    0.95,
-)  # of the leader to be the better one: below two are almost level; from it on without "probably"
 NUM_QUANTILES = 64  # of the leader's rating, over which the chance to be the best of all is a mean
 EVEN_PERCENT = 54.5  # expected score in percent, above which it is shown as 55 or more and a player is favoured
+LEAD_CHANCES = EVEN_PERCENT / 100.0, 0.6, 0.95  # to be better: two are level, a lead is narrow, told as probable, clear
 FAR_DEVIATIONS = 5.0  # of a difference, beyond which a player is surely not the best
 
-FirstPlace = Literal["level", "probably ahead", "ahead", "probably best", "best"]
+Lead = Literal["level", "narrow", "probable", "clear"]
+FirstPlace = Literal["level", "narrow", "probably ahead", "ahead", "probably best", "best"]
 AHEAD: dict[str, FirstPlace] = {"probable": "probably ahead", "clear": "ahead"}  # of the second, perhaps not of all
 
 
-def classify_lead(gap: float, deviations: Sequence[float]) -> Literal["level", "probable", "clear"]:
-    """Whether two players are almost level, or one is the better one, probably or clearly.
+def classify_lead(gap: float, deviations: Sequence[float]) -> Lead:
+    """Whether two players are almost level, or one is the better one by a narrow lead, probably or clearly.
 
     `gap` is the difference of their ratings, `deviations` are those of both. Where these are 0, any gap above 0 is a
     clear lead.
     """
     spread = math.hypot(*deviations)
     chance = NormalDist().cdf(gap / spread) if spread else float(gap > 0.0)
-    leads: tuple[Literal["level", "probable", "clear"], ...] = "level", "probable", "clear"
+    leads: tuple[Lead, ...] = "level", "narrow", "probable", "clear"
     return leads[bisect(LEAD_CHANCES, chance)]
 
 
@@ -721,12 +719,12 @@ def classify_first_place(ratings: Sequence[float], deviations: Sequence[float]) 
     Where deviations are 0, any lead is one over all.
     """
     lead = classify_lead(ratings[0] - ratings[1], deviations[:2])
-    if lead == "level":
-        return "level"
+    if lead == "level" or lead == "narrow":
+        return lead
     if not any(deviations[:2]):
         return "best"
     places: tuple[FirstPlace, ...] = AHEAD[lead], "probably best", "best"
-    return places[bisect(LEAD_CHANCES, chance_to_be_best(ratings, deviations))]
+    return places[bisect(LEAD_CHANCES[1:], chance_to_be_best(ratings, deviations))]
 
 
 @enforce_argument_annotations
@@ -739,8 +737,7 @@ def peak_ratings(
         print(jr.history.peak_ratings(jr.smooth(system, data), top=10))  # given the whole history
 
     The interval is that of the rating then: of a rated history as it was before the player's next event. The highest of
-    many
-    uncertain ratings is likely to be one that looks too high: `cautious` ranks, and chooses the moment, by what a
+    many uncertain ratings is likely to be one that looks too high: `cautious` ranks, and chooses the moment, by what a
     player was at least. Where the median of the active drifts, by more than the active differ, both go by the lead over
     it, as ratings of different times cannot be compared.
 

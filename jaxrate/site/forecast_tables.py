@@ -78,8 +78,8 @@ class ExplanationFormat(NamedTuple):
 
 def build_explanation_tables(
     explanations: Sequence[Explanation], matches: Sequence[MatchForecast], texts: ExplanationFormat
-) -> tuple[list[ExplanationTable], int]:
-    """The first explanations of forecasts, with their matches' sides, as tables, and how many more there are."""
+) -> list[ExplanationTable]:
+    """The first explanations of forecasts, with their matches' sides, as tables."""
     tables = []
     matches = matches if len(matches) == len(explanations) else [NO_MATCH] * len(explanations)
     for one, match in [*zip(explanations, matches, strict=True)][:MAX_EXPLANATIONS]:
@@ -89,7 +89,7 @@ def build_explanation_tables(
         else:
             members = [[*map(texts.name, player[side == k])] for k in one.sides["side"]]
             tables.append(_tabulate_teams(" \u2013 ".join(map(" & ".join, members)), one, texts.places))
-    return tables, max(len(explanations) - MAX_EXPLANATIONS, 0)
+    return tables
 
 
 def _tabulate_match(one: Explanation, match: MatchForecast, texts: ExplanationFormat) -> ExplanationTable:
@@ -255,7 +255,7 @@ def _shaded_percentage(chance: float) -> str:
 
 def _shade_season_chance(chance: float) -> str:
     """The share of simulated seasons in whole percents; even one that all of them agree on is not certain."""
-    text = format_whole_percent(min(100.0 * chance, 99.9)).replace("<", "< ").replace(">", "> ")
+    text = format_whole_percent(min(100.0 * chance, 99.9)).replace("<", "<\u00a0").replace(">", ">\u00a0")
     return _shade_text_by_chance(f"{text}%" if chance else "\N{EN DASH}", chance)
 
 
@@ -293,11 +293,11 @@ EVENT_COLUMNS = {  # other columns are not shown
 }
 SEASON_COLUMNS = {
     "player": ForecastColumn("name", kind="words"),
-    "played": ForecastColumn("played"),
-    "points": ForecastColumn("points", "{:g}".format),
-    "expected_points": ForecastColumn("expected points", "{:.0f}".format),
-    "goal_difference": ForecastColumn("goal difference", _format_goal_difference),
-    "win": ForecastColumn("champion", _shade_season_chance),
+    "played": ForecastColumn("played", kind="figure spare"),
+    "points": ForecastColumn("points", "{:g}".format, "figure spare"),
+    "expected_points": ForecastColumn("expected points", "{:.0f}".format, "figure expected"),
+    "goal_difference": ForecastColumn("goal difference", _format_goal_difference, "figure spare"),
+    "win": ForecastColumn("champion", _shade_season_chance, "figure title"),
     "top_4": ForecastColumn("top four", _shade_season_chance),
     "last_3": ForecastColumn("last three", _shade_season_chance),
     "relegated": ForecastColumn("relegated", _shade_season_chance),
@@ -343,7 +343,7 @@ def _tabulate_season(season: SeasonForecast, noun: PlayerOrTeamNoun, places: Pla
         word = f" <small>champion{'s' * noun.is_collective}</small>"
         cells = [x + word * is_first for x, is_first in zip(name.cells, season.champion.tolist(), strict=True)]
         name, columns = name._replace(cells=cells), [x for x in columns if x.head != "champion"]
-    place = make_column("figure", "place", range(1, len(rows) + 1), str)
+    place = make_column("figure spare", "place", range(1, len(rows) + 1), str)
     columns = [place, name._replace(head=escape(noun.one)), *columns]
     note = f"{season.samples:,} simulated seasons; \u201c\u2013\u201d: in none of them."
     return ForecastTable("How the season may end", "season", rows, columns, note, [])

@@ -91,8 +91,9 @@ def text_columns(heads: Sequence[str], rows: Sequence[Sequence[object]], num_wor
 
 
 def head_columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Column]:
-    """Columns of figures, whose heads phones show beside the cells."""
-    return [Column("figure", head, cells, head) for head, cells in zip(heads, zip(*rows, strict=True), strict=True)]
+    """Columns of figures, whose heads phones show beside the cells; none without rows."""
+    cells = zip(*rows, strict=True)
+    return [Column("figure", head, x, head) for head, x in zip(heads, cells, strict=bool(rows))]
 
 
 def name_to_html(name: object) -> Any:

@@ -52,7 +52,6 @@ def page_template_context(data: site_data.SiteData, title: str | None) -> dict[s
         "event": event,
         "events": data.events,
         "noun": data.noun.one,
-        "is_collective": data.noun.is_collective,
         "sides": side_words(rated),
         "nouns": data.noun.many,
         "summary": _summarise_history(data),
@@ -63,11 +62,11 @@ def page_template_context(data: site_data.SiteData, title: str | None) -> dict[s
         "current_text": _describe_current_players(data),
         "change_period": data.change_period,
         "settled_events": site_data.SETTLED_EVENTS,
+        "min_met": site_data.MIN_MET * (data.careers.opponent is not None),
         "dated": data.is_dated,
         "timed": rated.clock is not None,
         "draws": data.has_draws,
         "ways": [*result_masks(data, slice(0))],
-        "draw_chances": describe_draw_chances(rated),
         "hindsight": data.hindsight is not None,
         "peak": data.peak_definition() * data.has_peaks,
         "groups": _describe_player_groups(data),
@@ -90,7 +89,6 @@ def script_settings(data: site_data.SiteData, context: Mapping[str, Any], course
         "category": wording.category_noun(data.rated),
         "sides": {"head": context["sides"].head, "names": context["sides"].names},
         "firstEvents": site_data.FIRST_EVENTS,
-        "settledEvents": site_data.SETTLED_EVENTS,
     }
 
 
@@ -185,12 +183,6 @@ def _describe_learned_columns(data: site_data.SiteData) -> str:
     return join_names(["results", *found]) + " alone" * (not found)
 
 
-def describe_draw_chances(rated: History) -> str:
-    """The source of the chances of draws in matches to come, as pages of the same results may differ in them."""
-    is_fitted = rated.contests is not None or "draw" not in rated.events or rated.options.get("draws_fitted")
-    return f"Chances of draws are {'fitted to past results' if is_fitted else 'set by the system'}."
-
-
 # The method.
 
 SCALE_LOGIT = 0.28  # of the least difference in the table of what points are worth: a chance of about 57%
@@ -203,14 +195,9 @@ MIN_CHANCE = 0.001  # below which, and above whose complement, a pair tells noth
 class RatingScale(NamedTuple):
     """What rating points are worth among the current players."""
 
-    rows: list[tuple[str, str]]  # a difference in points, and the chance of the better one in percent
+    columns: list[Column]  # differences in points, and the chance of the better one in percent, or the expected score
     side: tuple[str, str] | None  # what the side is worth in points, and the chance with it against an equal
-    general_side: str = ""  # the points of the settings, where the system learns each player's own besides
     place: str = ""  # where points are worth so much, as "on clay", if chances are those of a category
-
-    def columns(self, is_score: bool) -> list[Column]:
-        """The columns of the table; chances are expected scores where matches are drawn."""
-        return head_columns(("points ahead", "expected" if is_score else "chance"), self.rows)
 
 
 def describe_settings(rated: History) -> list[tuple[str, str]]:
@@ -272,9 +259,8 @@ def rating_scale(data: site_data.SiteData, tables: MatchupTables | None, categor
     differences = _scale_differences(SCALE_LOGIT * points_per_logit)
     near = {x: (odds / lead)[(lead > x / NEAR_RATIO) & (lead < x * NEAR_RATIO)] for x in differences}
     rows = [(format_number(x), _format_chance(x * float(np.median(y)))) for x, y in near.items() if len(y)]
-    system = data.rated.system
-    general = _format_points(system.params.side_advantage) if system.settings.get("own_side") else ""
-    return RatingScale(rows, _side_advantage_texts(tables, first, second, even, points_per_logit), general, place)
+    columns = head_columns(("points ahead", "expected" if data.has_draws else "chance"), rows)
+    return RatingScale(columns, _side_advantage_texts(tables, first, second, even, points_per_logit), place)
 
 
 def _side_advantage_texts(
@@ -287,11 +273,8 @@ def _side_advantage_texts(
     if not len(gains) or np.median(gains) <= 0:
         return None
     gain = float(np.median(gains))
-    return _format_points(gain * points_per_logit), _format_chance(gain)
-
-
-def _format_points(points: float) -> str:
-    return f"{points:.2g}" if points < 10 else f"{points:.0f}"
+    points = gain * points_per_logit
+    return f"{points:.2g}" if points < 10 else f"{points:.0f}", _format_chance(gain)
 
 
 def _log_odds(probability: HostArray) -> HostArray:
@@ -450,7 +433,6 @@ class Fixtures(NamedTuple):
     scorelines: list[forecast_tables.ScorelineCard]
     next_cards: list[forecast_tables.ScorelineCard]  # of matches that are not past
     explained: list[forecast_tables.ExplanationTable]
-    more_explained: int  # forecasts whose explanations have no room
 
     @property
     def matches(self) -> list[forecast_tables.MatchForecast]:
@@ -475,13 +457,13 @@ def build_fixtures(
     if season is not None:
         leader = [data.shown_names.get(str(x), str(x)) for x in season.player]
         finding = str(find_first_in_the_end(leader, season.place[:, 0], is_decided=season.champion is not None))
-    fixtures = Fixtures(tables, places, finding, [], [], [], 0)
+    fixtures = Fixtures(tables, places, finding, [], [], [])
     if coming is None:
         return fixtures
     matches = fixtures.matches
     cards = forecast_tables.build_scoreline_cards(scorelines, matches)
     expected = "expected score, draws as half" if site["draws"] else "chance"
     texts = forecast_tables.ExplanationFormat(places, data.digits, expected, site["sides"])
-    explained, more = forecast_tables.build_explanation_tables(explanations, matches, texts)
+    explained = forecast_tables.build_explanation_tables(explanations, matches, texts)
     next_cards = [*compress(cards, [not x.is_past for x in matches])]
-    return fixtures._replace(scorelines=cards, next_cards=next_cards, explained=explained, more_explained=more)
+    return fixtures._replace(scorelines=cards, next_cards=next_cards, explained=explained)

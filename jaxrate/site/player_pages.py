@@ -1,11 +1,12 @@
 """The page of every player: a summary, the chart, tables, and the career as data for the scripts of the site."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import cache, partial
 from html import escape
-from itertools import chain, compress, pairwise
+from itertools import chain, compress, count, pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,7 +16,6 @@ import numpy as np
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, use_minus_sign
 from jaxrate.history.event_columns import days_to_dates
-from jaxrate.history.leaderboards import PEAK_MIN_EVENTS
 from jaxrate.site import table_rows
 from jaxrate.site.category_rankings import CategoryStrengths, render_player_category_tables
 from jaxrate.site.drawings import axis_marks
@@ -182,9 +182,9 @@ def _contest_columns(site_data: SiteData) -> dict[str, Any]:
 
 def _whole_career(site_data: SiteData, player: int, columns: dict[str, HostArray]) -> dict[str, Any]:
     """All of the career of a player, with the others in it, who are numbered in order of appearance."""
-    numbers: dict[int, int] = {}
+    numbers = defaultdict[int, int](count().__next__)
     rows = slice(*site_data.careers.start[player : player + 2].tolist())
-    career = player_career(site_data, player, columns, rows, lambda x: numbers.setdefault(x, len(numbers)))
+    career = player_career(site_data, player, columns, rows, numbers.__getitem__)
     further = {name.removeprefix("column "): career.pop(name) for name in [*career] if name.startswith("column ")}
     return career | {"others": [(site_data.slugs[x], site_data.names[x]) for x in numbers], "columns": further}
 
@@ -345,15 +345,12 @@ def _draw_line(style: str, middle: list[str], *edges: list[str], pieces: list[sl
 
 def write_chart_note(data: SiteData, pauses: HostArray, player: int) -> str:
     """The note below a player's chart on what it shows besides the line."""
-    own, event, events = slice(*data.careers.start[player : player + 2].tolist()), data.event, data.events
-    time, band = data.careers.time[own], "The band is the 95% interval at the time."
+    own, events = slice(*data.careers.start[player : player + 2].tolist()), data.events
+    band = "The band is the 95% interval at the time."
     if data.hindsight is not None:
         band = "The bands are 95% intervals. Hindsight is at the level and spread that the ratings had at the time."
-    above = ", the greatest lead over the median of the active," * data.drifts
     texts = {
-        f"All {events} were at one time: they are numbered from the left.": len(time) > 1 and time[0] == time[-1],
-        f"The first {FIRST_EVENTS} {events} may run off the chart.": len(time) >= 2 * FIRST_EVENTS,
-        f"The dot is the peak{above} from the {PEAK_MIN_EVENTS}th {event} on.": data.peak[player] >= 0,
+        f"The first {FIRST_EVENTS} {events} may run off the chart.": data.careers.totals[player] >= 2 * FIRST_EVENTS,
         "A dotted line leads over a pause of years.": pauses[own].any(),
         band: data.has_intervals,
     }

@@ -19,7 +19,7 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import rating_decimals
 from jaxrate.history.event_columns import lookup_ids
 from jaxrate.history.history import History
-from jaxrate.history.leaderboards import PEAK_MIN_EVENTS, find_peaks, leaderboard
+from jaxrate.history.leaderboards import DEFAULT_ACTIVE_DAYS, PEAK_MIN_EVENTS, find_peaks, leaderboard
 from jaxrate.history.participations import Participations
 from jaxrate.history.player_records import rating_table
 from jaxrate.site.page_templates import assign_slugs
@@ -107,6 +107,7 @@ def sort_categories(rated: History, tables: Mapping[Any, Any]) -> dict[Any, Any]
 
 FIRST_EVENTS = PEAK_MIN_EVENTS - 1  # whose ratings jump: no peaks, and in long careers they may leave the chart
 SETTLED_EVENTS = 30  # lists of all times end with those who have fewer: a short run is no strength
+MIN_MET = 20  # others by their peak, or a third of the active: who plays among few cannot be compared with all
 EXTRA_DIGITS = 2  # decimals of ratings in downloads, beyond those that are shown
 
 
@@ -204,6 +205,12 @@ class SiteData(NamedTuple):
         return np.where(self.peak >= 0, self.careers.time[self.peak], np.nan)
 
     @property
+    def is_settled(self) -> HostArray:
+        """[num_players] whether each has had events enough, and by their peak had met others enough."""
+        is_met = _have_met_enough(self.careers, DEFAULT_ACTIVE_DAYS if self.is_dated else np.inf)
+        return (self.careers.totals >= SETTLED_EVENTS) & ((self.peak < 0) | is_met[self.peak])
+
+    @property
     def last_time(self) -> HostArray:
         """[num_players] the time of the last event of each; NaN of who has had none."""
         return np.where(self.careers.totals > 0, self.careers.time[self.careers.start[1:] - 1], np.nan)
@@ -261,6 +268,20 @@ class SiteData(NamedTuple):
         events = f"from the {PEAK_MIN_EVENTS}th {self.event} on"
         lead = f"the greatest lead {events} over the median of the active at the time, as that drifts"
         return lead if self.drifts else f"the highest rating {events}"
+
+
+def _have_met_enough(careers: Participations, days: float) -> HostArray:
+    """[R] whether a player had met 20 others by then, or a third of those who had played so shortly before."""
+    player, opponent, time = careers.player, careers.opponent, careers.end
+    if opponent is None:
+        return np.ones(len(player), bool)
+    is_first, pair = np.zeros(len(player), int), player.astype(np.int64) * len(careers.totals) + opponent
+    is_first[np.unique(pair, return_index=True)[1]] = 1
+    met = np.append(0, np.cumsum(is_first))
+    is_pause = np.append((np.diff(time) > days) | (np.diff(player) != 0), True)  # after a row
+    begins, ends = np.sort(time[np.roll(is_pause, 1)]), np.sort(time[is_pause]) + days
+    active = np.searchsorted(begins, time, side="right") - np.searchsorted(ends, time)
+    return met[1:] - met[careers.start[player]] >= np.minimum(MIN_MET, (active - 1) / 3)
 
 
 class PageOptions(TypedDict, total=False):
@@ -326,7 +347,7 @@ def build_site_data(
         points,
         hindsight,
         rating_decimals(board.rating),
-        wording.choose_player_or_team_noun(rated, options.get("noun")),
+        wording.name_rated(rated.options, options.get("noun")),
         leaderboard_options,
         datetime.now(UTC),
     )
@@ -421,6 +442,7 @@ def leaderboard_columns(data: SiteData) -> dict[str, Any]:
         "games": (data.careers.totals[ids].tolist(), True),
         "peak": (ratings_for_json(data, data.peak_lead[ids]), True),
         "current": ((data.rank[ids] > 0).astype(int).tolist(), True),
+        "settled": (data.is_settled[ids].astype(int).tolist(), True),
         "group": (data.group[ids].tolist(), bool((data.group > 1).any())),
         "spread": (ratings_for_json(data, half_widths(data.deviation[ids])), data.has_intervals),
         "last": (times_for_json(data, data.last_time[ids]), data.is_timed),
@@ -431,10 +453,9 @@ def leaderboard_columns(data: SiteData) -> dict[str, Any]:
     return {name: x for name, (x, is_known) in columns.items() if is_known}
 
 
-def script_safe_json(values: Any, **options: Any) -> str:
+def script_safe_json(values: Any) -> str:
     """JSON that is safe in a script of a page."""
-    options = options or {"separators": (",", ":")}
-    text = json.dumps(values, ensure_ascii=False, allow_nan=False, **options)
+    text = json.dumps(values, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 

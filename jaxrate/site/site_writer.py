@@ -75,8 +75,8 @@ def write_site(
       scorelines: of the same matches, from `jr.forecasts.predict_scorelines`. Without `coming` they are not shown.
       season: the forecast of a season, from `jr.forecasts.simulate_season`. None: not shown.
       active, min_games: definition of current players, as for `jr.leaderboard`.
-      noun: what the rated are called, one and many, as ("team", "teams"). None: teams if `jaxrate rate` saved that the
-        file is about teams, else players.
+      noun: what the rated are called, one and many, as ("team", "teams"). None: what the columns that were read say, as
+        teams of home_team, or drivers of driver, else players.
       address: where the site will be, as https://ratings.example.org/: for previews, the site map and the feed of
         changes. It then has canonical addresses, a preview image, a map of its pages (`sitemap.xml`) and a feed of
         changes (`feed.xml`).
@@ -112,7 +112,7 @@ def write_site(
     pages = {x.path: _render_page(templates, views, x, description) for x in listed}
     _prepare_folder(folder)
     links = permalinks | dict(zip(data.shown_names, data.slugs, strict=True))
-    files[page_templates.PERMALINKS_FILE] = site_data.script_safe_json(links, indent=0)
+    files[page_templates.PERMALINKS_FILE] = site_data.script_safe_json(links)
     files |= pages | _marker_and_feed(views, folder, address)
     next_matches = render_next_matches(fixtures.next_cards, fixtures.places, templates)
     players = write_player_pages(data, templates, site, folder, next_matches, strengths)
@@ -177,7 +177,8 @@ def _write_downloads(folder: Path, views: PageViews, fixtures: Fixtures) -> None
     tables = {"players": site_data.leaderboard_rows(views.data)}
     tables |= {x.file: x.rows for x in fixtures.tables}
     for name, rows in tables.items():
-        (folder / f"data/{name}.json").write_text(site_data.script_safe_json(rows, indent=1), encoding="utf-8")
+        lines = ",\n".join(map(site_data.script_safe_json, rows))  # the encoder indents slowly
+        (folder / f"data/{name}.json").write_text(f"[\n{lines}\n]", encoding="utf-8")
         columns = {key: np.array([row[key] for row in rows], object) for key in rows[0]}
         write_table(columns, folder / f"data/{name}.csv", csv_safe=True)
 

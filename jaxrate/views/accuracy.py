@@ -116,19 +116,14 @@ class AccuracySummary(NamedTuple):
 
     @property
     def calibration_title(self) -> str:
-        """Whether favourites did as predicted, as a finding; the subject alone where some did better, others worse."""
-        is_told = self.bins is None or self.lean or (~self.bins.agrees).mean() <= MAX_MISSED_SHARE
-        return str(_judge_lean(self.lean)) if is_told else "Calibration"
-
-    @property
-    def verdict(self) -> str:
-        """How many of the bins have their predictions in their intervals, as a sentence; nothing without bins."""
+        """Whether favourites did as predicted, as a finding; where bins do not bear it out, how far off they were."""
         if self.bins is None:
-            return ""
-        held, count = int(self.bins.agrees.sum()), len(self.bins.agrees)
-        if held == count:
-            return f"All {held} do." if held > 1 else "It does."
-        return f"{held or 'None'} of {count} {'does' if held < 2 else 'do'}."
+            return str(_judge_lean(self.lean))
+        missed = ~self.bins.agrees
+        leans = np.sign((self.bins.y - self.bins.x) * (self.bins.x - 50.0))[missed]
+        is_told = (leans == self.lean).all() if self.lean else missed.mean() <= MAX_MISSED_SHARE
+        found = _judge_lean(self.lean) if is_told else next(x for x in self.findings if x.relation == "errors")
+        return str(found).rstrip(".")
 
 
 NO_DATA = Finding("order", "none")
@@ -193,7 +188,7 @@ def summarise_large_contests(table: EventColumns, noun: PlayerOrTeamNoun) -> Acc
     chance = np.mean(
         [prediction_metrics.ranking_metrics(contests, x.astype(float))["pair inversion"] or 0.0 for x in orders]
     )
-    title = Finding("order", "title", details={"right": in_order})
+    title = Finding("order", "title", noun=noun.one, details={"right": in_order})
     pairs = title._replace(certainty="pairs", noun=noun.many, amount=_format_pairs(contests, order))
     findings = [pairs._replace(details={"chance": chance, "off": off})]
     if team is not None:
@@ -279,14 +274,14 @@ def summarise_two_sided(
     side = np.zeros(len(score)) if side is None else side
     home = np.where(side > 0, [predictions, score], [1 - predictions, 1 - score])[:, side != 0]
     is_ahead = home.size > 0 and home[1].mean() > 0.5
-    details = {"wins": wins, "draws": drew, "scored": metrics["accuracy"], "count": format_count(len(score), "match")}
+    shares = {"wins": wins, "draws": drew, "losses": 1.0 - round(wins, 2) - round(drew, 2)}  # which add up
+    details = shares | {"scored": metrics["accuracy"], "count": format_count(len(score), "match")}
     details |= {"holder": words.holder, "home": (home[1] == 1.0).mean() if is_ahead else 0.0}
     favourites = Finding("favourites", "won", details=details)
     kind = "won and drew" if drew > MIN_DRAW_SHARE else "won beside home" if is_ahead else "won"
     off = 100 * prediction_metrics.calibration(chance, result, bins=CHANCE_BINS).error
     findings = [
         favourites._replace(certainty=about.counted),
-        Finding("even chances", about.way),
         _find_loss(metrics, score, outcomes),
         Finding("errors", "", f"Favourites' {about.chances}", details={"off": off}),
     ]

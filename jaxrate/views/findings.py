@@ -28,6 +28,7 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
     "on top": {
         "alone": "{subject} on top",
         "level": "{subject} and {other} almost level on top",
+        "narrow": "{subject} narrowly on top, {amount} ahead of {other}",
         "probably ahead": "{subject} on top by {amount}, probably ahead of {other}",
         "probably best": "{subject} probably the best, {amount} ahead of {other}",
         "ahead": "{subject} on top, {amount} ahead of {other}",
@@ -59,6 +60,7 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
         "alone": "{subject} ended at {amount}",
         "highest": "{subject} ended highest at {amount}",
         "level": "{subject} and {other} ended almost level",
+        "narrow": "{subject} narrowly ahead of {other} at the end, by {amount}",
         "probable": "{subject} probably ahead of {other} at the end, by {amount}",
         "clear": "{subject} ended {amount} ahead of {other}",
     },
@@ -141,13 +143,12 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
     "worth": {"": "{subject} would win {amount} of 100 votes against {other}{since}."},
     "favourites": {  # how often they won, as a title, and in sentences
         "won": "The favourite won {wins:.0%} of matches",
-        "won and drew": "The favourite won {wins:.0%} of matches and drew {draws:.0%}",
+        "won and drew": "The favourite won {wins:.0%}, drew {draws:.0%} and lost {losses:.0%} of matches",
         "won beside home": "The favourite won {wins:.0%} of matches, {holder} {home:.0%}",
-        "counted": "The favourite won {wins:.1%} of {count}.",
-        "counted with draws": "The favourite won {wins:.1%} of {count} and drew {draws:.1%}: with a draw as half a "
-        "win, favourites scored {scored:.1%}.",
+        "counted": "The favourite won {wins:.1%} of {count}; chance alone gives 50%.",
+        "counted with draws": "With a draw as half a win, favourites scored {scored:.1%} in {count}; chance alone "
+        "gives 50%.",
     },
-    "even chances": {"won": "Chance alone gives 50%.", "scored": "Chance alone gives a score of 50%."},
     "home": {
         "won": "{subject} won {won:.1%} of the {count} {known}; {predicted:.1%} were predicted.",
         "scored": "{subject} won {won:.1%} and drew {drew:.1%} of the {count} {known}: a score of {scored:.1%}, where "
@@ -173,10 +174,9 @@ PHRASES = {  # of each relation by its certainty, or what else tells findings of
     "errors": {"": "{subject} were off by {off:.1f} percentage points, on average."},
     "order": {  # of contests of many
         "none": "No predictions can be judged yet.",
-        "title": "{right:.0%} of pairs were in the predicted order",
-        "pairs": "Of the pairs of {noun} who had been in a contest before, {amount} were in the predicted order, each "
-        "contest counted by its size; ties are in order: chance gives {chance:.1%}. Places were off by {off:.1%} of "
-        "the field, on average.",
+        "title": "The {noun} expected to finish ahead did so {right:.0%} of the time",
+        "pairs": "Of the pairs of {noun} who had been in a contest before, {amount} were in the predicted order; ties "
+        "are in order: chance gives {chance:.1%}. Places were off by {off:.1%} of the field, on average.",
     },
     "best rating": {
         "": "The best rating is {subject}, with log loss {loss:.4f}; past frequencies alone have {floor:.4f}."

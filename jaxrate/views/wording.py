@@ -1,7 +1,7 @@
 """What those who are rated, their ratings, dates and categories are called on all surfaces."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jaxrate.core.system import RatingSystem
@@ -35,9 +35,9 @@ TEAMS = PlayerOrTeamNoun("team", "teams")
 MODELS = PlayerOrTeamNoun("model", "models")
 
 
-def choose_player_or_team_noun(rated: History, noun: Any) -> PlayerOrTeamNoun:
-    """The noun that is given, or else what `jaxrate rate` found the file to be about, or players."""
-    one = "team" if rated.options.get("teams") else str(rated.options.get("noun") or "player")
+def name_rated(options: Mapping[str, Any], noun: Any = None) -> PlayerOrTeamNoun:
+    """The noun that is given, or else what the options of a history say that each player is, or players."""
+    one = str(options.get("noun") or "player")
     return make_noun(noun, PlayerOrTeamNoun(one, pluralise(one)))
 
 

@@ -51,7 +51,7 @@ def nfl() -> Dataset:
     points = "home_points", "away_points"
     players = team_names[order].astype(object)
     rows = np.arange(len(names))
-    return Dataset(events, players, rows, clock="dates", margin=points, seasons=seasons, source=NFL_SOURCE)
+    return Dataset(events, players, rows, clock="dates", margin=points, seasons=seasons, source=NFL_SOURCE, noun="team")
 
 
 def nfl_columns() -> dict[str, HostArray]:

@@ -63,7 +63,7 @@ function pairFields(names, chances, places, { noun, events }, who, group, change
     }
     const lines = [["win", who(a), win], ...(draw ? [["draw", "draw", draw]] : []), ["loss", who(b), loss]];
     const shown = percents(lines.map(([, , x]) => x));
-    const what = length > 1 ? ` ${games.dataset.wins} the series:` : "";
+    const what = length > 1 ? " in the series:" : "";
     byId("answer").replaceChildren(...lines.map(([kind, name], i) => make("p", { class: kind }, name, `${what} ${shown[i]}`)));
     if (group && group[a] !== group[b]) byId("answer").append(make("div", { class: "note" }, `No chain of ${events} joins the two: their ratings cannot be compared, and these are the chances of strangers.`));
     [win, draw, loss].forEach((x, i) => (byId("bar").children[i].style.flexGrow = x));

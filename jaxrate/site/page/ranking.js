@@ -74,8 +74,7 @@ function ranking(table, about, { source, linked }) {
     const isWhole = byPeak() || choice?.value === "all";
     const rows = board.name.map((_, i) => ({ i })).filter(({ i }) => isWhole || board.current[i]);
     if (byPeak()) rows.sort((a, b) => (board.peak[b.i] ?? -Infinity) - (board.peak[a.i] ?? -Infinity) || 0);
-    const isSettled = ({ i }) => board.games[i] >= about.settledEvents;
-    if (isWhole) rows.sort((a, b) => isSettled(b) - isSettled(a));
+    if (isWhole) rows.sort((a, b) => board.settled[b.i] - board.settled[a.i]);
     table.dataset.list = choice?.value ?? "current";
     rows.sort((a, b) => groupOf(a.i) - groupOf(b.i));
     const ranked = {};

@@ -30,7 +30,7 @@ const signed = (x, digits) => grouped(x, digits, { signDisplay: "exceptZero" });
 const percentage = (x, digits) => grouped(x / 100, digits, { style: "percent" });
 const percentTo = (p, digits) => {
   const text = (100 * p).toFixed(digits);
-  return text === "100.0" ? `> ${percentage(99.9, 1)}` : text === "0.0" ? `< ${percentage(0.1, 1)}` : percentage(Number(text), digits);
+  return text === "100.0" ? `>\u00a0${percentage(99.9, 1)}` : text === "0.0" ? `<\u00a0${percentage(0.1, 1)}` : percentage(Number(text), digits);
 };
 const isClear = (p) => p > 0.02 && p < 0.98;
 const percent = (p) => percentTo(p, isClear(p) ? 0 : 1);
