@@ -207,8 +207,8 @@ class SiteData(NamedTuple):
     @property
     def is_settled(self) -> HostArray:
         """[num_players] whether each has had events enough, and by their peak had met others enough."""
-        is_met = _have_met_enough(self.careers, DEFAULT_ACTIVE_DAYS if self.is_dated else np.inf)
-        return (self.careers.totals >= SETTLED_EVENTS) & ((self.peak < 0) | is_met[self.peak])
+        is_met = _have_met_enough(self.careers, self.peak, DEFAULT_ACTIVE_DAYS if self.is_dated else np.inf)
+        return (self.careers.totals >= SETTLED_EVENTS) & ((self.peak < 0) | is_met)
 
     @property
     def last_time(self) -> HostArray:
@@ -270,18 +270,18 @@ class SiteData(NamedTuple):
         return lead if self.drifts else f"the highest rating {events}"
 
 
-def _have_met_enough(careers: Participations, days: float) -> HostArray:
-    """[R] whether a player had met 20 others by then, or a third of those who had played so shortly before."""
+def _have_met_enough(careers: Participations, rows: HostArray, days: float) -> HostArray:
+    """[K] whether the player of each row had met 20 others by then, or a third of those active so shortly before."""
     player, opponent, time = careers.player, careers.opponent, careers.end
     if opponent is None:
-        return np.ones(len(player), bool)
+        return np.ones(len(rows), bool)
     is_first, pair = np.zeros(len(player), int), player.astype(np.int64) * len(careers.totals) + opponent
     is_first[np.unique(pair, return_index=True)[1]] = 1
     met = np.append(0, np.cumsum(is_first))
     is_pause = np.append((np.diff(time) > days) | (np.diff(player) != 0), True)  # after a row
     begins, ends = np.sort(time[np.roll(is_pause, 1)]), np.sort(time[is_pause]) + days
-    active = np.searchsorted(begins, time, side="right") - np.searchsorted(ends, time)
-    return met[1:] - met[careers.start[player]] >= np.minimum(MIN_MET, (active - 1) / 3)
+    active = np.searchsorted(begins, time[rows], side="right") - np.searchsorted(ends, time[rows])
+    return met[1:][rows] - met[careers.start[player[rows]]] >= np.minimum(MIN_MET, (active - 1) / 3)
 
 
 class PageOptions(TypedDict, total=False):
