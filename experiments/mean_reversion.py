@@ -17,7 +17,7 @@ from common import fit_options, log_losses, mean_and_error, measure
 from histories import read_history
 
 import jaxrate as jr
-from jaxrate.evaluation.blending import blend_one_step_ahead
+from jaxrate.evaluation.blending import blend_systems_one_step_ahead
 from jaxrate.events import slice_events
 
 FIT = {"steps": 40}
@@ -55,7 +55,7 @@ def rows(matches, season, cut, systems, only=("none", "clock", "seasons", "both"
             yield row | {"seconds": time.perf_counter() - began} | values
     for way in only if len(systems) > 1 else ():
         weighting = np.ones(len(score)), np.arange(len(score)) >= cut
-        weights, together, _ = blend_one_step_ahead(guesses[way], score, *weighting)
+        weights, together, _ = blend_systems_one_step_ahead(guesses[way], score, *weighting)
         loss = log_losses(together, score)[cut:]
         row = {"system": "blend", "reverts": way, "log_loss": loss.mean()} | mean_and_error(loss - best[way])
         yield row | {f"weight_{name}": weight for name, weight in zip(systems, weights, strict=True)}

@@ -8,7 +8,7 @@ import pytest
 import jaxrate as jr
 from jaxrate.data import simulate
 from jaxrate.evaluation import blending, comparison
-from jaxrate.evaluation.blending import blend_one_step_ahead
+from jaxrate.evaluation.blending import blend_systems_one_step_ahead
 from jaxrate.events import slice_events
 from jaxrate.fitting.hyperparameter_fit import fit_with_time_limit
 from jaxrate.systems.system_construction_by_name import SIDE_LEADS, make_system, make_system_for_data
@@ -216,7 +216,7 @@ def test_against_the_twin(monkeypatch, begin):
     monkeypatch.setattr(blending, "GROWTH", 1.4)
     guesses, score = forecasts(150)
     count = np.random.default_rng(1).choice([0.5, 1.0, 2.0], 150)
-    weights, prediction, quality = blend_one_step_ahead(guesses, score, count, np.arange(150) >= begin)
+    weights, prediction, quality = blend_systems_one_step_ahead(guesses, score, count, np.arange(150) >= begin)
     rows = np.stack(guesses, axis=1).tolist()
     wanted, last = blend_twin.ahead(rows, score.tolist(), count.tolist(), begin, 1.4)
     np.testing.assert_allclose(prediction, wanted, atol=1e-7)
@@ -230,15 +230,15 @@ def test_a_system_that_explodes_does_a_blend_little_harm():
     coin = np.where(np.random.default_rng(2).uniform(size=2_000) < 0.5, 1e-7, 1.0 - 1e-7)
     exploding = np.append(guesses[0][:8_000], coin)
     mask = np.arange(10_000) >= 8_000
-    alone = blend_one_step_ahead(guesses, score, np.ones(len(score)), mask)[2]["log loss"]
-    found = blend_one_step_ahead([*guesses, exploding], score, np.ones(len(score)), mask)[2]["log loss"]
+    alone = blend_systems_one_step_ahead(guesses, score, np.ones(len(score)), mask)[2]["log loss"]
+    found = blend_systems_one_step_ahead([*guesses, exploding], score, np.ones(len(score)), mask)[2]["log loss"]
     assert jr.metrics.log_loss(exploding[8_000:], score[8_000:]) > 5.0
     assert found < alone + 0.03
 
 
 def test_certain_predictions_that_fail_stay_finite():
     guess, score = [np.array([0.0, 1.0, 0.5] * 40), np.full(120, 0.6)], np.array([1.0, 0.0, 1.0] * 40)
-    weights, prediction, _ = blend_one_step_ahead(guess, score, np.ones(120), np.ones(120, bool))
+    weights, prediction, _ = blend_systems_one_step_ahead(guess, score, np.ones(120), np.ones(120, bool))
     assert np.isfinite(weights).all() and ((prediction > 0) & (prediction < 1)).all()
 
 

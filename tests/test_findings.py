@@ -132,7 +132,7 @@ AHEAD = [1560.0, 1500.0, 1490.0]
 def test_the_first_has_the_lead_and_others_their_rank(ratings, deviations, standing, said):
     names = ["Ada", "Bo", "Cy"][: len(ratings)]
     lead = findings.find_lead(names, np.array(ratings), np.array(deviations or [0.0] * len(names)), "points")
-    found = findings.find_lead_or_rank_change("Ada", findings.Standing(*standing, "May 2024"), lead, "points")
+    found = findings.find_player_standing("Ada", findings.Standing(*standing, "May 2024"), lead, "points")
     assert str(found) == said
 
 

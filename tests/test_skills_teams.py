@@ -12,7 +12,7 @@ import jaxrate as jr
 from jaxrate import parts
 from jaxrate.events import build_rounds, slice_events
 from jaxrate.fitting.losses import ahead
-from jaxrate.fitting.prediction_task import make_prediction_task, replay_task
+from jaxrate.fitting.prediction_task import make_prediction_task, replay_predictions
 from jaxrate.systems.skills.system import skills_by_name
 from jaxrate.systems.system_construction_by_name import make_system_for_data
 from tests.conftest import MOSTLY_DOUBLE, mark_full, quick, refused
@@ -142,7 +142,7 @@ def test_the_joint_loss_is_of_statistics_and_the_result(double):
     variance = own / (1.0 + own * precision)
     mean = variance * worth * counted * precision
     won = norm.logcdf((mean[0] - mean[1]) / (300.0**2 + 2.0 * variance) ** 0.5)
-    total = np.sum(replay_task(losses, system.params))
+    total = np.sum(replay_predictions(losses, system.params))
     np.testing.assert_allclose(total, -density.sum() - won, rtol=1e-12)
 
 

@@ -16,7 +16,7 @@ from jaxrate.cli.command_framework import Output, command, prefix_errors_with_fi
 from jaxrate.cli.options import (
     FILE,
     SHARE,
-    HyperparameterFile,
+    HyperparameterFileContents,
     RatingRequest,
     first_rows_option,
     load_hyperparameters,
@@ -106,9 +106,9 @@ def _compose_notes(comparison: jr.evaluation.Comparison, num_shown: int, *, is_c
     return [*(note for note, counts in own.items() if counts), *others]
 
 
-def _load_fits(files: Iterable[Path]) -> dict[str, HyperparameterFile]:
+def _load_fits(files: Iterable[Path]) -> dict[str, HyperparameterFileContents]:
     """The contents of files of hyperparameters by their system; ValueError for two of one system."""
-    fits: dict[str, HyperparameterFile] = {}
+    fits: dict[str, HyperparameterFileContents] = {}
     for fit in map(load_hyperparameters, files):
         if fits.setdefault(fit.system, fit) is not fit:
             raise ValueError(f"{fits[fit.system].path} and {fit.path} are both of {fit.system}; compare one at a time")
@@ -116,7 +116,7 @@ def _load_fits(files: Iterable[Path]) -> dict[str, HyperparameterFile]:
 
 
 def _period_lengths(
-    report: ProgressReport, data: jr.data.Dataset, period: float | None, fits: dict[str, HyperparameterFile]
+    report: ProgressReport, data: jr.data.Dataset, period: float | None, fits: dict[str, HyperparameterFileContents]
 ) -> tuple[float | None, ...]:
     """The lengths of rating periods by which matches with times are rated; None: one by one."""
     if not data.of_matches:
@@ -130,13 +130,13 @@ def _period_lengths(
 
 
 def _merge_hyperparameter_changes(
-    data: jr.data.Dataset, names: Iterable[str], values: dict[str, Any], fits: dict[str, HyperparameterFile]
+    data: jr.data.Dataset, names: Iterable[str], values: dict[str, Any], fits: dict[str, HyperparameterFileContents]
 ) -> dict[str, dict[str, Any]]:
     """The hyperparameters to change of each system for these data, by its name."""
     changes: dict[str, dict[str, Any]] = {}
     taken: set[tuple[str, str]] = set()  # systems, and the names of their hyperparameters
     for name in names:
-        fit, system = fits.get(name, HyperparameterFile()), lazy.make_system_for_data(name, {}, None, data)
+        fit, system = fits.get(name, HyperparameterFileContents()), lazy.make_system_for_data(name, {}, None, data)
         changes[name] = file_rating.drop_fitted_seasons_from_changes(data, fit, fit.values)
         fields = *system.params._fields, *system.settings, *lazy.addable_param_names(system)
         taken |= {*product([name], fields)}

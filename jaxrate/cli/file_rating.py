@@ -18,7 +18,7 @@ from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.command_framework import is_on_command_line, prefix_errors, prefix_errors_with_file
 from jaxrate.cli.lazy_imports import np
 from jaxrate.cli.options import (
-    HyperparameterFile,
+    HyperparameterFileContents,
     RatingRequest,
     is_shipped_dataset,
 )
@@ -293,7 +293,7 @@ def _suggest_param(error: ValueError, *, is_named: bool) -> str:
 
 
 def drop_fitted_seasons_from_changes(
-    data: jr.data.Dataset, fitted: HyperparameterFile, changes: Mapping[str, Any]
+    data: jr.data.Dataset, fitted: HyperparameterFileContents, changes: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The changes that a file of hyperparameters asks for, without its seasons where the data have their own."""
     seasons = fitted.values.get("seasons") if data.seasons else None
@@ -440,7 +440,7 @@ def check_players_exist(data: jr.data.Dataset, names: Iterable[str]) -> None:
         lazy.find_player_id(data.players, name)
 
 
-def file_facts_to_save(request: RatingRequest, data: jr.data.Dataset, before: Mapping[str, Any]) -> dict[str, Any]:
+def wording_facts_to_save(request: RatingRequest, data: jr.data.Dataset, before: Mapping[str, Any]) -> dict[str, Any]:
     """Whether a file has sides and colours, or goes on with such a run, and where it is from."""
     file = request.file
     colours = has_chess_colours(file, request.columns) or bool(before.get("colours"))

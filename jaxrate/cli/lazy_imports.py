@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from jaxrate.history.out_of_core.checkpoints import read_checkpoint
     from jaxrate.history.out_of_core.chunk_reading import resolve_table_reading
     from jaxrate.history.out_of_core.rating_by_chunks import Chunks, rate_by_chunks
-    from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_moment
+    from jaxrate.history.ratings_at_times import input_date_format, parse_moment
     from jaxrate.history.recorded_runs import OPTION, describe_calibration
     from jaxrate.history.saved_runs import describe_longer_run, make_run_metadata, write_run
     from jaxrate.metrics.prediction_metrics import LogLossDifference

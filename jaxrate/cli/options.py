@@ -425,7 +425,7 @@ first_rows_option = option("first", "NUMBER", "Read only the first rows of a tab
 # What several commands share: hyperparameters, leaderboards and saved runs.
 
 
-class HyperparameterFile(NamedTuple):
+class HyperparameterFileContents(NamedTuple):
     """The contents of a file of hyperparameters, by default of none."""
 
     path: Path = Path()
@@ -482,7 +482,7 @@ def _toml_lines(values: Mapping[str, Any]) -> list[str]:
     return [f"{key} = {json.dumps('none' if x is None else x)}" for key, x in values.items()]
 
 
-def load_hyperparameters(path: Path) -> HyperparameterFile:
+def load_hyperparameters(path: Path) -> HyperparameterFileContents:
     """The contents of a file; ValueError, which names it, if it is no such file or its system cannot be made."""
     if not path.is_file():
         raise ValueError(f"--param {path}: there is no such file; write name=value, as in k=20, or name a file")
@@ -496,10 +496,12 @@ def load_hyperparameters(path: Path) -> HyperparameterFile:
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     period, file = contents.get("period"), contents.get("file")
-    return HyperparameterFile(path, contents["system"], values, period, file, contents.get("data_share", 1.0))
+    return HyperparameterFileContents(path, contents["system"], values, period, file, contents.get("data_share", 1.0))
 
 
-def hint_scored_on_fitted_data(report: ProgressReport, fits: list[HyperparameterFile], file: str, last: float) -> None:
+def hint_scored_on_fitted_data(
+    report: ProgressReport, fits: list[HyperparameterFileContents], file: str, last: float
+) -> None:
     """A note if hyperparameters are scored on matches or contests to which they were fitted."""
     for fit in fits:
         if fit.file == Path(file).name and last > 1 - fit.data_share + 1e-9:
@@ -545,7 +547,9 @@ class RatingRequest(NamedTuple):
     name: str | None = None  # of the system
     changes: Mapping[str, Any] = {}  # of its hyperparameters
     period: float | None = None  # the length of rating periods
-    fitted: HyperparameterFile = HyperparameterFile()  # the file that system and hyperparameters come from
+    fitted: HyperparameterFileContents = (
+        HyperparameterFileContents()
+    )  # the file that system and hyperparameters come from
     plain: bool = False  # whether to learn from results alone
     no_calibrate: bool = False  # whether predictions stay as the system makes them
 
@@ -557,7 +561,7 @@ def pop_request(values: dict[str, Any]) -> RatingRequest:
     changes, files = parse_params(params)
     if len(files) > 1:
         raise ValueError(f"--param names the files {' and '.join(map(str, files))}; name one")
-    fitted = load_hyperparameters(files[0]) if files else HyperparameterFile()
+    fitted = load_hyperparameters(files[0]) if files else HyperparameterFileContents()
     name, period = name or fitted.system, period or fitted.period
     if files and name != fitted.system:
         raise ValueError(f"{fitted.path} is of {fitted.system}, not {name}")
@@ -624,7 +628,7 @@ def complete_request_from_saved_run(saved: jr.History, request: RatingRequest) -
     """The request, completed by the period and the columns of this run."""
     replaced = {*LAYOUT_OPTIONS, "team"} if request.columns.keys() & LAYOUT_OPTIONS else set()
     columns = {key: x for key, x in saved.options.get("columns", {}).items() if key not in replaced}
-    dates = lazy.date_format_of_history_file(saved)
+    dates = lazy.input_date_format(saved)
     if dates is not None and "format" not in columns | request.columns:
         columns["dates"] = dates
     return request._replace(period=saved.period, columns=columns | request.columns)

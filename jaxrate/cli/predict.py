@@ -62,7 +62,7 @@ def arrange_prediction_columns(predictions: lazy.ColumnTable, rated: jr.History)
     if {"odds_win", "player"} <= columns.keys():
         columns = _merge_rows_by_contest(columns)
     if lazy.name_rated(rated.options).is_collective and "side" in columns:
-        columns = _name_home_and_away(columns)
+        columns = _rename_to_home_and_away(columns)
     columns = columns_in_percent(columns) | _odds_texts(columns)
     words = {"share": "opponents beaten"} | ({"time": "date"} if rated.clock == "dates" else {})
     return lazy.ColumnTable({words.get(name, name): x for name, x in columns.items() if name not in HIDDEN_COLUMNS})
@@ -92,7 +92,7 @@ def _merge_rows_by_contest(columns: dict[str, Any]) -> dict[str, Any]:
     return places | sides | shown
 
 
-def _name_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:
+def _rename_to_home_and_away(columns: dict[str, Any]) -> dict[str, Any]:
     """The columns with home and away for a and b, unless a b is at home; the side stays if some ground is neutral."""
     if (columns["side"] == columns["b"]).any():
         return columns

@@ -205,7 +205,7 @@ def _answer_leaderboard(rating: Rating, asked: RateOptions) -> Output:
     rated, until, rules = rating.history, rating.until, dict(asked.rules)
     if until is not None and rated.period is not None and rated.last is not None and until >= rated.last:
         until = max(until, float(lazy.period_end(rated.last, rated.period)))  # the last period is rated to its end
-    dates = lazy.date_format_of_history_file(rated)
+    dates = lazy.input_date_format(rated)
     rules["since"] = file_rating.parse_moment("--list since", rules.get("since"), rated.clock, dates)
     rules["category"] = _find_category(rated, rules.get("category"))
     board = jr.leaderboard(rated, top=asked.top or SHOWN_PLAYERS, as_of=until, **rules)
@@ -435,7 +435,7 @@ def _sample_for_dry_run(
 def _show_run(asked: RateOptions, request: RatingRequest, saved: Any) -> Rating:
     """A run as it was saved; it cannot be saved anew up to an earlier time."""
     columns = complete_request_from_saved_run(saved, request).columns
-    until = file_rating.parse_moment("--as-of", asked.as_of, saved.clock, lazy.date_format_of_history_file(saved))
+    until = file_rating.parse_moment("--as-of", asked.as_of, saved.clock, lazy.input_date_format(saved))
     if until is not None and saved.last is not None and until < saved.last and asked.out is not None:
         raise ValueError(f"--out: the run in {asked.state} ends after --as-of; rate its file again")
     return Rating(saved._replace(options=saved.options | {"columns": columns}), until)
@@ -464,7 +464,7 @@ def _rate_file(report: ProgressReport, asked: RateOptions, request: RatingReques
         report.note("chances of draws are fitted to the matches before each; --param draw_odds=VALUE sets the odds")
         history = lazy.add_fitted_outcomes(history)
     facts = {"title": file_rating.title_from_file(request.file)} | history.options
-    facts |= file_rating.file_facts_to_save(request, data, history.options)
+    facts |= file_rating.wording_facts_to_save(request, data, history.options)
     facts |= {"columns": file_rating.reading_options_to_save(history.system, data, request.columns)}
     if request.fitted.file == Path(request.file).name:
         facts["fitted_share"] = request.fitted.data_share

@@ -69,7 +69,7 @@ def report(
     smoothed = file_rating.smooth_task(report, task) if show else None
     rating = file_rating.rate_and_evaluate_task(report, task, request)
     settings["comparison"] = _compare_with_baselines(report, task, request, others, last)
-    facts = file_rating.file_facts_to_save(request, task.data, {}) | {"file": Path(request.file).name}
+    facts = file_rating.wording_facts_to_save(request, task.data, {}) | {"file": Path(request.file).name}
     facts["columns"] = {role: x for role, x in request.columns.items() if role == "category"}
     rated = rating.history._replace(options=rating.history.options | facts)
     with report.stage("writing the page"):

@@ -731,7 +731,7 @@ def _draw_rules_by_words(columns: Mapping[str, Column], score: HostArray) -> Ite
 
 def _draw_rule_by_equal_points(rows: TableRows, score: HostArray, has_ties: bool) -> Iterator[DrawRule]:
     """The rule by equal points of both sides, if the winners mostly have more of them."""
-    points = _margin_columns(rows)
+    points = _recognise_margin_columns(rows)
     if len(points) != 2:
         return
     lead = _sign_of_lead(*rows.load_others(points).values())
@@ -740,7 +740,7 @@ def _draw_rule_by_equal_points(rows: TableRows, score: HostArray, has_ties: bool
         yield DrawRule(tuple(points), lambda *columns: _sign_of_lead(*columns) == 0, is_for_gaps=not has_ties)
 
 
-def _margin_columns(rows: TableRows) -> list[Any]:
+def _recognise_margin_columns(rows: TableRows) -> list[Any]:
     """The columns that are called as the points of both sides or as the margin are; or none."""
     return as_column_list(recognise_evidence_columns(rows.table.names, rows.roles.player_arguments).get("margin"))
 
@@ -1038,7 +1038,7 @@ def level_points_hints(rows: TableRows) -> Iterator[str]:
     """A hint that matches count as won though both had equal points, unless draws are known."""
     if not rows.roles.winner_first or rows.draws:
         return
-    points = _margin_columns(rows)
+    points = _recognise_margin_columns(rows)
     columns = [*map(numbers_or_nan, rows.load_others(points).values())]
     if points and (is_level := first_player_lead(columns) == 0).any():
         shown = f"{describe_share(is_level, 'match')} won by nothing, as {' and '.join(points)} say, count as won"

@@ -37,7 +37,7 @@ GROUND_FADE = 730.0  # days
 MAX_SPAN = 1e9  # days, or matches
 
 
-class MatchRecords(NamedTuple):
+class PlayedAndUpcomingMatches(NamedTuple):
     """What is known of matches that were played, and of those to come."""
 
     player: HostArray  # [n, 2] names
@@ -48,7 +48,7 @@ class MatchRecords(NamedTuple):
     category: HostArray  # [n, 2] names of the categories of both players; None: not known
 
 
-def records_of_history(history: Any) -> MatchRecords:
+def records_of_history(history: Any) -> PlayedAndUpcomingMatches:
     """The matches of a dataset or of a rated history."""
     if isinstance(history, Dataset):
         matches, margin = history.matches, history.margin
@@ -64,7 +64,7 @@ def records_of_history(history: Any) -> MatchRecords:
     n, is_coming = len(events["score"]), getattr(history, "upcoming", False)
     points = np.asarray(events.get("points", np.full((n, 2), np.nan)), np.float64)
     venue, category = events.get("venue"), events.get("category")
-    return MatchRecords(
+    return PlayedAndUpcomingMatches(
         np.asarray(history.players, object)[np.asarray(events["player"])],
         np.asarray(events["time"], np.float64),
         np.where(is_coming, np.nan, np.asarray(events["score"], np.float64)),
@@ -80,7 +80,7 @@ def has_one_category(data: Dataset) -> bool:
     return data.categories is not None and category is not None and category.ndim == 2
 
 
-def days_since_last_match(records: MatchRecords) -> HostArray:
+def days_since_last_match(records: PlayedAndUpcomingMatches) -> HostArray:
     """[n, 2] the days since the last match of each player; infinite for newcomers."""
     last_time = defaultdict[Any, float](lambda: -math.inf)
     days = np.empty(records.player.shape)
@@ -102,7 +102,7 @@ def fading_sums(groups: Iterable[Sequence[Any]], time: HostArray, amounts: HostA
     return sums
 
 
-def elo_surprises(records: MatchRecords, memory: float = math.inf) -> tuple[HostArray, HostArray]:
+def elo_surprises(records: PlayedAndUpcomingMatches, memory: float = math.inf) -> tuple[HostArray, HostArray]:
     """[n] scores of first players less what Elo expected (0 of matches to come), and their leads by category."""
     rating, lead = defaultdict[Any, float](float), defaultdict[Any, float](float)
     surprises, leads = np.zeros((2, len(records.score)))
@@ -121,29 +121,29 @@ def elo_surprises(records: MatchRecords, memory: float = math.inf) -> tuple[Host
     return surprises, leads
 
 
-def rest_days(records: MatchRecords, cap: float) -> HostArray:
+def rest_days(records: PlayedAndUpcomingMatches, cap: float) -> HostArray:
     """[n, 2] the days since the last match of each player, as far as they count."""
     return np.minimum(days_since_last_match(records), cap)
 
 
-def log_layoffs(records: MatchRecords, threshold: float) -> HostArray:
+def log_layoffs(records: PlayedAndUpcomingMatches, threshold: float) -> HostArray:
     """[n, 2] the logarithm of the days since the last match of each player, as a multiple of a threshold."""
     days = days_since_last_match(records)
     return np.log(np.where(np.isfinite(days), np.maximum(days / threshold, 1.0), 1.0))
 
 
-def forms(records: MatchRecords, fade: float) -> HostArray:
+def forms(records: PlayedAndUpcomingMatches, fade: float) -> HostArray:
     """[n, 2] the fading sum of the surprises of each player."""
     surprises, _ = elo_surprises(records)
     return fading_sums(records.player.tolist(), records.time, np.stack([surprises, -surprises], axis=1), fade)
 
 
-def recent_activity(records: MatchRecords, fade: float) -> HostArray:
+def recent_activity(records: PlayedAndUpcomingMatches, fade: float) -> HostArray:
     """[n, 2] the logarithm of 1 and the fading count of matches that each player has had."""
     return np.log1p(fading_sums(records.player.tolist(), records.time, np.ones(records.player.shape), fade))
 
 
-def ground_knowledge(records: MatchRecords, fade: float) -> HostArray:
+def ground_knowledge(records: PlayedAndUpcomingMatches, fade: float) -> HostArray:
     """[n, 2] the logarithm of 1 and the fading count of matches that each player has had on the ground."""
     pairs = zip(records.player.tolist(), records.venue.tolist(), strict=True)
     groups = [[(player, venue) for player in players] for players, venue in pairs]
@@ -152,13 +152,13 @@ def ground_knowledge(records: MatchRecords, fade: float) -> HostArray:
     return np.log1p(np.where(is_known[:, None], counts, 0.0))
 
 
-def category_leads(records: MatchRecords, memory: float) -> HostArray:
+def category_leads(records: PlayedAndUpcomingMatches, memory: float) -> HostArray:
     """[n, 2] by how many points first players are ahead in the category of the match, and 0 of second players."""
     _, leads = elo_surprises(records, memory)
     return np.stack([leads, np.zeros(len(leads))], axis=1)
 
 
-def relative_points(records: MatchRecords, memory: float) -> HostArray:
+def relative_points(records: PlayedAndUpcomingMatches, memory: float) -> HostArray:
     """[n, 2] the points of each side divided by the mean total of both until then; 0 of matches to come."""
     total = records.points.sum(axis=1)
     is_known = np.isfinite(total)
@@ -172,7 +172,9 @@ def relative_points(records: MatchRecords, memory: float) -> HostArray:
 class DerivedColumn(NamedTuple):
     """A column that follows from the matches above."""
 
-    compute: Callable[[MatchRecords, float], HostArray]  # [n, 2] of both players, from the matches and a span
+    compute: Callable[
+        [PlayedAndUpcomingMatches, float], HostArray
+    ]  # [n, 2] of both players, from the matches and a span
     unit: str = "days"  # of the span
     is_covariate: bool = True  # known before the match
     needed: str = ""  # beside times, of what it is made
@@ -381,7 +383,7 @@ def find_lacking_role(data: Dataset, name: str) -> str:
 def derive_columns(data: Dataset, spans: Mapping[str, float], earlier: Iterable[Any]) -> dict[str, HostArray]:
     """[n] the derived columns with these spans by name, of matches after these histories; None is no history."""
     parts = [records_of_history(history) for history in (*earlier, data) if history is not None]
-    records = MatchRecords(*map(np.concatenate, zip(*parts, strict=True)))
+    records = PlayedAndUpcomingMatches(*map(np.concatenate, zip(*parts, strict=True)))
     first = len(records.score) - len(data.rows)
     both = {name: DERIVED_COLUMNS[name].compute(records, span)[first:] for name, span in spans.items()}
     return {name: values[:, 0] - values[:, 1] for name, values in both.items()}

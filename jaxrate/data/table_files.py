@@ -84,11 +84,11 @@ def open_table_file(path: Path) -> TableSource:
 def _find_table_opener(path: Path) -> Callable[[Path, str], TableSource]:
     """The opener of a file, by the end of its name, or standard input, by its first bytes; ValueError for others."""
     if str(path) == STANDARD_INPUT:
-        return OPENERS_BY_MARK.get(open_decompressed(path).read(4), _open_text_file)
+        return OPENERS_BY_MARK.get(open_decompressed(path).read(4), _open_csv_or_json_file)
     if not path.is_file():
         raise ValueError("a directory, not a file" if path.is_dir() else "no such file")
     opener = OPENERS_BY_SUFFIX.get(_suffix_before_compression(path))
-    if opener is None or (opener != _open_text_file and path.suffix.lower() in COMPRESSION):
+    if opener is None or (opener != _open_csv_or_json_file and path.suffix.lower() in COMPRESSION):
         *others, last = OPENERS_BY_SUFFIX
         if path.suffix.lower() == ".pgn":
             raise ValueError("these are games in PGN, which jr.data.formats.pgn reads")
@@ -117,7 +117,7 @@ def _find_zipped_file(path: Path) -> str:
     raise ValueError("no zip archive that can be read")
 
 
-def _open_text_file(path: Path, title: str) -> TableSource:
+def _open_csv_or_json_file(path: Path, title: str) -> TableSource:
     """The table in CSV or, as the first character tells, in JSON."""
     open_stream, suffix = _open_as_utf8(path), _suffix_before_compression(path)
     with open_stream() as file:
@@ -264,7 +264,7 @@ def _cell_text(value: Any) -> str:
 
 OPENERS_BY_SUFFIX = {
     ".parquet": _open_parquet,
-    **dict.fromkeys((".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"), _open_text_file),
+    **dict.fromkeys((".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"), _open_csv_or_json_file),
     **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), _open_spreadsheet),
 }
 

@@ -15,12 +15,12 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.memory_checks import format_bytes, peak_memory_bytes, reset_peak_memory
 from jaxrate.core.text_format import join_names
 from jaxrate.data.dataset_from_table import as_dataset
-from jaxrate.evaluation.blending import blend_one_step_ahead, name_systems
+from jaxrate.evaluation.blending import blend_systems_one_step_ahead, name_systems
 from jaxrate.evaluation.ceilings import (
     ExternalForecast,
     boosted_forecast,
     check_trees_can_be_grown,
-    describe_external_forecasts,
+    external_forecast_notes,
     first_trained_match,
     match_features,
     outcome_weights,
@@ -343,7 +343,7 @@ def benchmark_systems(
     for x in (*entries[1:], *others):  # which have differences from the best, if they have forecasts
         gap = log_loss_behind(x, entries[0], target) if x.row.scored else None
         rows.append(x.row._replace(log_loss_difference=gap))
-    notes += describe_external_forecasts(external, target, odds_method)
+    notes += external_forecast_notes(external, target, odds_method)
     count, num_scored = len(target.score), len(target.score) - target.num_past
     notes += [f"Source: {data.source.rstrip('.')}."] if data.source else []
     scored_on = f"Scored on the last {num_scored:,} of {count:,} matches{_describe_dates(data, target.num_past)}."
@@ -450,7 +450,7 @@ def _score_other_forecasts(
     forecasts: list[tuple[str, ForecasterKind, HostArray]] = [("past frequencies", "frequencies", frequencies)]
     if len(predictions) > 1 and target.num_outcomes == 2:
         expected = [p[:, 1] for p in predictions.values()]
-        _, blend, _ = blend_one_step_ahead(expected, target.score, target.weight, target.mask)
+        _, blend, _ = blend_systems_one_step_ahead(expected, target.score, target.weight, target.mask)
         forecasts.append(("blend", "blend", outcome_weights(blend, 2)))
     forecasts += [(x.name, x.kind, x.as_outcomes(target.num_outcomes)) for x in external]
     return [score_forecast(name, kind, x[target.num_past :], target) for name, kind, x in forecasts]

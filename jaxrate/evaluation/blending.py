@@ -107,14 +107,16 @@ def blend_systems(
     results = {name: run(x, matches, schedule=plans[name]) for name, x in systems_by_name.items()}
     target = make_scoring_target(data, last)
     expected_scores = [expected_score_from_prediction(result.prediction) for result in results.values()]
-    weights, prediction, quality = blend_one_step_ahead(expected_scores, target.score, target.weight, target.mask)
+    weights, prediction, quality = blend_systems_one_step_ahead(
+        expected_scores, target.score, target.weight, target.mask
+    )
     states = {name: result.state for name, result in results.items()}
     limits = _log_odds_limits(log_odds_by_system(expected_scores))
     weight_by_name, limit_by_name = (dict(zip(systems_by_name, x.tolist(), strict=True)) for x in (weights, limits))
     return Blend(systems_by_name, weight_by_name, states, prediction, quality, limit_by_name)
 
 
-def blend_one_step_ahead(
+def blend_systems_one_step_ahead(
     expected_scores: list[Any], scores: HostArray, weight: HostArray, mask: HostArray
 ) -> tuple[HostArray, HostArray, dict[str, float]]:
     """Weights [K] of systems' scores [K][n], predictions [n] a step ahead, and how good where `mask` (rising)."""

@@ -152,9 +152,7 @@ def _named_column(name: str, data: Dataset) -> HostArray:
     return np.asarray(columns[name], np.float64)
 
 
-def describe_external_forecasts(
-    external: Iterable[ExternalForecast], target: ScoringTarget, odds_method: str
-) -> list[str]:
+def external_forecast_notes(external: Iterable[ExternalForecast], target: ScoringTarget, odds_method: str) -> list[str]:
     """The sentences on what became of forecasts of others, and on scored results that they gave no chance."""
     notes = []
     for x in external:

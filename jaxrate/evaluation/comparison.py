@@ -25,7 +25,7 @@ from jaxrate.core.text_format import format_number, join_names
 from jaxrate.data.column_role_definitions import Columns
 from jaxrate.data.dataset_from_table import as_dataset
 from jaxrate.data.rounds_from_nested_teams import dataset_has_teams
-from jaxrate.evaluation.blending import blend_one_step_ahead, name_systems
+from jaxrate.evaluation.blending import blend_systems_one_step_ahead, name_systems
 from jaxrate.evaluation.scored_predictions import (
     LOSS_DIFFERENCE_HEAD,
     ScoredForecaster,
@@ -524,7 +524,7 @@ def _compare_with_best(
     if target.row is not None and len(scored) > 1:
         predictions = {system_result_label(row): prediction for row, prediction in scored}
         results = target.score, target.weight, target.mask
-        weights, blend, quality = blend_one_step_ahead([*predictions.values()], *results)
+        weights, blend, quality = blend_systems_one_step_ahead([*predictions.values()], *results)
         weight_by_label = dict(zip(predictions, weights.tolist(), strict=True))
         others.append((ScoredForecaster("blend", "blend", quality, weights=weight_by_label), blend))
     others += [(ScoredForecaster(name, "forecast", target.compute_metrics(x)), x) for name, x in forecasts.items()]

@@ -32,7 +32,7 @@ from jaxrate.fitting.free_parameters import (
     to_hyperparameters,
 )
 from jaxrate.fitting.losses import prediction_losses
-from jaxrate.fitting.prediction_task import PredictionTask, has_draws, replay_task
+from jaxrate.fitting.prediction_task import PredictionTask, has_draws, replay_predictions
 from jaxrate.replay.execution import CompilePolicy, Engine, compile_policy_from_environment
 from jaxrate.replay.padded_arrays import is_sharded, shard_hyperparameter_settings, state_shapes
 from jaxrate.replay.player_rows import as_device_arrays
@@ -127,7 +127,7 @@ def _evaluate_settings(
 
     def evaluate_setting(function: Callable[..., Any], x: Array, params: Params) -> Any:
         def losses(x: Array) -> Array:
-            prediction = replay_task(task, to_hyperparameters(free, x, params), policy, engine)
+            prediction = replay_predictions(task, to_hyperparameters(free, x, params), policy, engine)
             return prediction_losses(task.loss, prediction, task.score, as_device_arrays(task.weight))
 
         return function(losses, x)

@@ -24,7 +24,12 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.fitting.fit_problem import FitProblem, mean_loss, prepare_fit, prior_penalties
 from jaxrate.fitting.fit_results import Fit, HeldOutLosses
 from jaxrate.fitting.losses import DEFAULT_OBJECTIVE, Objective, ahead, loss_label, prediction_losses
-from jaxrate.fitting.prediction_task import PredictionTask, constant_prediction_loss, make_prediction_task, replay_task
+from jaxrate.fitting.prediction_task import (
+    PredictionTask,
+    constant_prediction_loss,
+    make_prediction_task,
+    replay_predictions,
+)
 from jaxrate.fitting.search import Search, minimise_from_starts
 from jaxrate.fitting.standard_errors import estimate_errors, fitted_params
 
@@ -267,7 +272,7 @@ def log_likelihood(
 
 def summed_loss(task: PredictionTask, params: Params) -> Array:
     """[] the loss of all that is scored, with these hyperparameters."""
-    prediction, weight = replay_task(task, params), jnp.asarray(task.weight, float)
+    prediction, weight = replay_predictions(task, params), jnp.asarray(task.weight, float)
     return jnp.sum(weight * prediction_losses(task.loss, prediction, task.score, weight))
 
 

@@ -46,7 +46,7 @@ from jaxrate.fitting.fit_results import Fit, LossProfile, RollingFits
 from jaxrate.fitting.free_parameters import FreeParameterTransform, ParameterSettings, resolve_free_names
 from jaxrate.fitting.hyperparameter_fit import resolve_objective
 from jaxrate.fitting.losses import Objective, prediction_losses
-from jaxrate.fitting.prediction_task import PredictionTask, make_prediction_task, replay_task
+from jaxrate.fitting.prediction_task import PredictionTask, make_prediction_task, replay_predictions
 from jaxrate.fitting.search import minimise_from_starts
 from jaxrate.replay.padded_arrays import sharding_devices
 
@@ -399,6 +399,6 @@ def _signed_root_deviance(task: PredictionTask, profile: LossProfile) -> HostArr
 
 def _event_losses(task: PredictionTask, params: Params) -> HostArray:
     """[events] the summed loss of each event."""
-    prediction = replay_task(task, jax.tree.map(float, params))
+    prediction = replay_predictions(task, jax.tree.map(float, params))
     losses = prediction_losses(task.loss, prediction, task.score, jnp.asarray(task.weight, float))
     return np.bincount(task.event, np.asarray(losses, np.float64) * task.weight)

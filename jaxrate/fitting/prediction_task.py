@@ -130,7 +130,7 @@ def _check_scores_are_informative(score: HostArray) -> None:
         raise ValueError(f"every score is {score[0]:g}: such scores hold no information")
 
 
-def replay_task(
+def replay_predictions(
     task: PredictionTask, params: Params, policy: CompilePolicy | None = None, engine: Engine = "auto"
 ) -> Any:
     """The predictions of a replay with these hyperparameters, or the record that the loss takes."""

@@ -44,7 +44,7 @@ from jaxrate.history.column_table import ColumnTable
 from jaxrate.history.event_columns import contest_prediction_columns, days_to_dates, match_prediction_columns
 from jaxrate.history.history import History, format_time, player_groups, system_with_extended_seasons
 from jaxrate.history.participations import group_players
-from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_time_after_last_events
+from jaxrate.history.ratings_at_times import input_date_format, parse_time_after_last_events
 from jaxrate.replay.checked_replay import predict
 from jaxrate.systems.skills.settings import contest_prior_columns, contest_result_columns, match_prior_columns
 from jaxrate.systems.system_construction_by_name import split_unsupported_teams
@@ -82,7 +82,7 @@ def reading_options_of_run(
     columns are recognised. The `needed` ones are named all the same, so that an error says that one is missing.
     """
     saved: dict[str, Any] = {"side": "a"} if rated.options.get("sided") else {}
-    saved |= {"dates": date_format_of_history_file(rated)} | rated.options.get("columns", {})
+    saved |= {"dates": input_date_format(rated)} | rated.options.get("columns", {})
     if "winner" not in roles:  # of matches to come
         saved = {PLAYER_OF_RESULT.get(role, role): x for role, x in saved.items()}
     saved = _select(saved, {*roles}.difference(PLAYER_ROLES if {*PLAYER_ROLES} & columns.keys() else ()))

@@ -38,13 +38,13 @@ def parse_query_time(rated: Any, time: Any) -> Any:
         return time
     if isinstance(rated, History) and is_date(time):
         check_clock(rated.clock, time)
-    query_time = parse_moment(time, date_format_of_history_file(rated))
+    query_time = parse_moment(time, input_date_format(rated))
     if getattr(rated, "clock", None) == "dates" and abs(query_time) > MAX_ABS_DAYS:
         raise ValueError(f"time {time} is no day since 1970-01-01; give a date, as 2026-05-31 in text")
     return query_time
 
 
-def date_format_of_history_file(rated: Any) -> str | None:
+def input_date_format(rated: Any) -> str | None:
     """The format of dates in the file of a history, as `dates` of `read`; None for ISO dates."""
     date_format: Any = rated.options.get("dates") if isinstance(rated, History) else None
     return date_format if isinstance(date_format, str) else None

@@ -67,7 +67,7 @@ from jaxrate.events.dataset import Dataset
 from jaxrate.events.event_types import COLUMNS_BY_EVENT, count_teams
 from jaxrate.history.dataset_rating import build_history
 from jaxrate.history.history import History, format_time, resolve_system_state_and_players
-from jaxrate.history.ratings_at_times import date_format_of_history_file, parse_moment, ratings
+from jaxrate.history.ratings_at_times import input_date_format, parse_moment, ratings
 from jaxrate.history.recorded_runs import do_leads_fade, rating_history_with_performances
 from jaxrate.replay.checked_replay import check_system_takes_events, depends_on_time
 from jaxrate.replay.compiler_options import ProgramTraits
@@ -761,7 +761,7 @@ class Live:
         if type(time) is float and -MAX_ABS_TIME <= time <= MAX_ABS_TIME:
             moment, clock = time, "numbers"
         else:
-            moment = parse_moment(time, date_format_of_history_file(self._base))
+            moment = parse_moment(time, input_date_format(self._base))
             clock = "dates" if is_date(time) else "numbers"
         if latest is not None:
             check_clock(latest.clock, time)

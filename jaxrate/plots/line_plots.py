@@ -82,8 +82,8 @@ def trajectory(
         lines = rating_lines(shown, players, skip, begins_before=True)
     if is_thinned:
         known.append(f"{steps.description}{describe_begin(rated, num_early)}")
-        lines, then = (thin_lines(x, steps, num_early) for x in (lines, then))
-        grey_lines = thin_lines(grey_lines, steps)
+        lines, then = (downsample_lines(x, steps, num_early) for x in (lines, then))
+        grey_lines = downsample_lines(grey_lines, steps)
     then = charts.without_deviations(then)
     if len(lines) > MAX_INTERVALS:
         lines = charts.without_deviations(lines)
@@ -132,10 +132,10 @@ def careers(
     grey = other_rating_lines(rated, others, whole)
     steps = steps_of_lines(rated, whole, grey, rated.last - float(rated.events["time"][0]), step)
     num_early = PEAK_MIN_EVENTS - 1 if rated.hindsight is None else 0
-    thinned = thin_lines(charts.without_deviations(drop_early_events(whole, num_early)), steps, 0)
+    thinned = downsample_lines(charts.without_deviations(drop_early_events(whole, num_early)), steps, 0)
     has_peak = [len(line.y) > num_early for line in whole]  # all is drawn of who has no peak, without a dot
     lines = [line._replace(peaks=line.peaks[:one]) for line, one in zip(thinned, has_peak, strict=True)]
-    unnamed = unnamed_players(thin_lines(drop_early_events(grey, num_early), steps), steps)
+    unnamed = unnamed_players(downsample_lines(drop_early_events(grey, num_early), steps), steps)
     title = _leader_or_peak_finding(rated, whole, num_early, grey, prefers_peaks=True)
     rules = steps.description
     if any(has_peak):
@@ -433,12 +433,12 @@ def drop_early_events(lines: Sequence[Line], num_early: int) -> list[Line]:
     return [line.select(slice(num_early if len(line.x) > num_early else 0, None)) for line in lines]
 
 
-def thin_lines(lines: Sequence[Line], steps: TimeSteps, num_early: int = NEVER) -> list[Line]:
+def downsample_lines(lines: Sequence[Line], steps: TimeSteps, num_early: int = NEVER) -> list[Line]:
     """The ratings after the last event in each step; NaN where steps are missing, as the player is absent."""
-    return [_thin_line(line, steps, num_early) for line in lines]
+    return [_downsample_line(line, steps, num_early) for line in lines]
 
 
-def _thin_line(line: Line, steps: TimeSteps, num_early: int) -> Line:
+def _downsample_line(line: Line, steps: TimeSteps, num_early: int) -> Line:
     at = line.x_numbers()
     step = steps.numbers(at)
     points = np.flatnonzero(np.append(step[1:] != step[:-1], True))

@@ -169,13 +169,13 @@ def scorelines(forecast: Scorelines, match: int = 0, *, most_goals: int | None =
     win, draw, loss = format_percentages([*map(float, lead)])
     rest = f"; more goals {format_percentage(1.0 - shown.sum())}" * bool(1.0 - shown.sum() >= 5e-4)
     subtitle = f"{first} {win}, draw {draw}, {second} {loss}{rest}. Framed: draws"
-    text = PictureText(title, subtitle, f"goals of {second}", f"goals of {first}", _describe_forecast(forecast, match))
+    text = PictureText(title, subtitle, f"goals of {second}", f"goals of {first}", _forecast_caption(forecast, match))
     goals_of_side = [str(number) for number in range(len(shown))]
     view = MatrixView(text, goals_of_side, goals_of_side, 100.0 * shown, "probability (%)", has_frames=True)
     return show(view, **canvas)
 
 
-def _describe_forecast(forecast: Scorelines, match: int) -> str:
+def _forecast_caption(forecast: Scorelines, match: int) -> str:
     """The line below the picture: what its numbers are a forecast of, and for when."""
     goals = f"Forecast of scorelines up to {forecast.probability.shape[-1] - 1} goals of a side"
     if forecast.time is None:

@@ -305,7 +305,7 @@ def build_site_data(
     """Make the data of all pages from the arguments of `write_site` and the addresses that earlier builds gave."""
     rated.check_has_events()
     displayed_names = unique_display_names(rated.players, names or {})
-    points, event_columns = _check_points_and_columns(rated, options.get("points"), columns or {})
+    points, event_columns = _resolve_points_and_columns(rated, options.get("points"), columns or {})
     smoothed = options.get("smoothed")
     leaderboard_options: Any = {name: options.get(name) for name in ("active", "min_games")}
     careers = rated.rows.once_per_event()
@@ -353,7 +353,7 @@ def build_site_data(
     )
 
 
-def _check_points_and_columns(
+def _resolve_points_and_columns(
     rated: History, points: Any, columns: Mapping[str, Any]
 ) -> tuple[Any, dict[str, HostArray]]:
     """The points, or those that the history has, and columns that hold something; ValueError if they are of others."""

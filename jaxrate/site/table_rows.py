@@ -28,9 +28,9 @@ from jaxrate.views.findings import (
     Finding,
     Standing,
     find_lead,
-    find_lead_or_rank_change,
     find_most_firsts,
     find_past_peak,
+    find_player_standing,
 )
 from jaxrate.views.line_ups import PlayerLists, side_words
 from jaxrate.views.wording import category_noun, rating_unit
@@ -475,6 +475,6 @@ def _find_standings(data: SiteData, names: Sequence[str], unit: str) -> dict[int
         leads[group] = find_lead([names[i] for i in first[:2]], data.rating[first[:2]], data.deviation[first[:2]], unit)
     columns = data.listed, data.rank[data.listed], groups, np.round(data.change[data.listed], data.digits)
     return {
-        i: find_lead_or_rank_change(names[i], Standing(rank, group, change, since), leads[group], unit)
+        i: find_player_standing(names[i], Standing(rank, group, change, since), leads[group], unit)
         for i, rank, group, change in zip(*(x.tolist() for x in columns), strict=True)
     }

@@ -111,7 +111,7 @@ def unwrap_predictions(system: RatingSystem) -> RatingSystem:
 WrapperArgs = ParamSpec("WrapperArgs")
 
 
-def prediction_wrapper(wrap: Callable[WrapperArgs, RatingSystem]) -> Callable[WrapperArgs, RatingSystem]:
+def check_and_document_wrapper(wrap: Callable[WrapperArgs, RatingSystem]) -> Callable[WrapperArgs, RatingSystem]:
     """Around a function that remakes the predictions of a system: its arguments are checked."""
     add_hyperparameters_to_docstring(wrap)
     return enforce_argument_annotations(wrap)
@@ -176,7 +176,7 @@ def _prepare_wrapped_constants_for(inner: RatingSystem, params: Params) -> Any:
 LOG_ODDS_LIMIT = 40.0  # of log nu, beyond which it goes no further: squares of nu stay finite in float32
 
 
-@prediction_wrapper
+@check_and_document_wrapper
 def add_outcomes(
     system: RatingSystem,
     *,
@@ -265,7 +265,7 @@ def _predict_own_round_outcomes(inner: RatingSystem, constants: WrappedConstants
 # --- Calibration. ---
 
 
-@prediction_wrapper
+@check_and_document_wrapper
 def calibrate(
     system: RatingSystem,
     *,

@@ -336,7 +336,7 @@ class Standing(NamedTuple):
     since: str  # that time
 
 
-def find_lead_or_rank_change(name: str, standing: Standing, lead: Finding, unit: str) -> Finding:
+def find_player_standing(name: str, standing: Standing, lead: Finding, unit: str) -> Finding:
     """The lead of who is first in the group, as `find_lead` has it, or else the rank and the change."""
     group = f" of group {standing.group}" * (standing.group > 1)
     found = Finding("form", "ranked", name, unit=unit, details={"rank": standing.rank, "group": group})

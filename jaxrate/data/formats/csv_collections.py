@@ -37,7 +37,7 @@ from jaxrate.data.table_sources import Column, TableSource, add_location_to_data
 from jaxrate.events.dataset import Dataset
 
 
-class FormatOptions(TypedDict, total=False):
+class ExtraReadOptions(TypedDict, total=False):
     """Further options of `read` that formats take: roles of columns which they do not know, and of faulty rows."""
 
     weight: str | None
@@ -53,7 +53,7 @@ class FormatOptions(TypedDict, total=False):
     on_faulty: Literal["error", "skip"]
 
 
-COLUMN_OPTIONS = tuple(name for name in COLUMN_ROLES if name in FormatOptions.__annotations__)
+COLUMN_OPTIONS = tuple(name for name in COLUMN_ROLES if name in ExtraReadOptions.__annotations__)
 
 
 def resolve_existing_path(path: FilePath) -> Path:
@@ -63,7 +63,7 @@ def resolve_existing_path(path: FilePath) -> Path:
     return resolved
 
 
-def open_csv_files(path: Path, files: Sequence[Path], description: str, needed: Sequence[str]) -> TableSource:
+def concatenate_csv_files(path: Path, files: Sequence[Path], description: str, needed: Sequence[str]) -> TableSource:
     """The CSV files at a path as one table of text, end to end; columns that some files lack are empty there."""
     arrow, tables = import_pyarrow(), tuple(map(open_table_file, files))
     for table in tables:
@@ -156,7 +156,9 @@ def decode_utf8_or_latin1(text: bytes) -> str:
 
 
 @enforce_argument_annotations
-def football(path: FilePath, *, sort: bool = False, history: Any = None, **options: Unpack[FormatOptions]) -> Dataset:
+def football(
+    path: FilePath, *, sort: bool = False, history: Any = None, **options: Unpack[ExtraReadOptions]
+) -> Dataset:
     """International football of martj42's international_results: results.csv.
 
     The home team is player 0 and has the side, unless the ground is neutral. A win is 1, a draw 0.5, after extra time
@@ -171,7 +173,7 @@ def football(path: FilePath, *, sort: bool = False, history: Any = None, **optio
     path, goals = resolve_existing_path(path), ["home_score", "away_score"]
     roles: dict[str, Any] = {"a": "home_team", "b": "away_team", "time": "date", "side": "a", "neutral": "neutral"}
     needed = [*goals, "home_team", "away_team", "date", "neutral"]
-    table = open_csv_files(path, [path], "football results", sorted(needed))
+    table = concatenate_csv_files(path, [path], "football results", sorted(needed))
     roles |= {"margin": goals, "sort": sort, "history": history}
     return read_table_of_known_columns(table, **{**roles, **options})
 
@@ -180,7 +182,7 @@ def football(path: FilePath, *, sort: bool = False, history: Any = None, **optio
 
 
 @enforce_argument_annotations
-def lichess(path: FilePath, *, history: Any = None, **options: Unpack[FormatOptions]) -> Dataset:
+def lichess(path: FilePath, *, history: Any = None, **options: Unpack[ExtraReadOptions]) -> Dataset:
     """Lichess games in CSV, as in the data set "chess" of Kaggle's datasnaek: games.csv. Sorted by `created_at`.
 
     White is player 0 and has the side. By how much they are rated higher is the column `rating_difference`, 0 where
@@ -194,7 +196,7 @@ def lichess(path: FilePath, *, history: Any = None, **options: Unpack[FormatOpti
     """
     path, ratings = resolve_existing_path(path), ["white_rating", "black_rating"]
     needed = ["id", "created_at", "winner", "white_id", "black_id"]
-    table = open_csv_files(path, [path], "lichess games", needed)
+    table = concatenate_csv_files(path, [path], "lichess games", needed)
     columns = load_texts(table, ["id"], ratings)
     with add_location_to_data_errors(table.title, table.where):
         game, _ = to_ids(["id"], columns)
@@ -230,7 +232,7 @@ def movielens(path: FilePath, *, like: float = 4.0, history: Any = None) -> Data
     if file is None:
         raise ValueError(f"{path.name}: not MovieLens, no ratings.csv, ratings.dat or u.data")
     is_csv = file.suffix == ".csv"
-    table = open_csv_files(file, [file], "MovieLens ratings", RATING_COLUMNS) if is_csv else _open_ratings(file)
+    table = concatenate_csv_files(file, [file], "MovieLens ratings", RATING_COLUMNS) if is_csv else _open_ratings(file)
     columns = load_texts(table, RATING_COLUMNS)
     with add_location_to_data_errors(table.title, table.where):
         score = to_numbers("rating", columns["rating"]) >= like
@@ -285,7 +287,7 @@ def ergast(path: FilePath, *, history: Any = None) -> Dataset:
     folder = resolve_existing_path(path)
 
     def load(name: str, needed: list[str]) -> tuple[TableSource, dict[str, Column]]:
-        table = open_csv_files(folder, [folder / f"{name}.csv"], name, needed)
+        table = concatenate_csv_files(folder, [folder / f"{name}.csv"], name, needed)
         return table, load_texts(table, needed)
 
     race_table, races = load("races", ["raceId", "round", "date"])
@@ -406,7 +408,7 @@ SET = re.compile(r"(?<![\[\d-])(\d{1,2})-(\d{1,2})(?!\d|-|\])")  # 7-6(5), and n
 
 
 @enforce_argument_annotations
-def tennis(path: FilePath, *, history: Any = None, **options: Unpack[FormatOptions]) -> Dataset:
+def tennis(path: FilePath, *, history: Any = None, **options: Unpack[ExtraReadOptions]) -> Dataset:
     """Matches of Jeff Sackmann's tennis_atp or tennis_wta, sorted by the start of the tournament, then by round.
 
     The winner is player 0. Players are named "Name (id)", by their id in these files: some share a name.
@@ -424,7 +426,7 @@ def tennis(path: FilePath, *, history: Any = None, **options: Unpack[FormatOptio
     """
     path = resolve_existing_path(path)
     needed = ["tourney_date", "winner_id", "winner_name", "loser_id", "loser_name"]
-    table = open_csv_files(path, _find_tennis_files(path), "tennis matches", needed)
+    table = concatenate_csv_files(path, _find_tennis_files(path), "tennis matches", needed)
     columns = load_texts(table, needed, ["score", "round", "surface"])
     columns |= {name: columns[name].fill_null("") for name in ("winner_name", "loser_name", "score", "round")}
     compute = import_pyarrow().compute

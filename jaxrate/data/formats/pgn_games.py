@@ -17,7 +17,7 @@ from jaxrate.core.text_format import join_names
 from jaxrate.data.column_conversion import DistinctCells
 from jaxrate.data.column_role_definitions import as_column_list
 from jaxrate.data.formats.csv_collections import (
-    FormatOptions,
+    ExtraReadOptions,
     decode_utf8_or_latin1,
     dictionary_column,
     rating_difference,
@@ -41,7 +41,7 @@ UNKNOWN = (b"?", b"", None)  # what stands for a value that is not known
 
 @enforce_argument_annotations
 def pgn(
-    path: FilePath, *, sort: bool = False, times: bool = True, history: Any = None, **options: Unpack[FormatOptions]
+    path: FilePath, *, sort: bool = False, times: bool = True, history: Any = None, **options: Unpack[ExtraReadOptions]
 ) -> Dataset:
     """Games in PGN, the notation of chess, as lichess and most other sites publish them.
 

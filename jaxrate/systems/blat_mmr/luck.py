@@ -240,7 +240,7 @@ MAX_FINE_POINTS, MAX_COARSE_POINTS = 1001, 101  # points, at most, that are look
 
 
 @partial(jax.jit, static_argnums=0)
-def _chances_of_both(luck: Luck, x: Array, y: Array) -> tuple[Array, Array]:
+def _white_and_black_win_chances(luck: Luck, x: Array, y: Array) -> tuple[Array, Array]:
     """L(x, y), White's, and L(y, x), Black's, in one program."""
     return luck.chance(x, y), (luck.black or luck.chance)(y, x)
 
@@ -258,7 +258,7 @@ def check_luck(luck: Luck, points: HashableArray) -> None:
     others = some[[0, len(some) // 2, -1]] if luck.difference else some  # of which every difference is one
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         x, y = jnp.asarray(some[:, None], float), jnp.asarray(others[None], float)
-        one, other = map(np.asarray, _chances_of_both(luck, x, y))
+        one, other = map(np.asarray, _white_and_black_win_chances(luck, x, y))
         if one.shape != (len(some), len(others)):
             raise ValueError(f"luck function {luck.name}: chance(x, y) must broadcast, got shape {one.shape}")
         for values in (one, other):

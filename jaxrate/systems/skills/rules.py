@@ -92,7 +92,7 @@ from jaxrate.systems.skills.parts import (
 )
 from jaxrate.systems.skills.settings import ModelSettings, OwnObservation
 from jaxrate.systems.skills.team_results import (
-    contest_outcomes,
+    contest_outcome_probabilities,
     contest_scores,
     infer_from_contest,
     infer_from_standing,
@@ -145,7 +145,11 @@ OF_MATCHES = {
 }
 OF_CONTESTS = {
     name: Observation(
-        bind(infer_from_contest, infer), contest_scores, contest_outcomes, is_contested, divide_among_participants
+        bind(infer_from_contest, infer),
+        contest_scores,
+        contest_outcome_probabilities,
+        is_contested,
+        divide_among_participants,
     )
     for name, infer in (("win", infer_from_standing), ("margin", infer_from_team_points))
 }

@@ -416,7 +416,7 @@ def contest_scores(model: ModelSettings, constants: Constants, players: Predicto
     return expected_share_of_teams_beaten(teams, mean, variance, unit_draw_margin(constants), square)
 
 
-def contest_outcomes(
+def contest_outcome_probabilities(
     model: ModelSettings, constants: Constants, players: PredictorMoments, event: Rounds
 ) -> OutcomeProbabilities:
     """[P] who wins and whether nobody does, of participants by their teams."""
