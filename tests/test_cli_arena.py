@@ -66,7 +66,9 @@ def test_counts_of_pairs_are_known_by_their_columns(jaxrate, votes, file, tmp_pa
     assert plain(jaxrate, half, *columns)["players"] == two
     same(plain(jaxrate, whole), jr.arena.fit_strengths(whole))  # also in Python, which read no counts
     tags = {f"maker_{key}": np.where(np.isin(x, NAMES[:2]), "<M>", "N") for key, x in (("a", a), ("b", b))}
-    jr.data.write({"a": a, "b": b, "wins_a": wins, "wins_b": losses, "ties": ties} | tags, whole)
+    spoken = pa.array([[{"role": "user"}, {"role": "model"}]] * len(a))  # as of conversations, which are no texts
+    tags |= {"said_a": spoken, "said_b": spoken, "place_a": a, "place_b": b}
+    pa.parquet.write_table(pa.table({"a": a, "b": b, "wins_a": wins, "wins_b": losses, "ties": ties} | tags), whole)
     assert "took" not in jaxrate("arena", whole, "--report", tmp_path / "page.html")[2]
     page = (tmp_path / "page.html").read_text()
     assert "<bdi>Ada</bdi> <small>&lt;M&gt;</small>" in page and '<a href="#search=%3CM%3E">&lt;M&gt;</a>' in page
@@ -122,8 +124,14 @@ def test_a_page_says_what_was_found(jaxrate, file, tmp_path):
     page = jr.site.arena_page_html(jr.arena.fit_strengths(votes), title="a & b")
     assert "<title>a &amp; b</title>" in page and "<i>x" not in page and "only lost" in page
     others = jr.arena.rank_sets(jr.arena.fit_strengths(jr.arena.count_votes([0, 1], [1, 0], [1, 1], [1, 1])))
-    with pytest.raises(ValueError, match="ranks must be of the same players"):
-        jr.site.arena_page_html(jr.arena.fit_strengths(votes), ranks=others)
+    texts, names = {"maker": ["A", "B"]}, {"votes": ["A", "B", "C"]}
+    for wrong, message in (
+        ({"ranks": others}, "ranks must be of the same players"),
+        ({"tags": texts}, r"tags\['maker'\] must be 3 texts, one of each player"),
+        ({"tags": names}, "tags cannot be called 'votes'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            jr.site.arena_page_html(jr.arena.fit_strengths(votes), **wrong)
 
 
 @pytest.mark.parametrize(("count", "wanted"), [(30, 2), (20, 0)])

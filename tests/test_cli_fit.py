@@ -133,6 +133,7 @@ def test_options_of_several_words_end_before_a_file(tmp_path, monkeypatch):
         params = command.make_context("fit", line.split()).params
         file = "games.csv" if "games.csv" in line else "nowhere/*"
         assert (params["file"], params["free"], params["margin"]) == (file, ("growth", "rest"), ["pa", "pb"])
+    assert command.make_context("fit", ["--margin", "H*", "A*", "games.csv"]).params["margin"] == ["H*", "A*"]
 
 
 def test_seasons_that_are_named_hold_where_the_file_and_the_data_have_others():

@@ -265,6 +265,7 @@ def test_the_page_has_every_row_and_the_table_of_histories():
     several = benchmark_page_html({"One": plain, "Two": replace(plain, rows=best_floor)})
     shares = re.findall(r'<td class="figure change" data-name="% of the way">(.*?)</td>', several)
     assert shares == ["100", "unclear"] and "Unclear: no forecast" in several
+    assert re.search("<h1>.* not compared on Plain</h1>", benchmark_page_html({"One": result, "Plain": plain}))
     with refused("benchmarks is empty"):
         benchmark_page_html({})
 

@@ -39,7 +39,7 @@ class VoteData(NamedTuple):
 
 def read_votes(
     report: ProgressReport, file: str, columns: dict[str, Any], clusters: tuple[str, ...], named: lazy.CountColumns,
-    *, has_times: bool,
+    *, has_times: bool, has_tags: bool,
 ) -> VoteData:  # fmt: skip
     """The votes, counts or contests of a file, as columns, clusters of votes and columns of counts say."""
 
@@ -65,7 +65,7 @@ def read_votes(
             left_out = _note_uncounted_ties(report, table, counts, data.rows)
         with _add_file_rows_to_errors(table._replace(title=""), ()):
             codes = lazy.cluster_codes(table, clusters, data.rows)
-            tags = read_tags(table, data) if data.of_matches else {}
+            tags = read_tags(table, data) if has_tags and data.of_matches else {}
     sides = ("side",) if lazy.has_sides(data) else ()
     return VoteData(
         votes, (*data.covariates, *sides) if data.of_matches else (), table, data.rows, codes, left_out, tags
@@ -73,16 +73,19 @@ def read_votes(
 
 
 def read_tags(table: lazy.TableSource, data: jr.data.Dataset) -> dict[str, Any]:
-    """[N] texts of the players by name, of pairs of columns, as maker_a and maker_b, that agree on each of them."""
-    pairs = {x[:-2]: [x, f"{x[:-2]}_b"] for x in table.names if x.endswith("_a") and f"{x[:-2]}_b" in table.names}
-    texts, tags = file_rating.load_columns(table, chain(*pairs.values()), as_texts=True), dict[str, Any]()
-    for name, pair in pairs.items():
-        columns = [[text or "" for text in lazy.to_column(x, texts[x]).to_pylist()] for x in pair]
-        of_players = np.array(columns, object).T[data.rows]
-        own = np.full(len(data.players), "", object)
+    """[N] texts of the players by name, of pairs of columns of text, as maker_a and maker_b, that agree on each."""
+    pairs = [(x, f"{x[:-2]}_b") for x in table.names if x.endswith("_a") and f"{x[:-2]}_b" in table.names]
+    loaded, tags = file_rating.load_columns(table, chain(*pairs)), dict[str, Any]()
+    for pair in pairs:
+        name, columns = pair[0][:-2].replace("_", " "), [lazy.to_column(x, loaded[x]) for x in pair]
+        if name in lazy.PLAYER_COLUMNS or not all(map(lazy.is_text, columns)):
+            continue
+        texts = [[(text or "").strip() for text in column.to_pylist()] for column in columns]
+        own, of_players = np.full(len(data.players), "", object), np.array(texts, object).T[data.rows]
         own[data.matches.player] = of_players
-        if (own[data.matches.player] == of_players).all() and (own != data.players).any():
-            tags[name.replace("_", " ")] = own
+        agrees = (own[data.matches.player] == of_players).all() and (own != data.players).any()
+        if agrees and len({*own} - {""}) > 1:
+            tags[name] = own
     return tags
 
 
@@ -180,7 +183,7 @@ def arena(
     if len(clusters) > 2:
         raise ValueError(f"--cluster takes one column or two, got {len(clusters)}")
     named = lazy.CountColumns(*(settings.pop(name) for name in ("wins", "losses", "tied")))
-    votes = read_votes(report, file, reading, clusters, named, has_times=moved)
+    votes = read_votes(report, file, reading, clusters, named, has_times=moved, has_tags=page is not None)
     if page is not None and len(votes.data.players) > lazy.MAX_NUMBERED_PLAYERS:
         import_optional("PIL.Image")  # of the heat map, before the fit
     fitted = _fit_votes(report, votes, settings, moved)

@@ -147,8 +147,8 @@ def expand_multi_value_options(words: Iterable[str], most_words: Mapping[str, fl
 
 def _names_file(word: str) -> bool:
     """Whether a word names a file, perhaps a misspelt one, a sheet, a folder, a pattern or the shipped dataset."""
-    is_known = word == SHIPPED_DATASET or "*" in word or lazy.has_readable_suffix(word)
-    return is_known or any(iglob(word)) or any(Path(x).exists() for x in {word, word.partition("#")[0]} - {""})
+    is_known = word == SHIPPED_DATASET or lazy.has_readable_suffix(word) or ("*" in word and "/" in word)
+    return is_known or any(iglob(word)) or Path(word).exists() or Path(word.rpartition("#")[0]).is_file()
 
 
 def write_paragraphs(formatter: click.HelpFormatter, text: str, count: int | None = None) -> None:

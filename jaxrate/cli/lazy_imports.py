@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from jaxrate.history.saved_runs import describe_longer_run, make_run_metadata, write_run
     from jaxrate.metrics.prediction_metrics import LogLossDifference
     from jaxrate.replay.padded_arrays import state_shapes
-    from jaxrate.site.arena_page import MAX_NUMBERED_PLAYERS
+    from jaxrate.site.arena_page import MAX_NUMBERED_PLAYERS, PLAYER_COLUMNS
     from jaxrate.site.benchmark_page import advise_best_system, find_system_standing
     from jaxrate.site.page_templates import WINDOWS_RESERVED, check_address, make_template_environment
     from jaxrate.site.site_data import unique_display_names

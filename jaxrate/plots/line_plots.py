@@ -277,7 +277,7 @@ def _count_events(rows: Participations, moments: HostArray, num_players: int) ->
 
 
 def _rank_line(name: str, at: HostArray, rank: HostArray, num_counted: int) -> Line:
-    """The line of ranks [m] from the first to the last, NaN where the player is not listed."""
+    """The line of ranks [m], NaN where the player is not listed; its note: how often first, or the best rank."""
     listed = np.flatnonzero(~np.isnan(rank))
     if not len(listed):
         raise ValueError(f"{name} is never listed while half of the others are; see active and min_games")
@@ -349,7 +349,10 @@ def default_step_length(span: float, is_dated: bool) -> float:
 def steps_of_lines(
     history: History, lines: Sequence[Line], others: Sequence[Line], span: float, length: float | None = None
 ) -> TimeSteps:
-    """Steps for lines in a history of this span, back from its end; longer by default if players play rarely."""
+    """Steps for lines in a history of this span, back from its end; longer by default if players play rarely.
+
+    Who pauses for little longer than usual in an off-season is not absent.
+    """
     last = history.last if history.last is not None else max(float(line.x[-1]) for line in [*lines, *others])
     event_times, is_dated = [line.x_numbers() for line in lines], history.clock == "dates"
     gaps = np.concatenate([np.diff(times) for times in event_times])
@@ -434,7 +437,7 @@ def drop_early_events(lines: Sequence[Line], num_early: int) -> list[Line]:
 
 
 def downsample_lines(lines: Sequence[Line], steps: TimeSteps, num_early: int = NEVER) -> list[Line]:
-    """The ratings after the last event in each step; NaN where steps are missing, as the player is absent."""
+    """The ratings after the last event in each step, and the first peak after `num_early` events; NaN while absent."""
     return [_downsample_line(line, steps, num_early) for line in lines]
 
 

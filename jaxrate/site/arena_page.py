@@ -11,7 +11,7 @@ import numpy as np
 from jaxrate.arena.rank_inference import RankSets, difference_variance, further_votes
 from jaxrate.arena.strength_drift import StrengthDrift
 from jaxrate.arena.strength_fit import Strengths
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_that, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_range
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
@@ -41,6 +41,7 @@ NUM_GROUPS = 100  # groups of players with adjacent places
 MAX_HEAT_LABELS = 14  # names beside the heat map
 TOP_ROWS = 25  # of more than 30 players, which a script shows until all are asked for
 MAX_DRIFT_ROWS = 10
+PLAYER_COLUMNS = "place", "name", "rating", "low", "high", "best rank", "worst rank", "votes", "score"  # of the list
 MAX_LINKED_TAGS = 12  # of a kind, each with a link to those who have it
 MAX_COMPARED_PLAYERS = 64  # of whom any two are compared
 SURELY_BETTER = 128  # added to the percentage of who is
@@ -109,14 +110,15 @@ def arena_page_html(
       clusters: the columns of dependent votes to which the strengths were fitted, as ["voter", "prompt"].
 
     Raises:
-      ValueError: if ranks or drift are of other players, or the noun is not two words.
+      ValueError: if ranks or drift are of other players, the noun is not two words, or tags are not a text of each
+        player under names that the list has not.
       ImportError: if jinja2 is not installed.
     """
     for name, other in (("ranks", ranks), ("drift", drift)):
         if other is not None and not np.array_equal(other.players, strengths.players):
             raise ValueError(f"{name} must be of the same players as the strengths")
     words, names = make_noun(noun, MODELS), [" ".join(str(x).split()) for x in strengths.players]
-    tags = about.get("tags", {})
+    tags = _check_tags(about.get("tags", {}), len(names))
     views = _certainty_view(strengths, ranks, names, words) | _ranking_view(strengths, ranks, names, words, tags)
     views |= _matrix_view(strengths, names) | _drift_view(drift, words)
     pairs = encode_pairs(strengths, ranks)
@@ -163,6 +165,15 @@ def _certainty_view(
         "findings": [*map(str, [lead, *certain] if is_sure else certain)],
         "doubt": str(lead or "") * (not is_sure),
     }
+
+
+def _check_tags(tags: Any, count: int) -> Mapping[str, Sequence[str]]:
+    """The tags; ValueError unless each kind has a text of each player and a name of its own."""
+    for name, texts in tags.items():
+        if np.shape(texts) != (count,) or not all(isinstance(x, str) for x in texts):
+            raise ValueError(f"tags[{name!r}] must be {count} texts, one of each player in the order of the strengths")
+        check_that(name not in PLAYER_COLUMNS, f"tags cannot be called {name!r}, as the list has such a column")
+    return tags
 
 
 def _player_list_columns(
@@ -215,7 +226,7 @@ def _ranking_view(
         "num_off_axis": int((rating[is_known] < axis.low).sum()),
         "board": render_table("Ranking", columns, "rows ranking strengths", element="board", style=axis.grid),
         "has_border": border.any(),
-        "filters": {x: links for x, y in tags.items() if len(links := sorted({*y} - {""})) <= MAX_LINKED_TAGS},
+        "filters": {x: links for x, y in tags.items() if 0 < len(links := sorted({*y} - {""})) <= MAX_LINKED_TAGS},
         "shown": TOP_ROWS if len(ids) > 1.2 * TOP_ROWS else len(ids),
     }
 

@@ -30,7 +30,8 @@ from jaxrate.views.findings import (
 from jaxrate.views.wording import list_names
 
 BLEND_TITLE = "All blended"
-STANDINGS = {"behind": "ahead", "equal": "level within chance", "ahead": "behind"}  # of ratings, by others'
+# What is said of ratings by the standing of the best other forecast; "": there is none.
+STANDINGS = {"behind": "ahead", "equal": "level within chance", "ahead": "behind", "": "not compared"}
 
 
 class Measure(NamedTuple):
@@ -268,10 +269,11 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
 
 
 def _find_benchmark_verdict(sections: list[dict[str, Any]]) -> Finding:
-    """On which data sets ratings are ahead of the best other forecast, level within chance, or behind."""
+    """On which data sets ratings are ahead of the best other forecast, level within chance, behind, or not compared."""
     titles = {x: [section["title"] for section in sections if section["standing"] == x] for x in STANDINGS}
     told = [f"{STANDINGS[x]} on {list_names(names)}" for x, names in titles.items() if names]
-    return Finding("ceilings", "some" if told else "none", other=f"{len(sections):,}", amount=", ".join(told))
+    has_others = any(section["standing"] for section in sections)
+    return Finding("ceilings", "some" if has_others else "none", other=f"{len(sections):,}", amount=", ".join(told))
 
 
 def _render_summary(benchmarks: Mapping[str, Benchmark]) -> Any:
@@ -297,7 +299,9 @@ def _render_summary(benchmarks: Mapping[str, Benchmark]) -> Any:
         Column("interval", f'{head}<span class="axis">{axis.labels}</span>', bars),
         Column("figure change", "% of the way", texts, "% of the way"),
     ]
-    return render_table("All data sets", columns, "rows ranking static systems", style=axis.grid, row_kinds=starts)
+    return render_table(
+        "Ratings beside other forecasts", columns, "rows ranking static systems", style=axis.grid, row_kinds=starts
+    )
 
 
 def _draw_share_of_way(axis: Axis, share: float, half: float) -> tuple[str, str]:
