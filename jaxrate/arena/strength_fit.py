@@ -81,7 +81,7 @@ class Comparability(NamedTuple):
 def find_comparable_players(
     first: HostArray, second: HostArray, not_lost: HostArray, not_won: HostArray, num_players: int, anchors: HostArray
 ) -> Comparability:
-    """Find players who can be compared, from pairs [M] and whether the first did not lose, or not win; anchors can."""
+    """Find players who can be compared, of pairs [M] who met, by who never lost or won; anchors count as having met."""
     ring = np.roll(anchors, 1)
     better = np.concatenate([first[not_lost], second[not_won], anchors, ring])
     worse = np.concatenate([second[not_lost], first[not_won], ring, anchors])

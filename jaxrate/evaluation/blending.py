@@ -119,7 +119,7 @@ def blend_systems(
 def blend_systems_one_step_ahead(
     expected_scores: list[Any], scores: HostArray, weight: HostArray, mask: HostArray
 ) -> tuple[HostArray, HostArray, dict[str, float]]:
-    """Weights [K] of systems' scores [K][n], predictions [n] a step ahead, and how good where `mask` (rising)."""
+    """Weights [K] of expected scores [K][n], predictions [n] one step ahead, and metrics where `mask` [n] is true."""
     x, score = log_odds_by_system(expected_scores), np.asarray(scores, np.float64)
     weights, begin, prediction = np.full(x.shape[1], 1.0 / x.shape[1]), 0, np.empty(len(score))
     limits = np.full(x.shape[1], np.inf)

@@ -259,7 +259,7 @@ def match_features(
     columns: Mapping[str, HostArray],
     num_past: int,
 ) -> Features:
-    """The features of each match for trees, from what is known before it: later matches know scores [n] and results.
+    """The features of each match for trees, from what is known before it: scores [n] count for later ones only.
 
     Form is measured by the expectations of the system that predicts the first `num_past` matches best.
     """

@@ -137,7 +137,10 @@ def evaluate_predictions(rated: History, data: Dataset, last: float = 1.0) -> di
 
 
 def describe_constant_forecast(data: Dataset, last: float, losses: Mapping[str, float]) -> tuple[list[str], list[str]]:
-    """A note on the best constant forecast of the last share of many matches; or a warning if it beats some losses."""
+    """A note on the best constant forecast of the last share of many matches, or a warning if it has less than a loss.
+
+    It is known only afterwards, and differences within chance count, too.
+    """
     target = make_scoring_target(data, last)
     mask = target.mask
     if target.row is None or np.count_nonzero(mask) < MIN_MATCHES_FOR_CONSTANT:
@@ -148,7 +151,7 @@ def describe_constant_forecast(data: Dataset, last: float, losses: Mapping[str, 
     constant = constant_log_loss(target.score[mask], target.side[mask], target.weight[mask])
     worse = [name for name, loss in losses.items() if loss > constant]
     if worse:
-        return [], [f"{forecast} beats {join_names(worse)}: its log loss is {constant:.4f}."]
+        return [], [f"{forecast} has log loss {constant:.4f}, less than {join_names(worse)}."]
     return [f"{forecast} has log loss {constant:.4f}."], []
 
 
