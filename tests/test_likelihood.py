@@ -94,6 +94,8 @@ def test_what_moved_is_shown_and_can_be_given_back():
     assert again == fit.system
     without = jr.glicko(deviation_max=None, c=0.1 + 0.2)
     assert eval(repr(without), {"glicko": jr.glicko}) == without
+    interval = jr.fitting.likelihood_interval(fit, league(), "initial_deviation", level=0.5)  # the bound moves along
+    assert interval.low < fit.params.initial_deviation < interval.profile.value.max()
     with pytest.raises(ValueError, match="must not decrease, got initial_deviation=532, deviation_max=350"):
         jr.glicko(initial_deviation=532)
 

@@ -78,6 +78,13 @@ def make_free_parameters(system: RatingSystem, names: tuple[str, ...]) -> tuple[
     return FreeParameterTransform(names, *of_names, tuple(dependent_bounds)), np.array(start)
 
 
+def hold_parameter(system: RatingSystem, name: str, value: Any) -> Params:
+    """The parameters of a system with another value of one, with which bounds that equal it move."""
+    params = system.params
+    bounds = [y for x, y, _ in _list_bounds_in_use(system) if x == name and getattr(params, x) == getattr(params, y)]
+    return params._replace(**dict.fromkeys([name, *bounds], value))
+
+
 def _start_in_space(params: Params, name: str, kind: str, anchors: tuple[str | float, ...]) -> float:
     """The value of a parameter as an unbounded number, the inverse of `to_hyperparameters`."""
     value = float(getattr(params, name))

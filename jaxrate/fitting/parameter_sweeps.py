@@ -43,7 +43,12 @@ from jaxrate.fitting.fit_problem import (
     unstack_params,
 )
 from jaxrate.fitting.fit_results import Fit, LossProfile, RollingFits
-from jaxrate.fitting.free_parameters import FreeParameterTransform, ParameterSettings, resolve_free_names
+from jaxrate.fitting.free_parameters import (
+    FreeParameterTransform,
+    ParameterSettings,
+    hold_parameter,
+    resolve_free_names,
+)
 from jaxrate.fitting.hyperparameter_fit import resolve_objective
 from jaxrate.fitting.losses import Objective, prediction_losses
 from jaxrate.fitting.prediction_task import PredictionTask, make_prediction_task, replay_predictions
@@ -150,7 +155,7 @@ def profile_loss(
     if value.ndim != 1 or not value.size:
         raise ValueError(f"values must be [V] numbers, at least one, got the shape {value.shape}")
     for x in value:
-        replace_params(system, system.params._replace(**{name: x}))
+        replace_params(system, hold_parameter(system, name, x))
     others = [x for x in resolve_free_names(system, free) if x != name]
     return profile_task(task, name, value, others, steps)
 
@@ -160,7 +165,8 @@ def profile_task(
 ) -> LossProfile:
     """The profile of a parameter at these values [V], `size` of them at a time, with others of these names fitted."""
     system = task.system
-    columns = jax.tree.map(lambda x: np.full(len(value), x, np.float64), system.params)._replace(**{name: value})
+    held = hold_parameter(system, name, value)
+    columns = jax.tree.map(lambda x: np.array(np.broadcast_to(x, value.shape), np.float64), held)
     if others:
         problem = prepare_fit(task, others)
         chunks = equal_size_index_chunks(len(value), size or settings_per_batch(task, len(value), 1 + len(others)))
@@ -369,7 +375,7 @@ def _extend_deviance_curve(
     system = task.system
     unbound, bind, _ = UNBOUNDED_NUMBERS[getattr(system.space, name).space]
     values = np.array([float(bind(x)) for x in t.tolist()])
-    changed = [replace_params_if_valid(system, system.params._replace(**{name: x})) for x in values.tolist()]
+    changed = [replace_params_if_valid(system, hold_parameter(system, name, x)) for x in values.tolist()]
     values = values[[x is not None for x in changed]]
     if curve is not None and not len(values):
         return curve
