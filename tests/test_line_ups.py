@@ -182,7 +182,7 @@ TWO_PAIRS = {"a1": ["Ann", "Cy"], "a2": ["Bob", "Di"], "b1": ["Eve", "Fay"], "sc
         ({}, {"covariates": "goals"}, "line-ups take no covariates: they are each player's own, in a table with"),
         ({}, {"weight": "goals"}, "row 2 (counting from 0): column 'goals' is 0, and weights are above 0"),
         ({}, {"category": ["mode", "date"]}, "the category of line-ups is one column"),
-        ({}, {"a": ["a1", "b1"], "b": "b1"}, "a and b name a column twice: a1, b1, b1; name one for each player"),
+        ({}, {"a": ["a1", "b1"], "b": "b1"}, "a and b name a column twice: a1, b1, b1; name a different column"),
         ({}, {"a": ["a1", "a2"]}, "a and b must both name the columns of a side"),
         ({"a": ["x;y", "z", " ; "], "b": ["z", "x;y", "u"], "score": [1, 0, 1]}, CELLS,
          "row 2 (counting from 0): column 'a' has no value"),

@@ -205,20 +205,20 @@ def recognise_evidence_columns_of_file(
         if "margin" not in {*columns, *evidence}:
             points = lazy.points_in_scorelines(table, lazy.select_role_arguments(columns))
             evidence |= {"margin": points} if points else {}
-        return evidence | _recognise_score_beside_margin(table, columns, evidence)
+        return _settle_margin(table, columns, evidence)
     return {}
 
 
-def _recognise_score_beside_margin(
-    table: lazy.TableSource, columns: dict[str, Any], evidence: dict[str, Any]
-) -> dict[str, Any]:
-    """The column of results that tells who won, where there are points, which do not tell it."""
+def _settle_margin(table: lazy.TableSource, columns: dict[str, Any], evidence: dict[str, Any]) -> dict[str, Any]:
+    """The evidence with the column of results that tells who won, if it has points; without these if sets differ."""
     if "margin" not in evidence or "score" in columns:
-        return {}
+        return evidence
     roles, na_values = lazy.select_role_arguments(columns), columns.get("na_values", ())
     resolved = lazy.resolve_table(table, roles, False, columns.get("dates"), na_values)
+    if lazy.do_points_contradict(resolved, evidence["margin"]):
+        return {role: x for role, x in evidence.items() if role != "margin"}
     score = None if resolved.notation else resolved.recognised["score"]
-    return {} if score is None else {"score": score}
+    return evidence if score is None else evidence | {"score": score}
 
 
 def _read_events_with_readable_evidence(

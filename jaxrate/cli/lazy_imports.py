@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from jaxrate.data.column_recognition import (
         FORMAT_EVIDENCE,
         ColumnsRecognisedWarning,
+        do_points_contradict,
         points_in_scorelines,
         recognise_evidence_columns,
         recognise_forecast_columns,

@@ -46,6 +46,7 @@ from jaxrate.data.column_spellings import (
     LINE_UP_SPELLINGS,
     NAME_TEMPLATES,
     PARTNER_TEMPLATES,
+    POINT_NOUNS,
     POINT_TEMPLATES,
     RESULT_TEMPLATES,
     SET_TEMPLATES,
@@ -294,7 +295,7 @@ class PlayerColumns(NamedTuple):
         """How both sides may be called in further columns; first as these are called, also the other way round."""
         if self.sides != UNKNOWN_SIDES:
             return [self.sides]
-        kinds = ["winner"] if self.roles == WINNER_LOSER else ["sides", "own"][: 1 if self.are_teams else 2]
+        kinds = ["winner"] if self.roles == WINNER_LOSER else ["sides", "debate", "own"][: 2 if self.are_teams else 3]
         header, pair = Header.of_columns(self.names), tuple(self.names)
         called, others = list[SidesSpelling](), list[SidesSpelling]()
         for sides in (x for x in SIDE_PAIRS if x.kind in kinds):
@@ -321,6 +322,7 @@ def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bo
         _find_side_player_columns(header, arguments, upcoming, "winner"),
         _find_numbered_line_up_columns(header, upcoming),
         *(reversed(rows_of_one_side) if upcoming else rows_of_one_side),
+        _find_side_player_columns(header, arguments, upcoming, "debate"),
     )
     players = next(chain(*rules), None)
     return players and _add_partner_columns(header, arguments, players)
@@ -491,11 +493,11 @@ def check_players(table: TableSource, players: PlayerColumns, arguments: Mapping
             raise missing_column_error(table, role, {**arguments, **players.columns})
     if "item" in players.sides.second:
         _check_players_and_items_differ(table, players.names)
-    columns, roles = [*chain(*map(as_column_list, players.columns.values()))], " and ".join(players.roles[:2])
+    columns = [*chain(*map(as_column_list, players.columns.values()))]
     is_scored = players.roles == WINNER_LOSER and arguments["score"]
-    twice = f"{roles} name a column twice: {', '.join(map(str, columns))}; name one for each player"
+    twice = f"{join_names(players.columns)} name a column twice: {', '.join(map(str, columns))}"
     raise_first_applicable_error(
-        (len({*columns}) < len(columns), twice),
+        (len({*columns}) < len(columns), f"{twice}; name a different column for each"),
         (is_scored, "the score of a winner is 1; give a and b, not winner and loser, to use a column of scores"),
     )
 
@@ -518,6 +520,7 @@ class AmbiguousColumns(NamedTuple):
 
     results: Sequence[str] = ()
     points: Sequence[tuple[str, ...]] = ()  # of both sides
+    sets: Sequence[tuple[str, ...]] = ()  # of the points, those that win a match, whoever has more of the others
     goals: Sequence[tuple[str, ...]] = ()  # of the points, those of the match itself for sure
     leads: Sequence[str] = ()  # by how much the first player was ahead
     single: Mapping[str, list[str]] = {}  # by roles that one column has
@@ -556,7 +559,7 @@ def load_ambiguous_columns(
     opened = _possible_result_columns(header, players, arguments)._replace(single=single)
     text = [*players.names, *opened.results, *single["side"]]
     names = [*text, *chain(*opened.points), *opened.leads, *chain(*single.values())]
-    is_open = any(opened[:4]) or any(single.values())
+    is_open = any(opened[:5]) or any(single.values())
     columns = load_columns(table, names if is_open else (), text)
     others = columns.keys() - players.names  # who may be many
     values = columns | {name: replace_na_values(columns[name], na_values) for name in others}
@@ -596,14 +599,14 @@ def _possible_result_columns(header: Header, players: PlayerColumns, arguments: 
         return AmbiguousColumns(results, [margin] if {*margin} <= {*header.names} else [])
     sides = players.possible_sides
     goals = [*header.find_points(GOAL_TEMPLATES, sides), *header.find_points_beside(players.names)]
-    points = [*header.find_side_pairs(SET_TEMPLATES, sides), *goals]
-    points += header.find_points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides)
+    sets = header.find_side_pairs(SET_TEMPLATES, sides)
+    points = dict.fromkeys([*sets, *goals, *header.find_points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides)])
     possible = dict.fromkeys([*header.find_columns(SPELLINGS["score"]), *_find_first_side_win_columns(header, sides)])
     for name in chain(*map(as_column_list, players.columns.values()), *goals):
         possible.pop(name, None)
     named_lead = {*as_column_list(arguments["margin"])} & {*header.names}
     leads = [*named_lead] or header.find_columns(SPELLINGS["margin"])
-    return AmbiguousColumns([*possible], [*dict.fromkeys(points)], goals, leads)
+    return AmbiguousColumns([*possible], [*points], sets, goals, leads)
 
 
 def _find_first_side_win_columns(header: Header, sides: Sequence[SidesSpelling]) -> list[Any]:
@@ -745,11 +748,20 @@ def _choose_named_points(search: RoleSearch, margin: tuple[str, ...]) -> ResultC
 def _choose_by_contents(search: RoleSearch) -> ResultChoice:
     """The column of results that its contents tell, or those of both sides' points."""
     quality = {pair: _points_column_confidence([search.values[name] for name in pair]) for pair in search.open.points}
-    best = max(quality, key=lambda pair: quality[pair], default=None)
+    vague = _find_vague_sets(search)
+    best = max(quality, key=lambda pair: (quality[pair], pair not in vague), default=None)
     points = best if best is not None and quality[best] else ()
     firsts = [] if points else [first for first, _ in quality]  # of W and L of both sides
     readings = search.read_results([*search.open.results, *firsts])
     return _choose_result_reading(search, readings, points) if readings else _choose_points(search, points)
+
+
+def _find_vague_sets(search: RoleSearch) -> set[tuple[str, ...]]:
+    """Columns of sets that are level in all matches, or none in some of which there are points."""
+    values, pairs = search.values, search.open.points
+    played = {pair: np.count_nonzero(np.add(*(numbers_or_nan(values[name]) for name in pair)) > 0) for pair in pairs}
+    most = max(played.values(), default=0)
+    return {pair for pair in search.open.sets if played[pair] < most or not _sign_of_lead([pair], values).any()}
 
 
 def _choose_points(search: RoleSearch, points: tuple[str, ...]) -> ResultChoice:
@@ -926,19 +938,29 @@ FORMAT_EVIDENCE: dict[str, dict[str, Any]] = {"football": {"margin": ["home_scor
 
 
 def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `read` for the points of both sides, the season and the surface, as far as names tell."""
+    """The arguments of `read` for the points of both sides, the season and the surface, as far as names tell.
+
+    Those that are given are not sought, and of contests none is, but for line-ups of two teams points and surface.
+    """
     header = Header.of_columns(names)
     players = recognise_players(header, select_role_arguments(arguments))
     if players is None or players.roles == CONTEST_ROLES:
         return {}
     templates, sides = WINNER_TEMPLATES if players.roles == WINNER_LOSER else POINT_TEMPLATES, players.possible_sides
     points = [*header.find_points_beside(players.names), *header.find_points(templates, sides)]
-    if header.find_side_pairs(SET_TEMPLATES, sides):  # which the winner may have won with fewer points
-        points = []
     found = {role: header.find_columns(SPELLINGS[role]) for role in ("margin", "season", "category")}
     found["margin"] = [*map(list, points), *found["margin"]]
     known = {*arguments, *(["season"] if players.are_teams or "league_season" in arguments else [])}
     return {role: columns[0] for role, columns in found.items() if columns and role not in known}
+
+
+def do_points_contradict(resolved: ResolvedTable, margin: Any) -> bool:
+    """Whether some match has another winner by the points of a margin than by those that tell who won, as sets do."""
+    pairs = resolved.roles.points, tuple(as_column_list(margin))
+    if {*map(len, pairs)} != {2} or not {*pairs[1]} <= {*resolved.table.names}:
+        return False
+    columns = load_columns(resolved.table, [*dict.fromkeys(chain(*pairs))])
+    return not np.array_equal(*(_sign_of_lead([pair], columns) for pair in pairs))
 
 
 BOOKMAKERS = {  # by the beginning of their columns at football-data.co.uk and tennis-data.co.uk; the first are closing
@@ -986,6 +1008,8 @@ ADVICE = {  # by the role that is missing
     "score": "name that of the results, as score='...'; or those of the points of both, as margin=['...', '...']",
     "rank": "name that of ranks, as rank='...'; or of scores, of which higher is better, as score='...'",
 }
+TWO_HEADERS_ADVICE = "two rows name the columns; join them into one, as 'Home Team', 'Home Goals', 'Away Team'"
+WORDS_OF_HEADERS = {*SPELLINGS["time"], *SPELLINGS["participant"], *POINT_NOUNS}
 FIRST_LINE_ADVICE = "the first line names the columns, separated by commas, semicolons or tabs; remove what is above it"
 
 
@@ -993,7 +1017,9 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
     """The error for a table without the column of a role: shows the first rows, and the arguments to write."""
     used = [*chain(*map(as_column_list, arguments.values())), *time_columns(table.names)]
     x, y, *_ = *(name for name in table.names if name not in used), "...", "..."
+    first_row = {normalise_column_name(cell) for x in table.first_values(table.names).values() for cell in x[:1]}
     advice = ADVICE.get(role, "name it, as {role}={x!r}") if len(table.names) > 1 else FIRST_LINE_ADVICE
+    advice = advice if len(first_row & WORDS_OF_HEADERS) < 2 else TWO_HEADERS_ADVICE
     advice = advice.format(role=role, x=x, y=y)
     message = f"no column {COLUMN_ROLES[role].default[0]!r}; {advice} (there are: {', '.join(map(str, table.names))})"
     rows = format_first_rows(load_columns(table, table.names))

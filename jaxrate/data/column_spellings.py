@@ -15,7 +15,8 @@ class SidesSpelling(NamedTuple):
     first: tuple[str, ...]
     second: tuple[str, ...]
     side: bool = False  # whether the first has an advantage
-    kind: Literal["sides", "winner", "own", "unknown"] = "sides"  # winner: it is the first; own: a row is of the first
+    # winner: it is the first; own: a row is of the first; debate: unless a row is of another
+    kind: Literal["sides", "winner", "own", "debate", "unknown"] = "sides"
 
 
 UNKNOWN_SIDES = SidesSpelling((), (), kind="unknown")
@@ -49,7 +50,6 @@ SIDE_PAIRS = (
     SidesSpelling(("white", "w"), ("black", "b"), side=True),
     SidesSpelling(("weiss", "blancs", "blancas", "bianco"), ("schwarz", "noirs", "negras", "nero"), side=True),
     SidesSpelling(("sente", "east", "affirmative", "aff"), ("gote", "west", "negative", "neg")),
-    SidesSpelling(("gov", "government", "prop", "proposition"), ("opp", "opposition")),
     SidesSpelling(("radiant",), ("dire",), side=True),
     SidesSpelling(("blue", "b"), ("red", "r", "orange", "o")),
     SidesSpelling(("white",), ("blue",)),
@@ -77,6 +77,7 @@ SIDE_PAIRS = (
     SidesSpelling(
         ("player", "name", "fighter", "boxer", "athlete", "competitor", "user", "model", "me", ""), OPPONENT, kind="own"
     ),
+    SidesSpelling(("gov", "government", "proposition"), ("opp", "opposition"), kind="debate"),
 )
 LINE_UP_SIDES = _split_at_blanks(
     "team1-team2 side1-side2 t1-t2 teama-teamb home-away heim-gast white-black blue-red left-right"
@@ -152,7 +153,7 @@ COUNT_TEMPLATES = (  # of results whose size says little, such as the sets that 
 RESULT_TEMPLATES = _split_at_blanks("""
     {}teamwins {}teamwin {}teamwon {}win is{}win {}wins {}won {}result {}teamresult team{}win team{}wins team{}won
     team{}result player{}win player{}wins player{}won player{}result result{} {}outcome outcome{} {}score score{}
-    rikishi{}win
+    rikishi{}win fighter{}win fighter{}won fighter{}result
 """)  # of the first side alone
 # the pattern of columns that say who won, and not how well a player did
 WINNER_NAME = (
@@ -183,7 +184,7 @@ SPELLINGS = {  # of the roles that one column has
         uitslag placar punteggio wynik wdl wl winloss whitescore victor whowon winnerindex winneridx winningside
         winningplayer winteam sieger ganador vencedor vainqueur vincitore
         preference preferred humanpreference preferredmodel chosenmodel chosenmodelname bettermodel selected selection
-        winnermodel modelwinner decision winningfighter fightwinner g1winner humanlabel vote votetype verdict judgment
+        winnermodel modelwinner winningfighter fightwinner g1winner humanlabel vote votetype verdict judgment
         judgement choice chosen label correct iscorrect answeredcorrectly
     """),  # the last are of votes
     "time": (

@@ -108,7 +108,10 @@ def _repeated_positions(keys: HostArray) -> HostArray:
 
 
 def count_mirrored_matches(matches: Matches) -> int:
-    """How many matches have a twin at the same time with sides and score exchanged; 0 unless most have."""
+    """How many matches have a twin at the same time with sides and score exchanged; 0 unless most have.
+
+    Without times all of many must have one: who won at home may have won away, too.
+    """
     num_matches, num_mirrored = len(matches.score), 2 * len(find_later_mirrors(matches))
     is_certain = num_mirrored == num_matches >= MIN_UNTIMED_MIRRORS
     return num_mirrored if is_certain or (np.any(matches.time) and 2 * num_mirrored > num_matches) else 0

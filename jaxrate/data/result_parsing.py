@@ -80,7 +80,7 @@ OUTCOME_WORDS = (
     *(
         OutcomeWords(_add_words_of_wins(sides.first), _add_words_of_wins(sides.second))
         for sides in SIDE_PAIRS
-        if sides.kind == "sides"
+        if sides.kind in ("sides", "debate")
     ),
     WINS_AND_LOSSES,
     OutcomeWords(("wl", "winloss", "winlose"), ("lw", "losswin", "losewin"), ("dd", "drawdraw", "tt")),
@@ -97,7 +97,7 @@ OUTCOME_WORDS = (
 # in place of the name of the winner
 NO_WINNER_WORDS = *DRAW_WORDS, "no winner", "tie (bothbad)", "both_bad", "both bad", "both_equal"
 DRAW_PATTERN = r"½|1/2-1/2|\b(draw|drawn|drew|tie|tied|stalemate|remis|empate|unentschieden)\b"
-DRAWN_MATCH_PATTERN = rf"(match |game )?({DRAW_PATTERN})"
+DRAWN_MATCH_PATTERN = rf"((match|game|majority|split|unanimous|technical) )?({DRAW_PATTERN})"
 DRAWN_MANNER = rf"^{DRAWN_MATCH_PATTERN}\s*($|[(,])"  # as "Draw (majority)"
 DRAW_OR_EQUAL_POINTS = rf"{DRAW_PATTERN}|^\s*(?P<points>\d+)\s*[-:\u2013]\s*(?P=points)\s*$"  # as 1-1
 WORDS_OF_WINNING = r"^(winner:?|win for) | (won|wins?|beat)\b.*$"  # beside a name, as "Ash won by 5 runs"

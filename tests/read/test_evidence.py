@@ -186,3 +186,6 @@ def test_points_in_cells_are_named_by_their_column(games, jaxrate):
     assert [columns[name].tolist() for name in names] == [[2, 0, 1], [1, 3, 1]]
     code, _, errors = jaxrate("rate", games(text), "--json")
     assert code == 0 and "margins" in errors
+    for points, note in (("70,71", False), ("72,71", True)):  # which contradict the sets, or agree with them
+        text = f"home,away,home_points,away_points,home_sets,away_sets\nx,y,90,85,3,1\ny,z,{points},3,2\n"
+        assert ("margins" in jaxrate("rate", games(text), "--json")[2]) is note

@@ -210,6 +210,7 @@ LEAGUE = "Date,HomeTeam,AwayTeam,FTHG,FTAG,FTR\n03/07/2024,x,y,1,0,H\n13/07/2024
 COMING = LEAGUE + "20/07/2024,x,z,,,\n20/07/2024,z,y,,,\n"
 UNSIDED = {"a": "AwayTeam", "b": "HomeTeam"}
 X, Y, Z = ["x", "y", "z", "x"], ["y", "z", "x", "z"], ["x", "x", "y", "y"]
+SCORED = {"home": X, "away": Y, "home_score": [9, 1, 9, 9], "away_score": [1, 9, 1, 1]}
 SETTLED = {"home": X, "away": Y, "result": list("DDHD"), "hg": [2, 1, 1, 0], "ag": [1, 1, 0, 2]}
 NAMED = {  # the table, options, scores or ranks, and the whole note as a pattern
     "the first has the side": (LEAGUE, {}, [1, 0.5], "took HomeTeam and AwayTeam for a and b, the first of whom has the "
@@ -301,19 +302,15 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
 READINGS = {  # the table, the scores, and a word of the note
     "an index of the winner": ({"team_a": X, "team_b": Y, "winner": [0, 0, 1, 0]}, [1, 1, 0, 1], "where 0 is a win"),
     "winners as scores": ({"home": X, "away": Y, "winner": [1, 0, 0.5, 1]}, [1, 0, 0.5, 1], "where 1 is a win of home"),
-    "words in German": (
-        {"a": X, "b": Y, "Ergebnis": ["Heimsieg", "Auswärtssieg", "Unentschieden", "Gastsieg"]}, [1, 0, 0.5, 0], "",
-    ),
-    "signs that agree with the goals": (
-        {"home": X, "away": Y, "winner": [1, -1, 0, 1], "hg": [2, 0, 1, 3], "ag": [1, 1, 1, 0]}, [1, 0, 0.5, 1], "",
-    ),
+    "words in German": ({"a": X, "b": Y, "Ergebnis": ["Heimsieg", "Auswärtssieg", "Remis", "Gastsieg"]}, [1, 0, 0.5, 0], ""),
+    "signs that agree with the goals": ({"home": X, "away": Y, "winner": [1, -1, 0, 1], "hg": [2, 0, 1, 3], "ag": [1, 1, 1, 0]},
+                                        [1, 0, 0.5, 1], ""),
     "an index that agrees with the goals": (
         {"home": X, "away": Y, "winner": [0, 1, -1, 0], "hg": [2, 0, 1, 3], "ag": [1, 1, 1, 0]},
         [1, 0, 0.5, 1], "where 0 is a win of home, 1 is one of away and -1 is a draw",
     ),
-    "a winner that agrees as a score": (
-        {"home": X, "away": Y, "winner": [1, 0, 1, 1], "hg": [2, 0, 1, 3], "ag": [1, 1, 0, 0]}, [1, 0, 1, 1], "",
-    ),
+    "a winner that agrees as a score": ({"home": X, "away": Y, "winner": [1, 0, 1, 1], "hg": [2, 0, 1, 3], "ag": [1, 1, 0, 0]},
+                                        [1, 0, 1, 1], ""),
     "a flag of draws": ({"winner": X, "loser": Y, "Draw": ["TRUE", "FALSE", "FALSE", "TRUE"]},
                         [0.5, 1, 1, 0.5], "Draw for the draws"),
     "results beside winners": ({"winner": X, "loser": Y, "result": ["win", "draw", "win", "win"]},
@@ -333,7 +330,6 @@ READINGS = {  # the table, the scores, and a word of the note
     "a winner by penalties": (
         {"home": X, "away": Y, "result": list("HAHA"), "hg": [1, 1, 1, 0], "ag": [1, 1, 0, 2]}, [1, 0, 1, 0], "",
     ),
-    "words": ({"home": X, "away": Y, "result": ["Home Win", "draw", "away_win", "AWAY TEAM"]}, [1, 0.5, 0, 0], ""),
     "colours": ({"Blue": X, "Orange": Y, "Winner": ["Blue", "Orange wins", "orange", "Draw"]}, [1, 0, 0, 0.5], ""),
     "sides that were exchanged": ({"white": Y, "black": X, "result": ["black", "white", "black", "draw"]}, [0, 1, 0, 0.5], ""),
     **{f"not played by {name}": (
@@ -350,8 +346,11 @@ READINGS = {  # the table, the scores, and a word of the note
     "only a as the winner": ({"model_a": X, "model_b": Y, "winner": ["a", "model_a", "a", "a"]}, [1, 1, 1, 1], ""),
     "sets": ({"player1": X, "player2": Y, "score": ["6-4 6-3", "3-6, 7-6(5), 2-6", "11-9 11-5 11-7", "6/4 6/1"]},
              [1, 0, 1, 1], "sets of the first player"),
-    "sets and points": ({"home": X, "away": Y, "home_score": [9, 1, 9, 9], "away_score": [1, 9, 1, 1], "home_sets": [0, 3, 2, 1],
-                         "away_sets": [3, 1, 3, 3]}, [0, 1, 0, 0], "home_sets and away_sets for the points"),
+    **{f"sets {home} to {away}": (SCORED | {"home_sets": home, "away_sets": away}, scores, f"home_{taken} and away_{taken} for the")
+       for home, away, scores, taken in (
+        ([0, 3, 2, 1], [3, 1, 3, 3], [0, 1, 0, 0], "sets"), ([0] * 4, [0] * 4, [1, 0, 1, 1], "score"),
+        ([2] * 4, [2] * 4, [1, 0, 1, 1], "score"), ([3, 1, None, None], [1, 3, None, None], [1, 0, 1, 1], "score"))},
+    "flags of decisions": ({"fighter1": X, "fighter2": Y, "fighter1_win": [1, 0, 1, 0], "decision": [0, 1, 1, 1]}, [1, 0, 1, 0], "win for"),
     "both in a list": ([{"teams": [{"name": "x"}, {"name": "y"}], "score": [2, 1]}], [1], "teams.1.name and teams.2.name for a"),
     "sets of a winner": ({"player1": X, "player2": Y, "score": ["6-4 6-3"] * 4, "winner": ["y", "y", "x", "x"]}, [0, 1, 0, 1], ""),
     "both names in a cell": (
@@ -375,7 +374,7 @@ READINGS = {  # the table, the scores, and a word of the note
                [1, 0, 0.5, 1], ""),
     **{f"the log of a {x}": ({x: X, y: Y, **rest}, [1, 0.5, 0, 1], note) for x, y, rest, note in (
         ("Team", "Opponent", {"Venue": list("HAHA"), "Result": list("WDLW")}, "Team and Opponent for a and b"),
-        ("Player", "Opp", {"Won": [1, 0.5, 0, 1]}, "Won for the score"),
+        ("Player", "Opp", {"Prop": Z, "Gov": Z, "Won": [1, 0.5, 0, 1]}, "Won for the score"),
         ("name", "opponent_name", {"score": [1, 0, 0, 1], "opponent_score": [0, 0, 1, 0]}, "score and opponent_score for"),
         ("player_id", "opponent_id", {"result": ["win", "draw", "loss", "win"]}, "result for the score"),
         ("club", "opponent", {"GF": [2, 1, 0, 3], "GA": [1, 1, 1, 2]}, "GF and GA for the points"),
@@ -413,7 +412,6 @@ VOTES = {  # of four pairs of ash and birch: won, lost, and two that are ties
     "Arena-Hard": ("model_a,model_b,verdict", ["A>>B", "B>A", "A=B", "A=B"]),
     "judges": ("model_a,model_b,judgment", ["[[A]]", "[[B]]", "[[C]]", "[[C]]"]),
     "FastChat": ("left_model,right_model,vote_type", ["leftvote", "rightvote", "tievote", "bothbad_vote"]),
-    "numbers and 0": ("model_1,model_2,preference", ["1", "2", "0", "0"]),
     "options": ("option_1,option_2,selected", ["ash", "birch", "both", "neither"]),
     "the score of one": ("model_a,model_b,score_a", ["1", "0", "0.5", "0.5"]),
     "names": ("model_a_name,model_b_name,preferred", ["ash", "birch", "both_bad", "neither"]),
@@ -441,6 +439,7 @@ RESULTS_BESIDE_OTHERS = {  # a file, and the scores of the first players
             ("method", "Draw (majority)", "KO"),
             ("result_type", "tie", "normal"),
             ("score", "1-1", "2-1"),
+            ("decision", "Majority Draw", "Unanimous"),
             ("ended_in_draw", "yes", "no"),
             ("empate", "sí", "no"),
         )
@@ -471,8 +470,6 @@ READ = {  # the table, options, the scores or ranks, and the whole note as a pat
         SIGNED | {"score": [number(float(code) if x == -1 else x) for x in SIGNED["score"]]},
         {"na_values": [code, "void", "inf"]}, [1, 0, 1], "1 of 4 rows has no result(?!.*took).*",
     ) for number in (int, float) for code in ("-1", " -1.0", "999")},
-    "winners as floats": ({"player1": [12, 15, 12], "player2": [15, 16, 16], "winner": [12.0, 16.0, None]}, {}, [1, 0],
-                          ".*winner for the score.*"),
     "signs in a file": ("a,b,score\nx,y,1\ny,x,-1\nz,x,0\nx,z,1\n", {}, [1, 0, 0.5, 1], SIGNS),
     **{f"no result in a file: {code}": (f"a,b,score\nx,y,1\ny,x,{code.strip()}\nz,x,0\nx,z,1\n", {"na_values": [code]},
                                         [1, 0, 1], "1 of 4 rows has no result(?!.*took).*")
@@ -504,6 +501,9 @@ REFUSED = {  # the table, options, and what is said
     "players of teams": ("p1,p2,p3,p4,score\nx,y,z,u,1\n", {}, "of teams name the players of each, as a=.'p1', 'p2'."),
     "a title above the names of columns": ("League 2026\n\nhome,away,score\nx,y,2-1\n", {}, "line 3.: Expected 1 columns.*"
                                            "the first line names the columns: remove what stands above it"),
+    "two rows of names": (",Home,,Away,\nDate,Team,Goals,Team,Goals\n2024-01-05,x,2,y,1\n", {}, "two rows name the columns; join"),
+    "a column twice": ({"race": [1], "p": ["x"]}, {"contest": "race", "participant": "p", "rank": "p"},
+                       "contest, participant and rank name a column twice: race, p, p; name a different column for each"),
     "several opponents": ("team,player,opponent,won\nA,x,B,1\n", {},
                           "could be team and opponent, or player and opponent; say which, as a='team'"),
     "no opponent": ("winner,loser\nx,y\ny,\n,x\n", {}, "row 2 .*'winner' has no value; on_faulty='skip'"),
