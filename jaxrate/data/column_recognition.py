@@ -307,10 +307,7 @@ class PlayerColumns(NamedTuple):
 
 
 def recognise_players(header: Header, arguments: Mapping[str, Any], upcoming: bool = False) -> PlayerColumns | None:
-    """The columns of the players, by the first rule that tells them: arguments, the library's names, and usual names.
-
-    The arguments are those of `read`. Of upcoming matches nobody has won.
-    """
+    """The columns of the players, by arguments of `read`, or else the library's names, or else usual names."""
     check_layout_arguments(arguments, upcoming)
     rows_of_one_side = [
         _spelt_contest_columns(header, arguments, upcoming, "rank"),
@@ -360,10 +357,7 @@ def check_layout_arguments(arguments: Mapping[str, Any], upcoming: bool) -> None
         (len(named) > 1, "give the columns a and b, or winner and loser, or those of contests, and not the others"),
         (one_side, f"{roles} must both name the columns of a side, got {sides}"),
         (upcoming and WINNER_LOSER in named, "matches to come have columns a and b; nobody has won them yet"),
-        (
-            arguments["rank"] and arguments["score"],
-            "give rank, lower is better, or score, higher is better, and not both",
-        ),
+        (arguments["rank"] and arguments["score"], "give rank, lower is better, or score, and not both"),
     )
 
 
@@ -385,7 +379,7 @@ def _find_side_player_columns(
     found: dict[tuple[Any, Any], SidesSpelling] = {}
     for sides in (x for x in SIDE_PAIRS if x.kind == kind):
         for pair in header.find_pairs(spell_pairs(NAME_TEMPLATES, sides))[:1]:
-            found.setdefault(pair, sides)
+            found.setdefault(*_order_colours(header, pair, sides))
     if len(found) > 1:
         candidates, (a, b) = ", or ".join(f"{x} and {y}" for x, y in found), next(iter(found))
         raise ValueError(f"the players could be {candidates}; say which, as a={a!r}, b={b!r}")
@@ -395,6 +389,16 @@ def _find_side_player_columns(
         home = SIDE_NOTE * (sides.side and arguments["side"] in (None, "a"))
         note = f"{pair[0]} and {pair[1]} for {roles[0]} and {roles[1]}{home}"
         yield PlayerColumns(roles, dict(zip(roles, pair, strict=True)), sides, (note,))
+
+
+def _order_colours(
+    header: Header, pair: tuple[Any, Any], sides: SidesSpelling
+) -> tuple[tuple[Any, ...], SidesSpelling]:
+    """The columns of both sides and how these are called, of red and blue in the order of the table."""
+    in_table = tuple(name for name in header.names if name in pair)
+    if in_table == pair or {"blue", "red"}.isdisjoint((sides.first[0], sides.second[0])):
+        return pair, sides
+    return in_table, sides._replace(first=sides.second, second=sides.first)
 
 
 def _check_no_third_player(header: Header, sides: SidesSpelling, pair: tuple[Any, Any]) -> None:
@@ -770,10 +774,20 @@ def _choose_points(search: RoleSearch, points: tuple[str, ...]) -> ResultChoice:
     if empty is not None and _are_columns_empty([search.values[name] for name in points]):
         return ResultChoice(empty, note=f"{empty} for the score")
     if points:
-        return ResultChoice(points=points, note=f"{' and '.join(points)} for the points of both, which tell who won")
+        note = f"{' and '.join(points)} for the points of both, which tell who won"
+        return ResultChoice(points=points, note=note + _describe_contradicting_points(search, points))
     leads = [name for name in search.open.leads if _has_both_signs(search.values[name])]
     note = f"{' '.join(leads[:1])} for the lead of {search.players.names[0]}, whose sign tells who won"
     return ResultChoice(points=tuple(leads[:1]), note=note * bool(leads))
+
+
+def _describe_contradicting_points(search: RoleSearch, points: tuple[str, ...]) -> str:
+    """What a note adds where others are ahead by further columns of points, as beside the goals of hurling."""
+    score = 0.5 + 0.5 * _sign_of_lead([points], search.values)
+    for pair in search.open.points:
+        if (bad := _contradictions(score, _sign_of_lead([pair], search.values))).any() and pair not in search.open.sets:
+            return f", though {join_names(pair)} contradict them in {describe_share(bad)}"
+    return ""
 
 
 def _has_both_signs(column: Column) -> bool:
@@ -938,13 +952,10 @@ FORMAT_EVIDENCE: dict[str, dict[str, Any]] = {"football": {"margin": ["home_scor
 
 
 def recognise_evidence_columns(names: Sequence[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `read` for the points of both sides, the season and the surface, as far as names tell.
-
-    Those that are given are not sought, and of contests none is, but for line-ups of two teams points and surface.
-    """
+    """The arguments of `read` beside those given, as names tell: points of both sides or teams, season and surface."""
     header = Header.of_columns(names)
     players = recognise_players(header, select_role_arguments(arguments))
-    if players is None or players.roles == CONTEST_ROLES:
+    if players is None or players.roles == CONTEST_ROLES:  # of which none is sought
         return {}
     templates, sides = WINNER_TEMPLATES if players.roles == WINNER_LOSER else POINT_TEMPLATES, players.possible_sides
     points = [*header.find_points_beside(players.names), *header.find_points(templates, sides)]
@@ -960,7 +971,8 @@ def do_points_contradict(resolved: ResolvedTable, margin: Any) -> bool:
     if {*map(len, pairs)} != {2} or not {*pairs[1]} <= {*resolved.table.names}:
         return False
     columns = load_columns(resolved.table, [*dict.fromkeys(chain(*pairs))])
-    return not np.array_equal(*(_sign_of_lead([pair], columns) for pair in pairs))
+    one, other = (_sign_of_lead([pair], columns) for pair in pairs)
+    return not np.array_equal(one, other)
 
 
 BOOKMAKERS = {  # by the beginning of their columns at football-data.co.uk and tennis-data.co.uk; the first are closing
@@ -984,9 +996,6 @@ def recognise_forecast_columns(names: Sequence[str]) -> tuple[dict[str, list[str
 
     Where a file has closing odds, those from before are left out. Forecasts and odds are those of win, draw and loss of
     the first player, or of win and loss.
-
-        recognise_forecast_columns(["HomeTeam", "AwayTeam", "FTR", "PSCH", "PSCD", "PSCA", "PSH", "PSD", "PSA"])
-        # ({}, {"Pinnacle (closing)": ["PSCH", "PSCD", "PSCA"]})
     """
     header = Header.of_columns(names)
     forecasts, odds = (

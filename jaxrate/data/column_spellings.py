@@ -26,13 +26,7 @@ def _split_at_blanks(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-THIRD_SIDES = {
-    "1": "3",
-    "one": "three",
-    "first": "third",
-    "a": "c",
-    "p1": "p3",
-}  # what a third is called, by the word for the first
+THIRD_SIDES = {"1": "3", "one": "three", "first": "third", "a": "c", "p1": "p3"}  # by the word for the first
 OPPONENT = "opponent", "opp", "opponents", "opposition", "rival", "versus", "vs"
 HOME_AND_AWAY = (
     SidesSpelling(
@@ -43,7 +37,11 @@ HOME_AND_AWAY = (
         _split_at_blanks("gast auswarts auswärts visitante exterieur ospite trasferta visitatore fora uit"),
         side=True,
     ),
-    SidesSpelling(("hemma", "hjemme", "gospodarz"), ("borta", "ude", "gosc"), side=True),
+    SidesSpelling(
+        _split_at_blanks("hemma hjemme gospodarz gospodarze domaci koti evsahibi хозяева ホーム"),
+        _split_at_blanks("borta ude gosc goscie hoste vieras deplasman гости アウェイ"),
+        side=True,
+    ),
 )
 SIDE_PAIRS = (
     *HOME_AND_AWAY,
@@ -104,11 +102,12 @@ NAME_TEMPLATES = _split_at_blanks("""
     model{} models{} {}model response{}model model{}name generator{} system{} engine{}
     agent{} item{} option{} candidate{} opponent{} competitor{} name{} {}nation {}country {}mannschaft {}
     equipe{} equipo{} {}pair {}duo squadra{} {}lag {}hold spieler{} joueur{} jugador{} giocatore{}
-    {}shikona rikishi{}shikona rikishi{} participants{}name competitors{}name
+    {}shikona rikishi{}shikona rikishi{} participants{}name competitors{}name {}joukkue pareja{} team{}players
+    team{}teamname
     {}teamid team{}id teamid{} {}teamapiid {}playerid player{}id {}id {}neutral
 """)  # names before ids
 GOAL_NOUNS = _split_at_blanks(
-    "score goals goal runs tore goles buts gol gols reti doelpunten mal placar imps"
+    "score goals goal runs tore goles buts gol gols reti doelpunten mal maalit placar imps"
 )  # of a match, while points may be those of a ranking
 POINT_NOUNS = *GOAL_NOUNS, "points", "pts"  # the first are sought first
 REPEATED_POINTS = {
@@ -140,7 +139,7 @@ GOAL_TEMPLATES, POINT_TEMPLATES = (
     ("ft{}g", *(pattern.format(noun) for pattern in POINT_PATTERNS for noun in nouns), "{}g")
     for nouns in (GOAL_NOUNS, POINT_NOUNS)
 )
-SET_TEMPLATES = tuple(pattern.format(noun) for noun in SET_NOUNS for pattern in COUNT_PATTERNS)
+SET_TEMPLATES = *(pattern.format(noun) for noun in SET_NOUNS for pattern in COUNT_PATTERNS), "{}set", "set{}"
 WINNER_TEMPLATES = *GOAL_TEMPLATES[1:-1], "{}points", "points{}", "pts{}"  # "WPts" are points of a ranking
 COUNT_TEMPLATES = (  # of results whose size says little, such as the sets that each side won
     "result{}",
@@ -181,8 +180,8 @@ SPELLINGS = {  # of the roles that one column has
     "score": _split_at_blanks("""
         ftr fulltimeresult result matchresult gameresult res outcome score ft fulltime ftscore finalscore ergebnis
         resultat resultado risultato esito winner matchwinner winnername winningteam winnerid winnerteam mapwinner
-        uitslag placar punteggio wynik wdl wl winloss whitescore victor whowon winnerindex winneridx winningside
-        winningplayer winteam sieger ganador vencedor vainqueur vincitore
+        uitslag placar punteggio wynik vysledek tulos skor счет スコア wdl wl winloss whitescore victor whowon
+        winnerindex winneridx winningside winningplayer winteam sieger ganador vencedor vainqueur vincitore
         preference preferred humanpreference preferredmodel chosenmodel chosenmodelname bettermodel selected selection
         winnermodel modelwinner winningfighter fightwinner g1winner humanlabel vote votetype verdict judgment
         judgement choice chosen label correct iscorrect answeredcorrectly
@@ -190,7 +189,7 @@ SPELLINGS = {  # of the roles that one column has
     "time": (
         *_split_at_blanks("""
             time date t datetime utcdate dateutc datetimeutc gamedateest day kickoff timestamp tstamp ts unixtime
-            epoch datum fecha data giorno jour dato dt played created started start ended
+            epoch datum fecha data paiva дата 日付 giorno jour dato dt played created started start ended
             gamecreation datumuhrzeit datumzeit tarih
         """),
         *(f"{subject}{word}" for subject in TIME_SUBJECTS for word in TIME_WORDS),
@@ -244,10 +243,7 @@ GROUP_NAME = re.compile("(home)?(team|club|country|nation|franchise)(name|id|[a1
 
 
 def find_noun(names: Iterable[Any], player_column: Any, *, has_members: bool) -> str:
-    """What columns with these names say that each player is, as "team" or "driver"; empty if they do not say it.
-
-    Where teams have members, these are rated.
-    """
+    """What columns with these names say that each player is, or each member of a team, as "driver"; else empty."""
     spelt = {*map(normalise_column_name, names)}
     if not has_members:
         if group := GROUP_NAME.fullmatch(normalise_column_name(player_column)):
@@ -266,6 +262,7 @@ def spell_pairs(templates: tuple[str, ...], sides: SidesSpelling) -> list[tuple[
         for first in sides.first
         for second in sides.second
         if template != "{}" or len(first) > 1 < len(second)
+        if template not in ("{}set", "set{}") or "1" not in sides.first  # which are the first and the second set
     ]
 
 

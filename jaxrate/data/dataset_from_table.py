@@ -17,12 +17,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import check_argument
 from jaxrate.core.array_types import HostArray
-from jaxrate.core.text_format import (
-    format_count,
-    format_unquoted_name,
-    format_value_for_error,
-    join_names,
-)
+from jaxrate.core.text_format import format_count, format_unquoted_name, format_value_for_error, join_names
 from jaxrate.data.column_conversion import (
     cell_value,
     check_no_missing_values,
@@ -392,8 +387,7 @@ def team_matches_to_contests(
 ) -> tuple[EventColumns, HostArray]:
     """Matches of teams as contests with a row for each player, and in which row of the columns each of these stands.
 
-    The contests have the numbers of the `rows` [n] of the source as names. Earlier players are as in
-    `NamesOfEarlierData`.
+    The contests have the numbers of the `rows` [n] of the source as names; earlier players as of `NamesOfEarlierData`.
     """
     values = dict(read.values)
     score, further = values.pop("score"), dict(values["columns"])
@@ -734,20 +728,15 @@ def _draw_rule_by_equal_points(rows: TableRows, score: HostArray, has_ties: bool
     points = _recognise_margin_columns(rows)
     if len(points) != 2:
         return
-    lead = _sign_of_lead(*rows.load_others(points).values())
+    lead = np.subtract(*map(numbers_or_nan, rows.load_others(points).values()))
     is_decided = ~np.isnan(score) & (lead != 0)  # level points may have a winner, by a shoot-out
-    if is_decided.any() and (lead == np.sign(score - 0.5))[is_decided].mean() >= MIN_AGREEMENT:
-        yield DrawRule(tuple(points), lambda *columns: _sign_of_lead(*columns) == 0, is_for_gaps=not has_ties)
+    if is_decided.any() and (np.sign(lead) == np.sign(score - 0.5))[is_decided].mean() >= MIN_AGREEMENT:
+        yield DrawRule(tuple(points), lambda x, y: numbers_or_nan(x) == numbers_or_nan(y), is_for_gaps=not has_ties)
 
 
 def _recognise_margin_columns(rows: TableRows) -> list[Any]:
     """The columns that are called as the points of both sides or as the margin are; or none."""
     return as_column_list(recognise_evidence_columns(rows.table.names, rows.roles.player_arguments).get("margin"))
-
-
-def _sign_of_lead(*points: Column) -> HostArray:
-    """[n] 1 where the first player has more points, -1 where the second has, 0 where neither; NaN without them."""
-    return np.asarray(np.sign(np.subtract(*map(numbers_or_nan, points))))
 
 
 # From a table to a dataset
@@ -771,10 +760,7 @@ def convert_columns(
         rows, side_note = expand_line_up_cells(rows), ""
         if rows.roles.num_first:  # of which columns called as home is tell no side
             check_line_up_roles(resolved.arguments)
-            rows, side_note = (
-                rows.change({}, side=None, constant_side=None, neutral=None),
-                SIDE_NOTE,
-            )  # of home and away
+            rows, side_note = rows.change({}, side=None, constant_side=None, neutral=None), SIDE_NOTE
         rows = rows._replace(notes=(*rows.notes, *(note.removesuffix(side_note) for note in resolved.notes)))
         rows = parse_result_columns(rows, na_values, unfinished, resolved.notation or notation)
         rows = score_drawn_matches(hide_results_in_play(rows), rules)

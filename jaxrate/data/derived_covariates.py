@@ -172,9 +172,7 @@ def relative_points(records: PlayedAndUpcomingMatches, memory: float) -> HostArr
 class DerivedColumn(NamedTuple):
     """A column that follows from the matches above."""
 
-    compute: Callable[
-        [PlayedAndUpcomingMatches, float], HostArray
-    ]  # [n, 2] of both players, from the matches and a span
+    compute: Callable[[PlayedAndUpcomingMatches, float], HostArray]  # [n, 2] of both players, by matches and a span
     unit: str = "days"  # of the span
     is_covariate: bool = True  # known before the match
     needed: str = ""  # beside times, of what it is made
@@ -187,15 +185,10 @@ DERIVED_COLUMNS = {
     "activity": DerivedColumn(recent_activity),
     "form": DerivedColumn(forms),
     "ground": DerivedColumn(
-        ground_knowledge,
-        needed="venue, the column of the ground",
-        is_there=lambda data: data.venues is not None,
+        ground_knowledge, needed="venue, the column of the ground", is_there=lambda data: data.venues is not None
     ),
     "category_lead": DerivedColumn(
-        category_leads,
-        "matches",
-        needed="category, one of each match or of each player",
-        is_there=has_one_category,
+        category_leads, "matches", needed="category, one of each match or of each player", is_there=has_one_category
     ),
     "relative_margin": DerivedColumn(
         relative_points,
@@ -361,9 +354,7 @@ def add_derived_column(data: Dataset, name: str, span: float, *earlier: Any) -> 
     matches, fixtures = data.matches, data.fixtures
     columns: Any = matches.context.columns or {}
     if name in columns:
-        raise ValueError(
-            f"{name} is computed from the history, and there is a column {name!r} among the others: rename it"
-        )
+        raise ValueError(f"{name} is computed, and there is a column {name!r} among the others: rename it")
     columns = columns | derive_columns(data, {name: span}, earlier)
     return data._replace(
         events=matches._replace(context=matches.context._replace(columns=columns)),

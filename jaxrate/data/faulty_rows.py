@@ -108,12 +108,9 @@ def _repeated_positions(keys: HostArray) -> HostArray:
 
 
 def count_mirrored_matches(matches: Matches) -> int:
-    """How many matches have a twin at the same time with sides and score exchanged; 0 unless most have.
-
-    Without times all of many must have one: who won at home may have won away, too.
-    """
+    """How many matches have a twin at that time with sides and score exchanged; 0 unless most have (untimed: all)."""
     num_matches, num_mirrored = len(matches.score), 2 * len(find_later_mirrors(matches))
-    is_certain = num_mirrored == num_matches >= MIN_UNTIMED_MIRRORS
+    is_certain = num_mirrored == num_matches >= MIN_UNTIMED_MIRRORS  # of few who won at home may have won away, too
     return num_mirrored if is_certain or (np.any(matches.time) and 2 * num_mirrored > num_matches) else 0
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, product
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ from jaxrate.data.column_conversion import (
     to_numbers,
     to_values,
 )
-from jaxrate.data.column_spellings import SIDE_PAIRS, WINNER_NAME, normalise_column_name
+from jaxrate.data.column_spellings import SIDE_PAIRS, WINNER_NAME, Header, normalise_column_name
 from jaxrate.data.table_sources import Column, import_pyarrow
 from jaxrate.events import fail_where
 
@@ -416,10 +416,7 @@ def winner_codes_notation(codes: Mapping[int, float]) -> Notation:
 def result_column_to_scores(results: ResultColumn, notation: Notation | None) -> tuple[HostArray, Notation, str | None]:
     """[n] the scores of the first player in [0, 1], NaN where there is none, their notation, and a note on it.
 
-    Numbers in [0, 1] stay as they are. Without a notation it is the one that fits most rows.
-
-    Raises:
-      RowError: where a row is no result as the others are.
+    Numbers in [0, 1] stay as they are. Without a notation it is the one that fits most rows; RowError at the others.
     """
     name, column = results.name, results.column
     parsed = parse_results(results) if notation is None else ParsedResults(notation.read(results), notation)
@@ -459,11 +456,12 @@ def _word_notations(results: ResultColumn) -> list[Notation]:
     The notation in which the columns of the players are called comes first; where these are called the other way round,
     "home" is a win of the second player. Cells may also have the names of these columns.
     """
-    sides = [_outcome_word(str(name).lower()) for name in results.players]
-    notations: list[Notation] = []
+    sides, players = [_outcome_word(str(name).lower()) for name in results.players], tuple(results.players)
+    header, notations = Header.of_columns(players), list[Notation]()
     for words in (OutcomeWords(*((side,) for side in sides)), *OUTCOME_WORDS):
         first, second, _ = words
-        is_own, is_exchanged = (x in first and y in second for x, y in (sides, reversed(sides)))
+        pairs = header.find_pairs_by_words(product(first, second))
+        is_own, is_exchanged = players in pairs, players[::-1] in pairs
         if first != second and not {*results.words.values}.isdisjoint((*first, *second)):
             scores = _scores_by_word(words, first=1.0 - is_exchanged)
             notation = Notation(f"words as {first[0]} and {second[0]}", partial(_scores_of_words, scores))

@@ -147,11 +147,7 @@ class ColumnRoles(NamedTuple):
 def resolve_roles(
     names: Sequence[str], layout: Mapping[str, Any], arguments: Mapping[str, Any], upcoming: bool
 ) -> ColumnRoles:
-    """The columns that are used of a table with columns of these names.
-
-    The layout has those of players and results, as fields of `ColumnRoles`; the arguments are those of `read`, also as
-    they were recognised.
-    """
+    """The columns that are used, by a layout of players and results, as fields, and by (recognised) arguments."""
     values: dict[str, Any] = {
         name: as_column_list(arguments[name]) if role.accepts_list else arguments[name]
         for name, role in COLUMN_ROLES.items()
@@ -186,10 +182,7 @@ def check_roles(roles: ColumnRoles, columns: Mapping[str, Any]) -> None:
             roles.age and "age" in roles.prematch_columns,
             "age is computed from two columns, and there is a column 'age' among the others: rename it",
         ),
-        (
-            roles.season and roles.league_season,
-            "give season, which begins for all at once, or league_season, and not both",
-        ),
+        (roles.season and roles.league_season, "give season, which begins for all at once, or league_season, not both"),
     )
 
 
@@ -243,10 +236,7 @@ def constant_side(names: Sequence[str], roles: ColumnRoles) -> float | None:
             f"side={side!r} would tell the result before the match; name a column that says who had the side, 1 the "
             "winner, -1 the loser, 0 neither",
         ),
-        (
-            not is_constant and side not in names,
-            f"no column {side!r} (there are: {', '.join(map(str, names))}){hint}",
-        ),
+        (not is_constant and side not in names, f"no column {side!r} (there are: {', '.join(map(str, names))}){hint}"),
         (
             not is_constant and side in roles.players,
             f"side={side!r} holds players; where {side!r} has the side in all matches, say "
