@@ -50,9 +50,9 @@ def test_a_seat_is_where_the_player_first_takes_part():
 @pytest.mark.parametrize(
     ("team", "message"),
     [
-        (None, r"row 2 .*player 7 is in contest 0 twice$"),
-        ([0, 1, 0], r"row 2 .*player 7 is in contest 0 twice, in the same team"),
-        ([0, 1, 2], r"row 2 .*player 7 is in contest 0 twice, alone"),
+        (None, r"row 2 .*player 7 is in contest 0 twice; leave one out$"),
+        ([0, 1, 0], r"row 2 .*player 7 is in contest 0 twice, in the same team; leave one out"),
+        ([0, 1, 2], r"row 2 .*player 7 is in contest 0 twice, alone; leave one out"),
     ],
 )
 def test_a_player_twice_in_a_team_or_alone_is_refused(team, message):

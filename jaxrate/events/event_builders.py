@@ -275,7 +275,8 @@ def build_rounds(
     label, seat, repeats = checked.pop("team", None), None, _is_repeated_player(contest_index, player)
 
     def fail_if_twice(bad: Any, where: str = "") -> None:
-        fail_where(bad, lambda row: f"player {formatters.player(player[row])} is in {label_contest(row)} twice{where}")
+        twice = f"twice{where}; leave one out"
+        fail_where(bad, lambda row: f"player {formatters.player(player[row])} is in {label_contest(row)} {twice}")
 
     if label is None:
         fail_if_twice(repeats)
