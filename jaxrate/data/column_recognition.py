@@ -598,10 +598,11 @@ def _possible_result_columns(header: Header, players: PlayerColumns, arguments: 
     is_told = players.sides == UNKNOWN_SIDES and own is not None and not margin
     if players.roles != PLAYER_PAIR or arguments["score"] is not None or is_told:
         return AmbiguousColumns()
+    sides = players.possible_sides
     if margin:
         results = header.find_columns(SPELLINGS["score"]) if own is None else [own]
-        return AmbiguousColumns(results, [margin] if {*margin} <= {*header.names} else [])
-    sides = players.possible_sides
+        points = dict.fromkeys([margin, *header.find_points(POINT_TEMPLATES, sides)])
+        return AmbiguousColumns(results, [*points] if {*margin} <= {*header.names} else [])
     goals = [*header.find_points(GOAL_TEMPLATES, sides), *header.find_points_beside(players.names)]
     sets = header.find_side_pairs(SET_TEMPLATES, sides)
     points = dict.fromkeys([*sets, *goals, *header.find_points((*POINT_TEMPLATES, *COUNT_TEMPLATES), sides)])
@@ -746,6 +747,8 @@ def _choose_named_points(search: RoleSearch, margin: tuple[str, ...]) -> ResultC
     for name, results in readings.items():
         if _contradict_too_often(bad := _contradictions(results.score, lead)):
             search.notes.append(_describe_preferred_points(name, margin, bad))
+    if margin in search.open.points and (contradiction := _describe_contradicting_points(search, margin)):
+        search.notes.append(f"{join_names(margin)} for the points of both, which tell who won{contradiction}")
     return ResultChoice(points=margin)
 
 

@@ -38,8 +38,8 @@ HOME_AND_AWAY = (
         side=True,
     ),
     SidesSpelling(
-        _split_at_blanks("hemma hjemme gospodarz gospodarze domaci koti evsahibi хозяева ホーム"),
-        _split_at_blanks("borta ude gosc goscie hoste vieras deplasman гости アウェイ"),
+        _split_at_blanks("hemma hjemme gospodarz gospodarze domaci koti evsahibi hazai gazde хозяева ホーム 主队"),
+        _split_at_blanks("borta borte ude gosc goscie hoste vieras deplasman vendeg oaspeti гости アウェイ 客队"),
         side=True,
     ),
 )
@@ -68,7 +68,7 @@ SIDE_PAIRS = (
         ("perdedor", "vencido", "perdant", "perdente", "verlierer"),
         kind="winner",
     ),
-    SidesSpelling(("team", "club", "squad", "country", "nation", ""), OPPONENT, kind="own"),
+    SidesSpelling(("team", "tm", "club", "school", "squad", "country", "nation", ""), OPPONENT, kind="own"),
     SidesSpelling(
         ("student", "learner", "pupil", "examinee", "user"), ("item", "problem", "question", "exercise"), kind="own"
     ),
@@ -103,18 +103,18 @@ NAME_TEMPLATES = _split_at_blanks("""
     agent{} item{} option{} candidate{} opponent{} competitor{} name{} {}nation {}country {}mannschaft {}
     equipe{} equipo{} {}pair {}duo squadra{} {}lag {}hold spieler{} joueur{} jugador{} giocatore{}
     {}shikona rikishi{}shikona rikishi{} participants{}name competitors{}name {}joukkue pareja{} team{}players
-    team{}teamname
-    {}teamid team{}id teamid{} {}teamapiid {}playerid player{}id {}id {}neutral
+    team{}teamname competitors{}teamname competitors{}teamdisplayname {}clubname fencer{} wrestler{} boxer{}
+    {}clubid {}teamid team{}id teamid{} {}teamapiid {}playerid player{}id {}id {}neutral
 """)  # names before ids
 GOAL_NOUNS = _split_at_blanks(
-    "score goals goal runs tore goles buts gol gols reti doelpunten mal maalit placar imps"
+    "score goals goal runs tore goles buts gol gols reti doelpunten mal maalit placar imps touches"
 )  # of a match, while points may be those of a ranking
 POINT_NOUNS = *GOAL_NOUNS, "points", "pts"  # the first are sought first
 REPEATED_POINTS = {
     (noun + first, noun + second) for noun in (*POINT_NOUNS, "g") for first, second in (("1", "2"), ("", "1"))
 }
 POINT_PATTERNS = _split_at_blanks("""
-    {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} teams{{}}{0} {{}}player{0} player{{}}{0} {0}{{}}team {0}team{{}}
+    {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} teams{{}}{0} {{}}club{0} {{}}player{0} player{{}}{0} {0}{{}}team {0}team{{}}
     {0}player{{}}
     {{}}final{0} final{0}{{}} {{}}fulltime{0} fulltime{{}}{0} ft{{}}{0} {0}ft{{}} {{}}{0}ft {{}}{0}scored
     {0}fulltime{{}} {0}fulltime{{}}team participants{{}}{0} competitors{{}}{0}
@@ -180,16 +180,16 @@ SPELLINGS = {  # of the roles that one column has
     "score": _split_at_blanks("""
         ftr fulltimeresult result matchresult gameresult res outcome score ft fulltime ftscore finalscore ergebnis
         resultat resultado risultato esito winner matchwinner winnername winningteam winnerid winnerteam mapwinner
-        uitslag placar punteggio wynik vysledek tulos skor счет スコア wdl wl winloss whitescore victor whowon
-        winnerindex winneridx winningside winningplayer winteam sieger ganador vencedor vainqueur vincitore
-        preference preferred humanpreference preferredmodel chosenmodel chosenmodelname bettermodel selected selection
-        winnermodel modelwinner winningfighter fightwinner g1winner humanlabel vote votetype verdict judgment
+        uitslag placar punteggio wynik vysledek tulos skor scor eredmeny счет スコア 比分 wdl wl winloss whitescore
+        victor whowon winnerindex winneridx winningside winningplayer winteam sieger ganador vencedor vainqueur
+        vincitore preference preferred humanpreference preferredmodel chosenmodel chosenmodelname bettermodel selected
+        selection winnermodel modelwinner winningfighter fightwinner g1winner humanlabel vote votetype verdict judgment
         judgement choice chosen label correct iscorrect answeredcorrectly
     """),  # the last are of votes
     "time": (
         *_split_at_blanks("""
             time date t datetime utcdate dateutc datetimeutc gamedateest day kickoff timestamp tstamp ts unixtime
-            epoch datum fecha data paiva дата 日付 giorno jour dato dt played created started start ended
+            epoch datum fecha data paiva дата 日付 日期 giorno jour dato dt played created started start ended
             gamecreation datumuhrzeit datumzeit tarih
         """),
         *(f"{subject}{word}" for subject in TIME_SUBJECTS for word in TIME_WORDS),
@@ -205,13 +205,13 @@ SPELLINGS = {  # of the roles that one column has
     "contest": _split_at_blanks("""
         contest race raceid event eventid contestid tournamentid gameid matchid heat racename eventname contestname
         tournament tournamentname tourney tourneyname competition wettkampf rennen meet match game round play playid
-        prompt promptid question questionid epreuve gara prova prueba
+        prompt promptid question questionid sessionkey epreuve gara prova prueba
     """),
     "participant": _split_at_blanks("""
         player participant driver driverid drivername driverref athlete competitor rider horse swimmer skater runner
         golfer cyclist skier rower sailor boat crew dog pilot fahrer handle username playername summoner
-        summonername name team teamname ciclista corredor coureur cycliste nageur atleta pilota pilote piloto
-        playerid teamid model modelname
+        summonername name team teamname drivernumber ciclista corredor coureur cycliste nageur atleta pilota pilote
+        piloto playerid teamid model modelname
     """),
     "contest score": _split_at_blanks("score points pts goals win won wins iswinner victory result outcome teamscore"),
     "rank": _split_at_blanks("""

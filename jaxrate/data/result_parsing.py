@@ -122,7 +122,7 @@ PLACE_PATTERN = r"[=t]?\s*-?\s*(\d+)\s*(?:st|nd|rd|th|er|e|ème|[.ºª°])?\s*[=
 TIME_PATTERN = r"(?=.*[:.])(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)"  # hours, minutes and seconds, or some of these
 SIGNED_NOTE = "as 1, 0 and -1 for win, draw and loss; if -1 says that there is no result, say na_values=['-1']"
 # after a word, as in "W 3-1", "L (OT)" and, of Go, "B+2.5"
-POINTS_AFTER_WORD = r"(?<=[a-z])(\s*\+.*|[\s,(]+\d+\s*[-:\u2013]\s*\d+.*|[\s/(]+\d?(ot|so|aet|pens?)\W*)$"
+POINTS_AFTER_WORD = r"(?<=[a-z])(\s*\+.*|[\s,(]+\d+\s*[-:\u2013]\s*\d+.*|[-\s/(]+\d?(ot|so|wo|aet|pens?)\W*)$"
 SET_PATTERN = r"(\d+)\s*[-:/\u2013]\s*(\d+)"
 # sets of a match that was not played to its end, of which they do not say who won
 UNFINISHED_SETS = re.compile(rf"{SET_PATTERN}.*\b(ret|retired|retd|def|default|abd|abandoned|walkover|w/?o)\.?")

@@ -5,7 +5,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -113,7 +113,8 @@ def source_of_batches(
 
     def load(wanted: Sequence[str], text: Sequence[str] = ()) -> Any:
         check_columns_exist_and_unique(names, wanted)
-        table = batches_to_table(batches(wanted), wanted)
+        arrow = import_pyarrow()
+        table = arrow.Table.from_batches([*batches(wanted)] or [arrow.record_batch({name: [] for name in wanted})])
         return numeric_text_to_numbers(table, text) if is_text else table
 
     def first_values(wanted: Sequence[str]) -> Mapping[str, Any]:
@@ -124,11 +125,6 @@ def source_of_batches(
         return {}
 
     return TableSource(title, names, load, where, first_values=first_values, batches=batches, is_text=is_text)
-
-
-def batches_to_table(batches: Iterable[Any], names: Sequence[str]) -> Any:
-    """Arrow batches as one table; one without rows if there are none."""
-    return import_pyarrow().Table.from_batches([*batches] or [import_pyarrow().record_batch({x: [] for x in names})])
 
 
 def name_repeated_columns(header: Sequence[str]) -> list[str]:

@@ -352,7 +352,8 @@ READINGS = {  # the table, the scores, and a word of the note
     **{head: (f"{head}\nx,y,2-1\ny,x,0-0\n", [1, 0.5], f"the side; {head.split(',')[2]} for the score") for head in (
         "Hemmalag,Bortalag,Resultat", "Hjemmehold,Udehold,Resultat", "Gospodarz,Gość,Wynik",
         "Equipo local,Equipo visitante,Resultado", "Équipe domicile,Équipe extérieur,Résultat", "Domácí,Hosté,Výsledek",
-        "Heim,Gast,Ergebnis", "Kotijoukkue,Vierasjoukkue,Tulos", "Ev Sahibi,Deplasman,Skor", "Хозяева,Гости,Счёт", "ホーム,アウェイ,スコア")},
+        "Heim,Gast,Ergebnis", "Kotijoukkue,Vierasjoukkue,Tulos", "Ev Sahibi,Deplasman,Skor", "Хозяева,Гости,Счёт", "ホーム,アウェイ,スコア", "主队,客队,比分",
+        "Hazai,Vendég,Eredmény", "Gazde,Oaspeti,Scor", "Hjemmelag,Bortelag,Resultat", "home_club_name,away_club_name,result")},
     "players in German": ("Spieler A,Spieler B,Sieger\nx,y,y\n", [0], "Spieler A and Spieler B for a and b"),
     "moments in UTC": ("home,away,result,kickoff\nx,y,H,2026-01-01 18:30:00 UTC\n", [1], "kickoff for the time"),
     "moments of a named zone": ("home,away,result,kickoff\nx,y,H,2026-01-01 18:30 CET\n", [1], "nothing for the time, as kickoff"),
@@ -364,6 +365,8 @@ READINGS = {  # the table, the scores, and a word of the note
         ("Player", "Opp", {"Prop": Z, "Gov": Z, "Won": [1, 0.5, 0, 1]}, "Won for the score"),
         ("name", "opponent_name", {"score": [1, 0, 0, 1], "opponent_score": [0, 0, 1, 0]}, "score and opponent_score for"),
         ("player_id", "opponent_id", {"result": ["win", "draw", "loss", "win"]}, "result for the score"),
+        ("Tm", "Opp", {"W/L": ["W", "T", "L-wo", "W-wo"]}, "W/L for the score"),
+        ("School", "Opponent", {"Result": list("WDLW")}, "Result for the score"),
         ("club", "opponent", {"GF": [2, 1, 0, 3], "GA": [1, 1, 1, 2]}, "GF and GA for the points"),
         ("rikishi1_shikona", "rikishi2_shikona", {"rikishi1_win": [1, 1, 0, 1], "rikishi2_win": [0, 1, 1, 0]}, "rikishi1_win and"),
     )},
@@ -385,7 +388,8 @@ READINGS = {  # the table, the scores, and a word of the note
        for word in ("+ - -", "1-0F", "unknown")},
     **{f"{x} and {y}": ({"a": X, "b": Y, x: [3, 1, 0, 2], y: [1, 1, 2, 0]}, [1, 0.5, 0, 1], f"{x} and {y} for the points")
        for x, y in (("points_a", "points_b"), ("a_points", "b_points"), ("PtsA", "PtsB"), ("goal_a", "goal_b"),
-                    ("team_a_runs", "team_b_runs"), ("score_team_a", "score_team_b"), ("sets_won_a", "sets_won_b"),
+                    ("team_a_runs", "team_b_runs"), ("touches_a", "touches_b"), ("a_club_goals", "b_club_goals"),
+                    ("score_team_a", "score_team_b"), ("sets_won_a", "sets_won_b"),
                     ("rounds_a", "rounds_b"), ("Set A", "Set B"))},
     "goals and points": ({"home": X, "away": Y, "home_goals": [1, 1, 0, 2], "away_goals": [0, 1, 2, 0], "home_points": [9] * 4,
                           "away_points": [8] * 4}, [1, 0.5, 0, 1], "home_points and away_points contradict them in 2 of 4 rows"),
@@ -404,10 +408,7 @@ VOTES = {  # of four pairs of ash and birch: won, lost, and two that are ties
     "options": ("option_1,option_2,selected", ["ash", "birch", "both", "neither"]),
     "the score of one": ("model_a,model_b,score_a", ["1", "0", "0.5", "0.5"]),
     "names": ("model_a_name,model_b_name,preferred", ["ash", "birch", "both_bad", "neither"]),
-    "words": (
-        "model_a,model_b,preference",
-        ["Response A is better", "Response B is slightly better", "same", "Both bad"],
-    ),
+    "words": ("model_a,model_b,preference", ["Response A is better", "B is slightly better", "same", "Both bad"]),
 }
 POINTS_OF_NAMED_SIDES = {  # header, a and b, the first row, and the score of a
     "home and away": ("away_team,home_team,away_score,home_score", "away_team", "home_team", "x,y,1,3", 0.0),
@@ -441,7 +442,6 @@ RESULTS_BESIDE_OTHERS = {  # a file, and the scores of the first players
             ("empate", "sí", "no"),
         )
     },
-    "no winner at 1-1": ("team1,team2,winner,score\nx,y,x,2-0\ny,z,,1-1\n", [1.0, 0.5]),
     "numbers with a point": ("player1_id,player2_id,winner_id\n12,15,12.0\n15,16,16.0\n12,16,\n", [1.0, 0.0]),
     "answers": ("student_id,item_id,correct\nx,p,1\ny,p,0\n", [1.0, 0.0]),
     **{
