@@ -131,11 +131,7 @@ CONTESTS = [
 
 @pytest.mark.parametrize(("case", "names"), mark_full(CONTESTS, CONTESTS[0]))
 def test_slopes_of_contests_are_those_of_differences(double, monkeypatch, case, names):
-    """With players in several teams, statistics and quits, by margins and by ties within a draw margin.
-
-    That the value is the evidence is tested of matches, and of contests at the end of a fit. Margins compile in half
-    of the time.
-    """
+    """With players in several teams, statistics and quits, by margins and by ties within a draw margin."""
     teams, n = ((3,), 6) if case in ("reports", "quits") else ((2, 2, 3, 5), 12)
     rounds = (team_history if "margin_scale" in TEAMS[case].params._fields else short_history)(n=n, teams=teams)
     assert rounds.events.seat is not None

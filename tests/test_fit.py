@@ -332,10 +332,7 @@ def test_others_are_fitted_anew_for_as_many_values_at_a_time(monkeypatch):
 
 
 def test_what_is_bounded_from_above_alone_says_so():
-    """Who won loses next: it is best to learn nothing, and ever smaller factors are as good, but large ones are worse.
-
-    A fit is flat and leaves k open.
-    """
+    """Who won loses next: it is best to learn nothing, so that a fit is flat and leaves k open."""
     n = 600
     player = np.array([0, 1]) + 2 * (np.arange(n)[:, None] // 2 % 15)
     matches = jr.matches(player, np.arange(n) % 2)

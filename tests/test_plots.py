@@ -356,10 +356,7 @@ def test_matchups_are_of_who_is_on_the_leaderboard(ax):
 
 
 def test_careers_go_through_the_ends_of_steps(ax):
-    """Of a player with matches in steps 0, 1 and 4 of ten days, counted back from the end.
-
-    Who pauses for 22 days after one of 9 is not absent: lines of thousands were fragments.
-    """
+    """Of a player in steps 0, 1 and 4 of ten days, back from the end: who pauses for 22 days after 9 is not absent."""
     time = [0.0, 9.0, 31.0, 38.0, 49.0]
     table = {"a": ["x", "x", "x", "x", "x"], "b": ["y", "z", "y", "z", "y"], "score": [1, 0, 1, 1, 1], "time": time}
     rated = jr.rate(jr.elo(), jr.read(table))

@@ -75,18 +75,22 @@ def read_votes(
 def read_tags(table: lazy.TableSource, data: jr.data.Dataset) -> dict[str, Any]:
     """[N] texts of the players by name, of pairs of columns of text, as maker_a and maker_b, that agree on each."""
     pairs = [(x, f"{x[:-2]}_b") for x in table.names if x.endswith("_a") and f"{x[:-2]}_b" in table.names]
-    loaded, tags = file_rating.load_columns(table, chain(*pairs)), dict[str, Any]()
-    for pair in pairs:
-        name, columns = pair[0][:-2].replace("_", " "), [lazy.to_column(x, loaded[x]) for x in pair]
-        if name in lazy.PLAYER_COLUMNS or not all(map(lazy.is_text, columns)):
-            continue
-        texts = [[(text or "").strip() for text in column.to_pylist()] for column in columns]
-        own, of_players = np.full(len(data.players), "", object), np.array(texts, object).T[data.rows]
-        own[data.matches.player] = of_players
-        agrees = (own[data.matches.player] == of_players).all() and (own != data.players).any()
-        if agrees and len({*own} - {""}) > 1:
-            tags[name] = own
-    return tags
+    loaded = file_rating.load_columns(table, chain(*pairs))
+    columns = {x[:-2].replace("_", " "): [lazy.to_column(name, loaded[name]) for name in (x, y)] for x, y in pairs}
+    tags = {name: _texts_of_players(x, data) for name, x in columns.items() if name not in lazy.PLAYER_COLUMNS}
+    return {name: texts for name, texts in tags.items() if len({*texts} - {""}) > 1}
+
+
+def _texts_of_players(columns: list[Any], data: jr.data.Dataset) -> Any:
+    """[N] the text that both columns have beside each player, nothing if these are not alike or are the names."""
+    nothing = np.full(len(data.players), "", object)
+    if not all(map(lazy.is_text, columns)):
+        return nothing
+    texts = [[(text or "").strip() for text in column.to_pylist()] for column in columns]
+    own, of_players = nothing.copy(), np.array(texts, object).T[data.rows]
+    own[data.matches.player] = of_players
+    is_alike = (own[data.matches.player] == of_players).all()
+    return own if is_alike and (own != data.players).any() else nothing
 
 
 def _note_uncounted_ties(report: ProgressReport, source: lazy.TableSource, counts: lazy.CountColumns, rows: Any) -> str:

@@ -11,15 +11,9 @@ from jaxrate.docs.page_sources import write_sources
 
 
 def write_docs(folder: Path) -> None:
-    """Write the documentation of this version into a folder, whose pages load nothing from a network.
+    """Write the documentation of this version into a new folder or over an earlier build; RuntimeError if Sphinx warns.
 
-    Args:
-      folder: new, or with an earlier build, whose files are written anew.
-
-    Raises:
-      ImportError: without Sphinx.
-      ValueError: if the package is installed without its source.
-      RuntimeError: if Sphinx warns of anything.
+    Its pages load nothing from a network.
     """
     build_main = import_optional("sphinx.cmd.build").build_main
     # Examples and scripts of the gallery run once, so quick compilation saves time.

@@ -333,15 +333,10 @@ FEW_PER_PLAYER = 2
 
 
 def number_connected_groups(num_players: int, first: HostArray, second: HostArray) -> HostArray:
-    """[N] numbers from 0 of groups that no chain of pairs joins, the largest first; -1: in no pair.
+    """[N] numbers from 0 of groups that no chain of pairs [P] joins, the largest first; -1: in no pair.
 
     Each label becomes the least among those of the people met, and then that of the player whose label it is, until
     both of a pair have one. Of equally large groups the one with the least id comes first.
-
-    Args:
-      num_players: number of players N.
-      first: [P] ids of one player of each pair.
-      second: [P] ids of the other one, who may be the same player.
     """
     label = np.arange(num_players, dtype=np.int32)
     for step in (len(first) // (FEW_PER_PLAYER * num_players + 1) + 1, 1):  # a few pairs join most players

@@ -46,15 +46,7 @@ from jaxrate.systems.system_construction_by_name import extend_system_seasons, h
 
 
 def split_by_league(data: Dataset, league: Any) -> dict[Hashable, Dataset]:
-    """The events of each league with its own players, in order of first appearance.
-
-    Args:
-      data: as from `read`.
-      league: as in `jr.history.rate_leagues`.
-
-    Raises:
-      RowError: for a row of the source without a league, or a contest in several.
-    """
+    """The events of each league with its own players, in order of first appearance; RowError for a row without one."""
     is_list = isinstance(league, (list, tuple))  # of tuples, perhaps
     labels = np.fromiter(league, object, len(league)) if is_list else np.asarray(league, object)
     if labels.ndim != 1 or len(labels) <= int(data.rows.max(initial=-1)):

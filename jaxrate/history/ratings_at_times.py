@@ -68,15 +68,9 @@ def parse_moment(time: Any, date_format: str | None) -> float:
 
 
 def parse_time_after_last_events(rated: Any, state: State, time: Any) -> Any:
-    """The query time as `parse_query_time` returns it, which must not be before the last event.
+    """The query time as `parse_query_time` returns it; ValueError if it is before the last event, which is named.
 
-    Args:
-      rated: the rated history, or a system.
-      state: its state. A state without times allows any query time.
-      time: as in `ratings`.
-
-    Raises:
-      ValueError: as `parse_query_time`, or if somebody has played since: names the time of the last event.
+    A state without times allows any query time.
     """
     query_time, last_times = parse_query_time(rated, time), getattr(state, "time", None)
     if query_time is None or is_traced((query_time, last_times)):

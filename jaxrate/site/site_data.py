@@ -34,16 +34,9 @@ EDGE_ROWS = 250  # before the last row, and behind the first: near the ends of t
 
 
 def align_hindsight(careers: Participations, mean: HostArray, deviation: HostArray) -> tuple[HostArray, HostArray]:
-    """The ratings in hindsight, moved and scaled so that the field around each match is as it was at the time.
+    """Means and deviations in hindsight, moved and scaled so that the field around each match is as it was at the time.
 
-    Args:
-      careers: all careers, with the ratings at the time.
-      mean: [n, 2] of both players of each match in hindsight, or [n, 1] of participants.
-      deviation: the deviations, of the shape of `mean`.
-
-    Returns:
-      Means and deviations, of which everybody in the rows around each has the mean and the standard deviation of those
-      at the time.
+    `careers` have the ratings at the time; means and deviations are [n, 2] of matches, or [n, 1] of participants.
     """
     n = len(mean)
     middle, spread = _moving_mean_and_deviation(careers, careers.gather(mean), n)

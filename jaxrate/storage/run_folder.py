@@ -327,14 +327,8 @@ def _lock_without_waiting(lock: int) -> bool:
 def replace_run(folder: Path, metadata: dict[str, Any], write_files: Callable[[Path], Any]) -> None:
     """Replace the run in a locked folder, wholly or not at all. Files that are not of the old run stay.
 
-    Args:
-      folder: a folder under `lock_folder`.
-      metadata: further contents of run.json.
-      write_files: a function that writes the files of the run into a folder.
-
-    Raises:
-      ValueError: if a folder has the name of a file of the run.
-      OSError: if the files cannot be written.
+    `write_files` writes the files of the run into a folder; `metadata` is what run.json has beside. OSError, and
+    ValueError if a folder has the name of a file of the run.
     """
     new, outcome = folder / NEW_FOLDER, "was not saved"
     try:
