@@ -158,7 +158,7 @@ def check_that_the_axis_is_that_of_the_rows_shown(browser):
         ".map((x) => x.querySelector('.bar path').getAttribute('d').match(/-?\\d+/g).map(Number))"
     )
     ends = [end for low, _, high in bars for end in (low, high)]
-    assert 0 <= min(ends) < 150 and 850 < max(ends) <= 1000
+    assert 0 <= min(ends) < 150 and 850 < max(ends) <= 1000 and texts(browser, "#board thead .axis i")
 
 
 def test_a_browser_finds_sorts_and_reads(opened):

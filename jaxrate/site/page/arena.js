@@ -48,11 +48,9 @@ const drawn = (some) => {
 document.documentElement.dataset.script = "";
 const source = () => Promise.resolve(data.board.map((_, i) => ({ i, folded: fold(["name", ...data.tags].map((key) => of(key)({ i })).join("\n")) })));
 const table = new Table(board, columns, { caption: "Ranking", file: "ranking", length: Math.max(data.board.length, 1), search: byId("search"), empty: "No such name.", source, drawn });
-if (byId("rest")) {
-  const top = rows.flatMap((row, i) => (row.offsetParent ? [{ i }] : []));
-  drawn(top);
-  for (const row of top) board.tBodies[0].rows[row.i].querySelector(".interval").replaceChildren(bar(null, row));
-}
+const visible = rows.flatMap((row, i) => (row.offsetParent ? [{ i }] : []));
+drawn(visible);
+for (const row of visible) board.tBodies[0].rows[row.i].querySelector(".interval").replaceChildren(bar(null, row));
 byId("rest")?.addEventListener("click", () => table.find(""));
 if (table.restore()) table.load().then(() => table.arrange());
 
