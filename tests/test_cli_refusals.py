@@ -232,7 +232,7 @@ def test_public_files_are_recognised():
     assert recognise_forecast_columns(["elo_prob1", "elo_prob2"])[0]["FiveThirtyEight"][1] == "elo_prob2"
 
 
-def test_the_league_that_ships_has_its_protocol(jaxrate, monkeypatch):
+def test_the_league_that_ships_has_its_protocol(jaxrate, monkeypatch, tmp_path):
     seen = {}
 
     def catch(data, **options):
@@ -244,6 +244,8 @@ def test_the_league_that_ships_has_its_protocol(jaxrate, monkeypatch):
     assert seen["since"] == "1990-03-01" and len(seen["forecasts"]["FiveThirtyEight"]) == 16_810
     jaxrate("benchmark", "nfl", *QUICK, "--last", 0.5, "--stack-column", "playoff")
     assert seen["since"] is None and seen["last"] == 0.5 and seen["stack"]["playoff"].shape == (16_810,)
+    (tmp_path / "races.csv").write_text("race,driver,rank\n1,x,1\n1,y,2\n1,z,3\n")  # told before the first fit
+    assert "races.csv: these are contests" in jaxrate("benchmark", "nfl", tmp_path / "races.csv")[2]
 
 
 def test_the_page_has_every_row_and_the_table_of_histories():

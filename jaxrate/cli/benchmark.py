@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +76,11 @@ def benchmark(
     titles = [file_rating.title_from_file(file) for file in files]
     if repeated := next((title for title in titles if titles.count(title) > 1), None):
         raise ValueError(f"two files are called {repeated}; rename one")
-    results = {
-        title: _benchmark_file(report, file, columns, systems=name or None, **settings)
-        for file, title in zip(files, titles, strict=True)
-    }
+    tasks = [_read_file(report, file, columns, systems=name or None, **settings) for file in files]
+    results: dict[str, lazy.Benchmark] = {}
+    for file, title, task in zip(files, titles, tasks, strict=True):
+        with prefix_errors_with_file(file), report.stage(f"fitting systems to {Path(file).name}", 1.0) as progress:
+            results[title] = task(watch=progress)
     record = {title: result.to_record() for title, result in results.items()}
     if out is not None:
         with report.stage("writing the page"):
@@ -98,10 +100,10 @@ def _result_sections(results: dict[str, lazy.Benchmark]) -> Iterator[str | TextT
         yield "\n".join(result.findings)
 
 
-def _benchmark_file(
+def _read_file(
     report: ProgressReport, file: str, reading: dict[str, Any], *, plain: bool, since: str | None, **settings: Any
-) -> lazy.Benchmark:
-    """The benchmark of one file or shipped dataset, of matches since a date; `plain`: by results alone."""
+) -> Callable[..., lazy.Benchmark]:
+    """The benchmark, to be run, of a file or shipped dataset, of matches since a date; `plain`: by results alone."""
     is_shipped = options.is_shipped_dataset(file)
     reading = SHIPPED_COLUMNS | reading if is_shipped else reading
     columns, stack = {kind: settings.pop(kind) for kind in ROWS}, settings.pop("stack")
@@ -115,16 +117,18 @@ def _benchmark_file(
         data = data._replace(source=jr.data.datasets.NFL_SOURCE)
         values["forecast"] = file_rating.published_forecasts(file, data) | values["forecast"]
         since = SHIPPED_SINCE if since is None and not is_on_command_line("last") else since
-    with prefix_errors_with_file(file), report.stage(f"fitting systems to {Path(file).name}", 1.0) as update_progress:
-        return jr.evaluation.benchmark_systems(
-            data,
-            since=file_rating.parse_library_time("--since", since, data.clock),
-            forecasts=values["forecast"],
-            odds=values["odds"],
-            stack=values["stack_column"] or stack,
-            watch=update_progress,
-            **settings,
-        )
+    with prefix_errors_with_file(file):
+        lazy.check_has_two_sides(lazy.make_scoring_target(data))
+        begin = file_rating.parse_library_time("--since", since, data.clock)
+    return partial(
+        jr.evaluation.benchmark_systems,
+        data,
+        since=begin,
+        forecasts=values["forecast"],
+        odds=values["odds"],
+        stack=values["stack_column"] or stack,
+        **settings,
+    )
 
 
 def _recognise_forecast_and_odds_columns(

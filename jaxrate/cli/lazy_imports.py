@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         check_columns_exist_and_unique,
         import_pyarrow,
     )
-    from jaxrate.evaluation.benchmark import Benchmark
+    from jaxrate.evaluation.benchmark import Benchmark, check_has_two_sides
     from jaxrate.evaluation.comparison import (
         BASELINES,
         TEAM_BASELINES,
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         describe_constant_forecast,
         evaluate_predictions,
         format_metric,
+        make_scoring_target,
     )
     from jaxrate.events import period_end, slice_events
     from jaxrate.fitting.hyperparameter_fit import has_unclear_trend, losses_with_parts_switched_off, make_fixed_key

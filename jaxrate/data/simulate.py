@@ -81,16 +81,11 @@ class PlayerSampler:
 
 
 def _alias_table(weight: HostArray) -> tuple[HostArray, HostArray]:
-    """Walker's table of a distribution: slots are drawn uniformly; i is itself below its threshold, else its alias.
+    """[n] thresholds in [0, 1] and [n] aliases, by Walker, of weights [n] of mean 1 that do not increase.
 
-    The heavy (above 1) fill up the light in order. Running sums find both without a loop, as in Huebschle-Schneider and
-    Sanders, "Parallel Weighted Random Sampling" (2019).
-
-    Args:
-      weight: [n] of mean 1, not increasing.
-
-    Returns:
-      ([n] threshold in [0, 1], [n] alias)
+    Slots are drawn uniformly; i is itself below its threshold, else its alias. The heavy (above 1) fill up the light in
+    order. Running sums find both without a loop, as in Huebschle-Schneider and Sanders, "Parallel Weighted Random
+    Sampling" (2019).
     """
     n = len(weight)
     heavy = int(np.clip(np.count_nonzero(weight > 1.0), 1, n - 1))

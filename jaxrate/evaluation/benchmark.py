@@ -368,8 +368,7 @@ def _make_target(
 ) -> ScoringTarget:
     """The results by which forecasters are scored, see `benchmark_systems`."""
     target = make_scoring_target(data, last)
-    if target.row is None:
-        raise ValueError("these are contests of more than two sides, which `compare` ranks systems by")
+    check_has_two_sides(target)
     target = target._replace(score=np.asarray(target.score, np.float64), num_past=_count_earlier_matches(target, since))
     reason = _why_not_three_outcomes(target, external)
     if outcomes == 3 and reason:
@@ -377,6 +376,12 @@ def _make_target(
     if outcomes is None:
         outcomes = 3 if not reason and np.mean(target.score[: target.num_past] == 0.5) >= MIN_DRAWS else 2
     return target._replace(num_outcomes=outcomes)
+
+
+def check_has_two_sides(target: ScoringTarget) -> None:
+    """ValueError for contests of more than two sides."""
+    if target.row is None:
+        raise ValueError("these are contests of more than two sides, which `compare` ranks systems by")
 
 
 def _count_earlier_matches(target: ScoringTarget, since: Any) -> int:

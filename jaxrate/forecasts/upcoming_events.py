@@ -321,13 +321,7 @@ def read_season_results(
 ) -> PlayedResults:
     """The results of the season so far: those of a table, or beside what is to come, or else of the history.
 
-    Args:
-      rated: the history.
-      results: a table, or a `Dataset`, all of whose matches count. None: what is beside what is to come.
-      source: the table or the list of what is to come.
-      coming: what was read from it.
-      options: how tables are read.
-      needs_goals: whether the goals of both sides are needed.
+    `results` is a table, or a `Dataset`, all of whose matches count; None: what is beside what is to come, in `source`.
 
     Raises:
       ValueError: if they are of more than one season, and no column says which, if those of a table are all of other
