@@ -19,7 +19,7 @@ for package in ("pyarrow", "jinja2", "click"):
 pq = pytest.importorskip("pyarrow.parquet")
 
 REFUSED_BEFORE_WORK = r"""
-rate days.csv --out days.csv :: invalid value for '--out': Directory 'days.csv' is a file
+rate days.csv --out days.csv :: invalid value for '--out': a folder is written there; take a name without .csv
 rate days.csv --out days.csv/run :: days.csv' is a file
 predict days.csv coming.csv :: no saved run there: run.json is missing; `jaxrate rate FILE --out
 predict days.csv :: missing argument 'FIXTURES \| PLAN.toml'; see jaxrate predict --help\n$

@@ -72,6 +72,9 @@ def check_folder(path: Path, parameter: click.Parameter | None, context: click.C
     click.Path(file_okay=False, writable=True).convert(nearest, parameter, context)
 
 
+FILE_SUFFIXES = ".csv", ".html", ".json", ".xlsx"  # of files, that a folder is not called by
+
+
 class OutputFolder(NonEmptyPath):
     """A folder that can be written, or made with those above it."""
 
@@ -81,6 +84,8 @@ class OutputFolder(NonEmptyPath):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path of a text."""
         path = super().convert(value, param, ctx)
+        if path.suffix.lower() in FILE_SUFFIXES:
+            self.fail(f"a folder is written there; take a name without {path.suffix}.", param, ctx)
         check_folder(path, param, ctx)
         return path
 
