@@ -506,8 +506,10 @@ def predict(
     num_ids = 0 if is_traced(matches.player) else int(np.max(matches.player, initial=-1)) + 1
     state = make_sharding_automatic(extend_state_if_needed(system, params, state, num_players, num_ids))
     flat = place_events(matches, plan_stream(n, num_ids)).flat
-    rows = read_rows_with_clipped_ids(state, flat.player)
-    return truncate_leaves(_predict_matches(rules, params, rows, flat), n)
+    rows, policy = read_rows_with_clipped_ids(state, flat.player), compile_policy_from_environment()
+    traits = ProgramTraits(Matches, short=n <= policy.short_history)
+    program = compile_replay(_predict_matches, (params, state, flat), policy, traits)
+    return truncate_leaves(program(rules, None, params, None, rows, flat), n)
 
 
 def _predict_contests(
@@ -546,6 +548,8 @@ def _predict_contests(
     return truncate_leaves(prediction, len(flat.player))
 
 
-@partial(jax.jit, static_argnums=0)
-def _predict_matches(rules: ReplayRules, params: Params, rows: State, events: Matches) -> Any:
+def _predict_matches(
+    rules: ReplayRules, _size: None, params: Params, _prediction: None, rows: State, events: Matches
+) -> Any:
+    """The predictions of matches from the rows of their players, as `predict_block` has them of rounds."""
     return jax.vmap(partial(predict_event_after_elapsed_time, rules, prepare_replay(rules, params)))(rows, events)
