@@ -87,13 +87,9 @@ def make_event_columns(
 ) -> EventColumns:
     """The columns of events that were predicted.
 
-    Args:
-      data: the events.
-      prediction: as `run` has it.
-      found: ratings and deviations [n, 2] or [sum P], and performances, by the name of the column. What is None is left
-        out.
-      num_contests_before: from which contests are numbered that have no names.
-      in_teams: whether contests have the columns of teams though nobody has team-mates.
+    `found` has ratings and deviations [n, 2] or [sum P], and performances, by column; what is None is left out.
+    Contests without names are numbered from `num_contests_before`; `in_teams`: they have the columns of teams though
+    nobody has team-mates.
     """
     columns: dict[str, Any] = {"row": data.rows, "event": event_numbers(data.events)}
     if data.of_matches:
