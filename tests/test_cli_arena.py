@@ -124,11 +124,11 @@ def test_a_page_says_what_was_found(jaxrate, file, tmp_path):
     page = jr.site.arena_page_html(jr.arena.fit_strengths(votes), title="a & b")
     assert "<title>a &amp; b</title>" in page and "<i>x" not in page and "only lost" in page
     others = jr.arena.rank_sets(jr.arena.fit_strengths(jr.arena.count_votes([0, 1], [1, 0], [1, 1], [1, 1])))
-    texts, names = {"maker": ["A", "B"]}, {"votes": ["A", "B", "C"]}
     for wrong, message in (
         ({"ranks": others}, "ranks must be of the same players"),
-        ({"tags": texts}, r"tags\['maker'\] must be 3 texts, one of each player"),
-        ({"tags": names}, "tags cannot be called 'votes'"),
+        ({"tags": {"maker": ["A", "B"]}}, r"tags\['maker'\] must be 3 texts, one of each player"),
+        ({"tags": {"maker": [1, 2, 3]}}, r"tags\['maker'\] must be 3 texts, one of each player"),
+        ({"tags": {"Votes": ["A", "B", "C"]}}, "tags cannot be called 'Votes'"),
     ):
         with pytest.raises(ValueError, match=message):
             jr.site.arena_page_html(jr.arena.fit_strengths(votes), **wrong)

@@ -77,7 +77,7 @@ def read_tags(table: lazy.TableSource, data: jr.data.Dataset) -> dict[str, Any]:
     pairs = [(x, f"{x[:-2]}_b") for x in table.names if x.endswith("_a") and f"{x[:-2]}_b" in table.names]
     loaded = file_rating.load_columns(table, chain(*pairs))
     columns = {x[:-2].replace("_", " "): [lazy.to_column(name, loaded[name]) for name in (x, y)] for x, y in pairs}
-    tags = {name: _texts_of_players(x, data) for name, x in columns.items() if name not in lazy.PLAYER_COLUMNS}
+    tags = {name: _texts_of_players(x, data) for name, x in columns.items() if name.lower() not in lazy.PLAYER_COLUMNS}
     return {name: texts for name, texts in tags.items() if len({*texts} - {""}) > 1}
 
 

@@ -4,14 +4,14 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import pairwise
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Annotated, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from jaxrate.arena.rank_inference import RankSets, difference_variance, further_votes
 from jaxrate.arena.strength_drift import StrengthDrift
 from jaxrate.arena.strength_fit import Strengths
-from jaxrate.core.argument_checks import check_that, enforce_argument_annotations
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, check_that, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_range
 from jaxrate.site.drawings import Axis, interval_bar, make_axis
@@ -71,7 +71,7 @@ class VoteFacts(TypedDict, total=False):
     dates: str
     left_out: str
     clusters: Sequence[str]
-    tags: Mapping[str, Sequence[str]]
+    tags: Annotated[Mapping[str, Sequence[str]], CHECKED_BY_FUNCTION]
 
 
 @enforce_argument_annotations
@@ -169,11 +169,13 @@ def _certainty_view(
 
 def _check_tags(tags: Any, count: int) -> Mapping[str, Sequence[str]]:
     """The tags; ValueError unless each kind has a text of each player and a name of its own."""
+    check_that(isinstance(tags, Mapping), f"tags must be texts by what they are, as {{'maker': [...]}}, got {tags!r}")
     for name, texts in tags.items():
         if np.shape(texts) != (count,) or not all(isinstance(x, str) for x in texts):
             raise ValueError(f"tags[{name!r}] must be {count} texts, one of each player in the order of the strengths")
-        check_that(name not in PLAYER_COLUMNS, f"tags cannot be called {name!r}, as the list has such a column")
-    return tags
+        is_named = isinstance(name, str) and name.strip() and name.lower() not in PLAYER_COLUMNS
+        check_that(is_named, f"tags cannot be called {name!r}: the list has such a column, or it is no text")
+    return dict(tags)
 
 
 def _player_list_columns(
@@ -226,7 +228,7 @@ def _ranking_view(
         "num_off_axis": int((rating[is_known] < axis.low).sum()),
         "board": render_table("Ranking", columns, "rows ranking strengths", element="board", style=axis.grid),
         "has_border": border.any(),
-        "filters": {x: links for x, y in tags.items() if 0 < len(links := sorted({*y} - {""})) <= MAX_LINKED_TAGS},
+        "filters": {x: links for x, y in tags.items() if 1 < len(links := sorted({*y} - {""})) <= MAX_LINKED_TAGS},
         "shown": TOP_ROWS if len(ids) > 1.2 * TOP_ROWS else len(ids),
     }
 

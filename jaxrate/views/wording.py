@@ -37,9 +37,8 @@ MODELS = PlayerOrTeamNoun("model", "models")
 
 def name_rated(options: Mapping[str, Any], noun: Any = None) -> PlayerOrTeamNoun:
     """The noun that is given, or else what the options of a history say that each player is, or players."""
-    one = str(
-        options.get("noun") or ("team" if options.get("teams") else "player")
-    )  # teams: of runs of earlier versions
+    earlier = "team" if options.get("teams") else "player"  # what runs of earlier versions say
+    one = str(options.get("noun") or earlier)
     return make_noun(noun, PlayerOrTeamNoun(one, pluralise(one)))
 
 
