@@ -143,7 +143,7 @@ def _strength_change_tests_clustered(
 
 
 def _normal_maximum_exceedance_probability(distance: float, covariance: HostArray) -> float:
-    """The probability that a normal vector of this covariance [n, n] is anywhere as far from 0."""
+    """The probability that an entry of a normal vector with this covariance [n, n] is at least `distance` from 0."""
     value, vector = np.linalg.eigh(covariance)
     is_positive = value > 1e-12 * value[-1]
     if not value[-1] > 0:

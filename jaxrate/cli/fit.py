@@ -67,7 +67,7 @@ def fit(
 
     Exit code 1: the search did not converge. The result is printed and saved all the same.
     """
-    request = options.pop_request(settings)
+    request = options.pop_rating_request(settings)
     objective = jr.fitting.ahead(**{name: settings[name] for name in ("loss", "warm_up", "data_share", "errors")})
     data, request = file_rating.read_events_with_evidence(report, request, first)
     fitting = not settings["free"] or "side_advantage" in settings["free"]

@@ -536,7 +536,7 @@ def param_option(text: str, **settings: Any) -> CommandOption:
 def system_options(
     param: str = "Set a hyperparameter, or name a FILE.toml of fit --save; may be repeated.",
 ) -> list[CommandOption]:
-    """The options of a system and its hyperparameters, see `pop_request`."""
+    """The options of a system and its hyperparameters, see `pop_rating_request`."""
     return [
         system_option("Rating system; jaxrate systems lists them.  [default: by the columns of the file]", **NEW_RUNS),
         param_option(param, **NEW_RUNS),
@@ -559,7 +559,7 @@ class RatingRequest(NamedTuple):
     no_calibrate: bool = False  # whether predictions stay as the system makes them
 
 
-def pop_request(values: dict[str, Any]) -> RatingRequest:
+def pop_rating_request(values: dict[str, Any]) -> RatingRequest:
     """The request of a command with `system_options` and `reading_options`, taken out of its values."""
     columns = pop_column_arguments(values)
     file, name, params, period, plain = map(values.pop, ("file", "name", "params", "period", "plain"))

@@ -386,7 +386,7 @@ def rate(report: ProgressReport, by: str | None, dry_run: bool, chunk: int, brie
 
     --out saves the run: ratings, predictions and the state that --state, predict and site continue from.
     """
-    request = options.pop_request(values)
+    request = options.pop_rating_request(values)
     asked = RateOptions(**values)
     _check_options(request, asked)
     is_folder = "format" not in request.columns and file_rating.is_parquet_folder_or_pattern(request.file)

@@ -58,7 +58,7 @@ def report(
     It has a leaderboard to search and sort, careers and matches of the best players, win chances of any two, the
     accuracy of the predictions, and a comparison of systems.
     """
-    request = options.pop_request(settings)
+    request = options.pop_rating_request(settings)
     data, request = file_rating.read_events_with_evidence(report, request)
     settings["points"] = _load_points(report, request, data)
     if names is not None:

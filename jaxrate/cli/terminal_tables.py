@@ -204,7 +204,7 @@ def first_rows_caption(num_rows: int, count: int, nouns: str) -> str:
 
 
 def print_sections(*sections: str | TextTable, verbose: bool = False) -> None:
-    """Print texts and tables with a blank line between them; empty texts are left out."""
+    """Print texts and tables, a blank line between; tables with all lines beneath if `verbose`, else with the first."""
     console = open_console(sys.stdout)
     contents: list[Any] = [*filter(None, sections)]
     if console is None:

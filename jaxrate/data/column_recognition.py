@@ -260,7 +260,7 @@ def _missing_players_error(table: TableSource, header: Header) -> ValueError:
 
 
 def split_column(name: str, pattern: str) -> DerivedColumns:
-    """The two parts of the cells of a column, by a pattern with two groups."""
+    """Both groups of a pattern as columns, "name (1)" and "name (2)"; cells that do not match are missing."""
 
     def compute(columns: list[Column]) -> list[Column]:
         fields = import_pyarrow().compute.extract_regex(columns[0], pattern)

@@ -69,7 +69,7 @@ from jaxrate.data.date_parsing import (
     STYLE_DESCRIPTIONS,
     age_differences,
     check_date_style,
-    is_date_style,
+    is_date_style_argument,
     parse_further_times,
     parse_season_start_years,
     parse_times,
@@ -863,7 +863,7 @@ def read(
     warn_of_each(_doubts_about_dataset(dataset, resolved.table, earlier, upcoming))
     roles = used.roles
     return dataset._replace(
-        dates=converted.date_style if is_date_style(converted.date_style) else None,
+        dates=converted.date_style if is_date_style_argument(converted.date_style) else None,
         played=int(split.played.sum()) if upcoming and not split.played.all() else 0,
         upcoming=upcoming,
         noun=find_noun(opened.names, roles.players[0], has_members=bool(roles.team or roles.num_first)),

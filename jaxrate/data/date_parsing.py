@@ -82,14 +82,14 @@ class ParsedTimes(NamedTuple):
         return import_pyarrow().chunked_array([import_pyarrow().array(self.values, from_pandas=True)])
 
 
-def is_date_style(dates: Any) -> bool:
+def is_date_style_argument(dates: Any) -> bool:
     """Whether this says how dates are written, as `dates` of `read`."""
     return isinstance(dates, str) and (dates in (DAY_FIRST, MONTH_FIRST) or "%" in dates)
 
 
 def check_date_style(dates: Any) -> None:
     """ValueError unless this says how dates are written, or is None."""
-    if dates is not None and not is_date_style(dates):
+    if dates is not None and not is_date_style_argument(dates):
         raise ValueError(
             f'dates must be "day-first", "month-first" or a format as "%d %b %Y", got {format_value_for_error(dates)}'
         )
@@ -120,7 +120,7 @@ def parse_further_times(name: str, column: Column, clock: str | None, style: str
     """The times in further rows of a table, whose first rows have this clock and this style, as in `ParsedTimes`."""
     if clock == "numbers":
         return ParsedTimes(to_numbers(name, replace_na_values(column), np.nan), clock)
-    times = parse_times(name, column, style if is_date_style(style) else None)
+    times = parse_times(name, column, style if is_date_style_argument(style) else None)
     if times.clock is not None and (times.clock, times.style) != (clock, style):
         kind = style or ("ISO dates" if clock else "no times")
         raise ValueError(f"column {name!r} has other dates than {kind}, as the first rows have")

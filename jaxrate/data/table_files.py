@@ -531,7 +531,7 @@ def is_list_of_paths(source: Any) -> bool:
 
 
 def list_table_files(path: Path) -> list[Path]:
-    """The file, or those of a folder (of Parquet, or else of CSV) or pattern, in the order of their names."""
+    """A file, or a folder's (Parquet, else CSV) or pattern's, by name; ValueError for a folder rated by chunks."""
     if path.is_file():
         return [path]
     if (path / "checkpoint").is_file() and (path / "predictions").is_dir():

@@ -147,7 +147,7 @@ def fit_blend_weights(
 
 
 def _log_odds_limits(x: HostArray) -> HostArray:
-    """[K] how bold each system was in the matches before, of log-odds [n, K]."""
+    """[K] the quantile `BOLDEST_SHARE` of each system's absolute log-odds, from log-odds [n, K] of earlier matches."""
     return np.asarray(np.quantile(np.abs(x), BOLDEST_SHARE, axis=0))
 
 

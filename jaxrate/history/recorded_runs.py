@@ -157,7 +157,7 @@ def _check_infers_performances(system: RatingSystem) -> None:
 def rating_history_with_performances(
     system: RatingSystem, events: Any, with_performances: bool = True, after: bool = False, **options: Any
 ) -> tuple[RecordedRun, Performances | None]:
-    """The history, and its performances on the host, if these are contests and the system infers them."""
+    """The run, with ratings left by events if `after`, and performances of contests if the system infers them."""
     history, _ = resolve_events_and_num_players(events)
     if isinstance(history, Matches | Ragged) and not len(history.flat.player):
         raise ValueError(

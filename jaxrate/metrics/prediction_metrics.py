@@ -286,7 +286,7 @@ def accuracy(prediction: Any, score: Any, *, weight: Any = None, mask: Any = Non
 
 @enforce_argument_annotations
 def calibration(prediction: Any, score: Any, *, bins: int = 10, weight: Any = None, mask: Any = None) -> Calibration:
-    """Calibration in `bins` bins of equal width."""
+    """Calibration of predictions [n] by scores [n] from 0 to 1, in `bins` bins of equal width."""
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
     p, s, w = check_and_select_samples(prediction, score, weight, mask)

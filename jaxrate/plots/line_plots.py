@@ -91,7 +91,7 @@ def trajectory(
     dashed = ". Dashed: at the time" * bool(then)
     rules = f"{', '.join(known)}{bands}{dashed}{'. Dots mark peaks' * is_thinned}{describe_gaps([*lines, *then])}"
     unnamed = unnamed_players(grey_lines, steps)
-    text = _rating_text(rated, title, rules, unnamed)
+    text = _rating_picture_text(rated, title, rules, unnamed)
     return show(LineView(text, lines, unnamed, then, is_stepped), **canvas)
 
 
@@ -140,7 +140,7 @@ def careers(
     rules = steps.description
     if any(has_peak):
         rules += f"{describe_begin(rated, num_early)}. Dots mark peaks"
-    text = _rating_text(rated, title, rules + describe_gaps(lines), unnamed)
+    text = _rating_picture_text(rated, title, rules + describe_gaps(lines), unnamed)
     notes = _career_notes(lines, unnamed, rated.last, time_axis_label(rated))
     lines = [line._replace(note=note) for line, note in zip(lines, notes, strict=True)]
     return show(LineView(text, lines, unnamed, size=(10.0, 5.5)), **canvas)
@@ -157,7 +157,7 @@ def _leader_or_peak_finding(
     return find_end_or_peak(lines, clock, unit, num_early, others_peak=others_peak, prefers_peaks=prefers_peaks)
 
 
-def _rating_text(rated: History, title: Finding | str, rules: str, unnamed: UnnamedPlayers) -> PictureText:
+def _rating_picture_text(rated: History, title: Finding | str, rules: str, unnamed: UnnamedPlayers) -> PictureText:
     subtitle = f"Ratings by {system_title(rated.system.name)} {rules}{unnamed.description}"
     return PictureText(
         title, subtitle, time_axis_label(rated), style.rating_axis_label(rated.system), style.describe_source(rated)

@@ -314,7 +314,7 @@ def label_time_axis(ax: "Axes", name: str) -> None:
 
 
 def format_plot_name(name: Any) -> str:
-    """A name on one line, escaped so that it is no formula and not hidden from legends."""
+    """A name on one line, cut to `MAX_NAME_LENGTH`, and escaped so that it is no formula and shown in legends."""
     text = cut_name(" ".join(str(name).split()), MAX_NAME_LENGTH).replace("$", r"\$")
     return "\u200b" + text if text.startswith("_") else text
 
@@ -375,7 +375,7 @@ def set_name_ticks(
     *,
     is_left_aligned: bool = False,
 ) -> None:
-    """Set names of rows or columns as tick labels, in a font size that fits."""
+    """Label ticks by names, after `numbers` if given, in a font size that fits; of too many names each tenth."""
     points = float(axes_size(ax)["xy".index(axis_name)])
     font_size, step = points / max(len(labels), 1) / LINE_SPACING, 1
     if font_size < SMALLEST_NAME_FONT:

@@ -187,7 +187,7 @@ class ComparisonSummary(NamedTuple):
 def find_system_standing(
     comparison: Comparison | None, name: str, period: float | None = None
 ) -> ComparisonSummary | None:
-    """The standing of systems, where that of this name, in such periods, is shown; None without differences."""
+    """The best systems, and the one of this name if it is behind them; None if differences are not known."""
     if comparison is None or len(comparison.results) < 2 or _difference_from_best(comparison.results[0]) is None:
         return None
     results, pairs = comparison.results, count_pairs(len(comparison.results))

@@ -96,7 +96,7 @@ def _build_rankings_of_column(data: SiteData, name: str, values: HostArray) -> l
     """The rankings of two or more players with the same text in a column; none of a column of other things."""
     if values.dtype.kind in "biuf":
         return []
-    names, own, share = _list_own_values(data, data.careers.gather(values))
+    names, own, share = _commonest_recent_values(data, data.careers.gather(values))
     if not 1 < len(names) <= MAX_VALUES or share < MIN_OWN_SHARE:
         return []
     rankings = []
@@ -110,7 +110,7 @@ def _build_rankings_of_column(data: SiteData, name: str, values: HostArray) -> l
     return rankings
 
 
-def _list_own_values(data: SiteData, values: HostArray) -> tuple[list[str], HostArray, float]:
+def _commonest_recent_values(data: SiteData, values: HostArray) -> tuple[list[str], HostArray, float]:
     """All values [M] in the last events of those listed, the commonest one of each, and the share of these events."""
     start = data.careers.start
     recent = [values[max(start[i], start[i + 1] - RECENT_EVENTS) : start[i + 1]].tolist() for i in data.listed]

@@ -161,7 +161,7 @@ def _site_map(kind: str, item: str, addresses: list[str], day: str) -> str:
 
 
 def add_feed_entry(entries: list[dict[str, str]], entry: dict[str, str]) -> list[dict[str, str]]:
-    """The entries of a feed, the latest first; a build of the same results replaces its entry."""
+    """The latest `MAX_FEED_ENTRIES` entries of a feed; one of the same id is replaced, and if equal keeps its time."""
     unchanged = next((x for x in entries if x == entry | {"updated": x["updated"]}), entry)
     return [unchanged, *(x for x in entries if x["id"] != entry["id"])][:MAX_FEED_ENTRIES]
 

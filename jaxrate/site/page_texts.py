@@ -98,7 +98,7 @@ def equal_partners(rated: History, listed: HostArray) -> EqualPartners | None:
     return None if size < 2 or not len(listed) else EqualPartners(size - 1, int(listed[len(listed) // 2]))
 
 
-def pair_fields(rated: History, matchups: Mapping[Any, MatchupTables]) -> dict[str, Any]:
+def pair_form_variables(rated: History, matchups: Mapping[Any, MatchupTables]) -> dict[str, Any]:
     """The variables of the fields that choose a pair, from the tables by category."""
     tables, num_players = [*matchups.values()][:1], len(rated.players)  # which are alike by category
     count = min([x.even.left.shape[1] for x in matchups.values()], default=num_players)
@@ -404,7 +404,7 @@ def build_page_views(data: site_data.SiteData, title: str | None) -> PageViews:
         "calibration": _calibration_columns(accuracy),
         "scale": rating_scale(data, matchups.get(category), category),
         "spread": data.has_intervals,
-        **pair_fields(rated, matchups),
+        **pair_form_variables(rated, matchups),
         "system": describe_system(rated.system.name),
         "period": "" if rated.period is None else f" in periods of {rated.period:g}{' days' * data.is_dated}",
         "params": describe_settings(rated),
@@ -416,7 +416,7 @@ def build_page_views(data: site_data.SiteData, title: str | None) -> PageViews:
 
 
 def _calibration_columns(accuracy: AccuracySummary) -> list[Column]:
-    """The columns of the table of bins."""
+    """The expected and observed percentages, 95% intervals and events of calibration bins; empty without bins."""
     if accuracy.bins is None:
         return []
     words, rows = accuracy.words, accuracy.bins.rows()

@@ -393,7 +393,7 @@ def build_player_season_tables(data: SiteData) -> tuple[str, list[str], list[str
         make_column("figure", "rank", rank.tolist(), lambda x: f"{x:,.0f}" * (x == x)),
         make_column("figure", "rating", rating.tolist(), data.format_rating),
         make_column("figure", "change", change.tolist(), signed),
-        *_result_columns(data, known, first),
+        *_season_result_columns(data, known, first),
     ]
     cells = [[f"<td{' class=n' * (x.kind == 'figure')}>{text}" for text in x.cells] for x in columns]
     rows = ["<tr>" + "".join(x) for x in zip(*cells, strict=True)]
@@ -407,7 +407,7 @@ def build_player_season_tables(data: SiteData) -> tuple[str, list[str], list[str
     return table_head(columns), tables, strips
 
 
-def _result_columns(data: SiteData, known: HostArray, first: HostArray) -> list[Column]:
+def _season_result_columns(data: SiteData, known: HostArray, first: HostArray) -> list[Column]:
     """How many events there were in each season, which begin at the `first` of the `known` rows, and how they ended."""
     columns = {data.events: np.ones(len(known), bool)} | result_masks(data, known)
     sums = {name: np.add.reduceat(x.astype(int), first).tolist() for name, x in columns.items()}

@@ -425,7 +425,7 @@ class ConjugateResiduals(NamedTuple):
 def evidence_adjoints(
     model: ModelSettings, params: Any, timelines: Timelines, sweep_result: SweepResult
 ) -> GaussianSite:
-    """[...] of participants: how much a unit that a sweep adds to a site adds to the log evidence; NaN if not found."""
+    """[...] the log evidence's slopes by what a sweep adds to sites, through all later sweeps; NaN if not solved."""
     deviation = jnp.sqrt(predictor_variances(sweep_result.cavity))
     deviation = jnp.where(zero_padding_participants(timelines, jnp.ones_like(deviation)) > 0, deviation, 1.0)
     unit = GaussianSite(1.0 / (deviation[..., :, None] * deviation[..., None, :]), 1.0 / deviation)

@@ -326,7 +326,7 @@ PREDICTION_WRAPPERS: dict[str, Callable[..., RatingSystem]] = {  # as saved runs
 
 
 def wrapper_names(system: RatingSystem) -> tuple[str, ...]:
-    """The names of the wrappers around the predictions of a system, in order: "calibrated", "outlook"."""
+    """The names of the wrappers around a system's predictions, the innermost first: "calibrated", "outlook"."""
     if system.wrapper is None:
         return ()
     own = (name for name, wrap in PREDICTION_WRAPPERS.items() if wrap == system.wrapper.wrap)

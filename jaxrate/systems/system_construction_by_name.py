@@ -191,11 +191,11 @@ def make_system(name: str, explicit_settings: Mapping[str, Any]) -> RatingSystem
     A number may stand for a setting of several. With hyperparameters of a calibration, or of draws, the system is
     wrapped by `calibrate`, or by `add_outcomes`.
     """
-    options = explicit_options(name, explicit_settings)
+    options = settings_with_tuples(name, explicit_settings)
     return make_wrapped_system(requested_wrappers(name, options), ALL_SYSTEMS[name], options)
 
 
-def explicit_options(name: str, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
+def settings_with_tuples(name: str, explicit_settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings, with numbers that stand for several in tuples; ValueError if there is no such system."""
     if name not in ALL_SYSTEMS:
         raise ValueError(f"unknown system {name!r}{did_you_mean_or_list(name, ALL_SYSTEMS)}")
@@ -224,7 +224,7 @@ def make_system_for_data(
     fifth: what comes later may be scored. The side is worth what it was in the first `unscored_count` matches, and as
     much as usual if that is 0.
     """
-    explicit = explicit_options(name, explicit_settings)
+    explicit = settings_with_tuples(name, explicit_settings)
     wrappers, count = requested_wrappers(name, explicit), len(data.events.flat.time)
     past = slice_events(data.events, 0, max(round(count * min(past_share, PAST_SHARE)), 1)) if count else None
     if name == "skills" and explicit.get("outcome", "margin") == "margin" and "relative_margin" in (data.derived or {}):

@@ -159,7 +159,7 @@ def team_performance_moments(constants: Constants, rows: State, event: Rounds, t
 
 
 def predict_match_outcomes(constants: Constants, rows: State, match: Matches) -> OutcomeProbabilities:
-    """[2] who wins a match, for both players."""
+    """[2] each player's chances of win and draw, their expected rank, and the quality of the match."""
     ahead, spread, margin = match_lead_deviation_and_margin(constants, rows, match)
     win = ndtr((jnp.stack([ahead, -ahead]) - margin) / spread)
     behind = -jnp.abs(ahead)  # where the tails keep their digits

@@ -167,7 +167,7 @@ def _play_batch(
 def _total_similarity_changes(
     similarity: UrnSimilarityTables, count: Array, a: Array, b: Array, gain: Array
 ) -> tuple[Array, Array]:
-    """[width] the change of S by each move, and S, for values a and b of the urns."""
+    """[width] the change of the sum of similarities by each proposed gain, and this sum, for urns of values a and b."""
     near = full_precision_matmul(similarity.table_of_others, count)
     total = 0.5 * (full_precision_matmul(count, near) + jnp.sum(count * (count - 1.0)))
     near = near + count

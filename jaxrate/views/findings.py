@@ -443,7 +443,7 @@ def find_best_calibrated(errors: Mapping[str, float]) -> Finding:
 
 
 def judge_losses(curve: Curve) -> Finding:
-    """At which chances of the favourite predictions are too bold or too cautious, from losses beside expected ones."""
+    """At which chance of the favourite losses differ most from expected ones, if surprisingly: too bold or cautious."""
     error, excess = (curve.high - curve.y) / Z_95, curve.y - curve.expected
     z = np.divide(excess, error, out=np.zeros(len(error)), where=error > 0)
     worst = int(np.argmax(np.abs(z)))

@@ -368,7 +368,7 @@ class OpenedTable(NamedTuple):
 def open_table_sorted_if_needed(
     reading: TableReading, order: TimeOrder, folder: Path, rows: int, memory: str
 ) -> TableSource:
-    """The table, or its copy in the folder if rows stand too late, which is written unless it is there."""
+    """The table, or if rows stand too late its sorted copy in `folder`, written once as in `write_sorted_copy`."""
     if not order.faults:
         return reading.source
     row, reason = order.faults[0]

@@ -413,7 +413,7 @@ def goal_outcomes(
 
 
 def scoreline_probabilities(belief: LogRateBelief, dependence: Any, most_goals: int) -> Array:
-    """[..., most_goals + 1, most_goals + 1] chances of scorelines: goals of the first side by those of the second."""
+    """[..., most_goals + 1, most_goals + 1] chances of goals of the first by those of the second; the rest is cut."""
     first, second, weight = rates_at_nodes(belief)
     number = jnp.arange(most_goals + 1, dtype=first.dtype).reshape((1,) * first.ndim + (-1,))
     one, two = (jnp.exp(number * jnp.log(x)[..., None] - x[..., None] - gammaln(number + 1.0)) for x in (first, second))

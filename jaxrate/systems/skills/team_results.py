@@ -318,7 +318,7 @@ def condition_on_quits(
 
 
 def tied_level_log_density(ahead: Array, square: Array, spread: Array, teams: Teams) -> Array:
-    """[T - 1] of teams that share the level of those before them: the density that they do, N(ahead, square) at 0.
+    """[T - 1] the log density that teams tie with those before them, log N(ahead, square) at 0, where they do.
 
     It is told as a share of what it would be if all performances were alike and certain, and so has no unit.
     """
