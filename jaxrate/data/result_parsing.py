@@ -232,7 +232,7 @@ def _score_of_scoreline(cell: str, pattern: str = SCORELINE_PATTERN) -> float:
     """The score of the first player by the points of both sides in a cell; NaN of other cells."""
     match = re.search(pattern, cell)
     if match is None:
-        return np.nan
+        return 0.5 if re.fullmatch(rf"1/2|{DRAW_PATTERN}", cell) else np.nan
     one, two = (0.5 if points in ("½", "1/2") else float(points.replace(",", ".")) for points in match.groups())
     return float(0.5 + 0.5 * np.sign(one - two))
 

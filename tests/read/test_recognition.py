@@ -571,7 +571,7 @@ def test_players_who_may_be_no_single_player_are_told(names, said):
 WRITTEN = ["W D L", "H D A", "Home Draw Away", "1 X 2", "1-0 1/2-1/2 0-1", "1-0 ½-½ 0-1", "2-1 0:0 1-3", "1 0.5 0"]
 
 
-@pytest.mark.parametrize("written", [*WRITTEN, "1 0 -1", "x draw x"])
+@pytest.mark.parametrize("written", [*WRITTEN, "1 0 -1", "x draw x", "1-0 1/2 0-1", "1:0 remis 0:1"])
 def test_ways_to_write_results(source, written):
     with pytest.warns(UserWarning, match="took white and black for a and b.*; Result for the score"):
         data = read(source({"white": ["x", "y", "z"], "black": ["y", "x", "x"], "Result": written.split()}))
