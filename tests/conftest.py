@@ -218,7 +218,7 @@ def league():
 
 @pytest.fixture
 def games(tmp_path):
-    """A CSV file of the league with named players, a side and a column of walkovers."""
+    """A CSV file of the league with named players, a side and a column of flags."""
     write_games(tmp_path / "games.csv")
     return tmp_path / "games.csv"
 
@@ -226,7 +226,7 @@ def games(tmp_path):
 def write_games(path):
     import jaxrate as jr
 
-    more = {"home": np.ones(600), "walkover": np.arange(600) % 100 == 0}
+    more = {"home": np.ones(600), "early": np.arange(600) % 100 == 0}
     jr.data.write(league_table(40, 600, seed=4, draws=0.2) | more, path)
 
 

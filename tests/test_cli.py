@@ -29,9 +29,9 @@ BashComplete = pytest.importorskip("click.shell_completion").BashComplete
 @pytest.mark.parametrize("system", ["elo", "glicko", "glicko2"])
 def test_rate_prints_and_saves_what_it_computes(jaxrate, games, tmp_path, system):
     out = tmp_path / "new" / "folder"
-    code, text, errors = jaxrate("rate", games, "--system", system, "--out", out, "--csv", "--column", "drop=walkover")
+    code, text, errors = jaxrate("rate", games, "--system", system, "--out", out, "--csv", "--column", "drop=early")
     assert code == 0 and errors == f"jaxrate: saved the run to {out}\n"
-    data = jr.read(games, drop="walkover")
+    data = jr.read(games, drop="early")
     result = jr.rate(getattr(jr, system)(), data)
     prediction = result.predictions["prediction"].to_numpy()
     assert f"{system}: 594 matches of 40 players" in text

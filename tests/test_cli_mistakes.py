@@ -94,7 +94,7 @@ arena bad.csv --column drop=no --cluster v | a,b,wins,losses,no,v x,y,1,1,1, x,y
 arena bad.csv --out '' | a,b,score x,y,1 :: name a file or a folder
 rate bad.csv --period 7 | a,b,score x,y,1 y,z,0 :: rating periods need times; name the column of time
 rate bad.csv --score home_goals | a,b,score,home_goals p,q,1,3 q,p,0,1 :: of both sides are the margin, as --margin
-rate bad.csv | home,away,result x,y,W y,x,void x,y,D x,y,P :: column 'result' is 'void'
+rate bad.csv | home,away,result x,y,W y,x,odd x,y,D x,y,P :: column 'result' is 'odd'
 """
 MOMENTS = "a,b,score,date x,y,1,2024-01-01T12:00 y,x,0,2024-01-05T18:30 x,y,0,2024-01-06T00:30"
 GOALS = "home,away,home_goals,away_goals,x,y A,B,1,0,0.5,0.2 B,A,2,2,1.5,1.2"
@@ -104,7 +104,7 @@ rate bad.csv | a,b,score x,y,1 y,z,0 :: no column of dates, so uncertainty does 
 rate bad.csv --skip-incomplete | a,b,score,time Ada,Bo,1,1 ada,Bo,0,2 Ada,Bo,1, :: skipped 1 of 3 rows, which lack a
 rate bad.csv | a,b,score,date x,y,1,2024-01-01 x,y,1,2024-01-01 :: line 3 repeats line 2; they count again
 rate bad.csv | team_a,team_b,score A;B,C;D,1 A;C,B;D,0 :: rated as one, apart from the members; if they are teams, say
-rate bad.csv --na-values void | home,away,result x,y,W y,x,void x,y,D x,y,P :: 2 matches of 2 teams
+rate bad.csv --na-values odd | home,away,result x,y,W y,x,odd x,y,D x,y,P :: 2 matches of 2 teams
 rate bad.csv --as-of 2024-01-05T18:29 | {MOMENTS} :: glicko: 1 match
 rate bad.csv --as-of 2024-01-05 | {MOMENTS} :: glicko: 2 matches
 rate bad.csv --as-of 2034-01-05 | {MOMENTS} :: --as-of is after the last result, of 2024-01-0

@@ -102,12 +102,12 @@ def test_a_site_shows_columns_of_the_file_and_other_names(jaxrate, games, tmp_pa
     run, out = tmp_path / "run", tmp_path / "public"
     jr.save(run, jr.rate(jr.elo(), jr.read(games)))
     (tmp_path / "names.csv").write_text("id,name\nplayer 03,Ada\n")
-    options = "--names", tmp_path / "names.csv", "--file", games, "--show", "walkover", "-q"
+    options = "--names", tmp_path / "names.csv", "--file", games, "--show", "early", "-q"
     code, text, errors = jaxrate("site", run, "--out", out, *options)
     assert (code, errors) == (0, "") and text.startswith(f"{out}: 40 players\nOpen ")
     mine = [row for row in jr.load(run).predictions.to_pylist() if "player 03" in (row["a"], row["b"])]
-    walkovers = [str(row["row"] % 100 == 0).lower() for row in mine]
-    assert inside(page_of(out, "Ada"), "career")["columns"]["walkover"] == walkovers
+    flags = [str(row["row"] % 100 == 0).lower() for row in mine]
+    assert inside(page_of(out, "Ada"), "career")["columns"]["early"] == flags
 
 
 def test_hints_name_the_file_and_the_run(jaxrate, tmp_path, monkeypatch):

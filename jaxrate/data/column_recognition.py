@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, reduce
-from itertools import chain, permutations, product
+from itertools import chain, combinations, permutations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -1013,6 +1013,7 @@ def recognise_forecast_columns(names: Sequence[str]) -> tuple[dict[str, list[str
 
 
 SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_WIDTH = 3, 12, 120  # of a table that cannot be read as it is
+COMPARED_ROWS = 1000  # in which two columns of it may share texts
 ADVICE = {  # by the role that is missing
     "a": "name the columns: of matches both players, as a={x!r}, b={y!r}; of those in which somebody won, as "
     "winner={x!r}, loser={y!r}; of contests with a row for each participant, as contest='...', "
@@ -1027,15 +1028,24 @@ FIRST_LINE_ADVICE = "the first line names the columns, separated by commas, semi
 
 def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, Any]) -> MissingColumnError:
     """The error for a table without the column of a role: shows the first rows, and the arguments to write."""
-    used = [*chain(*map(as_column_list, arguments.values())), *time_columns(table.names)]
-    x, y, *_ = *(name for name in table.names if name not in used), "...", "..."
+    used = {*chain(*map(as_column_list, arguments.values())), *time_columns(table.names)}
+    columns = load_columns(table, table.names)
+    x, y = find_columns_sharing_texts({name: column for name, column in columns.items() if name not in used})
     first_row = {normalise_column_name(cell) for x in table.first_values(table.names).values() for cell in x[:1]}
     advice = ADVICE.get(role, "name it, as {role}={x!r}") if len(table.names) > 1 else FIRST_LINE_ADVICE
     advice = advice if len(first_row & WORDS_OF_HEADERS) < 2 else TWO_HEADERS_ADVICE
     advice = advice.format(role=role, x=x, y=y)
     message = f"no column {COLUMN_ROLES[role].default[0]!r}; {advice} (there are: {', '.join(map(str, table.names))})"
-    rows = format_first_rows(load_columns(table, table.names))
+    rows = format_first_rows(columns)
     return MissingColumnError("\n  ".join([shorten_to_one_line(message), *rows]))
+
+
+def find_columns_sharing_texts(columns: Mapping[Any, Column]) -> tuple[Any, Any]:
+    """The names of the two columns that share most texts, as those of both players do; "..." where there are fewer."""
+    cells = {name: map(str, to_values(column[:COMPARED_ROWS])) for name, column in columns.items()}
+    texts = {name: {x for x in values if x[:1].isalpha()} for name, values in cells.items()}
+    pairs = combinations([*texts, "...", "..."], 2)
+    return max(pairs, key=lambda pair: len(texts.get(pair[0], set()) & texts.get(pair[1], set())))
 
 
 def format_first_rows(columns: Mapping[Any, Column]) -> list[str]:

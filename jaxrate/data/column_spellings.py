@@ -104,7 +104,7 @@ NAME_TEMPLATES = _split_at_blanks("""
     equipe{} equipo{} {}pair {}duo squadra{} {}lag {}hold spieler{} joueur{} jugador{} giocatore{}
     {}shikona rikishi{}shikona rikishi{} participants{}name competitors{}name {}joukkue pareja{} team{}players
     team{}teamname competitors{}teamname competitors{}teamdisplayname {}clubname fencer{} wrestler{} boxer{}
-    {}clubid {}teamid team{}id teamid{} {}teamapiid {}playerid player{}id {}id {}neutral
+    opponents{}opponentname {}clubid {}teamid team{}id teamid{} {}teamapiid {}playerid player{}id {}id {}neutral
 """)  # names before ids
 GOAL_NOUNS = _split_at_blanks(
     "score goals goal runs tore goles buts gol gols reti doelpunten mal maalit placar imps touches"
@@ -117,7 +117,7 @@ POINT_PATTERNS = _split_at_blanks("""
     {{}}{0} {0}{{}} {{}}team{0} team{{}}{0} teams{{}}{0} {{}}club{0} {{}}player{0} player{{}}{0} {0}{{}}team {0}team{{}}
     {0}player{{}}
     {{}}final{0} final{0}{{}} {{}}fulltime{0} fulltime{{}}{0} ft{{}}{0} {0}ft{{}} {{}}{0}ft {{}}{0}scored
-    {0}fulltime{{}} {0}fulltime{{}}team participants{{}}{0} competitors{{}}{0}
+    {0}fulltime{{}} {0}fulltime{{}}team participants{{}}{0} competitors{{}}{0} results{{}}{0}
 """)  # of a side and a noun, as in "{}score" and "score{}"
 OWN_POINTS = tuple(  # of a row of one side
     (noun + first, noun + second)
@@ -211,7 +211,7 @@ SPELLINGS = {  # of the roles that one column has
         player participant driver driverid drivername driverref athlete competitor rider horse swimmer skater runner
         golfer cyclist skier rower sailor boat crew dog pilot fahrer handle username playername summoner
         summonername name team teamname drivernumber ciclista corredor coureur cycliste nageur atleta pilota pilote
-        piloto playerid teamid model modelname
+        piloto playerid teamid model modelname school club country nation
     """),
     "contest score": _split_at_blanks("score points pts goals win won wins iswinner victory result outcome teamscore"),
     "rank": _split_at_blanks("""

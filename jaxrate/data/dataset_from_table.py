@@ -80,6 +80,7 @@ from jaxrate.data.faulty_rows import (
     describe_share,
     doubts_about_mirrored_matches,
     doubts_about_repeated_matches,
+    doubts_about_unplayed_matches,
     find_incomplete_rows,
     find_later_mirrors,
     is_blank_mask,
@@ -947,6 +948,7 @@ def _doubts_about_dataset(
     if not table.noted:
         return
     if data.of_matches and not upcoming:  # those to come have no scores
+        yield from doubts_about_unplayed_matches(data.rows, table)
         yield from doubts_about_margins(data)
         yield from doubts_about_mirrored_matches(data.matches)
         yield from doubts_about_repeated_matches(data.matches, data.rows, table)

@@ -14,12 +14,14 @@ from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count
 from jaxrate.data.column_conversion import load_columns, missing_mask, text_mask, to_values
 from jaxrate.data.column_spellings import ROW_NUMBER_NAMES, normalise_column_name
+from jaxrate.data.result_parsing import draw_mask_from_flags
 from jaxrate.data.role_resolution import ColumnRoles
 from jaxrate.data.table_sources import Column, TableSource
 from jaxrate.events import Matches, rewrite_row_errors
 
 PACKAGE_FOLDER = str(Path(__file__).parents[1]) + os.sep
 SHOWN_ROWS = 3  # rows that a note names
+UNPLAYED_FLAG = "(is|was)?(walkover|forfeit(ed)?|cancell?ed|abandoned|void(ed)?|annulled|noshow|awarded)"
 MIN_UNTIMED_MIRRORS = 12  # rows without times that all have a twin with exchanged sides
 
 
@@ -62,6 +64,15 @@ def describe_example_rows(rows: HostArray) -> str:
 def describe_share(mask: HostArray, noun: str = "row") -> str:
     """How many of all are in a mask, as "3 of 20 rows"."""
     return f"{np.count_nonzero(mask):,} of {format_count(len(mask), noun)}"
+
+
+def doubts_about_unplayed_matches(rows: HostArray, table: TableSource) -> Iterator[str]:
+    """A doubt that some of the matches in these rows of a table were not played, by columns of flags."""
+    flags = [name for name in table.names if re.fullmatch(UNPLAYED_FLAG, normalise_column_name(name))]
+    for name, column in load_columns(table, flags).items():
+        if (is_unplayed := draw_mask_from_flags(column.take(rows))).any():
+            share = describe_share(is_unplayed, "match")
+            yield f"{name} is true of {share}, which count; drop={name!r} leaves them out"
 
 
 def doubts_about_mirrored_matches(matches: Matches) -> Iterator[str]:

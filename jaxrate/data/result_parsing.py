@@ -36,14 +36,15 @@ from jaxrate.events import fail_where
 
 UNPLAYED_WORDS = (  # which say that a match was not played, and will not be
     "NC", "NC/NC", "No contest", "No_contest", "No result", "N/R", "NR", "W/O", "WO", "w.o.", "walkover", "walk over",
-    "walk-over", "walk_over", "cancelled", "canceled", "bye", "abgesagt", "ausgefallen", "annulé",
+    "walk-over", "walk_over", "cancelled", "canceled", "canc", "bye", "abgesagt", "ausgefallen", "annulé", "kampflos",
+    "forfeit", "forfeited", "forfait", "awarded", "awd", "no show", "no-show", "no_show", "void", "abandoned", "abd",
 )  # fmt: skip
 NA_VALUES = (
     *UNPLAYED_WORDS,
     "", "-", "--", "-:-", "- : -", "*", "?", "NA", "<NA>", "N/A", "#N/A", "NaN", "NaT", "null", "None", r"\N", "P",
-    "P-P", "PP", "Postp", "Postp.", "Postponed", "TBD", "TBA", "TBC", "0000-00-00", "RET", "ret.", "abandoned",
-    "unknown", "+:-", "-:+", "+ - -", "- - +", "+--", "--+", "1-0F", "0-1F", "0-0F", "W:FF", "FF:W", "W-FF", "FF-W",
-    "abgebrochen", "verlegt", "reporté", "aplazado", "suspendido",
+    "P-P", "PP", "Postp", "Postp.", "Postponed", "TBD", "TBA", "TBC", "0000-00-00", "RET", "ret.", "unknown", "+:-",
+    "-:+", "+ - -", "- - +", "+--", "--+", "1-0F", "0-1F", "0-0F", "W:FF", "FF:W", "W-FF", "FF-W", "abgebrochen",
+    "verlegt", "reporté", "aplazado", "suspendido",
 )  # fmt: skip
 RESULTS_BESIDE = {"-": "+", "p": "g"}  # texts that are results where a column has another one, and else say none
 IN_PLAY_WORDS = (  # without blanks, of a column that says how far a match is
@@ -458,7 +459,8 @@ def _word_notations(results: ResultColumn) -> list[Notation]:
     """
     sides, players = [_outcome_word(str(name).lower()) for name in results.players], tuple(results.players)
     header, notations = Header.of_columns(players), list[Notation]()
-    for words in (OutcomeWords(*((side,) for side in sides)), *OUTCOME_WORDS):
+    length = any({*sides} <= {*x.first, *x.second} for x in SIDE_PAIRS if x.kind == "sides")  # E and W of east and west
+    for words in (OutcomeWords(*((side, side[:length] or side) for side in sides)), *OUTCOME_WORDS):
         first, second, _ = words
         pairs = header.find_pairs_by_words(product(first, second))
         is_own, is_exchanged = players in pairs, players[::-1] in pairs

@@ -403,13 +403,22 @@ def is_list_of_records(value: Any) -> bool:
 
 def _records_of_inner_lists(records: Sequence[Mapping[Any, Any]]) -> Sequence[Mapping[Any, Any]]:
     """The records of matches in records of rounds, each with the values of its round; others as they are."""
-    for name in EVENT_LISTS:
-        if records and all(is_list_of_records(record.get(name)) for record in records):
-            merged = [{**record, **x} for record in records for x in record[name]]
-            for record in merged:
-                del record[name]
-            return merged
-    return records
+    name = next((x for x in EVENT_LISTS if _have_lists(records, x)), None)
+    if name is None or _are_two_sided(records, name):
+        return records
+    merged = [{**record, **inner} for record in records for inner in record[name]]
+    return [{key: value for key, value in record.items() if key != name} for record in merged]
+
+
+def _have_lists(records: Sequence[Mapping[Any, Any]], name: str) -> bool:
+    """Whether each of the records has a list of records of this name."""
+    return bool(records) and all(is_list_of_records(record.get(name)) for record in records)
+
+
+def _are_two_sided(records: Sequence[Mapping[Any, Any]], event_list: str) -> bool:
+    """Whether records with a list of events are matches, as another list of each is of two sides, as "opponents"."""
+    others = [x for x in records[0] if x != event_list and _have_lists(records, x)]
+    return any({len(record[x]) for record in records} == {2} for x in others)
 
 
 def records_to_columns(records: Sequence[Any]) -> dict[str, list[Any]]:

@@ -236,8 +236,8 @@ def test_json_lines_and_text_with_other_delimiters(games):
         f"\ufeff{below}\n{head}\n{head}",
     ):
         check_rows(read(games(text), margin=["home goals, all", "away_goals"]))
-    with pytest.raises(ValueError, match=r"row 1 \(counting from 0, line 4\): column 'result' is 'void'"):
-        read(games("home,away,result\nx,y,H\nhome,away,result\nx,y,void\nx,y,D\n"))
+    with pytest.raises(ValueError, match=r"row 1 \(counting from 0, line 4\): column 'result' is 'odd'"):
+        read(games("home,away,result\nx,y,H\nhome,away,result\nx,y,odd\nx,y,D\n"))
 
 
 def zipped(parts):

@@ -284,6 +284,10 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
         {"t": [1, 1, 2, 2, 3, 3], "team": list("xyxzyx"), "opponent": list("yxzxxy"), "result": list("WLDDLW")}, {},
         [1, 0, 0.5, 0.5, 0, 1], ".*6 of 6 matches stand there twice.*; drop='mirrored' keeps one row of each match",
     ),
+    "a flag of matches that were not played": (
+        {"home": X, "away": Y, "winner": X, "forfeit": [False, True, False, False]}, {}, [1] * 4,
+        ".*forfeit is true of 1 of 4 matches, which count; drop='forfeit' leaves them out",
+    ),
     "a log of one side": (
         {"t": [1, 1, 2, 2, 2, 3], "team": list("xyxzzx"), "opponent": list("yxzxxz"), "result": list("WLDDDW")},
         {"drop": "mirrored"}, [1, 0.5, 0.5, 1], "took .*",
@@ -329,6 +333,13 @@ READINGS = {  # the table, the scores, and a word of the note
         ("winner,winner_partner,loser,loser_partner", {}), ("a,partner_a,b,partner_b", {"score": [1] * 4}))},
     "columns in the order of the table": ("home,away,result,start,kickoff,day\nx,y,H,soon,later,never\n", [1],
                                           "nothing for the time, as start, kickoff, day has no dates"),
+    "only W of west": ({"east": X, "west": Y, "winner": ["W"] * 4}, [0] * 4, ""),
+    "lists of both sides": (
+        [{"opponents": [{"opponent": {"name": x}} for x in pair], "results": [{"score": 2}, {"score": 1}]} for pair in ("xy", "yx")],
+        [1, 1], "opponents.1.opponent.name and opponents.2.opponent.name for a and b; results.1.score",
+    ),
+    "forfeits": ({"home": X, "away": Y, "home_goals": [3, 1, 0, 3], "away_goals": [0, 1, 3, 0],
+                  "status": ["played", "played", "Forfeit", "awarded"]}, [1, 0.5], r"left out \(2 of 4 matches\)"),
     "only a as the winner": ({"model_a": X, "model_b": Y, "winner": ["a", "model_a", "a", "a"]}, [1, 1, 1, 1], ""),
     "sets": ({"player1": X, "player2": Y, "score": ["6-4 6-3", "3-6, 7-6(5), 2-6", "11-9 11-5 11-7", "6/4 6/1"]},
              [1, 0, 1, 1], "sets of the first player"),
@@ -377,6 +388,7 @@ READINGS = {  # the table, the scores, and a word of the note
         ("home", "away", ["HW", "score draw", "AW", "home win"]),
         ("weiß", "schwarz", ["1-0", "0,5-0,5", "0:1", "1 : 0"]),
         ("east", "west", ["east", "draw", "west", "East wins"]),
+        ("left", "right", ["L", "draw", "R", "L"]),
         ("player1", "player2", ["2-1-0", "1-1-1", "0-2-0", "2-0-1"]),
         ("gov", "opp", ["gov", "tie", "opp", "Gov"]),
         ("fighter_1", "fighter_2", ["fighter_1", "draw", "Fighter 2", "FIGHTER_1"]),
@@ -498,6 +510,7 @@ REFUSED = {  # the table, options, and what is said
     "players of teams": ("p1,p2,p3,p4,score\nx,y,z,u,1\n", {}, "of teams name the players of each, as a=.'p1', 'p2'."),
     "a title above the names of columns": ("League 2026\n\nhome,away,score\nx,y,2-1\n", {}, "line 3.: Expected 1 columns.*"
                                            "the first line names the columns: remove what stands above it"),
+    "players called strangely": ("ground,one,an,end\nOslo,x,y,H\nOslo,y,z,A\n", {}, "both players, as a='one', b='an'; of"),
     "two rows of names": (",Home,,Away,\nDate,Team,Goals,Team,Goals\n2024-01-05,x,2,y,1\n", {}, "two rows name the columns; join"),
     "a column twice": ({"race": [1], "p": ["x"]}, {"contest": "race", "participant": "p", "rank": "p"},
                        "contest, participant and rank name a column twice: race, p, p; name a different column for each"),
@@ -509,8 +522,8 @@ REFUSED = {  # the table, options, and what is said
     "scores that a winner contradicts": (
         {"home": X, "away": Y, "score": ["2-0", "0-1", "3-1", "0-1"], "winner": ["x", "draw", "x", "x"]}, {},
         "columns 'score' and 'winner' contradict each other in 3 of 4 rows"),
-    "a strange result": ("home,away,result\nx,y,H\ny,x,void\nx,y,D\n", {}, r"^games.csv: row 1 \(counting from 0, line "
-                         r"3\): column 'result' is 'void', no result as the others are; if it"),
+    "a strange result": ("home,away,result\nx,y,H\ny,x,odd\nx,y,D\n", {}, r"^games.csv: row 1 \(counting from 0, line "
+                         r"3\): column 'result' is 'odd', no result as the others are; if it"),
     "numbers from 0 to 2": ("model_a,model_b,label\nx,y,0\ny,x,1\nx,y,2\n", {}, "row 0 .*no result as the others are; write W, "
                             "D and L of the first player in place of the numbers; if it"),
     "nothing played": ({"winner": X, "loser": Y, "Comment": ["W/O"] * 4}, {}, "no rows are left: 'Comment' drops them all"),
@@ -545,7 +558,7 @@ def test_matches_to_come_are_no_mirrors(games):
 def test_strange_rows_are_skipped_on_demand(games):
     data, said = read_noting(games("winner,loser\nx,y\ny,\n,x\n"), on_faulty="skip")
     assert "skipped 2 of 3 rows" in said and data.rows.tolist() == [0]
-    data, said = read_noting(games("home,away,result\nx,y,H\ny,x,void\nx,y,D\n"), na_values=["void"])
+    data, said = read_noting(games("home,away,result\nx,y,H\ny,x,odd\nx,y,D\n"), na_values=["odd"])
     assert "1 of 3 rows has no result and is left out" in said and data.rows.tolist() == [0, 2]
 
 
