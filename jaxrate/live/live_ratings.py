@@ -865,7 +865,7 @@ class Live:
     ) -> tuple[LiveState, Any]:
         """The history with one more event, in the memory of the one before it, and the prediction of the event."""
         state, number, players, log, ids, _, checkpoints = current
-        state = self._state_with_room(current, len(newcomers))
+        state = self._state_with_room(current, len(newcomers)) if newcomers else state
         state, prediction = self._programs[event.kind](*self._arguments(packed, number), state, self._key)
         prediction = _prediction_on_host(event, prediction)
         if newcomers:

@@ -37,6 +37,7 @@ from jax import lax
 from jax.scipy.special import erfc, log_ndtr
 
 from jaxrate.core.array_types import Array
+from jaxrate.core.backend_dependent_operations import stack_pair
 from jaxrate.events import Matches, Periods
 from jaxrate.numerics.special_functions import log_normal_within, normal_tail, truncated_normal_moments
 from jaxrate.systems.glicko import Q, attenuation, game_terms
@@ -109,7 +110,7 @@ def split_message_between_players(variances: Array, message: ScalarMessage, sign
 def stack_messages(first: ScalarMessage, second: ScalarMessage) -> Message:
     """The messages about one linear predictor of both players."""
     each = (Message(precision[..., None, None], surprise[..., None]) for precision, surprise in (first, second))
-    return jax.tree.map(lambda *both: jnp.stack(both), *each)
+    return jax.tree.map(stack_pair, *each)
 
 
 def infer_from_logistic(
