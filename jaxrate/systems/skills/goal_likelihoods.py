@@ -196,8 +196,7 @@ def rates_of_sides(gap: Array, level: Array) -> tuple[Array, Array]:
 
 def allowed_dependence(dependence: Any, first: Array, second: Array) -> Array:
     """rho, cut where it would make a chance negative at these rates."""
-    highest = CUT * jnp.minimum(1.0, 1.0 / (first * second))
-    return jnp.minimum(jnp.maximum(dependence, -CUT / jnp.maximum(first, second)), highest)
+    return jnp.clip(dependence, -CUT / jnp.maximum(first, second), CUT / jnp.maximum(first * second, 1.0))
 
 
 def low_score_factor(dependence: Any, goals: tuple[Array, Array], rates: tuple[Array, Array]) -> Array:
@@ -269,7 +268,8 @@ def _log_likelihood_and_factor(gap: Array, level: Array, observation: GoalObserv
     if observation.dependence is None:
         return first + second, jnp.ones_like(first)
     goals = observation.goals[0][..., None], observation.goals[1][..., None]
-    return first + second, low_score_factor(observation.dependence, goals, (jnp.exp(logs[0]), jnp.exp(logs[1])))
+    rates = tuple(jnp.maximum(jnp.exp(x), 0.0) for x in logs)  # else XLA adds the logs of their product, and all before
+    return first + second, low_score_factor(observation.dependence, goals, rates)
 
 
 def _shift_to_mode_and_spread(
