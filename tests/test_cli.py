@@ -167,7 +167,6 @@ def test_the_report_has_the_quality_that_rate_prints(jaxrate, games, tmp_path):
 
 
 def test_results_have_the_points_of_the_file_even_if_nobody_learns_from_them(jaxrate, tmp_path):
-    """They stood there without, by --plain or with a system that knows results alone."""
     table = "date,home,away,home_goals,away_goals\n2024-01-01,Ada,Bo,3,1\n2024-01-08,Bo,Ada,2,2\n"
     (tmp_path / "games.csv").write_text(table, encoding="utf-8")
     out = tmp_path / "page.html"
@@ -177,7 +176,6 @@ def test_results_have_the_points_of_the_file_even_if_nobody_learns_from_them(jax
 
 
 def test_ranks_that_are_text_are_one_line_for_each_text():
-    """Defect: ten lines of the same text."""
     with pytest.raises(ValueError) as told:
         rank = [str(i) if i < 6 else "DNF" for i in range(1, 16)] * 2
         jr.read({"contest": [1] * 15 + [2] * 15, "player": [*range(30)], "rank": rank})
@@ -218,7 +216,6 @@ def test_a_dry_run_describes_and_rates_nothing(jaxrate, games, tmp_path):
 
 
 def test_a_dry_run_of_a_folder_holds_chunks_of_it(jaxrate, tmp_path, monkeypatch):
-    """It read all of it, and told the memory of a run that has it all."""
     table = pa.table({"a": [i % 30 for i in range(900)], "b": [i % 30 + 30 for i in range(900)], "score": [1.0] * 900})
     for i in range(2):
         jr.data.write(table, tmp_path / f"{i}.parquet")

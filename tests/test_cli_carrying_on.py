@@ -133,7 +133,6 @@ def test_columns_that_tell_who_won_are_kept_whatever_the_system(jaxrate, tmp_pat
 
 
 def test_teams_have_a_home_and_chances_in_percent(jaxrate, tmp_path):
-    """The table had time, a, b and 0.526, and teams were players."""
     played, coming = tmp_path / "played.csv", tmp_path / "coming.csv"
     played.write_text("date,home_team,away_team,score\n2026-05-01,Ada,Bo,1\n2026-05-02,Bo,Cy,0\n2026-05-03,Cy,Ada,1\n")
     text = jaxrate("rate", played, "--system", "elo", "--out", tmp_path / "run")[1]
@@ -202,7 +201,6 @@ def test_a_season_counts_the_results_of_its_file(jaxrate, tmp_path):
 
 
 def test_a_season_under_way_counts_the_results_of_the_run(jaxrate, tmp_path):
-    """Everybody began with nothing, and a file of results counted earlier seasons as well."""
     run, path, coming = tmp_path / "run", tmp_path / "games.csv", tmp_path / "coming.csv"
     head, days = "date,home,away,home_goals,away_goals,season\n", [1, 2, 3, 4, 5]
     pairs = ["A,B,1,0", "B,C,2,2", "C,D,0,3", "D,A,1,4", "X,Y,1,1"]  # of two leagues
@@ -261,7 +259,6 @@ READING = """--time when; --time none; --na-values ?; --sort; --skip-incomplete;
 
 @pytest.mark.parametrize("extra", mark_full([[], ["--simulate", "--samples", 10]], []))
 def test_options_of_reading_never_end_in_a_traceback(jaxrate, tmp_path, extra):
-    """`predict RUN FILE --time COLUMN` was a TypeError: the column and the time of --at had one name."""
     played, coming = tmp_path / "played.csv", tmp_path / "coming.csv"
     played.write_text("a,b,score,date\nAda,Bo,1,2026-05-01\nBo,Cy,0,2026-05-02\n")
     assert jaxrate("rate", played, "--system", "elo", "--plain", "--out", tmp_path / "run")[0] == 0

@@ -75,7 +75,6 @@ def test_contests_carry_on_and_are_predicted(jaxrate, contests, tmp_path):
 
 
 def test_those_who_did_not_finish_tie_for_last(jaxrate, tmp_path, share):
-    """There was no way to say so: the file had to be changed."""
     path = tmp_path / "races.csv"
     path.write_text("contest,player,rank\nr,Ada,1\nr,Bo,DNF\nr,Cy,2\nr,Di, dnf\ns,Bo,1\ns,Ada,DSQ\ns,Cy,2\n")
     data = jr.read(path, unfinished=["DNF", "dsq"])

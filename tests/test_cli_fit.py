@@ -103,7 +103,6 @@ def test_settings_and_what_is_switched_off_survive_the_file(jaxrate, games, tmp_
 
 
 def test_margins_that_are_recognised_serve_the_system_of_the_file(jaxrate, tmp_path):
-    """The note said "HG and AG for the points", and the error that skills needs the column HG."""
     (tmp_path / "games.csv").write_text("Date,Home,Away,HG,AG\n2024-01-02,x,y,3,1\n2024-01-09,y,x,0,2\n")
     (tmp_path / "m.toml").write_text(
         'system = "skills"\n[params]\nmargin_scale = 20.0\n[settings]\noutcome = "margin"\nmargin = ["HG", "AG"]\n'

@@ -260,10 +260,7 @@ def clip_optional(x: Array, low: float | Array | None, high: float | Array | Non
 
 
 def full_leaf(shape: int | tuple[int, ...], value: float | Array, kind: Any = float) -> Array:
-    """Copies of a hyperparameter, [num_players] or so, in the default precision: NumPy's if nothing is traced here.
-
-    (Each shape would be compiled.)
-    """
+    """Copies of a hyperparameter, [num_players] or so, in the default precision: NumPy's if nothing is traced here."""
     for length in shape if isinstance(shape, tuple) else (shape,):
         check_not_traced("num_players", length, "give a number, as arrays of a length are made")
         check_count("num_players", length, 0, HUGE_COUNT)

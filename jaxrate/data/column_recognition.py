@@ -824,10 +824,7 @@ def _score_meaning(search: RoleSearch, name: str, results: ParsedResults) -> str
 
 
 def _refuse_contradicting_scorelines(name: str, readings: Mapping[str, ParsedResults]) -> None:
-    """ValueError if the goals of both in one column contradict the results of another in more than a few rows.
-
-    One of both is the chosen column. Results in which the second player never wins may say that somebody won.
-    """
+    """ValueError if the goals of both in one column contradict the results of another in more than a few rows."""
     chosen = readings[name]
     for other, results in readings.items():
         told, lead = (results, chosen) if chosen.notation == SCORELINES else (chosen, results)

@@ -386,10 +386,7 @@ def _read_players(names: Sequence[str], columns: dict[str, Column], earlier: Any
 def team_matches_to_contests(
     roles: ColumnRoles, columns: dict[str, Column], rows: HostArray, read: EventColumns, earlier: Any
 ) -> tuple[EventColumns, HostArray]:
-    """Matches of teams as contests with a row for each player, and in which row of the columns each of these stands.
-
-    The contests have the numbers of the `rows` [n] of the source as names; earlier players as of `NamesOfEarlierData`.
-    """
+    """Matches of teams as contests with a row for each player, and in which row of the columns each of these stands."""
     values = dict(read.values)
     score, further = values.pop("score"), dict(values["columns"])
     missing = {name: missing_mask(columns[name]) for name in roles.players}
@@ -711,10 +708,7 @@ def _possible_draw_rules(rows: TableRows, score: HostArray) -> Iterator[DrawRule
 
 
 def _draw_rules_by_words(columns: Mapping[str, Column], score: HostArray) -> Iterator[DrawRule]:
-    """Rules by columns whose words for draws nearly all stand in rows without a result, or that are called as results.
-
-    A column of results may stand beside a winner, as of a shoot-out.
-    """
+    """Rules by columns whose words for draws nearly all stand in rows without a result, or by columns of results."""
     is_missing = np.isnan(score)
     for name, column in columns.items():
         is_result = normalise_column_name(name) in SPELLINGS["score"]
@@ -1095,10 +1089,7 @@ DATASET_OPTIONS = "normalise_names", "mixtures", *DERIVED_COLUMNS
 def read_by_cli_options(
     source: Any, options: Mapping[str, Any], history: Any = None, reader: Callable[..., Dataset] = read
 ) -> Dataset:
-    """`read`, or a format, by options of the command line: arguments of the reader, and the options that are none.
-
-    The names of a history keep their ids, and its matches are those before.
-    """
+    """`read`, or a format, by options of the command line: arguments of the reader, and the options that are none."""
     arguments = {name: x for name, x in options.items() if name not in (*DATASET_OPTIONS, "skip_incomplete")}
     arguments |= {"history": history} | ({"on_faulty": "skip"} if options.get("skip_incomplete") else {})
     table = open_table_source(source) if reader is read else None

@@ -259,10 +259,7 @@ def match_features(
     columns: Mapping[str, HostArray],
     num_past: int,
 ) -> Features:
-    """The features of each match for trees, from what is known before it: scores [n] count for later ones only.
-
-    Form is measured by the expectations of the system that predicts the first `num_past` matches best.
-    """
+    """The features of each match for trees, from what is known before it: scores [n] count for later ones only."""
     odds_of_sides = [[_outcome_log_odds(p[:, ::step]) for p in predictions] for step in (1, -1)]
     features = {"ratings": np.stack([np.concatenate(odds, axis=1) for odds in odds_of_sides])}
     best = min(predictions, key=lambda p: _mean_log_loss(p[:num_past], score[:num_past]))

@@ -155,10 +155,7 @@ DEMANDS = {  # of data, by the feature of systems that meets them: why one is le
 def select_candidates(
     data: Dataset, choices: Mapping[str, Any], *, is_named: bool
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The choices of systems that rate the data; and why others are left out, by name.
-
-    Unless the user named them, systems are left out whose requirements the data do not meet.
-    """
+    """The choices of systems that rate the data; and why others are left out, by name."""
     systems = {name: make_contender(name, choice, data).system for name, choice in choices.items()}
     systems = {name: x for name, x in systems.items() if _is_suitable(x, data, is_named=is_named)}
     if not systems:

@@ -118,10 +118,7 @@ def minimise_from_starts(
     optimizer: optax.GradientTransformation | None = None,
     watch: Callable[[int, float], Any] | None = None,
 ) -> list[Search]:
-    """Search from all starts [S, m], whose points are evaluated together; `params` are those not free, numbers or [S].
-
-    Searches that have ended keep their point, so that programs are compiled for one number of points.
-    """
+    """Search from all starts [S, m], whose points are evaluated together; `params` are those that are not free."""
     rule = FISHER_STEPS if optimizer is None else _optimizer_steps(problem, optimizer)
     is_known = len(starts) == 1 and params is problem.system.params and (starts == problem.start).all()
     points = _evaluate_points(problem, params, starts, problem.at_start if is_known else None)

@@ -224,10 +224,7 @@ def _candidate_pairs(rated: History, ids: HostArray, apart: Sequence[tuple[Any, 
 def _cheapest_matching(
     n: int, first: HostArray, second: HostArray, cost: HostArray, time_limit: float
 ) -> tuple[HostArray, bool]:
-    """Edges of least total cost that pair n players, or n - 1; and whether none are cheaper.
-
-    ValueError if no edges do, or none are found in time.
-    """
+    """Edges of least total cost that pair n players, or n - 1; and whether none are cheaper."""
     edge_index = np.arange(len(first))
     ends = np.append(first, second), np.append(edge_index, edge_index)
     incidence = scipy.sparse.csr_matrix((np.ones(2 * len(edge_index)), ends), (n, len(edge_index)))

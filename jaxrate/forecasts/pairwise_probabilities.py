@@ -223,10 +223,7 @@ def typical_team_size(rated: History) -> int:
 def predict_pairs_with_partners(
     rated: History, players: HostArray, partners: EqualPartners, category: Any
 ) -> LowRankPairProbabilities:
-    """The chances of each pair of players [N], each in a team with equal partners, at the end of the history.
-
-    The state holds the partners besides everybody.
-    """
+    """The chances of each pair of players [N], each in a team with equal partners, at the end of the history."""
     count, size = len(rated.players), 1 + partners.number
 
     def add_partners(leaf: Any) -> HostArray:

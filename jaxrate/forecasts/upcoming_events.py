@@ -161,10 +161,7 @@ def _check_or_set_times(rated: History, data: Dataset, time: Any, is_listed: boo
 
 
 def connected_rows(rated: History, data: Dataset) -> HostArray:
-    """[n] whether a chain of events of the history joins the players of each match, or of each participant's contest.
-
-    Newcomers, whom it cannot join to anybody, are left aside.
-    """
+    """[n] whether a chain of events of the history joins the players of each match or participant's contest."""
     player, event = seats(data.events)
     has_played = np.flatnonzero(np.append(rated.games > 0, np.zeros(len(data.players), bool))[player])
     group, event_played = player_groups(rated)[player[has_played]], event[has_played]
@@ -424,10 +421,7 @@ def _season_event_mask(events: Any, coming: Dataset, season_start: float) -> Hos
 
 
 def _warn_if_season_has_begun(rated: History, coming: Dataset, begin: float) -> None:
-    """Warn that no results are known if what is to come follows the history after no more than a pause.
-
-    If a season is known to begin after the history, nothing is missed.
-    """
+    """Warn that no results are known if what is to come follows the history after no more than a pause."""
     end = rated.last if rated.clock == "dates" else None
     if end is None or end < begin < np.inf or coming.matches.time.min() > end + MAX_PAUSE_DAYS:
         return

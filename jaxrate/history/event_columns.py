@@ -197,10 +197,7 @@ def are_plain_names(values: HostArray) -> bool:
 
 
 def to_table_columns(events: EventColumns, names: Any, clock: str | None) -> dict[str, Any]:
-    """The columns for people: names, dates, and for what is told of both seats of a match a column each.
-
-    `names` of players are an array of NumPy or Arrow, and so are those in the columns.
-    """
+    """The columns for people: names, dates, and for what is told of both seats of a match a column each."""
     columns: dict[str, Any] = {}
     for name, values in events.items():
         if name == "time" and clock == "dates":

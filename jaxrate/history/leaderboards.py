@@ -343,10 +343,7 @@ def _excludes_some_and_keeps_enough(is_listed: HostArray) -> bool:
 
 
 def _sort_by_rating(players: HostArray, mean: HostArray) -> HostArray:
-    """The players, whose ids rise, by these ratings, the greatest first.
-
-    Ratings of 32 bits are sorted as one number with the ids, which is fast.
-    """
+    """The players, whose ids rise, by these ratings, the greatest first."""
     if mean.dtype != np.float32:
         return players[np.argsort(-mean, kind="stable")]
     bits = (0.0 - mean).view(np.int32)
@@ -486,10 +483,7 @@ class HistoryLeaderboardBuilder:
         return counts, *self.rank_players(now, counts, last)
 
     def rank_players(self, now: float, counts: HostArray, last: HostArray) -> tuple[HostArray, HostArray]:
-        """The ids [K] of the list as of a time, best first, one group after the other, and their ranks in it from 1.
-
-        By then so many events [num_players] of each count, the last of them at these times.
-        """
+        """The ids [K] of the list as of a time, best first, one group after the other, and their ranks in it from 1."""
         listed = np.flatnonzero(self.listed_mask(slice(None), counts, last, now))
         has_limit = bool(self.cautious) or self.max_deviation < np.inf
         mean = self.mean_if_known(self.ratings_at(now, listed, counts[listed], with_deviation=has_limit))
@@ -714,10 +708,7 @@ def chance_to_be_best(
 
 
 def classify_first_place(ratings: Sequence[float], deviations: Sequence[float]) -> FirstPlace:
-    """The lead of the first of a list in order of ratings: level, better than the second, or than all.
-
-    Where deviations are 0, any lead is one over all.
-    """
+    """The lead of the first of a list in order of ratings: level, better than the second, or than all."""
     lead = classify_lead(ratings[0] - ratings[1], deviations[:2])
     if lead == "level" or lead == "narrow":
         return lead

@@ -149,10 +149,7 @@ class Participations:
         return np.bincount(self._rows_counted_by_time(time).player.ravel(), minlength=len(self.totals))
 
     def iterate_counts_at(self, times: HostArray, values: HostArray) -> Iterator[tuple[HostArray, HostArray]]:
-        """Iterate over times, the earliest first: [num_players] what `counts_at` has, and the values of last rows.
-
-        `values` are in the order of `chronology`. NaN of players without rows.
-        """
+        """Iterate over times, the earliest first: [num_players] what `counts_at` has, and the values of last rows."""
         player = self.chronology.player
         counts, last, begin = np.zeros(len(self.totals), int), np.full(len(self.totals), np.nan), 0
         for end in np.searchsorted(self.chronology.end, times, side="right").tolist():

@@ -176,10 +176,7 @@ def describe_longer_run(folder: Path, rated: History) -> str:
 def write_run(
     folder: Path, rated: History, metadata: dict[str, Any], extra_tables: Mapping[str, Any], csv_safe: bool = False
 ) -> None:
-    """Save a run and further tables into a locked folder.
-
-    `metadata` is as from `make_run_metadata`.
-    """
+    """Save a run and further tables into a locked folder."""
     stored = {key: np.asarray(x) for key, x in leaves_by_name(rated.state).items()}
     restore_state(rated.system, len(rated.players), stored)
     tables = {"ratings.parquet": rating_table(rated), "predictions.parquet": rated.predictions}

@@ -47,10 +47,7 @@ def solve_definite_systems(matrix: Array, y: Array) -> Array:
 
 
 def exclusive_prefix_or_suffix_sums(x: Array, from_end: bool = False) -> Array:
-    """[n, ...] the sum of the entries before each one along the first axis, or after it, by products of matrices.
-
-    (A cumulative sum compiles to some hundred operations.)
-    """
+    """[n, ...] the sum of the entries before each one along the first axis, or after it, by products of matrices."""
     n, rest, size = x.shape[0], x.shape[1:], 16
     if n > size:
         block = jnp.pad(x, ((0, -n % size), *((0, 0) for _ in rest))).reshape(-1, size, *rest)

@@ -209,10 +209,7 @@ def profile(result: LossProfile, **canvas: Unpack[Canvas]) -> Any:
 
 
 def _signed_root_losses(nodes: HostArray, loss: HostArray) -> tuple[HostArray, HostArray, float, float]:
-    """Signed roots of losses above their least, nearly straight, by their nodes, of which one is the best; and both.
-
-    The best node and the least loss are those of the parabola through the lowest three.
-    """
+    """Signed roots of losses above their least, nearly straight, by their nodes, of which one is the best; and both."""
     lowest = int(np.argmin(loss))
     best, least, begin = nodes[lowest], loss[lowest], min(max(lowest - 1, 0), len(nodes) - 3)
     three = slice(begin, begin + 3)

@@ -284,10 +284,6 @@ NAMED = {  # the table, options, scores or ranks, and the whole note as a patter
         {"t": [1, 1, 2, 2, 3, 3], "team": list("xyxzyx"), "opponent": list("yxzxxy"), "result": list("WLDDLW")}, {},
         [1, 0, 0.5, 0.5, 0, 1], ".*6 of 6 matches stand there twice.*; drop='mirrored' keeps one row of each match",
     ),
-    "a flag of matches that were not played": (
-        {"home": X, "away": Y, "winner": X, "forfeit": [False, True, False, False]}, {}, [1] * 4,
-        ".*forfeit is true of 1 of 4 matches, which count; drop='forfeit' leaves them out",
-    ),
     "a log of one side": (
         {"t": [1, 1, 2, 2, 2, 3], "team": list("xyxzzx"), "opponent": list("yxzxxz"), "result": list("WLDDDW")},
         {"drop": "mirrored"}, [1, 0.5, 0.5, 1], "took .*",
@@ -338,6 +334,8 @@ READINGS = {  # the table, the scores, and a word of the note
         [{"opponents": [{"opponent": {"name": x}} for x in pair], "results": [{"score": 2}, {"score": 1}]} for pair in ("xy", "yx")],
         [1, 1], "opponents.1.opponent.name and opponents.2.opponent.name for a and b; results.1.score",
     ),
+    "a flag of forfeits": ({"home": X, "away": Y, "winner": X, "forfeit": [False, True, False, False]}, [1] * 4,
+                           "forfeit is true of 1 of 4 matches, which count; drop='forfeit' leaves them out"),
     "forfeits": ({"home": X, "away": Y, "home_goals": [3, 1, 0, 3], "away_goals": [0, 1, 3, 0],
                   "status": ["played", "played", "Forfeit", "awarded"]}, [1, 0.5], r"left out \(2 of 4 matches\)"),
     "only a as the winner": ({"model_a": X, "model_b": Y, "winner": ["a", "model_a", "a", "a"]}, [1, 1, 1, 1], ""),

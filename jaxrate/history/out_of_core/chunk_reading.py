@@ -268,10 +268,7 @@ class TimeOrder(NamedTuple):
 
 
 def find_time_order(reading: TableReading) -> TimeOrder:
-    """Whether times and numbers of contests never decrease, of which the columns are read once.
-
-    Contests that are not numbered as they stand might begin a second time, far below.
-    """
+    """Whether times and numbers of contests never decrease, of which the columns are read once."""
     source, contest = reading.source, reading.roles.contest
     names = [*filter(None, (reading.roles.time, contest))] or reading.columns[:1]
     counts, whole_days, faults = [0] * len(source.parts), reading.example.clock == "dates", list[tuple[int, str]]()
@@ -440,10 +437,7 @@ def _make_group_finder(reading: TableReading, period: float | None) -> Callable[
 
 
 def _build_events(opened: OpenedTable, table: Any, rows: HostArray) -> Dataset | None:
-    """The events of the rows of an Arrow table, read as the first rows are; None if no row counts.
-
-    `rows` [n] says where they stand in the source.
-    """
+    """The events of the rows of an Arrow table, read as the first rows are; None if no row counts."""
     reading = opened.reading
     with renumber_row_errors(rows):
         if reading.source.is_text:
