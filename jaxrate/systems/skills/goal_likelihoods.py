@@ -268,8 +268,8 @@ def _log_likelihood_and_factor(gap: Array, level: Array, observation: GoalObserv
     if observation.dependence is None:
         return first + second, jnp.ones_like(first)
     goals = observation.goals[0][..., None], observation.goals[1][..., None]
-    rates = tuple(jnp.maximum(jnp.exp(x), 0.0) for x in logs)  # else XLA adds the logs of their product, and all before
-    return first + second, low_score_factor(observation.dependence, goals, rates)
+    rates = [jnp.maximum(jnp.exp(x), 0.0) for x in logs]  # else XLA adds the logs of their product, and all before
+    return first + second, low_score_factor(observation.dependence, goals, (rates[0], rates[1]))
 
 
 def _shift_to_mode_and_spread(
