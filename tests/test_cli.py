@@ -103,7 +103,6 @@ main()
 
 
 def test_a_fresh_process_plans_dates_and_rates_though_nobody_reads_on(tmp_path):
-    """And though its output cannot show a name."""
     (tmp_path / "games.csv").write_text(
         "winner,loser,date\nĐoković,Bo,2024-01-31\nCy,Bo,2024-02-02\n", encoding="utf-8"
     )

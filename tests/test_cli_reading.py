@@ -160,6 +160,5 @@ def test_rest_form_and_age_are_made_of_the_file(jaxrate, league):
 
 
 def test_the_first_rows_of_the_league_that_ships(jaxrate):
-    """Defect: `compare nfl --first 50` found no such file."""
     code, text, errors = jaxrate("compare", "nfl", "--first", 50, "--system", "elo")
     assert code == 0 and text.startswith("50 matches of ") and "read the first 50 of 16,810 rows" in errors

@@ -360,7 +360,10 @@ def test_wrong_files_are_named_and_the_run_goes_on_once_they_are_mended(games, t
     rate(out=out)
     rate(out=tmp_path / "at once")
     assert contents(out) == contents(tmp_path / "at once")
-    pq.write_table(table.slice(0, 9), games / "0.parquet")
+    pq.write_table(table.slice(0, 9), games / "-.parquet")
+    with refused("-.parquet comes before files of the run"):
+        rate(out=out)
+    (games / "-.parquet").rename(games / "0.parquet")
     with refused("is of other data (0.parquet has changed)"):
         rate(out=out)
     (out / "checkpoint").write_bytes((out / "checkpoint").read_bytes()[:-9])

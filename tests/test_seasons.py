@@ -148,7 +148,6 @@ def of_seasons():
 
 
 def test_results_of_other_seasons_are_not_lost_in_silence(of_seasons):
-    """Defect: seasons that were spelt otherwise, or empty cells, left nobody with any match, without a word."""
     found, notes = season_so_far(of_seasons, results=LEAGUE, season="season")
     left_out = "2 of 5 results are of other seasons ('2022') than what is to come ('2023'); they are left out"
     assert found == OF_2023 and notes[-1] == left_out
@@ -162,7 +161,6 @@ def test_results_of_other_seasons_are_not_lost_in_silence(of_seasons):
 
 
 def test_results_of_a_season_in_the_format_of_the_history(tmp_path):
-    """Defect: games in PGN were opened as a table."""
     head = '[Date "2023.10.01"]\n[White "Ada"]\n[Black "Bo"]\n[Result "1-0"]\n\n1. e4 e5 1-0\n'
     (tmp_path / "games.pgn").write_text(head)
     rated = jr.rate(jr.elo(), jr.data.formats.pgn(tmp_path / "games.pgn"))
@@ -252,7 +250,6 @@ LEARNING = "--system skills --column covariates=komi --column rest=9 --margin ho
 
 
 def test_a_tournament_of_a_run_that_learned_from_sides(jaxrate, tmp_path):
-    """Defect: skills with sides of its own asked for --side, which the command does not have."""
     lines = [f"2024-01-{i + 1:02},Club {i % 4},Club {(i + 1) % 4},{i % 3},1,{i % 5}" for i in range(24)]
     (tmp_path / "games.csv").write_text("\n".join(["date,home,away,home_goals,away_goals,komi", *lines]) + "\n")
     (tmp_path / "cup.toml").write_text('knockout = ["Club 0", "Club 1"]\n')

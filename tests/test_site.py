@@ -201,7 +201,6 @@ def test_what_is_chosen_is_in_the_address(opened):
 
 
 def test_a_chart_is_read_with_the_keyboard(opened, rated):
-    """It was a picture, of which nothing but the name was read out."""
     page, wanted = opened("players/player-03.html"), jr.career(rated, "player 03")
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
     chart = page.find_element("css selector", ".chart")

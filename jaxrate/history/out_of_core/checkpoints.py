@@ -194,10 +194,16 @@ def _check_same_files(folder: Path, metadata: dict[str, Any], files: list[list[A
     """ValueError unless the files are those that were rated; others may follow, if nothing was put in order."""
     before = [x for x in metadata["files"] if metadata["ordered"] or x[1] < metadata["rows"]]
     now = files[: None if metadata["ordered"] else len(before)]
-    if before != now:
-        changed = next((x[0] for x, y in zip(before, now, strict=False) if x != y), "the number of files")
-        difference = f"the run in {folder} is of other data ({changed} has changed)"
-        raise ValueError(f"{difference}; go on with those files, or rate all in another folder")
+    if before == now:
+        return
+    rated, present = ({(name, checksum) for name, _, checksum in x} for x in (before, files))
+    if not metadata["ordered"] and rated <= present:
+        first = next(name for name, _, checksum in files if (name, checksum) not in rated)
+        difference = f"{first} comes before files of the run in {folder}; give later files names that sort last"
+        raise ValueError(f"{difference}, or rate all in another folder")
+    changed = next((x[0] for x, y in zip(before, now, strict=False) if x != y), "the number of files")
+    difference = f"the run in {folder} is of other data ({changed} has changed)"
+    raise ValueError(f"{difference}; go on with those files, or rate all in another folder")
 
 
 def fingerprint_files(source: TableSource, starts: Sequence[int]) -> list[list[Any]]:

@@ -319,7 +319,7 @@ def modifier(
             f"modifier: categories must be their number or their names, as data.categories, got {categories!r}"
         )
     count = len(categories) if np.ndim(categories) else categories
-    check_count("modifier: categories", count, 2, MAX_CATEGORIES)
+    check_count("modifier: categories, of which rare ones may be joined,", count, 2, MAX_CATEGORIES)
     return {"categories": int(count)}
 
 
