@@ -141,8 +141,8 @@ def sum_of_terms(model: ModelSettings, params: Any, event: Matches | Periods, de
 @partial(jax.jit, static_argnums=0)
 def are_terms_finite(model: ModelSettings, params: Any, event: Matches | Periods) -> Array:
     """[n] whether the terms of matches of newcomers are numbers at several leads."""
-    sums = [sum_of_terms(model, params, event, deviations) for deviations in CHECKED_LEADS]
-    return jnp.all(jnp.isfinite(jnp.stack(sums)), axis=0)
+    sums = jax.vmap(partial(sum_of_terms, model, params, event))(jnp.array(CHECKED_LEADS))
+    return jnp.all(jnp.isfinite(sums), axis=0)
 
 
 @partial(jax.jit, static_argnums=0)
