@@ -361,7 +361,7 @@ def test_wrong_files_are_named_and_the_run_goes_on_once_they_are_mended(games, t
     rate(out=tmp_path / "at once")
     assert contents(out) == contents(tmp_path / "at once")
     pq.write_table(table.slice(0, 9), games / "-.parquet")
-    with refused("-.parquet comes before files of the run"):
+    with refused("(-.parquet is where 0.parquet was: later files need names that sort last)"):
         rate(out=out)
     (games / "-.parquet").rename(games / "0.parquet")
     with refused("is of other data (0.parquet has changed)"):

@@ -21,7 +21,7 @@ from scipy.special import ndtr, stdtrit  # type: ignore[import-untyped]
 
 from jaxrate.arena.newton import vote_information
 from jaxrate.arena.strength_fit import POINTS_PER_LOG_STRENGTH, Strengths
-from jaxrate.core.argument_checks import MAX_SAMPLES, check_count, enforce_argument_annotations
+from jaxrate.core.argument_checks import MAX_SAMPLES, check_count, check_that, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.text_format import format_decimals, format_range
 from jaxrate.history.column_table import ColumnTable, PrintedResult
@@ -188,8 +188,7 @@ def further_votes(
 
 
 def check_in_open_unit_interval(name: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise ValueError(f"{name} must be above 0 and below 1, got {value!r}")
+    check_that(0 < value < 1, f"{name} must be above 0 and below 1, got {value!r}")
 
 
 def difference_variance(covariance: HostArray) -> HostArray:

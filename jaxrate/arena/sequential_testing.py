@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_that, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.events.column_checks import fail_where, to_checked_numbers
 
@@ -101,8 +101,7 @@ def sprt(
       ValueError: for invalid counts, or hypotheses or probabilities out of range.
     """
     counts = _check_counts(results)
-    if not -math.inf < elo0 < elo1 < math.inf:
-        raise ValueError(f"elo0 must be below elo1, got {elo0!r} and {elo1!r}")
+    check_that(-math.inf < elo0 < elo1 < math.inf, f"elo0 must be below elo1, got {elo0!r} and {elo1!r}")
     if not (0 < alpha < 1 and 0 < beta < 1 and alpha + beta < 1):
         raise ValueError(f"alpha and beta must be above 0, and below 1 together, got {alpha!r} and {beta!r}")
     total = float(counts.sum())
@@ -142,8 +141,7 @@ def _check_counts(results: Any) -> HostArray:
         raise ValueError(f"results must be 3 counts of games or 5 of pairs, got the shape {counts.shape}")
     counts = to_checked_numbers("results", counts, counts.shape).astype(np.float64)
     fail_where(counts < 0, lambda row: f"results has {counts[row]:g}, below 0")
-    if not counts.any():
-        raise ValueError("there is no game")
+    check_that(counts.any(), "there is no game")
     return counts
 
 

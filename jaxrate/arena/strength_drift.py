@@ -41,7 +41,7 @@ from jaxrate.arena.newton import log_likelihood_and_derivatives
 from jaxrate.arena.rank_inference import check_in_open_unit_interval
 from jaxrate.arena.strength_fit import MEAN_RATING, POINTS_PER_LOG_STRENGTH, Strengths, TieModel, fit_strengths
 from jaxrate.arena.votes import Votes, read_votes_if_source, votes_from_data
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_that, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.text_format import format_number
 from jaxrate.events import Matches
@@ -266,8 +266,7 @@ def detect_drift(
     if len(time) and time[0] == time[-1]:
         raise ValueError("all matches have the same time; give their times")
     votes = votes_from_data(data, ties or "davidson", names, cluster)
-    if len(votes.clusters) > 1:
-        raise ValueError("drift is tested with one column of clusters, and not with two")
+    check_that(len(votes.clusters) <= 1, "drift is tested with one column of clusters, and not with two")
     strengths = fit_strengths(data, ties=ties, covariates=names)
     tests = _test_players(data, matches, votes, strengths, {"ties": ties, "covariates": names}, level)
     losses = _static_and_drifting_losses(matches, votes, strengths.coefficient.get("side", 0.0))

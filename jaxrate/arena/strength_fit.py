@@ -56,7 +56,13 @@ from jaxrate.arena.newton import (
     uncertainty_with_others_fixed,
 )
 from jaxrate.arena.votes import VoteCells, Votes, count_votes_in_cells, read_votes_if_source, votes_from_data
-from jaxrate.core.argument_checks import MAX_SAMPLES, check_concrete, check_count, enforce_argument_annotations
+from jaxrate.core.argument_checks import (
+    MAX_SAMPLES,
+    check_concrete,
+    check_count,
+    check_that,
+    enforce_argument_annotations,
+)
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.text_format import (
     format_decimals,
@@ -146,8 +152,7 @@ def check_covariates_identifiable(names: tuple[str, ...], problem: StrengthProbl
         column = root * problem.covariates[:, i]
         others = vstack([root[:, None] * problem.covariates[:, :i], np.zeros((count, i))])
         size, rest = float(np.linalg.norm(column)), np.append(column, np.zeros(count))
-        if not size:
-            raise ValueError(f"covariate {name!r} is 0 in every vote; leave it out")
+        check_that(size, f"covariate {name!r} is 0 in every vote; leave it out")
         known = hstack([vstack([players, prior]), others])
         residual = lsqr(known, rest, atol=1e-12, btol=1e-12, iter_lim=MAX_CG_ITERATIONS)[3]
         if residual**2 < COLLINEAR_SHARE * total.sum():
@@ -371,8 +376,7 @@ class RankingRows(NamedTuple):
 def rounds_to_rankings(rounds: Ragged, last_place_unranked: bool) -> RankingRows:
     """The rankings of rounds. ValueError for teams, weights that differ within a contest, ceilings or noise."""
     flat: Any = rounds.events
-    if has_teammates(rounds):
-        raise ValueError("strengths are fitted to single players, and not to teams")
+    check_that(not has_teammates(rounds), "strengths are fitted to single players, and not to teams")
     if flat.ceiling is not None or flat.noise is not None:
         raise ValueError("strengths are fitted without ceilings and noise of contests; leave them out")
     start, contest = np.asarray(rounds.player_start), event_numbers(rounds)
@@ -556,14 +560,12 @@ def _fit_rankings(
     has_played = np.bincount(np.asarray(rounds.flat.player), minlength=len(names)) > 0
     is_anchor, strength = resolve_anchors(choices.anchors, names, has_played)
     rows = rounds_to_rankings(rounds, last_place_unranked)
-    if not len(rows.weight):
-        raise ValueError("there is no contest")
+    check_that(len(rows.weight), "there is no contest")
     pairs = comparability_pairs_of_rankings(rows)
     comparability = find_comparable_players(*pairs, len(names), np.flatnonzero(is_anchor))
     is_rated = comparability.is_main if choices.prior is None else np.ones(len(names), bool)
     inner, count = select_ranked_players(rows, is_rated), int(is_rated.sum())
-    if not len(inner.weight):
-        raise ValueError(NO_COMPARISON)
+    check_that(len(inner.weight), NO_COMPARISON)
     if count > MAX_DENSE_PLAYERS:
         raise ValueError(f"rankings of {count:,} players are too many; {MAX_DENSE_PLAYERS:,} can be compared")
     start = strength[is_rated]
@@ -599,8 +601,7 @@ def _estimate_uncertainty_of_rankings(
         return uncertainty_of_replicates(search.x, search.size <= CONVERGED_STEP, curvature)
     degrees_of_freedom = np.inf
     if errors == "sandwich":
-        if n < 2:
-            raise ValueError("the sandwich needs at least two contests; take errors='curvature'")
+        check_that(n >= 2, "the sandwich needs at least two contests; take errors='curvature'")
         squares = sum_cluster_score_squares(np.arange(n), np.asarray(rankings.player), scores, len(x))
         covariance = covariance @ (squares + float(problem.precision) * np.eye(len(x))) @ covariance
         degrees_of_freedom = n - 1.0
@@ -720,8 +721,7 @@ def _fit_votes(
     comparability = find_comparable_players(*pairs, count, np.flatnonzero(is_anchor))
     is_rated = comparability.is_main if choices.prior is None else np.ones(count, bool)
     inner_cells = _select_player_cells(cells, is_rated)
-    if not inner_cells.counts.sum():
-        raise ValueError(NO_COMPARISON)
+    check_that(inner_cells.counts.sum(), NO_COMPARISON)
     model = choose_tie_model(ties, inner_cells)
     with jax.enable_x64(True):
         problem, counts, x, unit = _build_problem(model, inner_cells, is_anchor[is_rated], strength[is_rated], choices)

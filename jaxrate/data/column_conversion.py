@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.core.argument_checks import check_that
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.lookalike_names import has_lone_surrogates, unstorable_reasons_by_position
@@ -249,8 +250,7 @@ def to_ids(
     code, values = _encode_values([subject] * len(known) + [*map(repr, names)], parts)
     code = np.append(code[:num_known], code[num_known:].reshape(len(names), -1).T)
     rank, values = _number_by_first_appearance(code, values)
-    if (rank[:num_known] != np.arange(num_known)).any():
-        raise ValueError(f"history has a name of {subject} twice")
+    check_that(not (rank[:num_known] != np.arange(num_known)).any(), f"history has a name of {subject} twice")
     ids = rank[num_known:].reshape(-1, len(names))
     _check_storable_names(names, ids, values, subject)
     return ids, values
@@ -262,8 +262,7 @@ def _known_names(names: Any, subject: str) -> Column:
         column = to_column(subject, names)
     except RowError as error:  # whose row is none of the table
         raise ValueError(f"{subject}: {error.message}") from None
-    if column.null_count:
-        raise ValueError(f"history has a name of {subject} missing")
+    check_that(not column.null_count, f"history has a name of {subject} missing")
     return column
 
 

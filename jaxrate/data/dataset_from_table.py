@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
-from jaxrate.core.argument_checks import check_argument
+from jaxrate.core.argument_checks import check_argument, check_that
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_unquoted_name, format_value_for_error, join_names
 from jaxrate.data.column_conversion import (
@@ -893,8 +893,7 @@ def _select_played_or_upcoming_rows(table: TableRows, split: PlayedAndComingMask
     if split.played.all() or (upcoming and not split.played.any()):
         return table
     keep, message = (split.coming, NO_COMING_ROW) if upcoming else (split.played, NO_PLAYED_ROW)
-    if not keep.any():
-        raise ValueError(message)
+    check_that(keep.any(), message)
     return table.keep(keep)
 
 
@@ -913,8 +912,7 @@ def _skip_incomplete_rows(table: TableRows) -> TableRows:
     if incomplete.any():
         examples = describe_example_rows(table.rows[incomplete])
         warn_caller(f"skipped {describe_share(incomplete)}, which lack a value: {examples}")
-    if incomplete.all():
-        raise ValueError("no rows are left: all of them lack a value")
+    check_that(not incomplete.all(), "no rows are left: all of them lack a value")
     return table.keep(~incomplete)
 
 
@@ -965,8 +963,7 @@ def load_rows(table: TableSource, roles: ColumnRoles) -> TableRows:
     for name, column in columns.items():
         if len(column) != n:
             raise ValueError(f"column {name!r} has {len(column)} rows, {names[0]!r} has {n}")
-    if not n:
-        raise ValueError("no rows")
+    check_that(n, "no rows")
     unplayed = {name: x for name in others if (x := mask_of_texts(columns[name], UNPLAYED_WORDS)).any()}
     notes = (
         f"{name} for matches that were not played, which are left out ({describe_share(mask, 'match')})"

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, enforce_argument_annotations, is_number
+from jaxrate.core.argument_checks import CHECKED_BY_FUNCTION, check_that, enforce_argument_annotations, is_number
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import did_you_mean_suffix, format_value_for_error
 from jaxrate.data.lookalike_names import lookalike_key, normalise_name
@@ -59,8 +59,7 @@ def mix_categories(data: Dataset, mixtures: Annotated[Mapping[Any, CategoryShare
     if data.categories is None:
         raise ValueError("mixtures need category, the columns that they are in")
     last: Any = data if data.fixtures is None else data.fixtures  # which may add some
-    if has_mixtures(data):
-        raise ValueError("the categories are mixed already; give all mixtures at once")
+    check_that(not has_mixtures(data), "the categories are mixed already; give all mixtures at once")
     labels = [*map(str, last.categories)]
     absent = next((str(name) for name in mixtures if str(name) not in labels), None)
     if absent is not None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.core.argument_checks import check_that
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_count, format_value_for_error
 from jaxrate.data.column_conversion import (
@@ -286,8 +287,7 @@ def is_time_column(name: str, column: Column, dates: str | None) -> bool:
 def parse_date(text: str, dates: str | None) -> float:
     """Days since 1970-01-01 of a date that is written as `dates` says, or in a way that is clear; ValueError if not."""
     times = parse_times("time", to_column("time", [text]), dates)
-    if times.clock != "dates":
-        raise ValueError(f"{text} is no date, as 2026-05-31")
+    check_that(times.clock == "dates", f"{text} is no date, as 2026-05-31")
     return float(times.values[0])
 
 

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_that, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events.dataset import Dataset
@@ -345,16 +345,14 @@ def add_relative_margin(data: Dataset, memory: float = 400.0, history: Any = Non
 def add_derived_column(data: Dataset, name: str, span: float, *earlier: Any) -> Dataset:
     """The matches with one of the `DERIVED_COLUMNS`, which follows from earlier histories; None is no history."""
     derived = DERIVED_COLUMNS[name]
-    if not data.of_matches:
-        raise ValueError(f"{name} is of matches of two players, and these are contests")
+    check_that(data.of_matches, f"{name} is of matches of two players, and these are contests")
     if not 0 < span < MAX_SPAN:
         raise ValueError(f"{name} must be a number of {derived.unit} above 0, got {format_value_for_error(span)}")
     if lacking := find_lacking_role(data, name):
         raise ValueError(f"{name} needs {lacking}")
     matches, fixtures = data.matches, data.fixtures
     columns: Any = matches.context.columns or {}
-    if name in columns:
-        raise ValueError(f"{name} is computed, and there is a column {name!r} among the others: rename it")
+    check_that(name not in columns, f"{name} is computed, and there is a column {name!r} among the others: rename it")
     columns = columns | derive_columns(data, {name: span}, earlier)
     return data._replace(
         events=matches._replace(context=matches.context._replace(columns=columns)),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.core.argument_checks import is_iterable
+from jaxrate.core.argument_checks import check_that, is_iterable
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.column_conversion import is_usable_as_name, to_float_or_none
@@ -99,8 +99,7 @@ def _ids_of_existing_names(players: Any) -> dict[Any, int]:
     if not all(isinstance(name, Hashable) for name in names):
         raise ValueError("players must be names, which lists and arrays are not")
     ids = {name: i for i, name in enumerate(names)}
-    if len(ids) < len(names):
-        raise ValueError("players names somebody twice")
+    check_that(len(ids) >= len(names), "players names somebody twice")
     return ids
 
 

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple, TypeAlias, TypedDict, Unpack
 import numpy as np
 from numpy.random import Generator
 
-from jaxrate.core.argument_checks import INTEGER_LIMIT, FilePath, check_count, enforce_argument_annotations, to_floats
+from jaxrate.core.argument_checks import (
+    INTEGER_LIMIT,
+    FilePath,
+    check_count,
+    check_that,
+    enforce_argument_annotations,
+    to_floats,
+)
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.data import table_sources
@@ -326,8 +333,7 @@ def write(stream: Stream, path: FilePath, progress: Callable[[int], Any] | None 
     arrow, path = table_sources.import_pyarrow(), Path(path)
     if path.suffix.lower() != ".parquet":
         raise ValueError(f"{path.name}: the name must end in .parquet")
-    if stream.games.any():
-        raise ValueError("chunks of this stream were taken before; make a new one")
+    check_that(not stream.games.any(), "chunks of this stream were taken before; make a new one")
     need = BYTES_PER_ROW_IN_FILE * stream.rows + 16.0 * len(stream.games)
     free = disk_usage(path.absolute().parent).free or np.inf  # some file systems do not say
     check_memory_fits(f"{stream.rows:,} rows", need, free, " on the disk")

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from jaxrate.core.argument_checks import check_that
 from jaxrate.core.memory_checks import check_memory_fits
 from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import did_you_mean_suffix, join_names
@@ -90,8 +91,7 @@ def _find_table_opener(path: Path) -> Callable[[Path, str], TableSource]:
     opener = OPENERS_BY_SUFFIX.get(_suffix_before_compression(path))
     if opener is None or (opener != _open_csv_or_json_file and path.suffix.lower() in COMPRESSION):
         *others, last = OPENERS_BY_SUFFIX
-        if path.suffix.lower() == ".pgn":
-            raise ValueError("these are games in PGN, which jr.data.formats.pgn reads")
+        check_that(path.suffix.lower() != ".pgn", "these are games in PGN, which jr.data.formats.pgn reads")
         raise ValueError(
             "cannot read this kind of file; the name must end (texts may be compressed, as .csv.gz, .csv.bz2, "
             f".csv.zst or alone in a .zip) in {', '.join(others)} or {last}"
@@ -217,8 +217,7 @@ def _infer_encoding(start: bytes) -> str | None:
 def _open_spreadsheet(path: Path, title: str, sheet: str = "") -> TableSource:
     """A sheet, or the first that is not empty, of a spreadsheet; ValueError for a name that no sheet has."""
     sheets = _read_sheets(path)
-    if not sheets:
-        raise ValueError("the file is empty")
+    check_that(sheets, "the file is empty")
     name = sheet or next(iter(sheets))
     if name not in sheets:
         raise ValueError(f"no sheet {name!r}{did_you_mean_suffix(name, sheets)} (there are: {', '.join(sheets)})")
@@ -295,8 +294,7 @@ def _read_csv_header(open_stream: Callable[[], Any], delimiter: str) -> tuple[li
     line, header = next(records, (0, None))
     if header is None:
         raise ValueError("the file is empty")
-    if re.search("[\ufffd\0]", "".join(header)):
-        raise ValueError(f"line {line}: {NOT_UTF8}")
+    check_that(not re.search("[\ufffd\0]", "".join(header)), f"line {line}: {NOT_UTF8}")
     with suppress(*READ_ERRORS):
         return header, len(next(records, (0, []))[1])
     return header, 0
@@ -525,8 +523,7 @@ def join_files(source: Any) -> TableSource:
     if not is_path and not is_list_of_paths(source):
         raise ValueError(f"cannot read a {type(source).__name__} by chunks; give a file, a folder, a pattern or a list")
     paths = list_table_files(Path(source)) if is_path else [*map(Path, source)]
-    if not paths:
-        raise ValueError(f"{source}: no such file, and no folder or pattern of tables")
+    check_that(paths, f"{source}: no such file, and no folder or pattern of tables")
     tables = tuple(map(open_table_file, paths))
     for path, table in zip(paths, tables, strict=True):
         if difference := _describe_difference(tables[0], table):

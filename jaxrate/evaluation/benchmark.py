@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, Unpack
 import jax
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_that, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.memory_checks import format_bytes, peak_memory_bytes, reset_peak_memory
 from jaxrate.core.text_format import join_names
@@ -393,10 +393,8 @@ def _count_earlier_matches(target: ScoringTarget, since: Any) -> int:
         check_clock(clock, since)
         times = np.asarray(target.data.events.flat.time)
         num_past = int(np.searchsorted(times, as_event_time("since", since)))
-        if num_past == len(times):
-            raise ValueError(f"no match is played since {since}")
-    if num_past == 0:
-        raise ValueError("no match is before the scored ones; score the last part, as by last=0.2")
+        check_that(num_past != len(times), f"no match is played since {since}")
+    check_that(num_past != 0, "no match is before the scored ones; score the last part, as by last=0.2")
     return num_past
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import (
     ArgumentRequirement,
+    check_that,
     enforce_argument_annotations,
     format_value_or_type,
     is_iterable,
@@ -179,5 +180,4 @@ def _check_can_be_blended(name: str, system: Any) -> None:
         raise ValueError(f"blend takes systems, as jr.glicko(), and not {type(system).__name__}")
     if system.rules.draw is not None:
         raise ValueError(f"{name} draws random numbers, and would not predict the same twice; leave it out")
-    if Matches not in system.events:
-        raise ValueError(f"{name} rates no single matches; leave it out")
+    check_that(Matches in system.events, f"{name} rates no single matches; leave it out")

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jaxrate.core.argument_checks import format_value_or_type, to_floats
+from jaxrate.core.argument_checks import check_that, format_value_or_type, to_floats
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import did_you_mean_suffix, format_count, join_names
@@ -217,8 +217,7 @@ Features: TypeAlias = dict[str, HostArray]  # by group: [2, n, features] as the 
 def check_trees_can_be_grown(data: Dataset, num_past: int) -> None:
     """ImportError without scikit-learn; ValueError for contests, and for too few matches before the scored ones."""
     import_optional("sklearn.ensemble")
-    if not data.of_matches:
-        raise ValueError("boosted trees are of matches of two players")
+    check_that(data.of_matches, "boosted trees are of matches of two players")
     if num_past - first_trained_match(num_past) < MIN_TRAINED:
         least = math.ceil(MIN_TRAINED / TRAINED_SHARE)
         raise ValueError(f"boosted trees need {least} matches before the scored ones, got {num_past}")
@@ -340,8 +339,7 @@ def _fit_trees(x: HostArray, shares: HostArray, num_trees: int) -> Any:
     """Boosted trees of features [m, F]; a match with several results counts once for each, in parts."""
     row, outcome = np.nonzero(shares)
     missing = np.setdiff1d(np.arange(shares.shape[1]), outcome)
-    if missing.size:
-        raise ValueError("boosted trees need matches of every result before the scored ones")
+    check_that(not missing.size, "boosted trees need matches of every result before the scored ones")
     model = import_optional("sklearn.ensemble").HistGradientBoostingClassifier(max_iter=num_trees, **TREE_OPTIONS)
     weight = shares[row, outcome]
     return model.fit(x[row], outcome, sample_weight=None if (weight == 1).all() else weight)  # they take time

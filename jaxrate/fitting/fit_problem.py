@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.core.argument_checks import check_that
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.backend_dependent_operations import has_launch_overhead
 from jaxrate.core.memory_checks import device_memory_bytes
@@ -230,8 +231,7 @@ def replace_params_if_valid(system: RatingSystem, params: Params) -> RatingSyste
 def prepare_fit(task: PredictionTask, free: Sequence[str] | None) -> FitProblem:
     """The problem of fitting the parameters of these names; None: all that `fit` takes by itself."""
     system = task.system
-    if not task.weight.any():
-        raise ValueError("nothing is left to fit: all that is scored lies in the part that is held out")
+    check_that(task.weight.any(), "nothing is left to fit: all that is scored lies in the part that is held out")
     names = resolve_free_names(system, free)
     if not names:
         raise ValueError(f"{system.name} has no parameter to fit: none is free")

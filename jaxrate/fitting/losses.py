@@ -40,7 +40,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.core.argument_checks import AnyNumber, Key, enforce_argument_annotations, to_floats
+from jaxrate.core.argument_checks import AnyNumber, Key, check_that, enforce_argument_annotations, to_floats
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_values import bind, display_name, look_up_replacement_function
 from jaxrate.core.rules import PredictRule, RatedEvent, Record, State
@@ -255,8 +255,7 @@ def ahead(
     """
     if loss is not None:
         resolve_loss(loss)
-    if not 0.0 < data_share <= 1.0:
-        raise ValueError(f"data_share is a share of the events, above 0 and at most 1, got {data_share}")
+    check_that(0.0 < data_share <= 1.0, f"data_share is a share of the events, above 0 and at most 1, got {data_share}")
     if not (0 <= warm_up < 1 or (warm_up >= 1 and float(warm_up).is_integer())):
         raise ValueError(f"warm_up is a whole number of games, or a share of the events below 1, got {warm_up}")
     if errors not in (None, *ERROR_METHODS):

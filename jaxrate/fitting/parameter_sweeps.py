@@ -22,6 +22,7 @@ from scipy.special import expit, logit  # type: ignore[import-untyped]
 from jaxrate.core.argument_checks import (
     Numbers,
     check_count,
+    check_that,
     enforce_argument_annotations,
     format_value_or_type,
     to_floats,
@@ -217,11 +218,9 @@ def fit_rolling(
     """
     check_count("folds", folds, 1, MAX_FOLDS)
     system, free, objective = resolve_objective(system, objective, free)
-    if objective.by_evidence:
-        raise ValueError("the evidence is of a whole history, and of no part; take objective=ahead()")
+    check_that(not objective.by_evidence, "the evidence is of a whole history, and of no part; take objective=ahead()")
     task = make_prediction_task(system, events, objective._replace(data_share=1.0))
-    if folds > task.event[-1]:
-        raise ValueError(f"{folds} folds need more than {folds} events; take fewer folds")
+    check_that(folds <= task.event[-1], f"{folds} folds need more than {folds} events; take fewer folds")
     part = task.event * (folds + 1) // (task.event[-1] + 1)
     weights = [(task.weight * (part <= i), task.weight * (part == i + 1)) for i in range(folds)]
     for i, (_, next_weights) in enumerate(weights):
@@ -309,8 +308,7 @@ def likelihood_interval(fit: Fit, events: Any, name: str, *, level: float = 0.95
     """
     if name not in fit.free:
         raise ValueError(f"{name!r} was not fitted (those were {', '.join(fit.free)})")
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must be above 0 and below 1, got {level}")
+    check_that(0.0 < level < 1.0, f"level must be above 0 and below 1, got {level}")
     border = NormalDist().inv_cdf((1.0 + level) / 2.0)
     task = make_prediction_task(fit.system, events, fit.objective)
     others = _names_with_effect(task, tuple(x for x in fit.free if x != name))

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxrate.core.argument_checks import check_that
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.rules import Params, Record
 from jaxrate.core.system import RatingSystem
@@ -68,8 +69,7 @@ def make_prediction_task(system: RatingSystem, data: Any, objective: Objective =
     flat = events.flat
     loss, event = resolve_loss(objective.loss), _event_of_predictions(events)
     record = loss.record and loss.record(system)
-    if len(event) == 0:
-        raise ValueError("there are no events to fit")
+    check_that(len(event) != 0, "there are no events to fit")
     has_levels = record is None and events.nouns == "matches"
     num_score_levels = _count_predicted_score_levels(system, flat) if has_levels else 0
     _check_loss_suits_events(loss, objective.loss, events, (len(event), *[num_score_levels] * (num_score_levels > 0)))
@@ -172,14 +172,12 @@ def _scores_and_weights(events: Any, event: HostArray, objective: Objective) -> 
     if events.nouns == "contests":
         score = np.nan_to_num(observed_share_of_sides_beaten(events))
         is_informative = has_untied_opponent(events.flat, event) | (count_teams(events)[event] == 2)
-        if not is_informative.any():
-            raise ValueError("no contest ranks anybody")
+        check_that(is_informative.any(), "no contest ranks anybody")
         scored = np.where(is_informative, weight, 0.0)
     else:
         score, scored = np.asarray(events.flat.score), weight
     is_warm = _has_played_before(events, int(warm_up)) if warm_up >= 1 else event >= warm_up * (event[-1] + 1)
-    if not scored.any():
-        raise ValueError(f"the weights leave no {noun} to score")
+    check_that(scored.any(), f"the weights leave no {noun} to score")
     if not (scored * is_warm).any():
         kind, comparative = ("games of every player", "fewer") if warm_up >= 1 else ("of the events", "less")
         raise ValueError(f"warm_up={warm_up} {kind} leave no {noun} to score; take {comparative}")

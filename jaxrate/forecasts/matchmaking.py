@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy  # type: ignore[import-untyped]  # imports its modules at their first use
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_that, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.events import Rounds
@@ -99,8 +99,7 @@ def balance_teams(
     """
     ids = _check_pool_players(rated, players, time_limit)
     n = len(ids)
-    if not 2 <= teams <= n:
-        raise ValueError(f"{n} players cannot be divided into {teams} teams")
+    check_that(2 <= teams <= n, f"{n} players cannot be divided into {teams} teams")
     rating = ratings(rated) if category is None else category_ratings(rated, category)
     mean = np.asarray(rating.mean, np.float64)[ids]
     sizes = n // teams + (np.arange(teams) < n % teams)
@@ -192,14 +191,12 @@ def pair_players(
     ids = _check_pool_players(rated, players, time_limit)
     n = len(ids)
     rated.check_of_matches("a pairing")
-    if n < 2:
-        raise ValueError(f"pairs need a pool of at least two players, got {n}")
+    check_that(n >= 2, f"pairs need a pool of at least two players, got {n}")
     mean = np.asarray(ratings(rated).mean, np.float64)[ids]
     ids = ids[np.argsort(-mean, kind="stable")]
     names = rated.players[ids]
     first, second = _candidate_pairs(rated, ids, apart)
-    if not len(first):
-        raise ValueError("so many cannot be kept apart")
+    check_that(len(first), "so many cannot be kept apart")
     forecasts = predict_fixtures(rated, [*zip(names[first], names[second], strict=True)], side=None)
     cost = np.abs(forecasts["expected"] - 0.5)
     edges, is_optimal = _cheapest_matching(n, first, second, np.asarray(cost, np.float64), time_limit)
@@ -257,10 +254,8 @@ def _pair_adjacent_players(n: int, first: HostArray, second: HostArray, cost: Ho
 def _check_pool_players(rated: History, players: Sequence[Any], search_seconds: float) -> HostArray:
     """[n] the ids of the pool; ValueError for repeated players or a bad time limit."""
     ids = np.array([find_player_id(rated.players, x) for x in players], int)
-    if len(set(ids.tolist())) < len(ids):
-        raise ValueError("somebody is in the pool twice")
-    if not search_seconds > 0:
-        raise ValueError(f"time_limit must be above 0, got {search_seconds}")
+    check_that(len(set(ids.tolist())) >= len(ids), "somebody is in the pool twice")
+    check_that(search_seconds > 0, f"time_limit must be above 0, got {search_seconds}")
     return ids
 
 

@@ -32,6 +32,7 @@ from jaxrate.core.argument_checks import (
     Key,
     check_argument,
     check_count,
+    check_that,
     enforce_argument_annotations,
     is_list,
 )
@@ -205,8 +206,7 @@ def check_standing_rules(points: tuple[float, ...], ties: tuple[str, ...], has_g
     for name in filterfalse(TIE_BREAKS.__contains__, ties):
         if name not in tie_breaks:
             raise ValueError(f"no tie-break {name!r}; there are {join_names(tie_breaks)}")
-        if not has_goals:
-            raise ValueError(f"the tie-break {name!r} needs goals: rate with jr.skills(observe=jr.parts.goals(...))")
+        check_that(has_goals, f"the tie-break {name!r} needs goals: rate with jr.skills(observe=jr.parts.goals(...))")
 
 
 class Standings(NamedTuple):
@@ -615,8 +615,7 @@ def _resolve_bracket_slots(
     named = [x for x in slots if x != ""]
     names = [*chain(*groups.values()), *(x for x in named if x not in {*places})]
     for name, count in (*Counter(names).items(), *Counter(named).items()):
-        if count > 1:
-            raise ValueError(f"{name!r} is in the plan more than once")
+        check_that(count <= 1, f"{name!r} is in the plan more than once")
     number = dict(zip(names, range(len(places), len(places) + len(names)), strict=True))
     number |= dict(zip(places, range(len(places)), strict=True)) | {"": len(places) + len(names)}
     return names, tuple(number[x] for x in slots)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.core.argument_checks import is_list
+from jaxrate.core.argument_checks import check_that, is_list
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.data.dataset_from_table import read
@@ -140,8 +140,7 @@ def _columns_by_role(X: Any) -> dict[str, Any]:
     """The columns of a frame or of rows, by role. ValueError unless there are two to four."""
     if isinstance(X, (list, tuple, np.ndarray)) and not (is_list(X) and len(X) and isinstance(X[0], Mapping)):
         rows = np.array(X, object)
-        if rows.ndim != 2:
-            raise ValueError("X must have rows of two players, and perhaps time and side")
+        check_that(rows.ndim == 2, "X must have rows of two players, and perhaps time and side")
         values = [column.tolist() for column in rows.T]
     else:
         table = open_table_source(X)

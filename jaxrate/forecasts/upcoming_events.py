@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_that, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import (
@@ -351,8 +351,7 @@ def _report_other_seasons(title: str, is_other: HostArray, seasons: HostArray, c
     """Warn of the results that are of other seasons than what is to come; ValueError if all are."""
     theirs, names = (join_names([*map(repr, np.unique(x).tolist())]) for x in (seasons[is_other], coming_seasons))
     text = f"{title}{describe_share(is_other, 'result')} are of other seasons ({theirs}) than what is to come ({names})"
-    if is_other.all():
-        raise ValueError(f"{text}; name the season of both in the same way")
+    check_that(not is_other.all(), f"{text}; name the season of both in the same way")
     warn_caller(f"{text}; they are left out")
 
 
@@ -436,8 +435,7 @@ def _played_results(rated: History, data: Dataset, options: FixtureOptions, need
     """Played matches between players of the history; ValueError if goals are needed and unknown."""
     _check_no_unknown_players(rated, data, options.get("newcomers", False))
     score = np.asarray(data.matches.score)
-    if not np.isin(score, (0.0, 0.5, 1.0)).all():
-        raise ValueError("the results of a season must be wins, draws and losses")
+    check_that(np.isin(score, (0.0, 0.5, 1.0)).all(), "the results of a season must be wins, draws and losses")
     goals = np.zeros((len(score), 2))
     if needs_goals:
         if len(data.margin) != 2:

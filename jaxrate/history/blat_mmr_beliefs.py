@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.core.argument_checks import Numbers, enforce_argument_annotations
+from jaxrate.core.argument_checks import Numbers, check_that, enforce_argument_annotations
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_values import bind
 from jaxrate.core.rules import Params
@@ -97,8 +97,7 @@ def outcome_probabilities(
       ValueError: if `draws` is not in [0, 1), or as `predict`; for a luck function with zero_sum=False, whose scores
         do not say how likely either player wins.
     """
-    if not 0 <= draws < 1:
-        raise ValueError(f"draws must be a share from 0 to less than 1, got {draws!r}")
+    check_that(0 <= draws < 1, f"draws must be a share from 0 to less than 1, got {draws!r}")
     if not _blat_model(system).luck.zero_sum:
         raise ValueError(
             f"luck function {_blat_model(system).luck.name} has zero_sum=False: expected scores that are not 1 "

@@ -22,6 +22,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxrate.core.argument_checks import check_that
 from jaxrate.core.array_types import HostArray
 from jaxrate.data.lookalike_names import unstorable_reason, unstorable_reasons_by_position
 from jaxrate.data.table_sources import import_pyarrow
@@ -240,8 +241,7 @@ def from_table_columns(table: Any, players: HostArray) -> EventColumns:
 
 def contest_numbers(participants: HostArray) -> HostArray:
     """[n] the number of each participant's contest, from 0, from the size of each one's contest."""
-    if (participants < 1).any():
-        raise ValueError("a contest has less than one participant")
+    check_that(not (participants < 1).any(), "a contest has less than one participant")
     starts = [0]
     while starts[-1] < len(participants):
         starts.append(starts[-1] + int(participants[starts[-1]]))
@@ -256,8 +256,7 @@ def lookup_ids(column: str, names: Any, players: HostArray) -> HostArray:
     else:
         arrow = import_pyarrow()
         ids = arrow.compute.index_in(names, value_set=arrow.array(players).cast(names.type)).to_numpy()
-    if np.isnan(ids).any():
-        raise ValueError(f"{column} holds a name that no player has")
+    check_that(not np.isnan(ids).any(), f"{column} holds a name that no player has")
     return ids.astype(np.int32)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from jaxrate.core.argument_checks import is_list, is_whole_number
+from jaxrate.core.argument_checks import check_that, is_list, is_whole_number
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import State
 from jaxrate.core.system import RatingSystem
@@ -114,8 +114,7 @@ class History:
 
     def check_of_matches(self, subject: str) -> None:
         """ValueError unless the events are matches, which the subject is of."""
-        if not self.of_matches:
-            raise ValueError(f"{subject} is of matches of two, and this history is of contests")
+        check_that(self.of_matches, f"{subject} is of matches of two, and this history is of contests")
 
     def time_column(self, times: HostArray) -> HostArray | None:
         """Times as `display_times` has them; None of a history without times."""

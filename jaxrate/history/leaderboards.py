@@ -13,6 +13,7 @@ import numpy as np
 from jaxrate.core.argument_checks import (
     PositiveCount,
     check_concrete,
+    check_that,
     enforce_argument_annotations,
     is_iterable,
     is_number,
@@ -369,8 +370,7 @@ class HistoryLeaderboardBuilder:
         min_games: int | None = None,
         cautious: float = 0.0,
     ) -> None:
-        if not math.isfinite(cautious):
-            raise ValueError(f"cautious must be finite, got {cautious}")
+        check_that(math.isfinite(cautious), f"cautious must be finite, got {cautious}")
         self.rated, self.min_games, self.cautious = rated, min_games, cautious
         self.category = resolve_category(rated, category)
         self.rows = rows = rated.rows.once_per_event()
@@ -743,8 +743,7 @@ def peak_ratings(
       ValueError: if `top` is below 1, if `cautious` is negative or not finite, or if the system has no deviations to be
         cautious about.
     """
-    if cautious < 0:
-        raise ValueError(f"cautious must be from 0, got {cautious}")
+    check_that(cautious >= 0, f"cautious must be from 0, got {cautious}")
     rated.check_has_events(all_of_them=True)
     min_events = (PEAK_MIN_EVENTS if rated.hindsight is None else 1) if min_games is None else max(min_games, 1)
     leaderboards = HistoryLeaderboardBuilder(rated, cautious=cautious)

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxrate.core.argument_checks import PositiveCount, enforce_argument_annotations
+from jaxrate.core.argument_checks import PositiveCount, check_that, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.rules import Rating
 from jaxrate.history.column_table import ColumnTable, PrintedResult
@@ -201,8 +201,7 @@ def head_to_head(rated: History, player: Any, opponent: Any) -> HeadToHead:
       ValueError: if there is no such player, if both are the same, or for contests.
     """
     one, other = (find_player_id(rated.players, x) for x in (player, opponent))
-    if one == other:
-        raise ValueError("head to head takes two different players")
+    check_that(one != other, "head to head takes two different players")
     rows = _participations_in_matches(rated, one)
     met = np.flatnonzero(rows.opponent == other)[::-1]
     columns = {"time": rated.time_column(rows.column("time")[met])}

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
+from jaxrate.core.argument_checks import FilePath, check_that, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.system import RatingSystem
 from jaxrate.core.text_format import format_count
@@ -265,8 +265,7 @@ def _load_chunked_run(folder: Path, make: Callable[..., RatingSystem] | None) ->
     games = arrays.pop(GAMES_KEY)
     with name_file_in_errors(name := "ratings.parquet"):
         players, table_games = read_names_and_games(name, (folder / name).read_bytes(), metadata["known"])
-        if not np.array_equal(games, table_games):
-            raise ValueError("it is of another run")
+        check_that(np.array_equal(games, table_games), "it is of another run")
     description = metadata["run"] | {"players": metadata["known"], "last": metadata["last"]}
     history = _restore_without_events(description, CHECKPOINT_FILE, arrays, CHECKPOINT_FILE, make)
     num_rated, num_contests = metadata.get("rated", rows), metadata.get("contests")

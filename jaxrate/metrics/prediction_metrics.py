@@ -36,6 +36,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import (
     check_not_traced,
+    check_that,
     enforce_argument_annotations,
     format_value_or_type,
     is_number_or_numeric_array,
@@ -127,8 +128,7 @@ def check_and_select_samples(prediction: Any, score: Any, weight: Any, mask: Any
         bad = np.flatnonzero(~((x >= 0.0) & (x <= top) & (x < np.inf)))
         if bad.size:
             raise RowError(int(np.flatnonzero(keep)[bad[0]]), f"{name} is {x[bad[0]]}")
-    if not w.sum() > 0:
-        raise ValueError("no matches to score: the mask or the weights leave none")
+    check_that(w.sum() > 0, "no matches to score: the mask or the weights leave none")
     return p, s, w
 
 
@@ -287,8 +287,7 @@ def accuracy(prediction: Any, score: Any, *, weight: Any = None, mask: Any = Non
 @enforce_argument_annotations
 def calibration(prediction: Any, score: Any, *, bins: int = 10, weight: Any = None, mask: Any = None) -> Calibration:
     """Calibration of predictions [n] by scores [n] from 0 to 1, in `bins` bins of equal width."""
-    if bins < 1:
-        raise ValueError(f"bins must be at least 1, got {bins}")
+    check_that(bins >= 1, f"bins must be at least 1, got {bins}")
     p, s, w = check_and_select_samples(prediction, score, weight, mask)
     bin_index = bin_numbers(p, bins)
     total, predicted, observed = (np.bincount(bin_index, x, bins) for x in (w, w * p, w * s))

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.core.argument_checks import to_floats
+from jaxrate.core.argument_checks import check_that, to_floats
 from jaxrate.core.array_types import HostArray
 from jaxrate.events import Ragged, Rounds, event_numbers, fail_where, has_teammates
 from jaxrate.events.dataset import resolve_events_and_num_players
@@ -108,8 +108,7 @@ def build_scored_ranking(data: Any, rating: Any, mask: Any) -> ScoredRanking:
     rows = np.flatnonzero(opponents)
     size = np.bincount(event[rows], minlength=len(rounds.player_start) - 1)
     team = _team_numbers(rounds, event)[rows] if has_teammates(rounds) else None
-    if not rows.size:
-        raise ValueError("no contests to score: none has two participants to be compared who did not all tie")
+    check_that(rows.size, "no contests to score: none has two participants to be compared who did not all tie")
     event, rank = event[rows], rank[rows]
     standing = np.lexsort((cast_to_smallest_dtype(rank), cast_to_smallest_dtype(event)))
     rank, x = rank[standing], x[rows[standing]]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.interpolate import RectBivariateSpline  # type: ignore[import-untyped]
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_that, enforce_argument_annotations
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.rules import Params, State
@@ -68,8 +68,7 @@ def loss_surface(
     style.check_backend(**canvas)
     data, system = style.to_dataset(data), fit.system
     names = _choose_two_fitted_parameters(fit, x, y)
-    if points < 3:
-        raise ValueError(f"points must be at least 3, got {points}")
+    check_that(points >= 3, f"points must be at least 3, got {points}")
     surface = _FitSurface(fit, names)
     columns = jax.tree.map(np.append, surface.params_on_grid(points), fit.params)
     count = make_prediction_task(system, data.events, fit.objective).weight.sum()
@@ -290,8 +289,7 @@ def belief(system: RatingSystem, data: Any, player: Any, *, params: Params = Non
     name = style.player_label(number, names)
     edge = np.append(end[(participants == number).any(axis=1)], end[-1])
     last = np.flatnonzero(edge[1:] > edge[:-1])  # the last of several matches at one time
-    if not len(last):
-        raise ValueError(f"{name} has no match before the end of the history: there is nothing to draw")
+    check_that(len(last), f"{name} has no match before the end of the history: there is nothing to draw")
     last = last[np.unique(np.linspace(0, len(last) - 1, min(len(last), MAX_COLUMNS)).round().astype(int))]
     edge, beliefs = np.append(edge[last], edge[-1]), _beliefs_after_matches(system, matches, number, params)[last]
     style.check_ratings_finite(name, beliefs)

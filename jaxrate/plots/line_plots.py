@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_that, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.history.event_columns import days_to_dates
 from jaxrate.history.history import History, format_time
@@ -279,8 +279,7 @@ def _count_events(rows: Participations, moments: HostArray, num_players: int) ->
 def _rank_line(name: str, at: HostArray, rank: HostArray, num_counted: int) -> Line:
     """The line of ranks [m], NaN where the player is not listed; its note: how often first, or the best rank."""
     listed = np.flatnonzero(~np.isnan(rank))
-    if not len(listed):
-        raise ValueError(f"{name} is never listed while half of the others are; see active and min_games")
+    check_that(len(listed), f"{name} is never listed while half of the others are; see active and min_games")
     firsts = int((rank[:num_counted] == 1).sum())
     times = {1: "once", 2: "twice"}.get(firsts, f"{firsts:,} times")
     often = f"first {times}" if firsts else f"best {int(np.nanmin(rank)):,}"
@@ -399,8 +398,7 @@ def rating_lines(history: History, players: Any, skip: int = 0, *, begins_before
 def _rating_line(history: History, rows: Participations, player: int, name: str) -> Line:
     """The line of a player, which begins before the first event."""
     begin, end = rows.start[player : player + 2]
-    if begin == end:
-        raise ValueError(f"{name} plays in none of these events")
+    check_that(begin != end, f"{name} plays in none of these events")
     first = rows.after if rows.before.mean is None else rows.before
     both = [(x, left) for x, left in zip(first, rows.after, strict=True) if x is not None and left is not None]
     ratings = np.array([np.append(x[begin], left[begin:end]) for x, left in both])  # means, and deviations if any

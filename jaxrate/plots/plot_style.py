@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxrate.core.argument_checks import (
     CHECKED_BY_FUNCTION,
+    check_that,
     enforce_argument_annotations,
     format_value_or_type,
     is_number,
@@ -336,8 +337,7 @@ def player_labels_by_id(players: Any, names: HostArray) -> dict[int, str]:
     labels: dict[int, str] = {}
     for player in [players] if np.ndim(players) == 0 else list(players):
         number = find_player_id(names, player)
-        if number in labels:
-            raise ValueError(f"player {player!r} is named twice")
+        check_that(number not in labels, f"player {player!r} is named twice")
         labels[number] = player_label(number, names)
     return labels
 
@@ -444,8 +444,7 @@ def to_dataset(data: Any) -> Dataset:
     if not isinstance(data.events, (Matches, Ragged)):
         kind = type(data.events).__name__
         raise ValueError(f"expected a Dataset, as `read` makes it, or matches or rounds, got {kind}")
-    if not len(data.events.flat.player):
-        raise ValueError("there are no events to draw")
+    check_that(len(data.events.flat.player), "there are no events to draw")
     return data
 
 
@@ -490,8 +489,7 @@ def values_by_system(values: Any) -> dict[Any, Any]:
 
 def check_ratings_finite(name: str, values: Any) -> None:
     """ValueError if some of a player's ratings or deviations are not finite."""
-    if not np.isfinite(values).all():
-        raise ValueError(f"ratings of {name} are not finite; other parameters may keep them so")
+    check_that(np.isfinite(values).all(), f"ratings of {name} are not finite; other parameters may keep them so")
 
 
 def rating_axis_label(system: RatingSystem) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from jaxrate.core.argument_checks import check_count, enforce_argument_annotations
+from jaxrate.core.argument_checks import check_count, check_that, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_decimals, format_number, format_percentage, format_percentages, join_names
 from jaxrate.evaluation.comparison import Comparison, system_result_title
@@ -113,8 +113,7 @@ def _scores_and_mask_of_events(data: Dataset, mask: Any) -> tuple[HostArray, Any
     """Scores [n] of matches, or of contests the shares of others beaten [sum P]; and the mask, where there are any."""
     if data.of_matches:
         return np.asarray(data.matches.score), mask
-    if data.events.nouns == "periods":
-        raise ValueError("for rating periods, give the matches")
+    check_that(data.events.nouns != "periods", "for rating periods, give the matches")
     share = prediction_metrics.observed_share_of_sides_beaten(data.rounds)
     has_share = ~np.isnan(share)
     return np.where(has_share, share, 0.5), has_share if mask is None else has_share & np.asarray(mask)
@@ -213,8 +212,7 @@ def loss_by_difference(rated: History | Mapping[Any, History], *, bins: int = 15
     Raises:
       ValueError: for a history of contests or with hindsight, predictions that are not finite, or different matches.
     """
-    if bins < 1:
-        raise ValueError(f"bins must be at least 1, got {bins}")
+    check_that(bins >= 1, f"bins must be at least 1, got {bins}")
     systems = style.values_by_system(rated)
     names = [*map(format_plot_name, systems)]
     losses = [*map(_losses_by_match, systems.values())]
@@ -354,8 +352,7 @@ def comparison(compared_systems: Comparison, **canvas: Unpack[Canvas]) -> Any:
       ValueError: for a comparison on contests of many, which have no log loss.
     """
     results = [result for result in compared_systems.results if result.log_loss_difference is not None]
-    if not results:
-        raise ValueError("contests of many have no log loss to compare; print the comparison")
+    check_that(results, "contests of many have no log loss to compare; print the comparison")
     style.check_drawable_count("systems", len(results), 1, style.MAX_ROWS)
     labels = [format_plot_name(system_result_title(result)) for result in results]
     subtitle = f"Log loss above that of {labels[0]}, match by match, with 95% intervals; less is better"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_that, enforce_argument_annotations
 from jaxrate.core.text_format import format_decimals, format_number, join_names, metric_heading, use_minus_sign
 from jaxrate.evaluation.benchmark import Benchmark
 from jaxrate.evaluation.comparison import Comparison, system_result_title
@@ -251,8 +251,7 @@ def benchmark_page_html(benchmarks: Mapping[str, Benchmark], *, title: str = "Be
       ValueError: without a benchmark, or for what is none.
       ImportError: if jinja2 is not installed.
     """
-    if not benchmarks:
-        raise ValueError("benchmarks is empty; give one or more, as {'Our league': benchmark}")
+    check_that(benchmarks, "benchmarks is empty; give one or more, as {'Our league': benchmark}")
     sections = [_build_section(f"history-{i}", *x) for i, x in enumerate(benchmarks.items(), 1)]
     is_alone, has_others = len(sections) == 1, any(map(_find_best_ceiling, benchmarks.values()))
     return render_page(

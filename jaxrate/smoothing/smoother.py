@@ -11,6 +11,7 @@ import numpy as np
 from jaxrate.core.argument_checks import (
     CHECKED_BY_FUNCTION,
     check_concrete,
+    check_that,
     enforce_argument_annotations,
     is_whole_number,
 )
@@ -111,10 +112,8 @@ def smooth_events(
     sweeps: int = 200,
 ) -> Smoothed:
     """The beliefs about events with hindsight; arguments, errors and warnings are those of `smooth`."""
-    if not tolerance > 0:
-        raise ValueError(f"tolerance must be above 0, got {tolerance!r}")
-    if not (is_whole_number(sweeps) and sweeps >= 1):
-        raise ValueError(f"sweeps must be a whole number from 1, got {sweeps!r}")
+    check_that(tolerance > 0, f"tolerance must be above 0, got {tolerance!r}")
+    check_that(is_whole_number(sweeps) and sweeps >= 1, f"sweeps must be a whole number from 1, got {sweeps!r}")
     model, params, checked_events, participations, timelines = prepare_smoothing(
         "smooth", system, events, params, num_players
     )
@@ -249,8 +248,7 @@ def forecast_by_smoothing(
       ValueError: as `smooth`; for a `Dataset` without times, for a `start` that is no moment of this clock or after
         the last match, or a `refit` that is not above 0.
     """
-    if not 0 < refit < np.inf:
-        raise ValueError(f"refit must be a time above 0, got {refit!r}")
+    check_that(0 < refit < np.inf, f"refit must be a time above 0, got {refit!r}")
     clock = events.clock if isinstance(events, Dataset) else "dates"  # of one's own events any clock is right
     if clock is None:
         raise ValueError("forecast needs times, and this history has none; name the column of time when it is read")

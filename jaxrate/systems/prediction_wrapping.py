@@ -29,7 +29,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxrate.core import hyperparameter_definitions as hyper
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_that, enforce_argument_annotations
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_values import bind
 from jaxrate.core.hyperparameter_definitions import (
@@ -81,8 +81,7 @@ def scores_or_score_probabilities(prediction: Any) -> Any:
 def expected_score_from_prediction(prediction: Any) -> Any:
     """[n] of player 0, from predictions of matches in any form: these, those of an outlook, or [n, K] of each score."""
     if isinstance(prediction, OutcomeProbabilities):
-        if prediction.win.ndim != 2:
-            raise ValueError("this outlook is of rounds, which have no expected scores")
+        check_that(prediction.win.ndim == 2, "this outlook is of rounds, which have no expected scores")
         return prediction.win[:, 0] + 0.5 * prediction.draw[:, 0]
     if getattr(prediction, "ndim", 1) != 2:
         return prediction

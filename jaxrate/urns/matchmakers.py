@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_that, enforce_argument_annotations
 from jaxrate.core.array_types import Array
 from jaxrate.core.hashable_values import bind
 from jaxrate.systems.urnings import State, urn_logit
@@ -159,8 +159,7 @@ def chooser_matchmaker(strength: float = 2.0) -> Matchmaker:
 
 def _bind_strength(strength: float) -> Callable[[State], UrnSimilarityTables]:
     """`tabulate_similarity` with this strength."""
-    if not 0 <= strength < np.inf:
-        raise ValueError(f"the strength of a matchmaker must be at least 0, got {strength}")
+    check_that(0 <= strength < np.inf, f"the strength of a matchmaker must be at least 0, got {strength}")
     tabulate: Callable[[State], UrnSimilarityTables] = bind(tabulate_similarity, float(strength))
     return tabulate
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # type: ignore[import-untyped]  # imports its modules at their first use
 
-from jaxrate.core.argument_checks import enforce_argument_annotations
+from jaxrate.core.argument_checks import check_that, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import format_value_for_error
 from jaxrate.events import Context, Matches, fail_where
@@ -94,8 +94,7 @@ def compare_skill(first_urns: State, second_urns: State, *, samples: int = 1000,
     (r1, n1), (r2, n2) = ((np.asarray(x, np.int64) for x in urns) for urns in (first_urns, second_urns))
     if r1.shape != r2.shape or r1.ndim != 1 or len(r1) < 3:
         raise ValueError(f"there must be two urns of each of at least 3 players, got {r1.shape} and {r2.shape}")
-    if samples < 1:
-        raise ValueError(f"samples must be at least 1, got {samples}")
+    check_that(samples >= 1, f"samples must be at least 1, got {samples}")
     for green, size in ((r1, n1), (r2, n2)):
         if (share := green / size).min() == share.max():
             raise ValueError("all urns have the same share of green balls: they have no correlation")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from jaxrate.core.argument_checks import FilePath, enforce_argument_annotations
+from jaxrate.core.argument_checks import FilePath, check_that, enforce_argument_annotations
 from jaxrate.core.array_types import HostArray
 from jaxrate.core.text_format import join_names
 from jaxrate.data.column_conversion import DistinctCells
@@ -87,8 +87,7 @@ def _pgn_tags_named_by_options(options: Mapping[str, Any]) -> list[str]:
     values = [y for x in values for y in (x.values() if isinstance(x, Mapping) else [x])]
     names = [name for name in chain(*map(as_column_list, values)) if name != "rating_difference"]
     for name in names:
-        if not re.fullmatch(r"[A-Za-z0-9_]+", str(name)):
-            raise ValueError(f"{name!r} is no tag of PGN, as TimeControl")
+        check_that(re.fullmatch(r"[A-Za-z0-9_]+", str(name)), f"{name!r} is no tag of PGN, as TimeControl")
     return names
 
 

@@ -194,16 +194,17 @@ def _check_same_files(folder: Path, metadata: dict[str, Any], files: list[list[A
     """ValueError unless the files are those that were rated; others may follow, if nothing was put in order."""
     before = [x for x in metadata["files"] if metadata["ordered"] or x[1] < metadata["rows"]]
     now = files[: None if metadata["ordered"] else len(before)]
-    if before == now:
-        return
-    rated, present = ({(name, checksum) for name, _, checksum in x} for x in (before, files))
-    if not metadata["ordered"] and rated <= present:
-        first = next(name for name, _, checksum in files if (name, checksum) not in rated)
-        difference = f"{first} comes before files of the run in {folder}; give later files names that sort last"
-        raise ValueError(f"{difference}, or rate all in another folder")
-    changed = next((x[0] for x, y in zip(before, now, strict=False) if x != y), "the number of files")
-    difference = f"the run in {folder} is of other data ({changed} has changed)"
-    raise ValueError(f"{difference}; go on with those files, or rate all in another folder")
+    if before != now:
+        difference = f"the run in {folder} is of other data ({_describe_change_of_files(before, now)})"
+        raise ValueError(f"{difference}; go on with those files, or rate all in another folder")
+
+
+def _describe_change_of_files(before: list[list[Any]], now: list[list[Any]]) -> str:
+    """The first difference between files that were rated and those that are read now."""
+    changed = [(x[0], y[0]) for x, y in zip(before, now, strict=False) if x != y]
+    if not changed or changed[0][0] == changed[0][1]:
+        return f"{changed[0][0] if changed else 'the number of files'} has changed"
+    return "{1} is where {0} was: later files need names that sort last".format(*changed[0])
 
 
 def fingerprint_files(source: TableSource, starts: Sequence[int]) -> list[list[Any]]:

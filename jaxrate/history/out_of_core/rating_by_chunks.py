@@ -16,7 +16,7 @@ from zlib import crc32
 import jax
 import numpy as np
 
-from jaxrate.core.argument_checks import check_count
+from jaxrate.core.argument_checks import check_count, check_that
 from jaxrate.core.array_types import Array, HostArray
 from jaxrate.core.backend_dependent_operations import check_accelerator_predictions_finite
 from jaxrate.core.hashable_values import bind
@@ -219,8 +219,7 @@ def _check_period(system: RatingSystem, reading: TableReading, period: float | N
     check_event_type(system.name, system.events, Rounds if has_contests else Matches if period is None else Periods)
     if period is None:
         return
-    if has_contests:
-        raise ValueError("contests are rated one by one; leave out period")
+    check_that(not has_contests, "contests are rated one by one; leave out period")
     period_number(0.0, period)  # which refuses what is no length
     if reading.roles.time is None:
         raise ValueError("rating periods need times; name the column of time")

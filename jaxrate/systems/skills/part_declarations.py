@@ -16,6 +16,7 @@ from jaxrate.core import mean_reversion
 from jaxrate.core.argument_checks import (
     check_count,
     check_keyword_names,
+    check_that,
     enforce_argument_annotations,
     signature_of_types,
 )
@@ -203,8 +204,7 @@ def list_hyperparameters_of_functions(own: OwnObservation) -> dict[str, tuple[Ar
 
 def list_hyperparameters_of_function(function: Any, count: int) -> Iterator[tuple[Argument, Parameter]]:
     """The arguments after so many others that are hyperparameters; `noise` and `draw_margin` if they have defaults."""
-    if not callable(function):
-        raise ValueError(f"own_observation: it takes functions, got {function!r}")
+    check_that(callable(function), f"own_observation: it takes functions, got {function!r}")
     name, space = display_name(function), factory_hyperparameter_space(function)._asdict()
     for argument in [*signature(function).parameters.values()][count:]:
         is_shared, has_default = argument.name in SHARED_BY_OBSERVATIONS, argument.default is not Argument.empty
@@ -367,11 +367,9 @@ def own(
       columns: the names of the columns that it sees, which must be known before the event.
       size: how many numbers of each player the part is.
     """
-    if not callable(loadings):
-        raise ValueError(f"own: loadings must be a function of participants, got {loadings!r}")
+    check_that(callable(loadings), f"own: loadings must be a function of participants, got {loadings!r}")
     check_hyperparameter_names("part of your own", (name, f"{name}_growth", f"initial_{name}_deviation"))
-    if name in PART_MAKERS:
-        raise ValueError(f"own: {name!r} is a part of jaxrate; give yours another name")
+    check_that(name not in PART_MAKERS, f"own: {name!r} is a part of jaxrate; give yours another name")
     check_count("own: size", size, 1, 100)
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     names = column_names("own", names, (len(names),))
@@ -441,8 +439,7 @@ def seasons(
       starts: the time at which each begins, increasing: numbers, or dates; or the `seasons` of a dataset.
     """
     times = mean_reversion.parse_season_starts("seasons", starts)
-    if not times:
-        raise ValueError("seasons has no season; leave the part out, or give the time at which each begins")
+    check_that(times, "seasons has no season; leave the part out, or give the time at which each begins")
     return {"seasons": times, "starts": times}
 
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxrate.core.argument_checks import check_that
 from jaxrate.core.hashable_values import display_name
 from jaxrate.events import Context, Matches, Periods, Ragged, Rounds, fail_where
 
@@ -196,8 +197,7 @@ def check_match_columns(model: ModelSettings, context: Context) -> None:
 
 def find_column(columns: Mapping[str, Any] | None, name: str, place: str) -> Any:
     """The column of this name; ValueError that says where it belongs if there is none."""
-    if name not in (columns or {}):
-        raise ValueError(f"skills needs the column {name!r} of the {place}")
+    check_that(name in (columns or {}), f"skills needs the column {name!r} of the {place}")
     return np.asarray((columns or {})[name])
 
 
