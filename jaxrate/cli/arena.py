@@ -20,7 +20,6 @@ from jaxrate.cli.option_names import name_options
 from jaxrate.cli.options import FILE, PAGE_FILE, TABLE_FILE, Number, library_choice, library_option, option
 from jaxrate.cli.site import parse_singular_and_plural
 from jaxrate.cli.terminal_tables import ProgressReport, TextTable, first_rows_caption, intervals_to_draw
-from jaxrate.core.argument_checks import check_that
 from jaxrate.core.optional_imports import import_optional
 from jaxrate.core.text_format import join_names
 from jaxrate.data.column_role_definitions import PLAYER_PAIR, RESULT_ROLES
@@ -128,7 +127,8 @@ def _parse_anchors(context: click.Context, parameter: click.Parameter, texts: tu
         name, _, number = map(str.strip, text.rpartition("="))
         if not name or not number:
             raise ValueError(f"--anchor {text}: write NAME=RATING, as in Ada=1500")
-        check_that(name not in anchors, f"--anchor names {name} twice")
+        if name in anchors:
+            raise ValueError(f"--anchor names {name} twice")
         anchors[name] = Number().convert(number, parameter, context)
     return anchors
 

@@ -25,7 +25,6 @@ from click.shell_completion import CompletionItem
 import jaxrate as jr
 from jaxrate.cli import lazy_imports as lazy
 from jaxrate.cli.terminal_tables import ProgressReport
-from jaxrate.core.argument_checks import check_that
 from jaxrate.core.text_format import did_you_mean_or_list, join_names
 from jaxrate.data.column_role_definitions import (
     COLUMN_ROLES,
@@ -490,7 +489,8 @@ def _toml_lines(values: Mapping[str, Any]) -> list[str]:
 
 def load_hyperparameters(path: Path) -> HyperparameterFileContents:
     """The contents of a file; ValueError, which names it, if it is no such file or its system cannot be made."""
-    check_that(path.is_file(), f"--param {path}: there is no such file; write name=value, as in k=20, or name a file")
+    if not path.is_file():
+        raise ValueError(f"--param {path}: there is no such file; write name=value, as in k=20, or name a file")
     try:
         contents = tomllib.loads(path.read_text(encoding="utf-8"))
         read = contents.get("params", {}) | contents.get("settings", {})

@@ -15,7 +15,6 @@ from jaxrate.cli.file_rating import parse_library_time
 from jaxrate.cli.lazy_imports import jax, np
 from jaxrate.cli.options import FIXTURE_OPTIONS, RUN, TABLE_FILE, argument, library_choice, library_option, option
 from jaxrate.cli.terminal_tables import ODDS_HEADINGS, ProgressReport, TextTable, columns_in_percent, to_text_table
-from jaxrate.core.argument_checks import check_that
 from jaxrate.core.text_format import format_count, format_unquoted_name
 
 MAX_ROWS_SHOWN = 30  # rows that are printed
@@ -195,7 +194,8 @@ def predict(
     columns = options.pop_column_arguments(season)
     if _is_tournament_plan(file):
         check_no_other_options(TOURNAMENT_OPTIONS, "a tournament, whose plan says its rules")
-        check_that(simulate, f"{file} is the plan of a tournament; add --simulate")
+        if not simulate:
+            raise ValueError(f"{file} is the plan of a tournament; add --simulate")
     rated, columns = options.split_reading_options(jr.load(run), columns)
     settings: dict[str, Any] = {"newcomers": newcomers} | columns
     if simulate:
