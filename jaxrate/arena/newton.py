@@ -168,7 +168,7 @@ def log_likelihood_derivatives_at(
 
 
 def log_posterior(model: str, problem: StrengthProblem, counts: Array, x: Array) -> Array:
-    """The log likelihood [] plus the log prior."""
+    """The log likelihood [] of strengths x [N + E] given counts, plus their log prior."""
     strength = jnp.where(problem.is_fixed, 0.0, x[: problem.is_fixed.shape[0]] - problem.center)
     value = log_likelihood(model, counts, *cell_eta_and_kappa(problem, x))
     return value.sum() - 0.5 * problem.precision * (strength**2).sum()

@@ -73,7 +73,7 @@ def read_votes(
 
 
 def read_tags(table: lazy.TableSource, data: jr.data.Dataset) -> dict[str, Any]:
-    """[N] texts of the players by name, of pairs of columns of text, as maker_a and maker_b, that agree on each."""
+    """By name, [N] texts of players from columns such as maker_a and maker_b, where these agree on every player."""
     pairs = [(x, f"{x[:-2]}_b") for x in table.names if x.endswith("_a") and f"{x[:-2]}_b" in table.names]
     loaded = file_rating.load_columns(table, chain(*pairs))
     columns = {x[:-2].replace("_", " "): [lazy.to_column(name, loaded[name]) for name in (x, y)] for x, y in pairs}

@@ -241,7 +241,7 @@ def command(
 
 
 def write_output(output: Output, *, as_json: bool, verbose: bool) -> None:
-    """Print what a command shows; it ends with its exit code."""
+    """Print the output of a command, in JSON or as text, and exit with its exit code unless that is 0."""
     if as_json:
         print_escaped(format_json(output.values))
     else:

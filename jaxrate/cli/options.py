@@ -216,7 +216,7 @@ def option(
 
 
 def named_values_option(name: str, text: str, named: Mapping[str, CommandOption], to: str = "") -> CommandOption:
-    """An option that takes NAME=VALUE of these options."""
+    """An option that is given as NAME=VALUE, each the value of one of the `named` options; `to` names its argument."""
     return NamedValuesOption([f"--{name}", to or name], metavar="NAME=VALUE", help=text, named=named)
 
 

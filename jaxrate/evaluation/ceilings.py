@@ -78,7 +78,7 @@ def resolve_external_forecasts(
 
 @contextmanager
 def _prefix_errors(subject: str) -> Iterator[None]:
-    """Errors begin with what they are about."""
+    """A context in which messages of RowError and ValueError begin with the subject."""
     try:
         yield
     except RowError as error:

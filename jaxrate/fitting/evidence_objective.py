@@ -127,7 +127,7 @@ def negative_log_evidence(
 def _negative_log_evidence_at(
     problem: EvidenceProblem, free: FreeParameterTransform, x: HostArray, params: Params
 ) -> tuple[float, HostArray, HostArray]:
-    """`negative_log_evidence` of one setting; NaN where the sweeps do not settle."""
+    """The negative log evidence at x [k], its slopes [k] and products [k, k] of them; NaN if sweeps do not converge."""
     model, timelines, _ = problem
     point, other_params = as_device_arrays((x, params))
     sweep_result = run_sweeps(model, to_hyperparameters(free, point, other_params), timelines, TOLERANCE, MAX_SWEEPS)

@@ -73,7 +73,7 @@ def _losses_and_slopes(axes: Array, losses: Callable[[Array], Array], x: Array) 
 
 @jax.jit
 def _slope_sums_and_products(weight: Array, slope: Array, event: Array | None) -> tuple[Array, Array]:
-    """[S, k, rows] sums of slopes [S, k, n], and [S, k, k] of products of the slopes of the events."""
+    """[S, k, rows] weighted sums of slopes [S, k, n], and [S, k, k] sums over events of products of their slopes."""
 
     def sums(slope: Array) -> tuple[Array, Array]:
         event_slopes = jnp.broadcast_to(weight, slope.shape) * slope

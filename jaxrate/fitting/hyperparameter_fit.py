@@ -117,7 +117,7 @@ def _draw_starting_points(problem: FitProblem, starts: int) -> HostArray:
 
 
 def fit_result_from_search(problem: FitProblem, search: Search) -> Fit:
-    """The fit that a search has found, with its errors."""
+    """The public result of a search: its hyperparameters, loss and standard errors."""
     task, point, names = problem.task, search.best, problem.names
     params = fitted_params(problem, point.z)
     covariance, ratios, method = estimate_errors(problem, point)

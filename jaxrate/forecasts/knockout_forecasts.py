@@ -66,7 +66,7 @@ def best_of(probability: Numbers, games: int, score: tuple[int, int] = (0, 0)) -
 
 @partial(jax.jit, static_argnums=1)
 def _series_probabilities(p: Array, need: int, score: Array) -> SeriesProbabilities:
-    """The probabilities; the score is not static, so that all scores share a compilation."""
+    """The probabilities of a series to `need` wins, at chances p [...] of a game and a score [2] of games so far."""
     win = jnp.stack([p, 1.0 - p])[None]
     lose = win[:, ::-1]
 

@@ -242,7 +242,10 @@ class Standings(NamedTuple):
 def rank_by_points(
     key: Array, standings: Standings, points: tuple[float, ...], ties: tuple[str, ...], group: Array | None = None
 ) -> tuple[Array, Array]:
-    """The order [N], best first, and the points [N]. With groups [N], players of the first group come first."""
+    """The order [N] by points, then by the criteria `ties`, then by lots of the key; and the points [N].
+
+    With groups [N], players of the first group come first.
+    """
     points_by_pair, goals = standings.count_points(points), standings.goals
     total = points_by_pair.sum(axis=1)
     lots = jax.random.uniform(key, total.shape, total.dtype)

@@ -191,7 +191,7 @@ def find_peaks(
     counts: HostArray,
     min_events: int = PEAK_MIN_EVENTS,
 ) -> Peaks:
-    """The peaks of players [K] by scores [R], of so many of their rows [K] and from the row number `min_events` on.
+    """The peak of each of `players` [K]: the highest score [R] of their first `counts` [K] rows, after `min_events`.
 
     `clock` is that of the history, as in `Dataset`, and rows are one for each event.
     """

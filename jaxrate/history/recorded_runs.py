@@ -227,7 +227,7 @@ def calibration_slope_of_history(rated: History) -> OnlineSlope | None:
 
 
 def calibrate_like_history(system: RatingSystem, onto: History) -> RatingSystem:
-    """The system, calibrated as that of the history is, if it is given as it was before."""
+    """The system with the calibration slope of the history's; as it is, if the history has none or it is wrapped."""
     if calibration_slope_of_history(onto) is None or wrapper_names(system):
         return system
     return set_calibration_slope(system, onto.system.params.calibration_slope)

@@ -919,7 +919,7 @@ def _prediction_on_host(event: LiveEvent, prediction: Any) -> Any:
 
 
 def _state_on_host(current: LiveState) -> State:
-    """A copy of the state of the players."""
+    """A copy of the state [players, ...] in arrays of NumPy, without rows that are kept free."""
     return jax.tree.map(lambda x: np.array(np.asarray(x)[: current.players]), current.state)
 
 

@@ -128,7 +128,7 @@ class _FitSurface:
         self.half_width = np.where(np.array(self.form.spaces) == "real", largest, np.minimum(width, MAX_RANGE))
 
     def params_at(self, coordinates: Any) -> Any:
-        """The hyperparameters at real numbers [2]."""
+        """The fitted hyperparameters, but for the two that are drawn, at unbounded coordinates [2]."""
         fitted = jax.tree.map(jnp.asarray, self.fit.params)
         return to_hyperparameters(self.form, coordinates, fitted)
 

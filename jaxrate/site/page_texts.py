@@ -93,7 +93,7 @@ def script_settings(data: site_data.SiteData, context: Mapping[str, Any], course
 
 
 def equal_partners(rated: History, listed: HostArray) -> EqualPartners | None:
-    """The partners of any two in a history of teams: as strong as the middle one of those `listed`, best first."""
+    """The partners that any two have in forecasts of teams: the middle one of `listed`, best first; None: no teams."""
     size = typical_team_size(rated)
     return None if size < 2 or not len(listed) else EqualPartners(size - 1, int(listed[len(listed) // 2]))
 

@@ -181,7 +181,7 @@ def _contest_columns(site_data: SiteData) -> dict[str, Any]:
 
 
 def _whole_career(site_data: SiteData, player: int, columns: dict[str, HostArray]) -> dict[str, Any]:
-    """All of the career of a player, with the others in it, who are numbered in order of appearance."""
+    """The career of a player for their page, in JSON, with links and names of the others in it, by first appearance."""
     numbers = defaultdict[int, int](count().__next__)
     rows = slice(*site_data.careers.start[player : player + 2].tolist())
     career = player_career(site_data, player, columns, rows, numbers.__getitem__)

@@ -48,7 +48,7 @@ def align_hindsight(careers: Participations, mean: HostArray, deviation: HostArr
 
 
 def _moving_mean_and_deviation(careers: Participations, rating: HostArray, n: int) -> tuple[HostArray, HostArray]:
-    """[n] the mean and the standard deviation of ratings [M] in the rows around each row."""
+    """[n] mean and standard deviation of the ratings [M] of careers in a window of events around each of n events."""
     at = np.arange(n)
     half = int(max(LEVEL_ROWS, LEVEL_SHARE * n)) // 2
     half_at = np.clip(np.minimum(at, n - 1 - at), min(EDGE_ROWS, half), half)

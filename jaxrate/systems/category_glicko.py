@@ -298,7 +298,7 @@ def newton_step(gradient: Array, h: Array, q0: Array, q: Array, played: Array) -
 def update_mean_variance(
     by_precision: Array, played: Array, mean: Array, variance: Array, optimum: Array, h: Array, q: Array
 ) -> tuple[Array, Array]:
-    """New means and variances: combined by precisions where `by_precision`, else of the maximum with the prior."""
+    """Means and variances after games: prior and optimum weighted by precision, or the posterior maximum itself."""
     left = variance / (1.0 + variance * h)
     changed = played & (variance > 0)
     precision = jnp.maximum(q + h, float(np.finfo(h.dtype).tiny))  # 0 where nothing is curved

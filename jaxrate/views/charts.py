@@ -255,7 +255,7 @@ class Line(NamedTuple):
         return [*(self.peaks if self.note else ()), len(self.y) - 1]
 
     def select(self, points: HostArray | Sequence[int] | slice) -> "Line":
-        """The line through some of its points, the peak apart."""
+        """The line through some of its points, without the mark of its peak."""
         deviation = np.broadcast_to(self.deviation, len(self.y))
         return Line(self.name, self.x[points], self.y[points], deviation[points])
 

@@ -322,7 +322,7 @@ def find_kernel_obstacle(rules: ReplayRules, params: Params, state: State, colum
 
 
 def _trace_match(rules: ReplayRules, prepared: Any, state: State, columns: Matches) -> tuple[Any, Any]:
-    """The function of one match of these columns, in operations, and the shapes of its prediction."""
+    """The jaxpr that rates one match with such columns, and the shapes of its prediction."""
 
     def rate(prepared: Any, rows: State, match: Matches) -> Any:
         return rate_event(rules, prepared, rows, match, None)

@@ -174,7 +174,7 @@ def rating_rounding_unit(inverse: Array) -> Array:
 def make_cdf_sum_functions(
     distribution: DistributionFunction, participants: Participants, table_points: int, evaluations: int = 1
 ) -> tuple[SumFunction, InverseFunction, DoubtFunction]:
-    """sum_j g_j F((x - m_j) s_j), or of 1 - F, with the size of its slope; an approximate inverse; and doubts."""
+    """Functions of x: sum_j g_j F((x - m_j) s_j), or with 1 - F, and its slope; an inverse; whether it is doubtful."""
     low, high = participants.low, participants.high
     if len(participants.centre) <= max_pairwise_participants(evaluations):
         at = jnp.linspace(low, high, table_points)

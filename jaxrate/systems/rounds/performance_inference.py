@@ -607,7 +607,7 @@ def logistic_worst_rank_keeping_rating(logistic_sums: LogisticCdfSums) -> Array:
 
 
 def bisected_worst_rank_keeping_rating(standing: RoundStandingSums) -> Array:
-    """The worst rank that keeps a rating, under any noise, by bisection."""
+    """[P] the worst rank at which each participant of a contest keeps their rating, by bisection, for any noise."""
     event, noise, shares, (centre, inverse, *_) = standing.event, standing.noise, standing.ties, standing.participants
     centre, inverse = lax.stop_gradient((centre, inverse))
     count, rank = len(event.rank), jnp.minimum(event.rank, len(event.rank) - 1)
