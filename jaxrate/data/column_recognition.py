@@ -1013,8 +1013,8 @@ SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_WIDTH = 3, 12, 120  # of a table that cannot be
 COMPARED_ROWS = 1000  # in which two columns of it may share texts
 ADVICE = {  # by the role that is missing
     "a": "name the columns: of matches both players, as a={x!r}, b={y!r}; of those in which somebody won, as "
-    "winner={x!r}, loser={y!r}; of contests with a row for each participant, as contest='...', "
-    "participant='...', rank='...', or score='...', of which higher is better",
+    "winner={x!r}, loser={y!r}; of contests with a row for each participant, as contest={contest!r}, "
+    "participant={participant!r}, rank={rank!r}, or score='...', of which higher is better",
     "score": "name that of the results, as score='...'; or those of the points of both, as margin=['...', '...']",
     "rank": "name that of ranks, as rank='...'; or of scores, of which higher is better, as score='...'",
 }
@@ -1031,7 +1031,9 @@ def missing_column_error(table: TableSource, role: str, arguments: Mapping[str, 
     first_row = {normalise_column_name(cell) for x in table.first_values(table.names).values() for cell in x[:1]}
     advice = ADVICE.get(role, "name it, as {role}={x!r}") if len(table.names) > 1 else FIRST_LINE_ADVICE
     advice = advice if len(first_row & WORDS_OF_HEADERS) < 2 else TWO_HEADERS_ADVICE
-    advice = advice.format(role=role, x=x, y=y)
+    header = Header.of_columns(table.names)
+    of_contests = {name: header.find_first(SPELLINGS[name]) or "..." for name in ("contest", "participant", "rank")}
+    advice = advice.format(role=role, x=x, y=y, **of_contests)
     message = f"no column {COLUMN_ROLES[role].default[0]!r}; {advice} (there are: {', '.join(map(str, table.names))})"
     rows = format_first_rows(columns)
     return MissingColumnError("\n  ".join([shorten_to_one_line(message), *rows]))

@@ -184,7 +184,7 @@ SPELLINGS = {  # of the roles that one column has
         victor whowon winnerindex winneridx winningside winningplayer winteam sieger ganador vencedor vainqueur
         vincitore preference preferred humanpreference preferredmodel chosenmodel chosenmodelname bettermodel selected
         selection winnermodel modelwinner winningfighter fightwinner g1winner humanlabel vote votetype verdict judgment
-        judgement choice chosen label correct iscorrect answeredcorrectly
+        judgement choice chosen label correct iscorrect answeredcorrectly sets
     """),  # the last are of votes
     "time": (
         *_split_at_blanks("""

@@ -107,7 +107,7 @@ FALSE_WORDS = "false", "f", "no", "n", "nein", "non", "0", "0.0", "", "na", "nan
 FILLER_WORDS = (
     "the", "win", "wins", "won", "victory", "winner", "winning", "team", "side", "player", "model", "corner", "match",
     "game", "agreed", "for", "by", "of", "vote", "response", "answer", "output", "assistant", "is", "are", "better",
-    "much", "slightly", "score",
+    "much", "slightly", "about", "roughly", "score",
 )  # fmt: skip
 GLUED_FILLERS = "^(team|player|model)(?=.)|(?<=.)(wins?|won|victory|sieg|team|player|fighter|vote)$"  # as in "homewin"
 SIDE_WORDS = {"h": 1.0, "home": 1.0, "a": -1.0, "away": -1.0, "v": -1.0, "visitor": -1.0, "n": 0.0, "neutral": 0.0}

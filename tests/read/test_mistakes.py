@@ -218,7 +218,7 @@ def test_the_command_shows_rows_and_its_options(jaxrate, games):
     assert (
         code == 2 and "no column 'a'; name the columns: of matches both players, as --a race --b who; of those" in said
     )
-    assert "as --contest ... --participant ... --rank ..., or --score ..." in said
+    assert "as --contest race --participant ... --rank finish, or --score ..." in said
     assert [row.split() for row in rows] == [["race", "who", "finish"], ["1", "Ann", "1"], ["1", "Bob", "2"]]
 
 

@@ -329,6 +329,7 @@ READINGS = {  # the table, the scores, and a word of the note
         ("winner,winner_partner,loser,loser_partner", {}), ("a,partner_a,b,partner_b", {"score": [1] * 4}))},
     "columns in the order of the table": ("home,away,result,start,kickoff,day\nx,y,H,soon,later,never\n", [1],
                                           "nothing for the time, as start, kickoff, day has no dates"),
+    "a column of sets": ({"home": X, "away": Y, "Sets": ["3:2", "1-3", "0:3", "3:1"]}, [1, 0, 0, 1], "Sets for the score"),
     "only W of west": ({"east": X, "west": Y, "winner": ["W"] * 4}, [0] * 4, ""),
     "lists of both sides": (
         [{"opponents": [{"opponent": {"name": x}} for x in pair], "results": [{"score": 2}, {"score": 1}]} for pair in ("xy", "yx")],
@@ -387,6 +388,7 @@ READINGS = {  # the table, the scores, and a word of the note
         ("weiß", "schwarz", ["1-0", "0,5-0,5", "0:1", "1 : 0"]),
         ("east", "west", ["east", "draw", "west", "East wins"]),
         ("left", "right", ["L", "draw", "R", "L"]),
+        ("model_a", "model_b", ["A", "About the same", "B", "A is better"]),
         ("player1", "player2", ["2-1-0", "1-1-1", "0-2-0", "2-0-1"]),
         ("gov", "opp", ["gov", "tie", "opp", "Gov"]),
         ("fighter_1", "fighter_2", ["fighter_1", "draw", "Fighter 2", "FIGHTER_1"]),
