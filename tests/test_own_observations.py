@@ -38,11 +38,11 @@ def league():
 
 def margin_message(lead, variance, match, noise, scale: Annotated[float, SCALE] = 25.0):
     precision = 1.0 / noise**2
-    return precision, precision * (jnp.sign(match.score - 0.5) * scale * match.columns["margin"] - lead)
+    return precision, precision * (jnp.sign(match.score - 0.5) * scale * jnp.abs(match.columns["margin"]) - lead)
 
 
 def margin_log_density(lead, variance, match, noise, scale: Annotated[float, SCALE] = 25.0):
-    size, sign = match.columns["margin"], jnp.sign(match.score - 0.5)
+    size, sign = jnp.abs(match.columns["margin"]), jnp.sign(match.score - 0.5)
     inverse = jax.lax.rsqrt(noise**2 + variance)
     off = (sign * (scale * size) - lead) * inverse
     density = jnp.log(scale) + jnp.log(inverse) - 0.5 * off**2 - 0.5 * np.log(2.0 * np.pi)
