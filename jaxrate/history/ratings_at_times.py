@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxrate.core.argument_checks import check_that, enforce_argument_annotations, is_traced, is_whole_number
+from jaxrate.core.argument_checks import enforce_argument_annotations, is_traced, is_whole_number
 from jaxrate.core.array_types import Array
 from jaxrate.core.hyperparameter_definitions import check_params
 from jaxrate.core.rules import AdvanceRule, Params, PrepareRule, Rating, State
@@ -325,7 +325,8 @@ def _initial_values_by_id(
     if not parameters:
         raise ValueError(f"{system.name} has no {quantity} to begin with; newcomers of BlatMMR begin with a `prior`")
     by_id = {find_id(player): x for player, x in values.items()}
-    check_that(len(by_id) >= len(values), f"{quantity} names a player twice, by name and by id: {[*values]}")
+    if len(by_id) < len(values):
+        raise ValueError(f"{quantity} names a player twice, by name and by id: {[*values]}")
     for x in by_id.values():
         check_params(system.name, system.params._replace(**{parameters[0]: x}), system.space)
     return parameters[0], by_id

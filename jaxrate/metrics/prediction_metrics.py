@@ -121,8 +121,7 @@ def check_and_select_samples(prediction: Any, score: Any, weight: Any, mask: Any
     if p.ndim != 1 or not p.shape == s.shape == w.shape == keep.shape:
         shapes = f"{p.shape}, {s.shape}, {w.shape} and {keep.shape}"
         raise ValueError(f"prediction, score, weight and mask must be [n] alike, got {shapes}")
-    if keep.dtype != bool:
-        raise ValueError(f"mask must be boolean, got {keep.dtype}")
+    check_that(keep.dtype == bool, f"mask must be boolean, got {keep.dtype}")
     p, s, w = p[keep], s[keep], w[keep]
     for name, x, top in (("prediction", p, 1.0), ("score", s, 1.0), ("weight", w, np.inf)):
         bad = np.flatnonzero(~((x >= 0.0) & (x <= top) & (x < np.inf)))

@@ -101,8 +101,7 @@ def build_scored_ranking(data: Any, rating: Any, mask: Any) -> ScoredRanking:
     if not x.shape == is_scored.shape == rank.shape:
         shapes = f"{rank.shape}, {x.shape} and {is_scored.shape}"
         raise ValueError(f"participants, rating and mask must be [sum P] alike, got {shapes}")
-    if is_scored.dtype != bool:
-        raise ValueError(f"mask must be boolean, got {is_scored.dtype}")
+    check_that(is_scored.dtype == bool, f"mask must be boolean, got {is_scored.dtype}")
     fail_where(is_scored & ~np.isfinite(x), lambda row: f"rating is {x[row]}")
     opponents = count_opponents(rounds, event, is_scored & has_untied_opponent(flat, event))
     rows = np.flatnonzero(opponents)

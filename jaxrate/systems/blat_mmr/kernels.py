@@ -165,7 +165,8 @@ def parse(kernel: Kernel | str | None) -> Kernel:
         return KERNELS[kernel]
     if type(kernel) is tuple and len(kernel) == len(Kernel._fields):  # as a saved run holds it
         kernel = Kernel(*kernel)
-    check_that(isinstance(kernel, Kernel), f"a kernel is a name or a jr.extend.kernels.Kernel, got {kernel!r}")
+    if not isinstance(kernel, Kernel):
+        raise ValueError(f"a kernel is a name or a jr.extend.kernels.Kernel, got {kernel!r}")
     return _check_kernel(kernel)
 
 
