@@ -123,7 +123,7 @@ PLAYERS = """
 matches = jr.data.simulate.league(43, 600, seed=1).matches
 blat = jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6)
 for system, events, rounding in (
-    (jr.glicko(), matches, 0.0), (blat, matches, 1e-6), (jr.glicko(), jr.periods(matches, 50.0), 0.0)
+    (jr.glicko(), matches, 0.0), (blat, matches, 1e-6), (jr.glicko(period=50.0), jr.periods(matches, 50.0), 0.0)
 )[:cases]:
     state = fresh(system, 40, spread_over(8))
     done = jr.run(system, events, state=state, num_players=43)  # 3 newcomers, and 5 more for 6 rows on each device

@@ -894,7 +894,7 @@ def test_rolling_fits_the_past_and_scores_what_follows(no_errors):
 
 MADE = jr.extend.SYSTEMS | {
     "blat_mmr": lambda: jr.blat_mmr(size=31, half_width=3.0, kernel_width=0.6),
-    "elo_mmr": lambda: jr.elo_mmr(history=2), "category_glicko": lambda: jr.category_glicko(1),
+    "elo_mmr": lambda: jr.elo_mmr(history=2), "category_glicko": lambda: jr.category_glicko(1, period=500.0),
     "urnings": lambda: jr.forecasts.add_outcomes(jr.urnings(outcomes=3)),
 }  # fmt: skip
 

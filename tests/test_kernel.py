@@ -41,7 +41,7 @@ def interpreted(monkeypatch):
     return widths
 
 
-@pytest.mark.parametrize("name", mark_full(RATED, "trueskill"))
+@pytest.mark.parametrize("name", mark_full(RATED, "trueskill", "skills"))
 def test_the_kernel_rates_as_the_loop_does(interpreted, name):
     """The contract's seasons, with sides, weights and draws, one carried on from the other; some slots are empty."""
     system, runs = EVERY[name], {}

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxrate.core.argument_checks import is_traced
 from jaxrate.core.array_types import Array
@@ -22,7 +23,7 @@ def stack_pair(first: Array, second: Array) -> Array:
     Joining them is a kernel on a GPU, and on a CPU a loop that branches at each number. Choosing between them is part
     of the kernel, or of the loop over vectors, that calculates them.
     """
-    return jnp.where(jnp.arange(2).reshape(2, *first.ndim * (1,)) == 0, first[None], second[None])
+    return jnp.where(np.reshape([True, False], (2, *first.ndim * (1,))), first[None], second[None])
 
 
 def concatenate_pair(first: Array, second: Array) -> Array:
