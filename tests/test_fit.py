@@ -192,10 +192,7 @@ SLOPES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "curved"),
-    mark_full([*((x, x == "elo") for x in SLOPES), ("glicko_bound", True)], *((x, x == "elo") for x in SLOPES)),
-)
+@pytest.mark.parametrize(("name", "curved"), [(x, x == "elo") for x in SLOPES])
 def test_slopes_and_curvature_equal_differences(name, curved):
     make, free, events, loss = SLOPES[name]
     with jax.enable_x64(True):

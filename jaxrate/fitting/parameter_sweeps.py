@@ -96,11 +96,11 @@ def sweep_parameters(
         example = f"jr.{system.name}().params._replace({example_params})"
         raise ValueError(f"params must be hyperparameters, as {example}, got {format_value_or_type(params)}")
     task = make_prediction_task(system, events, objective)
-    shape = np.broadcast_shapes(*(np.shape(x) for x in params if x is not None))
+    devices, shape = sharding_devices(params), np.broadcast_shapes(*(np.shape(x) for x in params if x is not None))
     columns = jax.tree.map(lambda x: np.broadcast_to(np.asarray(x, np.float64), shape).ravel(), params)
     for one in unstack_params(columns):
         replace_params(system, one)
-    return mean_losses_of_settings(task, columns, math.prod(shape), executor, sharding_devices(params)).reshape(shape)
+    return mean_losses_of_settings(task, columns, math.prod(shape), executor, devices).reshape(shape)
 
 
 def mean_losses_of_settings(
