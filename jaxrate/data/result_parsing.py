@@ -459,8 +459,11 @@ def _word_notations(results: ResultColumn) -> list[Notation]:
     """
     sides, players = [_outcome_word(str(name).lower()) for name in results.players], tuple(results.players)
     header, notations = Header.of_columns(players), list[Notation]()
-    length = any({*sides} <= {*x.first, *x.second} for x in SIDE_PAIRS if x.kind == "sides")  # E and W of east and west
-    for words in (OutcomeWords(*((side, side[:length] or side) for side in sides)), *OUTCOME_WORDS):
+    own, letters = (OutcomeWords(*((side[:length],) for side in sides)) for length in (None, 1))
+    are_sides = any({*sides} <= {*x.first, *x.second} for x in SIDE_PAIRS if x.kind == "sides")
+    first_letters = [letters] * are_sides  # as E and W of east and west; a V of who won is the visitor, else a victory
+    known = (*first_letters, *OUTCOME_WORDS) if is_winner_column(results.name) else (*OUTCOME_WORDS, *first_letters)
+    for words in (own, *known):
         first, second, _ = words
         pairs = header.find_pairs_by_words(product(first, second))
         is_own, is_exchanged = players in pairs, players[::-1] in pairs
